@@ -1,0 +1,1 @@
+//! Indicators as plain functions over slices, one file each.
