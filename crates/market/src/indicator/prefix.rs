@@ -1,0 +1,393 @@
+//! Prefix sums of one source series, which serve rolling sums of every window length.
+//!
+//! A search asks for the same series under thousands of window lengths. With prefix sums kept in double-double a window
+//! is the difference of two entries: O(1) per bar whatever the length, and without the drift of a running sum, because
+//! what rounding did before the window cancels. Everything is combined in double-double and rounded once, at the end.
+//!
+//! Precision: a window sum is off by about `w · 2^-106` of the largest prefix so far. That is far below one rounding of the
+//! result unless one value exceeds the rest of the series by more than some fifteen orders of magnitude.
+
+use super::double_double::{DoubleDouble, two_prod};
+
+/// Magnitudes above this count as not available, so that sums of squares cannot overflow and spoil every later bar.
+const LARGEST: f64 = 1e120;
+
+/// Which sums a [`Prefix`] holds, besides that of the values themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Moments {
+    /// Values only: enough for [`sma`](super::sma).
+    Sum,
+    /// Also squares: [`stddev`](super::stddev), [`stddev_sample`](super::stddev_sample), [`zscore`](super::zscore).
+    SumSquares,
+    /// Also values times bar index: [`wma`](super::wma), [`lsma`](super::lsma).
+    SumIndex,
+    /// All of them.
+    All,
+}
+
+/// Prefix sums of one series in double-double, added in bar order.
+///
+/// Values that are not available (non-finite, or above 1e120 in magnitude) enter the sums as 0 and are counted; a window
+/// that holds one is NaN. Asking for a moment that was not built gives NaN, too.
+#[derive(Clone, Debug)]
+pub struct Prefix {
+    n_bars: usize,
+    sum: Sums,
+    squares: Option<Sums>,
+    index: Option<Sums>,
+    /// Values not available among the first `i`.
+    missing: Vec<u32>,
+    /// Bars up to and including `i` whose value differs from the one before.
+    changes: Vec<u32>,
+}
+
+/// `n + 1` prefix sums, as two arrays so that loops over them vectorise.
+#[derive(Clone, Debug)]
+pub(super) struct Sums {
+    hi: Vec<f64>,
+    lo: Vec<f64>,
+}
+
+impl Sums {
+    fn new(x: &[f64], term: impl Fn(usize, f64) -> DoubleDouble) -> Self {
+        let mut sums = Self { hi: Vec::with_capacity(x.len() + 1), lo: Vec::with_capacity(x.len() + 1) };
+        let mut total = DoubleDouble::default();
+        sums.hi.push(0.0);
+        sums.lo.push(0.0);
+        for (i, &v) in x.iter().enumerate() {
+            if is_available(v) {
+                total = total.add(term(i, v));
+            }
+            sums.hi.push(total.hi);
+            sums.lo.push(total.lo);
+        }
+        sums
+    }
+
+    /// Sum of the bars `start .. start + w`.
+    fn window(&self, start: usize, w: usize) -> DoubleDouble {
+        let end = start + w;
+        DoubleDouble { hi: self.hi[end], lo: self.lo[end] }
+            .sub(DoubleDouble { hi: self.hi[start], lo: self.lo[start] })
+    }
+
+    fn bytes(&self) -> usize {
+        (self.hi.capacity() + self.lo.capacity()) * size_of::<f64>()
+    }
+}
+
+fn is_available(v: f64) -> bool {
+    v.abs() <= LARGEST
+}
+
+impl Prefix {
+    /// Adds up `x` once. Allocates 24 bytes per bar, and 16 more for each further moment.
+    pub fn new(x: &[f64], moments: Moments) -> Self {
+        let with_squares = matches!(moments, Moments::SumSquares | Moments::All);
+        let with_index = matches!(moments, Moments::SumIndex | Moments::All);
+        let mut missing = Vec::with_capacity(x.len() + 1);
+        let mut changes = Vec::with_capacity(x.len());
+        let (mut n_missing, mut n_changes) = (0_u32, 0_u32);
+        let mut previous = x.first().copied().unwrap_or_default();
+        missing.push(0);
+        for &v in x {
+            n_missing += u32::from(!is_available(v));
+            n_changes += u32::from(v != previous);
+            missing.push(n_missing);
+            changes.push(n_changes);
+            previous = v;
+        }
+        Self {
+            n_bars: x.len(),
+            sum: Sums::new(x, |_, v| DoubleDouble { hi: v, lo: 0.0 }),
+            squares: with_squares.then(|| Sums::new(x, |_, v| two_prod(v, v))),
+            index: with_index.then(|| Sums::new(x, |i, v| two_prod(i as f64, v))),
+            missing,
+            changes,
+        }
+    }
+
+    /// Number of bars of the source.
+    pub fn len(&self) -> usize {
+        self.n_bars
+    }
+
+    /// Whether the source has no bar.
+    pub fn is_empty(&self) -> bool {
+        self.n_bars == 0
+    }
+
+    /// Memory held, for the caller's budget.
+    pub fn bytes(&self) -> usize {
+        let sums = [Some(&self.sum), self.squares.as_ref(), self.index.as_ref()];
+        let counts = (self.missing.capacity() + self.changes.capacity()) * size_of::<u32>();
+        sums.into_iter().flatten().map(Sums::bytes).sum::<usize>() + counts
+    }
+
+    /// [`sma`](super::sma) at bar `i`.
+    pub fn mean_at(&self, i: usize, w: usize) -> f64 {
+        self.at(i, w, |start| Mean::new(w).of(self.sum.window(start, w)))
+    }
+
+    /// [`stddev`](super::stddev) at bar `i`.
+    pub fn std_pop_at(&self, i: usize, w: usize) -> f64 {
+        self.std_at(i, w, Spread::population(w))
+    }
+
+    /// [`stddev_sample`](super::stddev_sample) at bar `i`.
+    pub fn std_sample_at(&self, i: usize, w: usize) -> f64 {
+        if w < 2 {
+            return f64::NAN;
+        }
+        self.std_at(i, w, Spread::sample(w))
+    }
+
+    /// [`wma`](super::wma) at bar `i`.
+    pub fn wma_at(&self, i: usize, w: usize) -> f64 {
+        self.weighted_at(i, w, Weighted::wma(w))
+    }
+
+    /// [`lsma`](super::lsma) at bar `i`.
+    pub fn lsma_at(&self, i: usize, w: usize) -> f64 {
+        self.weighted_at(i, w, Weighted::lsma(w))
+    }
+
+    fn std_at(&self, i: usize, w: usize, spread: Spread) -> f64 {
+        let Some(squares) = &self.squares else { return f64::NAN };
+        self.at(i, w, |start| {
+            if self.changes[i] == self.changes[start] {
+                return 0.0;
+            }
+            spread.of(self.sum.window(start, w), squares.window(start, w))
+        })
+    }
+
+    fn weighted_at(&self, i: usize, w: usize, weighted: Weighted) -> f64 {
+        let Some(index) = &self.index else { return f64::NAN };
+        self.at(i, w, |start| weighted.of(start, self.sum.window(start, w), index.window(start, w)))
+    }
+
+    /// `value(start)` if the window of `w` bars that ends with bar `i` is complete, else NaN.
+    fn at(&self, i: usize, w: usize, value: impl Fn(usize) -> f64) -> f64 {
+        if w == 0 || i >= self.n_bars || i + 1 < w {
+            return f64::NAN;
+        }
+        let start = i + 1 - w;
+        if self.missing[i + 1] != self.missing[start] { f64::NAN } else { value(start) }
+    }
+
+    /// Fills `out` with `value(start, sum)` of every complete window.
+    pub(super) fn map_sum(&self, w: usize, out: &mut [f64], value: impl Fn(usize, DoubleDouble) -> f64) {
+        let Some(out) = self.begin(w, out) else { return };
+        let m = out.len();
+        let (new_hi, old_hi) = (&self.sum.hi[w..][..m], &self.sum.hi[..m]);
+        let (new_lo, old_lo) = (&self.sum.lo[w..][..m], &self.sum.lo[..m]);
+        for k in 0..m {
+            let new = DoubleDouble { hi: new_hi[k], lo: new_lo[k] };
+            let old = DoubleDouble { hi: old_hi[k], lo: old_lo[k] };
+            out[k] = value(k, new.sub(old));
+        }
+        self.mask(w, out);
+    }
+
+    /// Fills `out` with `value(start, sum, sum of squares)` of every complete window, and `flat` where all values of the
+    /// window are equal: there the squares would leave a rounding error where the spread is exactly 0.
+    pub(super) fn map_squares(
+        &self,
+        w: usize,
+        flat: f64,
+        out: &mut [f64],
+        value: impl Fn(usize, DoubleDouble, DoubleDouble) -> f64,
+    ) {
+        let Some(squares) = &self.squares else { return out.fill(f64::NAN) };
+        let Some(out) = self.begin(w, out) else { return };
+        self.map_pair(squares, w, out, value);
+        for ((y, last), first) in out.iter_mut().zip(&self.changes[w - 1..]).zip(&self.changes) {
+            *y = if last == first { flat } else { *y };
+        }
+        self.mask(w, out);
+    }
+
+    /// Fills `out` with `value(start, sum, sum of index times value)` of every complete window.
+    pub(super) fn map_index(
+        &self,
+        w: usize,
+        out: &mut [f64],
+        value: impl Fn(usize, DoubleDouble, DoubleDouble) -> f64,
+    ) {
+        let Some(index) = &self.index else { return out.fill(f64::NAN) };
+        let Some(out) = self.begin(w, out) else { return };
+        self.map_pair(index, w, out, value);
+        self.mask(w, out);
+    }
+
+    fn map_pair(
+        &self,
+        other: &Sums,
+        w: usize,
+        out: &mut [f64],
+        value: impl Fn(usize, DoubleDouble, DoubleDouble) -> f64,
+    ) {
+        let m = out.len();
+        let (a_new_hi, a_old_hi) = (&self.sum.hi[w..][..m], &self.sum.hi[..m]);
+        let (a_new_lo, a_old_lo) = (&self.sum.lo[w..][..m], &self.sum.lo[..m]);
+        let (b_new_hi, b_old_hi) = (&other.hi[w..][..m], &other.hi[..m]);
+        let (b_new_lo, b_old_lo) = (&other.lo[w..][..m], &other.lo[..m]);
+        for k in 0..m {
+            let a_new = DoubleDouble { hi: a_new_hi[k], lo: a_new_lo[k] };
+            let a_old = DoubleDouble { hi: a_old_hi[k], lo: a_old_lo[k] };
+            let b_new = DoubleDouble { hi: b_new_hi[k], lo: b_new_lo[k] };
+            let b_old = DoubleDouble { hi: b_old_hi[k], lo: b_old_lo[k] };
+            out[k] = value(k, a_new.sub(a_old), b_new.sub(b_old));
+        }
+    }
+
+    /// Sets the bars without a complete window to NaN and returns the others, the first of which has its window at bar 0.
+    fn begin<'a>(&self, w: usize, out: &'a mut [f64]) -> Option<&'a mut [f64]> {
+        let n = self.n_bars.min(out.len());
+        if w == 0 || w > n {
+            out.fill(f64::NAN);
+            return None;
+        }
+        out[n..].fill(f64::NAN);
+        out[..w - 1].fill(f64::NAN);
+        Some(&mut out[w - 1..n])
+    }
+
+    fn mask(&self, w: usize, out: &mut [f64]) {
+        if self.missing[self.n_bars] == 0 {
+            return;
+        }
+        for ((y, end), start) in out.iter_mut().zip(&self.missing[w..]).zip(&self.missing) {
+            *y = if end == start { *y } else { f64::NAN };
+        }
+    }
+}
+
+/// A window sum turned into a mean.
+#[derive(Clone, Copy)]
+pub(super) struct Mean {
+    w: f64,
+    reciprocal: f64,
+}
+
+impl Mean {
+    pub fn new(w: usize) -> Self {
+        Self { w: w as f64, reciprocal: 1.0 / w as f64 }
+    }
+
+    #[inline(always)]
+    pub fn of(self, sum: DoubleDouble) -> f64 {
+        sum.divide(self.w, self.reciprocal)
+    }
+}
+
+/// A window's sum and sum of squares turned into a standard deviation: `√((w·Sxx − Sx²) / divisor)`.
+#[derive(Clone, Copy)]
+pub(super) struct Spread {
+    w: f64,
+    divisor: f64,
+}
+
+impl Spread {
+    pub fn population(w: usize) -> Self {
+        Self { w: w as f64, divisor: w as f64 * w as f64 }
+    }
+
+    pub fn sample(w: usize) -> Self {
+        Self { w: w as f64, divisor: w as f64 * (w as f64 - 1.0) }
+    }
+
+    #[inline(always)]
+    pub fn of(self, sum: DoubleDouble, squares: DoubleDouble) -> f64 {
+        let numerator = squares.mul_f64(self.w).sub(sum.square()).hi;
+        let variance = numerator / self.divisor;
+        (if variance > 0.0 { variance } else { 0.0 }).sqrt()
+    }
+}
+
+/// A window's sum and index sum turned into an average with weights linear in the bar's place `j = 1 … w`:
+/// `(slope·Σ j·x + level·Σ x) / divisor`.
+#[derive(Clone, Copy)]
+pub(super) struct Weighted {
+    slope: f64,
+    level: f64,
+    divisor: f64,
+    reciprocal: f64,
+}
+
+impl Weighted {
+    /// Weights `j`.
+    pub fn wma(w: usize) -> Self {
+        Self::new(1.0, 0.0, 0.5 * (w as f64 * (w as f64 + 1.0)))
+    }
+
+    /// Weights `6·j − 2·(w + 1)`: the value of the least-squares line at the newest bar.
+    pub fn lsma(w: usize) -> Self {
+        Self::new(6.0, -2.0 * (w as f64 + 1.0), w as f64 * (w as f64 + 1.0))
+    }
+
+    fn new(slope: f64, level: f64, divisor: f64) -> Self {
+        Self { slope, level, divisor, reciprocal: 1.0 / divisor }
+    }
+
+    /// `index` sums `i·x` with the bar's absolute index; its place in the window is `j = i − start + 1`.
+    #[inline(always)]
+    pub fn of(self, start: usize, sum: DoubleDouble, index: DoubleDouble) -> f64 {
+        let shift = self.level - self.slope * (start as f64 - 1.0);
+        index.mul_f64(self.slope).add(sum.mul_f64(shift)).divide(self.divisor, self.reciprocal)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn window_is_not_available_before_it_is_full_or_outside_the_series() {
+        let p = Prefix::new(&[1.0, 2.0, 3.0], Moments::All);
+        assert!(p.mean_at(0, 2).is_nan());
+        assert_eq!(p.mean_at(1, 2), 1.5);
+        assert!(p.mean_at(3, 2).is_nan());
+        assert!(p.mean_at(2, 0).is_nan());
+        assert!(p.mean_at(2, 4).is_nan());
+        assert!(p.mean_at(usize::MAX - 1, usize::MAX).is_nan());
+    }
+
+    #[test]
+    fn value_not_available_spoils_only_windows_that_hold_it() {
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300] {
+            let p = Prefix::new(&[1.0, 2.0, bad, 4.0, 6.0], Moments::All);
+            assert!(p.mean_at(2, 2).is_nan());
+            assert!(p.std_pop_at(3, 2).is_nan());
+            assert!(p.wma_at(3, 2).is_nan());
+            assert_eq!(p.mean_at(4, 2), 5.0);
+            assert_eq!(p.std_pop_at(4, 2), 1.0);
+        }
+    }
+
+    #[test]
+    fn moment_that_was_not_built_is_not_available() {
+        let p = Prefix::new(&[1.0, 2.0, 4.0], Moments::Sum);
+        assert!(p.std_pop_at(2, 2).is_nan());
+        assert!(p.lsma_at(2, 2).is_nan());
+        assert!(Prefix::new(&[1.0, 2.0, 4.0], Moments::SumSquares).wma_at(2, 2).is_nan());
+    }
+
+    #[test]
+    fn flat_window_has_no_spread_even_after_a_wild_past() {
+        let p = Prefix::new(&[1e15, -3.3e14, 0.1, 0.1, 0.1], Moments::All);
+        assert_eq!(p.std_pop_at(4, 3), 0.0);
+        assert_eq!(p.std_sample_at(4, 3), 0.0);
+        assert!(p.std_pop_at(3, 3) > 0.0);
+    }
+
+    #[test]
+    fn bytes_count_what_is_held() {
+        let x = vec![1.0; 1_000];
+        assert_eq!(Prefix::new(&x, Moments::Sum).bytes(), 1_001 * 16 + 1_001 * 4 + 1_000 * 4);
+        assert_eq!(Prefix::new(&x, Moments::All).bytes(), 1_001 * 48 + 1_001 * 4 + 1_000 * 4);
+        assert_eq!(Prefix::new(&x, Moments::All).len(), 1_000);
+        assert!(Prefix::new(&[], Moments::All).is_empty());
+    }
+}

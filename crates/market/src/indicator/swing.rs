@@ -1,0 +1,132 @@
+//! Swing highs and lows: the last confirmed turning point before a bar.
+//!
+//! A bar is a confirmed high if no bar within `lookahead` on either side is higher (ties allowed). Seen from bar `i`, only bars up to
+//! `i-1` are looked at, so a confirmation never uses the future.
+
+use super::column::{common_len, mask_windows};
+use super::extreme::{maximum_of, oriented, rolling_max};
+
+/// The largest confirmed high among the bars `i-lookback+lookahead .. i-lookahead`, or, if none of them is confirmed, the plain maximum of
+/// the bars `i-lookback .. i-lookahead` (upper ends excluded).
+///
+/// Reference: the seller-exhaustion system's Fibonacci anchor. NaN before bar `lookback + lookahead`, if `lookback <= lookahead`, and if one of the bars
+/// `i-lookback … i-1` is non-finite. Allocates two columns.
+pub fn swing_high(x: &[f64], lookback: usize, lookahead: usize, out: &mut [f64]) {
+    swing::<false>(x, lookback, lookahead, out);
+}
+
+/// The mirror image of [`swing_high`]: the smallest confirmed low, or the plain minimum.
+pub fn swing_low(x: &[f64], lookback: usize, lookahead: usize, out: &mut [f64]) {
+    swing::<true>(x, lookback, lookahead, out);
+}
+
+/// [`swing_high`] at bar `i` alone.
+pub fn swing_high_at(x: &[f64], lookback: usize, lookahead: usize, i: usize) -> f64 {
+    swing_at::<false>(x, lookback, lookahead, i)
+}
+
+/// [`swing_low`] at bar `i` alone.
+pub fn swing_low_at(x: &[f64], lookback: usize, lookahead: usize, i: usize) -> f64 {
+    swing_at::<true>(x, lookback, lookahead, i)
+}
+
+fn swing<const LOW: bool>(x: &[f64], lookback: usize, lookahead: usize, out: &mut [f64]) {
+    let n = common_len(out, [x.len()]);
+    let (x, out) = (&x[..n], &mut out[..n]);
+    let first = lookback.saturating_add(lookahead);
+    if lookback <= lookahead || first >= n {
+        return out.fill(f64::NAN);
+    }
+    let load = |i: usize| if x[i].is_finite() { oriented::<LOW>(x[i]) } else { f64::NEG_INFINITY };
+
+    // The confirmed bars, others as −∞; then their rolling maximum. The centred window of bar `i` ends at `i + lookahead`.
+    let mut confirmed = vec![f64::NEG_INFINITY; n];
+    if lookback > 2 * lookahead {
+        let mut around = vec![0.0; n];
+        rolling_max(2 * lookahead + 1, load, &mut around);
+        for i in lookahead..n - lookahead {
+            if load(i) >= around[i + lookahead] {
+                confirmed[i] = load(i);
+            }
+        }
+        rolling_max(lookback - 2 * lookahead, |i| confirmed[i], &mut around);
+        confirmed = around;
+    }
+    let mut plain = vec![0.0; n];
+    rolling_max(lookback - lookahead, load, &mut plain);
+
+    out[..first].fill(f64::NAN);
+    for i in first..n {
+        let newest = i - lookahead - 1;
+        let best = if confirmed[newest] > f64::NEG_INFINITY { confirmed[newest] } else { plain[newest] };
+        out[i] = oriented::<LOW>(best);
+    }
+    // The bars looked at are those of the window of `lookback` that ends one bar earlier.
+    if !x.iter().all(|v| v.is_finite()) {
+        mask_windows(&x[..n - 1], lookback, &mut out[1..]);
+    }
+}
+
+fn swing_at<const LOW: bool>(x: &[f64], lookback: usize, lookahead: usize, i: usize) -> f64 {
+    let first = lookback.saturating_add(lookahead);
+    if lookback <= lookahead || i >= x.len() || i < first {
+        return f64::NAN;
+    }
+    let (start, end) = (i - lookback, i - lookahead);
+    if !x[start..i].iter().all(|v| v.is_finite()) {
+        return f64::NAN;
+    }
+    let mut best = f64::NEG_INFINITY;
+    for k in start + lookahead..end {
+        let v = oriented::<LOW>(x[k]);
+        if v > best && v >= maximum_of::<LOW>(&x[k - lookahead..=k + lookahead]) {
+            best = v;
+        }
+    }
+    if best == f64::NEG_INFINITY {
+        best = maximum_of::<LOW>(&x[start..end]);
+    }
+    oriented::<LOW>(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unconfirmed_higher_bar_is_ignored_when_a_confirmed_one_exists() {
+        // 3 is confirmed by its neighbours; 7 and 9 rise into the end of the window.
+        let x = [1.0, 2.0, 3.0, 2.0, 1.0, 7.0, 9.0, 9.5];
+        assert_eq!(swing_high_at(&x, 6, 1, 7), 3.0);
+        // Seen from a window that holds no confirmed bar, the plain maximum stands.
+        assert_eq!(swing_high_at(&x, 3, 1, 7), 7.0);
+        let low: Vec<f64> = x.iter().map(|v| -v).collect();
+        assert_eq!(swing_low_at(&low, 6, 1, 7), -3.0);
+    }
+
+    #[test]
+    fn bar_itself_and_later_ones_are_not_looked_at() {
+        let mut x = vec![1.0, 2.0, 3.0, 2.0, 1.0, 1.0, 1.0, 1.0];
+        let before = swing_high_at(&x, 5, 2, 7);
+        x[7] = f64::NAN;
+        assert_eq!(swing_high_at(&x, 5, 2, 7), before);
+        let mut out = vec![0.0; 8];
+        swing_high(&x, 5, 2, &mut out);
+        assert_eq!(out[7], before);
+    }
+
+    #[test]
+    fn swing_without_room_is_not_available() {
+        let x = [1.0; 10];
+        let mut out = [0.0; 10];
+        for (lookback, lookahead) in
+            [(0, 0), (3, 3), (2, 5), (9, 1), (usize::MAX, 1), (usize::MAX, usize::MAX - 1)]
+        {
+            swing_high(&x, lookback, lookahead, &mut out);
+            assert!(out.iter().all(|v| v.is_nan()));
+            assert!(swing_low_at(&x, lookback, lookahead, 9).is_nan());
+        }
+        swing_high(&[], 3, 1, &mut []);
+        assert!(swing_high_at(&[], 3, 1, 0).is_nan());
+    }
+}
