@@ -1,7 +1,31 @@
-//! Search for Tidemill: a [`Space`] of parameters, samplers that propose [`Points`] of it, and a folder that keeps what was tried.
+//! Search for Tidemill: a [`Space`] of parameters, [`Sampler`]s that propose [`Points`] of it, and a [`StudyFolder`] that keeps
+//! what was tried.
+//!
+//! A sampler is asked for points, something else evaluates them, and the sampler is told the scores:
+//!
+//! ```
+//! use tidemill_search::{Domain, Param, SamplerKind, Score, Space};
+//!
+//! let range = Domain::Float { low: -1.0, high: 1.0, step: None, log: false };
+//! let space = Space { params: vec![Param::new("x", range, 0.0)] };
+//! space.validate().unwrap();
+//! let mut sampler = SamplerKind::Sobol.build(&space, 42, None);
+//! let points = sampler.ask(64);
+//! let scores: Vec<Score> = points.column(0).iter().map(|x| Score::new(-x * x)).collect();
+//! sampler.tell(&points, &scores);
+//! ```
 
+pub mod domain;
+pub mod folder;
 pub mod point;
+pub mod rng;
+pub mod sampler;
 pub mod space;
+pub mod value;
 
+pub use domain::{Choice, Domain};
+pub use folder::{FolderError, StudyFolder, StudyHeader, TrialBatch, TrialsWriter, read_trials};
 pub use point::{Points, Score};
-pub use space::{Choice, Condition, Domain, Param, Space};
+pub use sampler::{Sampler, SamplerKind};
+pub use space::{Condition, Param, Space, SpaceError};
+pub use value::Value;

@@ -1,5 +1,7 @@
 //! Parameter sets and their scores, stored compactly.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 /// Many parameter sets of one space: column-major, one `f64` per value.
@@ -15,6 +17,15 @@ impl Points {
     /// No parameter sets yet, of a space with `n_params` parameters.
     pub fn new(n_params: usize) -> Self {
         Self { len: 0, columns: vec![Vec::new(); n_params] }
+    }
+
+    /// The parameter sets whose values are given as one column per parameter.
+    ///
+    /// # Panics
+    /// If a column has not `len` values.
+    pub fn from_columns(len: usize, columns: Vec<Vec<f64>>) -> Self {
+        assert!(columns.iter().all(|column| column.len() == len), "a column has one value per point");
+        Self { len, columns }
     }
 
     /// Number of parameter sets.
@@ -47,6 +58,30 @@ impl Points {
     /// All values of one parameter.
     pub fn column(&self, param_idx: usize) -> &[f64] {
         &self.columns[param_idx]
+    }
+
+    /// All values of one parameter, to change.
+    pub(crate) fn column_mut(&mut self, param_idx: usize) -> &mut [f64] {
+        &mut self.columns[param_idx]
+    }
+
+    /// Adds the parameter sets `range` of other points of the same space.
+    ///
+    /// # Panics
+    /// If the other points have another number of parameters, or fewer points than the range asks for.
+    pub fn extend_from(&mut self, other: &Self, range: Range<usize>) {
+        assert_eq!(other.columns.len(), self.columns.len(), "points of one space");
+        assert!(range.end <= other.len, "a range inside the points");
+        for (column, more) in self.columns.iter_mut().zip(&other.columns) {
+            column.extend_from_slice(&more[range.clone()]);
+        }
+        self.len += range.len();
+    }
+
+    /// Removes all parameter sets and keeps the memory.
+    pub fn clear(&mut self) {
+        self.columns.iter_mut().for_each(Vec::clear);
+        self.len = 0;
     }
 
     /// One value.
@@ -95,5 +130,39 @@ impl Score {
             (Self::Invalid, Self::Valid(_)) => std::cmp::Ordering::Greater,
             (Self::Invalid, Self::Invalid) => std::cmp::Ordering::Equal,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_of_rows_equal_points_of_columns() {
+        let mut rows = Points::new(2);
+        rows.push(&[1.0, 10.0]);
+        rows.push(&[2.0, 20.0]);
+        assert_eq!(rows, Points::from_columns(2, vec![vec![1.0, 2.0], vec![10.0, 20.0]]));
+        let mut tail = Points::new(2);
+        tail.extend_from(&rows, 1..2);
+        assert_eq!((tail.len(), tail.value(0, 1)), (1, 20.0));
+        tail.clear();
+        assert!(tail.is_empty() && tail.n_params() == 2);
+    }
+
+    #[test]
+    fn points_without_parameters_still_count() {
+        let mut points = Points::new(0);
+        points.push(&[]);
+        assert_eq!(points.len(), 1);
+    }
+
+    #[test]
+    fn invalid_scores_rank_below_every_valid_one() {
+        let mut scores =
+            [Score::Invalid, Score::new(-1e300), Score::new(2.0), Score::new(f64::NAN), Score::new(3.0)];
+        scores.sort_by(|a, b| a.cmp_best_first(*b));
+        let values: Vec<_> = scores.iter().map(|score| score.value()).collect();
+        assert_eq!(values, [Some(3.0), Some(2.0), Some(-1e300), None, None]);
     }
 }

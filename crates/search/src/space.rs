@@ -1,52 +1,15 @@
 //! What a search varies: a list of named parameters with ranges and conditions.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// The values that one parameter may take.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Domain {
-    /// A real number in `low..=high`; on a grid from `low` if `step` is set; uniform in the logarithm if `log`.
-    Float {
-        /// Smallest value.
-        low: f64,
-        /// Largest value.
-        high: f64,
-        /// Distance of the grid from `low`, if any.
-        step: Option<f64>,
-        /// Uniform in the logarithm.
-        log: bool,
-    },
-    /// An integer in `low..=high`, in steps of `step` from `low`.
-    Int {
-        /// Smallest value.
-        low: i64,
-        /// Largest value.
-        high: i64,
-        /// Distance of the grid from `low`, at least 1.
-        step: i64,
-        /// Uniform in the logarithm.
-        log: bool,
-    },
-    /// One of several options, encoded by index.
-    Choice {
-        /// The options, in the order written.
-        options: Vec<Choice>,
-    },
-    /// A switch, encoded 0 or 1.
-    Bool,
-}
-
-/// One option of a choice.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Choice {
-    /// A name.
-    Text(String),
-    /// A number.
-    Number(f64),
-}
+use crate::domain::{Choice, Domain, MAX_EXACT_INT};
+use crate::point::Points;
 
 /// Decides from the encoded values of one point whether a parameter is active.
+///
+/// It is given one value per parameter of the space; those of inactive parameters, and of parameters listed later, are defaults.
 pub type Condition = Arc<dyn Fn(&[f64]) -> bool + Send + Sync>;
 
 /// One parameter of a space.
@@ -81,4 +44,429 @@ impl fmt::Debug for Param {
 pub struct Space {
     /// The parameters.
     pub params: Vec<Param>,
+}
+
+/// What is wrong with one parameter of a space.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SpaceError {
+    /// Two parameters share a name.
+    #[error("parameter `{name}` is defined twice")]
+    DuplicateName {
+        /// The name.
+        name: String,
+    },
+    /// The bounds are in the wrong order.
+    #[error("parameter `{name}`: the lower bound {low} is above the upper bound {high}")]
+    EmptyRange {
+        /// The parameter.
+        name: String,
+        /// Its lower bound.
+        low: f64,
+        /// Its upper bound.
+        high: f64,
+    },
+    /// A bound is NaN or infinite, or the range is wider than a float can hold.
+    #[error("parameter `{name}`: the range {low} to {high} is not finite")]
+    NotFinite {
+        /// The parameter.
+        name: String,
+        /// Its lower bound.
+        low: f64,
+        /// Its upper bound.
+        high: f64,
+    },
+    /// An integer bound is too large to be exact.
+    #[error("parameter `{name}`: {bound} is beyond the integers that are exact, ±2^53")]
+    IntTooLarge {
+        /// The parameter.
+        name: String,
+        /// The bound.
+        bound: i64,
+    },
+    /// The step is not a positive number.
+    #[error("parameter `{name}`: the step {step} is not positive")]
+    BadStep {
+        /// The parameter.
+        name: String,
+        /// Its step.
+        step: f64,
+    },
+    /// The step is so small that its levels cannot be told apart.
+    #[error(
+        "parameter `{name}`: the step {step} is too fine for its range; leave it out for a continuous parameter"
+    )]
+    StepTooFine {
+        /// The parameter.
+        name: String,
+        /// Its step.
+        step: f64,
+    },
+    /// A logarithmic range that is not positive.
+    #[error("parameter `{name}`: `log` needs a lower bound above 0, and it is {low}")]
+    LogOfNonPositive {
+        /// The parameter.
+        name: String,
+        /// Its lower bound.
+        low: f64,
+    },
+    /// A choice without options.
+    #[error("parameter `{name}`: the list of choices is empty")]
+    NoOptions {
+        /// The parameter.
+        name: String,
+    },
+    /// A choice that lists an option twice.
+    #[error("parameter `{name}`: the choice {option} is listed twice")]
+    DuplicateOption {
+        /// The parameter.
+        name: String,
+        /// The option.
+        option: String,
+    },
+    /// A numeric option that is NaN or infinite.
+    #[error("parameter `{name}`: the choice {option} is not a finite number")]
+    OptionNotFinite {
+        /// The parameter.
+        name: String,
+        /// The option.
+        option: f64,
+    },
+    /// A default or fixed value outside the domain.
+    #[error("parameter `{name}`: the {role} {value} is not {domain}")]
+    OutsideDomain {
+        /// The parameter.
+        name: String,
+        /// `default` or `fixed value`.
+        role: &'static str,
+        /// The value, decoded where possible.
+        value: String,
+        /// The domain in words.
+        domain: String,
+    },
+}
+
+impl Space {
+    /// Checks every parameter and reports all that is wrong.
+    pub fn validate(&self) -> Result<(), Vec<SpaceError>> {
+        let mut errors = Vec::new();
+        let mut names = BTreeSet::new();
+        for param in &self.params {
+            if !names.insert(param.name.as_str()) {
+                errors.push(SpaceError::DuplicateName { name: param.name.clone() });
+            }
+            let n_before = errors.len();
+            param.check_domain(&mut errors);
+            // Whether a value lies inside a broken domain means nothing.
+            if errors.len() == n_before {
+                param.check_value("default", param.default, &mut errors);
+                if let Some(fixed) = param.fixed {
+                    param.check_value("fixed value", fixed, &mut errors);
+                }
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// Number of parameters.
+    pub fn len(&self) -> usize {
+        self.params.len()
+    }
+
+    /// Whether there are no parameters.
+    pub fn is_empty(&self) -> bool {
+        self.params.is_empty()
+    }
+
+    /// Number of parameters that a search varies.
+    pub fn n_free(&self) -> usize {
+        self.params.iter().filter(|param| param.fixed.is_none()).count()
+    }
+
+    /// Place of a parameter by its name.
+    pub fn param_idx(&self, name: &str) -> Option<usize> {
+        self.params.iter().position(|param| param.name == name)
+    }
+
+    /// Number of combinations of the free parameters, as if all were active; `None` if one is continuous. Stays at the largest
+    /// number there is if there are more.
+    pub fn cardinality(&self) -> Option<u128> {
+        self.params.iter().filter(|param| param.fixed.is_none()).try_fold(1_u128, |product, param| {
+            Some(product.saturating_mul(u128::from(param.domain.n_values()?)))
+        })
+    }
+
+    /// The point where every parameter has its fixed value or its default, and inactive ones are NaN.
+    pub fn default_point(&self) -> Vec<f64> {
+        let columns = self.params.iter().map(|param| vec![param.fixed.unwrap_or(param.default)]).collect();
+        let mut points = Points::from_columns(1, columns);
+        self.deactivate(&mut points);
+        let mut row = vec![0.0; self.len()];
+        points.read_row(0, &mut row);
+        row
+    }
+
+    /// Replaces NaN by the parameter's default, which is what an inactive parameter is taken to be.
+    pub fn fill_inactive(&self, row: &mut [f64]) {
+        for (value, param) in row.iter_mut().zip(&self.params) {
+            if value.is_nan() {
+                *value = param.default;
+            }
+        }
+    }
+
+    /// Sets to NaN every value whose condition does not hold. Conditions are judged in the order of the parameters; they see an
+    /// inactive parameter as its default.
+    pub fn deactivate(&self, points: &mut Points) {
+        if self.params.iter().all(|param| param.when.is_none()) {
+            return;
+        }
+        let defaults: Vec<f64> = self.params.iter().map(|param| param.default).collect();
+        let mut row = defaults.clone();
+        for point_idx in 0..points.len() {
+            row.copy_from_slice(&defaults);
+            for (param_idx, param) in self.params.iter().enumerate() {
+                if param.is_active(&row) {
+                    let value = points.value(point_idx, param_idx);
+                    if !value.is_nan() {
+                        row[param_idx] = value;
+                    }
+                } else {
+                    points.column_mut(param_idx)[point_idx] = f64::NAN;
+                }
+            }
+        }
+    }
+
+    /// `n_points` points of which `fill` draws the free parameters as numbers in `0..1`, one column at a time.
+    pub(crate) fn points_from_units(
+        &self,
+        n_points: usize,
+        mut fill: impl FnMut(usize, &mut [f64]),
+    ) -> Points {
+        let column_of = |(param_idx, param): (usize, &Param)| match param.fixed {
+            Some(value) => vec![value; n_points],
+            None => {
+                let mut column = vec![0.0; n_points];
+                fill(param_idx, &mut column);
+                for value in &mut column {
+                    *value = param.domain.from_unit(*value);
+                }
+                column
+            }
+        };
+        let columns = self.params.iter().enumerate().map(column_of).collect();
+        let mut points = Points::from_columns(n_points, columns);
+        self.deactivate(&mut points);
+        points
+    }
+}
+
+impl Param {
+    /// A parameter that is searched and always active.
+    pub fn new(name: impl Into<String>, domain: Domain, default: f64) -> Self {
+        Self { name: name.into(), domain, default, fixed: None, when: None }
+    }
+
+    /// Whether its condition holds for the values of one point.
+    pub fn is_active(&self, row: &[f64]) -> bool {
+        self.when.as_ref().is_none_or(|holds| holds(row))
+    }
+
+    fn check_domain(&self, errors: &mut Vec<SpaceError>) {
+        let name = || self.name.clone();
+        match &self.domain {
+            Domain::Float { low, high, step, log } => {
+                let (low, high) = (*low, *high);
+                if !low.is_finite() || !high.is_finite() || !(high - low).is_finite() {
+                    errors.push(SpaceError::NotFinite { name: name(), low, high });
+                } else if low > high {
+                    errors.push(SpaceError::EmptyRange { name: name(), low, high });
+                }
+                if *log && low <= 0.0 {
+                    errors.push(SpaceError::LogOfNonPositive { name: name(), low });
+                }
+                match *step {
+                    Some(step) if step.is_nan() || step <= 0.0 || step.is_infinite() => {
+                        errors.push(SpaceError::BadStep { name: name(), step });
+                    }
+                    Some(step) if (high - low) / step >= 1e9 || low + step == low || high + step == high => {
+                        errors.push(SpaceError::StepTooFine { name: name(), step });
+                    }
+                    _ => {}
+                }
+            }
+            Domain::Int { low, high, step, log } => {
+                for bound in [*low, *high] {
+                    if bound.unsigned_abs() > MAX_EXACT_INT.unsigned_abs() {
+                        errors.push(SpaceError::IntTooLarge { name: name(), bound });
+                    }
+                }
+                if low > high {
+                    let (low, high) = (*low as f64, *high as f64);
+                    errors.push(SpaceError::EmptyRange { name: name(), low, high });
+                }
+                if *step < 1 {
+                    errors.push(SpaceError::BadStep { name: name(), step: *step as f64 });
+                }
+                if *log && *low < 1 {
+                    errors.push(SpaceError::LogOfNonPositive { name: name(), low: *low as f64 });
+                }
+            }
+            Domain::Choice { options } => {
+                if options.is_empty() {
+                    errors.push(SpaceError::NoOptions { name: name() });
+                }
+                for (option_idx, option) in options.iter().enumerate() {
+                    if let Choice::Number(number) = option
+                        && !number.is_finite()
+                    {
+                        errors.push(SpaceError::OptionNotFinite { name: name(), option: *number });
+                    } else if options[..option_idx].contains(option) {
+                        errors.push(SpaceError::DuplicateOption { name: name(), option: option.to_string() });
+                    }
+                }
+            }
+            Domain::Bool => {}
+        }
+    }
+
+    fn check_value(&self, role: &'static str, value: f64, errors: &mut Vec<SpaceError>) {
+        if !self.domain.contains(value) {
+            let shown =
+                self.domain.decode(value).map_or_else(|| value.to_string(), |value| value.to_string());
+            errors.push(SpaceError::OutsideDomain {
+                name: self.name.clone(),
+                role,
+                value: shown,
+                domain: self.domain.to_string(),
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn float(low: f64, high: f64) -> Domain {
+        Domain::Float { low, high, step: None, log: false }
+    }
+
+    fn messages(params: Vec<Param>) -> Vec<String> {
+        match (Space { params }).validate() {
+            Ok(()) => Vec::new(),
+            Err(errors) => errors.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    #[test]
+    fn each_mistake_has_its_message() {
+        let text = |text: &str| Choice::Text(text.into());
+        let cases = [
+            (float(2.0, 1.0), 1.5, "parameter `p`: the lower bound 2 is above the upper bound 1"),
+            (float(0.0, f64::INFINITY), 1.0, "parameter `p`: the range 0 to inf is not finite"),
+            (float(f64::NAN, 1.0), 1.0, "parameter `p`: the range NaN to 1 is not finite"),
+            (
+                Domain::Float { low: 0.0, high: 1.0, step: Some(0.0), log: false },
+                0.0,
+                "parameter `p`: the step 0 is not positive",
+            ),
+            (
+                Domain::Float { low: 0.0, high: 1.0, step: Some(1e-12), log: false },
+                0.0,
+                "parameter `p`: the step 0.000000000001 is too fine for its range; leave it out for a continuous parameter",
+            ),
+            (
+                Domain::Float { low: 0.0, high: 1.0, step: None, log: true },
+                0.5,
+                "parameter `p`: `log` needs a lower bound above 0, and it is 0",
+            ),
+            (
+                Domain::Int { low: 1, high: 9, step: 0, log: false },
+                1.0,
+                "parameter `p`: the step 0 is not positive",
+            ),
+            (
+                Domain::Int { low: 0, high: i64::MAX, step: 1, log: false },
+                1.0,
+                "parameter `p`: 9223372036854775807 is beyond the integers that are exact, ±2^53",
+            ),
+            (Domain::Choice { options: vec![] }, 0.0, "parameter `p`: the list of choices is empty"),
+            (
+                Domain::Choice { options: vec![text("a"), text("a")] },
+                0.0,
+                "parameter `p`: the choice \"a\" is listed twice",
+            ),
+            (
+                Domain::Choice { options: vec![Choice::Number(f64::NAN)] },
+                0.0,
+                "parameter `p`: the choice NaN is not a finite number",
+            ),
+            (
+                Domain::Int { low: 1, high: 9, step: 2, log: false },
+                4.0,
+                "parameter `p`: the default 4 is not an integer from 1 to 9 in steps of 2",
+            ),
+            (float(1.0, 2.0), 3.0, "parameter `p`: the default 3 is not a number from 1 to 2"),
+            (
+                Domain::Choice { options: vec![text("a"), Choice::Number(2.0)] },
+                2.0,
+                "parameter `p`: the default 2 is not one of \"a\", 2",
+            ),
+            (Domain::Bool, f64::NAN, "parameter `p`: the default NaN is not true or false"),
+        ];
+        for (domain, default, message) in cases {
+            assert_eq!(messages(vec![Param::new("p", domain, default)]), [message]);
+        }
+    }
+
+    #[test]
+    fn all_mistakes_are_reported_together() {
+        let mut outside = Param::new("k", float(0.0, 1.0), 0.5);
+        outside.fixed = Some(7.0);
+        let twice = Param::new("k", float(0.0, 1.0), 0.5);
+        assert_eq!(
+            messages(vec![outside, twice]),
+            [
+                "parameter `k`: the fixed value 7 is not a number from 0 to 1",
+                "parameter `k` is defined twice"
+            ]
+        );
+    }
+
+    #[test]
+    fn cardinality_counts_free_parameters_only() {
+        let int = Param::new("n", Domain::Int { low: 5, high: 60, step: 5, log: false }, 5.0);
+        let switch = Param::new("s", Domain::Bool, 0.0);
+        let mut real = Param::new("r", float(0.0, 1.0), 0.5);
+        let space = Space { params: vec![int.clone(), switch.clone(), real.clone()] };
+        assert_eq!((space.cardinality(), space.n_free()), (None, 3));
+        real.fixed = Some(0.25);
+        let space = Space { params: vec![int, switch, real] };
+        assert_eq!((space.cardinality(), space.n_free()), (Some(24), 2));
+        assert_eq!(Space::default().cardinality(), Some(1));
+    }
+
+    #[test]
+    fn a_condition_on_an_inactive_parent_sees_its_default() {
+        let switch = Param::new("on", Domain::Bool, 0.0);
+        let mut child = Param::new("child", Domain::Bool, 1.0);
+        child.when = Some(Arc::new(|row| row[0] == 1.0));
+        let mut grandchild = Param::new("grandchild", Domain::Bool, 0.0);
+        grandchild.when = Some(Arc::new(|row| row[1] == 1.0));
+        let space = Space { params: vec![switch, child, grandchild] };
+        let mut points = Points::new(3);
+        points.push(&[0.0, 0.0, 1.0]);
+        points.push(&[1.0, 0.0, 1.0]);
+        points.push(&[1.0, 1.0, 1.0]);
+        space.deactivate(&mut points);
+        // In the first point `child` is off and reads as its default 1, so that `grandchild` is active.
+        let active: Vec<[bool; 3]> =
+            (0..3).map(|i| std::array::from_fn(|param_idx| !points.value(i, param_idx).is_nan())).collect();
+        assert_eq!(active, [[true, false, true], [true, true, false], [true, true, true]]);
+        let mut row = [0.0, f64::NAN, 1.0];
+        space.fill_inactive(&mut row);
+        assert_eq!(row, [0.0, 1.0, 1.0]);
+        assert!(space.default_point()[1].is_nan());
+    }
 }

@@ -1,0 +1,115 @@
+//! The [`Sampler`]: proposes points of a space and learns from their scores.
+
+mod grid;
+mod random;
+mod sobol;
+
+pub use grid::Grid;
+pub use random::Random;
+pub use sobol::{Sobol, TABLE_DIMENSIONS};
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::point::{Points, Score};
+use crate::space::Space;
+
+/// Proposes points and learns from their scores.
+///
+/// A sampler is a pure state machine, seeded once. Obligations:
+///
+/// - `ask` returns exactly `n` points, or fewer if the sampler is finite and runs out; then none, for ever.
+/// - Every value lies in its domain. A fixed parameter has its fixed value. A parameter whose condition does not hold is NaN, also
+///   a fixed one; conditions are judged in the order of the parameters and see inactive ones as their default.
+/// - Points depend on the seed and on the sequence of calls alone: not on clocks, threads, addresses or the order of a hash map.
+///   Between two `tell`s, the cut into batches does not matter: `ask(10)` twice gives the points of `ask(20)`.
+/// - `tell` is given points in the order in which they were asked, each once. It may come later than further `ask`s.
+/// - A score may be invalid, all of them may be; an invalid point is worse than every valid one and nothing else is known of it.
+pub trait Sampler: Send {
+    /// The name by which users choose it.
+    fn name(&self) -> &'static str;
+
+    /// The next `n` points.
+    fn ask(&mut self, n: usize) -> Points;
+
+    /// Reports the scores of points that were asked, one for each.
+    fn tell(&mut self, points: &Points, scores: &[Score]);
+
+    /// At most how many points are still to come; `None` if there is no end. Exact if no parameter is conditional.
+    fn remaining(&self) -> Option<u64>;
+}
+
+/// The samplers that users may choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SamplerKind {
+    /// Independent uniform points.
+    Random,
+    /// A scrambled Sobol sequence.
+    Sobol,
+    /// All combinations.
+    Grid,
+}
+
+impl SamplerKind {
+    /// Every kind, in the order shown to users.
+    pub const ALL: [Self; 3] = [Self::Random, Self::Sobol, Self::Grid];
+
+    /// The name by which users choose it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Random => "random",
+            Self::Sobol => "sobol",
+            Self::Grid => "grid",
+        }
+    }
+
+    /// A sampler of this kind over a valid space. `n_trials` is how many points will be asked in total, if that is known; the
+    /// grid chooses its levels by it.
+    pub fn build(self, space: &Space, seed: u64, n_trials: Option<u64>) -> Box<dyn Sampler> {
+        match self {
+            Self::Random => Box::new(Random::new(space, seed)),
+            Self::Sobol => Box::new(Sobol::new(space, seed)),
+            Self::Grid => Box::new(Grid::new(space, n_trials)),
+        }
+    }
+}
+
+impl fmt::Display for SamplerKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A sampler name that does not exist.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("there is no sampler `{name}`; choose one of {}", SamplerKind::ALL.map(SamplerKind::name).join(", "))]
+pub struct UnknownSampler {
+    /// What was asked for.
+    pub name: String,
+}
+
+impl FromStr for SamplerKind {
+    type Err = UnknownSampler;
+
+    fn from_str(name: &str) -> Result<Self, UnknownSampler> {
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.name() == name)
+            .ok_or_else(|| UnknownSampler { name: name.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_parse_back_and_unknown_ones_list_the_choices() {
+        for kind in SamplerKind::ALL {
+            assert_eq!(kind.name().parse(), Ok(kind));
+            assert_eq!(kind.build(&Space::default(), 0, None).name(), kind.name());
+        }
+        let error = "tpee".parse::<SamplerKind>().unwrap_err();
+        assert_eq!(error.to_string(), "there is no sampler `tpee`; choose one of random, sobol, grid");
+    }
+}
