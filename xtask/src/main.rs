@@ -1,2 +1,109 @@
-//! stub
-fn main() {}
+//! The project's own commands, for people and for CI: `cargo xtask test | check | lint | ci`.
+
+mod import;
+mod source;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+use cargo_metadata::MetadataCommand;
+
+const USAGE: &str = "\
+Usage: cargo xtask <command>
+
+  test [ARGS]  check the structure, then build and run all tests (release profile); ARGS go to `cargo test`
+  check        the structure: who may import whom, file names, no printing in libraries
+  lint         formatting and clippy, warnings are errors
+  ci           lint, check and test
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match arguments.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("help", &[][..]),
+    };
+    let result = match (command, rest) {
+        ("test", rest) => test(rest),
+        ("check", []) => check(),
+        ("lint", []) => lint(),
+        ("ci", []) => lint().and_then(|()| test(&[])),
+        ("help" | "--help" | "-h", _) => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        _ => {
+            eprint!("error: cannot understand `{}`\n\n{USAGE}", arguments.join(" "));
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn test(arguments: &[String]) -> Result<()> {
+    check()?;
+    let mut command = vec!["test", "--workspace", "--release"];
+    command.extend(arguments.iter().map(String::as_str));
+    cargo(&command)
+}
+
+fn lint() -> Result<()> {
+    let hint = "`rustup component add rustfmt clippy` installs the tools, `cargo fmt --all` formats";
+    cargo(&["fmt", "--all", "--", "--check"]).context(hint)?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
+}
+
+fn check() -> Result<()> {
+    step("checking the structure");
+    let metadata = MetadataCommand::new()
+        .current_dir(xtask_dir())
+        .exec()
+        .context("`cargo metadata` failed, so that nobody's imports are known")?;
+    let crates: Vec<import::Crate> =
+        metadata.workspace_packages().into_iter().map(import::Crate::from).collect();
+    let mut problems = import::check(&crates);
+    for package in metadata.workspace_packages() {
+        let dir = package.manifest_path.parent().context("a manifest lies in a folder")?;
+        problems.extend(source::check(&package.name, dir.as_std_path())?);
+    }
+    if problems.is_empty() {
+        eprintln!("    {} crates, nothing to object", crates.len());
+        return Ok(());
+    }
+    for problem in &problems {
+        eprintln!("  - {problem}");
+    }
+    bail!("the structure has {} problem(s)", problems.len())
+}
+
+/// Runs cargo in the workspace, after saying so.
+fn cargo(arguments: &[&str]) -> Result<()> {
+    step(&format!("cargo {}", arguments.join(" ")));
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(program)
+        .args(arguments)
+        .current_dir(workspace_root()?)
+        .status()
+        .context("cannot start cargo")?;
+    if status.success() { Ok(()) } else { bail!("`cargo {}` failed", arguments.join(" ")) }
+}
+
+fn step(what: &str) {
+    eprintln!("==> {what}");
+}
+
+fn xtask_dir() -> PathBuf {
+    // Cargo says where this package lies now; the folder it was built in may have moved.
+    std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into()).into()
+}
+
+fn workspace_root() -> Result<PathBuf> {
+    xtask_dir().parent().map(Path::to_owned).context("xtask lies in the workspace")
+}
