@@ -1,16 +1,18 @@
 //! Indicators as plain functions over slices, one file each.
 //!
-//! Every function reads its inputs from slices and writes one value per bar into `out`, a slice of the same length (if lengths differ,
-//! the shortest decides and the rest of `out` is NaN). Bar `i` of the result depends on bars `0 … i` only. No function panics,
-//! whatever the window or the data; a window of 0 or one longer than the series is NaN throughout.
+//! Every function reads its inputs from slices and writes one value per bar into `out`, a slice of the same
+//! length (if lengths differ, the shortest decides and the rest of `out` is NaN). Bar `i` of the result
+//! depends on bars `0 … i` only. No function panics, whatever the window or the data; a window of 0 or one
+//! longer than the series is NaN throughout.
 //!
-//! **Not available.** A non-finite input (NaN or infinite) is not available, and NaN is how the result says so.
-//! *Windowed* functions are NaN while a window is incomplete or holds such a value. *Recursive* ones skip it: NaN at its bar, the
-//! state stays as it was, as if the bar did not exist. Where several columns enter, a bar with any of them
-//! non-finite counts as missing.
+//! **Not available.** A non-finite input (NaN or infinite) is not available, and NaN is how the result says
+//! so. *Windowed* functions are NaN while a window is incomplete or holds such a value. *Recursive* ones skip
+//! it: NaN at its bar, the state stays as it was, as if the bar did not exist. Where several columns enter, a
+//! bar with any of them non-finite counts as missing.
 //!
-//! **Numbers.** `+ − × ÷ √` and comparisons in one fixed order, no fused operations, so that a twin on another device can give the
-//! same bits. Windowed sums come from a [`Prefix`] in double-double; recursive averages run along time in plain `f64`.
+//! **Numbers.** `+ − × ÷ √` and comparisons in one fixed order, no fused operations, so that a twin on
+//! another device can give the same bits. Windowed sums come from a [`Prefix`] in double-double; recursive
+//! averages run along time in plain `f64`.
 //!
 //! | file | functions | kind |
 //! |---|---|---|
@@ -18,7 +20,8 @@
 //! | `sma`, `wma`, `lsma`, `hma` | [`sma`], [`wma`], [`lsma`], [`hma`] | windowed |
 //! | `stddev`, `zscore` | [`stddev`], [`stddev_sample`], [`zscore`] | windowed |
 //! | `ema`, `ema_sma`, `rma`, `dema`, `tema`, `kama` | [`ema`], [`ema_sma`], [`rma`], [`dema`], [`tema`], [`kama`] | recursive |
-//! | `true_range`, `atr` | [`true_range`], [`atr`] | windowed, over the previous available close |
+//! | `true_range` | [`true_range`] | recursive: looks back to the last available close |
+//! | `atr` | [`atr`] | windowed |
 //! | `atr_wilder`, `rsi`, `adx` | [`atr_wilder`], [`rsi`], [`adx()`], [`plus_di`], [`minus_di`], [`directional`] | recursive |
 //! | `cci` | [`cci`] | windowed |
 //! | `obv`, `cum` | [`obv`], [`cum`] | recursive |

@@ -20,16 +20,17 @@ impl Directional {
 
 /// Average directional index.
 ///
-/// Reference: TA-Lib `ADX`. First value at the available bar `2w-1`; a bar with a non-finite price is NaN and leaves the state as it was.
-/// While there is no range or no movement the index keeps its value, as in TA-Lib, which however calls everything below 1e-14
-/// none. `w = 0` is NaN.
+/// Reference: TA-Lib `ADX`. First value at the available bar `2w-1`; a bar with a non-finite price is NaN and
+/// leaves the state as it was. While there is no range or no movement the index keeps its value, as in
+/// TA-Lib, which however calls everything below 1e-14 none. `w = 0` is NaN.
 pub fn adx(high: &[f64], low: &[f64], close: &[f64], w: usize, out: &mut [f64]) {
     fill(high, low, close, w, out, |d| d.adx);
 }
 
 /// Positive directional indicator: `100 · upward movement / true range`, both smoothed.
 ///
-/// Reference: TA-Lib `PLUS_DI`. First value at the available bar `w`; otherwise as [`adx`]. No range at all gives 0.
+/// Reference: TA-Lib `PLUS_DI`. First value at the available bar `w`; otherwise as [`adx`]. No range at all
+/// gives 0.
 pub fn plus_di(high: &[f64], low: &[f64], close: &[f64], w: usize, out: &mut [f64]) {
     fill(high, low, close, w, out, |d| d.plus_di);
 }
@@ -41,7 +42,8 @@ pub fn minus_di(high: &[f64], low: &[f64], close: &[f64], w: usize, out: &mut [f
     fill(high, low, close, w, out, |d| d.minus_di);
 }
 
-/// Calls `each(bar, values)` for every bar, in order; one walk for callers that want more than one of the three.
+/// Calls `each(bar, values)` for every bar, in order; one walk for callers that want more than one of the
+/// three.
 pub fn directional(
     high: &[f64],
     low: &[f64],
@@ -126,8 +128,8 @@ impl Movement {
         Directional { adx: self.average(index), plus_di, minus_di }
     }
 
-    /// The first `w` indexes are averaged simply, later ones as Wilder did; a bar without an index counts as 0 among the
-    /// first and changes nothing later.
+    /// The first `w` indexes are averaged simply, later ones as Wilder did; a bar without an index counts as
+    /// 0 among the first and changes nothing later.
     fn average(&mut self, index: Option<f64>) -> f64 {
         let w = self.w as f64;
         let n_indexes = self.n_seen + 1 - self.w;

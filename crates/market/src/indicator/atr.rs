@@ -6,8 +6,9 @@ use super::true_range::true_range;
 
 /// `sma(true_range, w)`.
 ///
-/// Reference: pandas, `rolling(w).mean()` of the true range. First value at bar `w-1`; NaN where the window holds a bar with a non-finite
-/// price. Allocates one prefix sum; for many windows of the same bars build a [`Prefix`] of [`true_range`] once and use [`sma`].
+/// Reference: pandas, `rolling(w).mean()` of the true range. First value at bar `w-1`; NaN where the window
+/// holds a bar with a non-finite price. Allocates one prefix sum; for many windows of the same bars build a
+/// [`Prefix`] of [`true_range`] once and use [`sma`].
 pub fn atr(high: &[f64], low: &[f64], close: &[f64], w: usize, out: &mut [f64]) {
     true_range(high, low, close, out);
     let p = Prefix::new(out, Moments::Sum);

@@ -6,8 +6,8 @@ use super::true_range::range_of;
 
 /// [`rma`](super::rma) of the true range from the second available bar on.
 ///
-/// Reference: TA-Lib `ATR`. First value at the available bar `w` (the `w+1`-th); a bar with a non-finite price is NaN and leaves the state
-/// as it was. `w = 0` is NaN.
+/// Reference: TA-Lib `ATR`. First value at the available bar `w` (the `w+1`-th); a bar with a non-finite
+/// price is NaN and leaves the state as it was. `w = 0` is NaN.
 pub fn atr_wilder(high: &[f64], low: &[f64], close: &[f64], w: usize, out: &mut [f64]) {
     let n = common_len(out, [high.len(), low.len(), close.len()]);
     if w == 0 {

@@ -2,12 +2,15 @@
 
 use super::column::{common_len, is_complete};
 use super::prefix::{Moments, Prefix};
+use super::sma::sma;
 
-/// `(t − mean) / (0.015 · mean |t − mean|)` of the typical price `t = (high + low + close)/3` over the last `w` bars.
+/// `(t − mean) / (0.015 · mean |t − mean|)` of the typical price `t = (high + low + close)/3` over the last
+/// `w` bars.
 ///
-/// Reference: TA-Lib `CCI`. First value at bar `w-1`; NaN where the window holds a bar with a non-finite price. 0 where `t` equals the mean
-/// or all are equal, as in TA-Lib (whose mean, however, may miss equal values by a rounding). `w = 0` is NaN. The deviations
-/// cost O(w) per bar; they are added up in four interleaved sums. Allocates one column and one prefix sum.
+/// Reference: TA-Lib `CCI`. First value at bar `w-1`; NaN where the window holds a bar with a non-finite
+/// price. 0 where `t` equals the mean or all are equal, as in TA-Lib (whose mean, however, may miss equal
+/// values by a rounding). `w = 0` is NaN. The deviations cost O(w) per bar; they are added up in four
+/// interleaved sums. Allocates one column and one prefix sum.
 pub fn cci(high: &[f64], low: &[f64], close: &[f64], w: usize, out: &mut [f64]) {
     let n = common_len(out, [high.len(), low.len(), close.len()]);
     out.fill(f64::NAN);
@@ -21,9 +24,10 @@ pub fn cci(high: &[f64], low: &[f64], close: &[f64], w: usize, out: &mut [f64]) 
         })
         .collect();
     let p = Prefix::new(&typical, Moments::Sum);
+    sma(&p, w, out);
     for (start, window) in typical.windows(w).enumerate() {
         let i = start + w - 1;
-        let mean = p.mean_at(i, w);
+        let mean = out[i];
         if mean.is_nan() {
             continue;
         }

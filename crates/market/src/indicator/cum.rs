@@ -4,7 +4,8 @@ use super::column::common_len;
 
 /// Sum of all values so far, added in bar order.
 ///
-/// Reference: pandas `cumsum()`, with infinite values missing, too. A non-finite value is NaN at its bar and adds nothing.
+/// Reference: pandas `cumsum()`, with infinite values missing, too. A non-finite value is NaN at its bar and
+/// adds nothing.
 pub fn cum(x: &[f64], out: &mut [f64]) {
     let n = common_len(out, [x.len()]);
     let mut sum = 0.0;

@@ -5,8 +5,8 @@ use super::ema::smoothing;
 
 /// `2·e1 − e2` with `e1 = ema(x, w)` and `e2 = ema(e1, w)`, both seeded with their first value.
 ///
-/// Reference: pandas, `ewm(span=w, adjust=False, ignore_na=True)` applied twice. Valid from the first finite value on; a non-finite
-/// value is NaN at its bar and leaves the state as it was. `w = 0` is NaN.
+/// Reference: pandas, `ewm(span=w, adjust=False, ignore_na=True)` applied twice. Valid from the first finite
+/// value on; a non-finite value is NaN at its bar and leaves the state as it was. `w = 0` is NaN.
 pub fn dema(x: &[f64], w: usize, out: &mut [f64]) {
     let n = common_len(out, [x.len()]);
     if w == 0 {

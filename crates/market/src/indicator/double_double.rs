@@ -1,8 +1,9 @@
 //! Numbers of about 106 significant bits, as the unevaluated sum of two `f64`.
 //!
-//! Built from the classic error-free transformations (Knuth's TwoSum, Dekker's FastTwoSum, Veltkamp's split and Dekker's
-//! TwoProd) with additions and multiplications only: a fused multiply-add would be shorter, but then every platform and
-//! every twin of this code would have to have one. Operation order is part of the specification.
+//! Built from the classic error-free transformations (Knuth's TwoSum, Dekker's FastTwoSum, Veltkamp's split
+//! and Dekker's TwoProd) with additions and multiplications only: a fused multiply-add would be shorter, but
+//! then every platform and every twin of this code would have to have one. Operation order is part of the
+//! specification.
 
 /// `hi + lo`, where `hi` is the sum rounded to `f64` and `lo` is what the rounding lost.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
@@ -60,7 +61,8 @@ impl DoubleDouble {
         fast_two_sum(s.hi, s.lo + (self.lo + b.lo))
     }
 
-    /// `self - b`. Off by a few units of 2^-106 of the larger operand, which is what the operands themselves are off by.
+    /// `self - b`. Off by a few units of 2^-106 of the larger operand, which is what the operands themselves
+    /// are off by.
     #[inline(always)]
     pub fn sub(self, b: Self) -> Self {
         self.add(Self { hi: -b.hi, lo: -b.lo })
@@ -82,8 +84,8 @@ impl DoubleDouble {
 
     /// `self / divisor`, rounded once.
     ///
-    /// A first quotient from the reciprocal, then one Newton correction whose remainder is computed exactly; no division in the
-    /// loop, so that it vectorises well.
+    /// A first quotient from the reciprocal, then one Newton correction whose remainder is computed exactly;
+    /// no division in the loop, so that it vectorises well.
     #[inline(always)]
     pub fn divide(self, divisor: f64, reciprocal: f64) -> f64 {
         let q = self.hi * reciprocal;

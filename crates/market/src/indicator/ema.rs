@@ -2,10 +2,11 @@
 
 use super::column::common_len;
 
-/// `y = x` at the first available bar, then `y = a·x + (1−a)·y` with `a = 2/(span+1)`, in exactly this order of operations.
+/// `y = x` at the first available bar, then `y = a·x + (1−a)·y` with `a = 2/(span+1)`, in exactly this order
+/// of operations.
 ///
-/// Reference: pandas `ewm(span, adjust=False, ignore_na=True).mean()`. Valid from the first finite value on, without warm-up;
-/// a non-finite value is NaN at its bar and leaves the average as it was. `span = 0` is NaN.
+/// Reference: pandas `ewm(span, adjust=False, ignore_na=True).mean()`. Valid from the first finite value on,
+/// without warm-up; a non-finite value is NaN at its bar and leaves the average as it was. `span = 0` is NaN.
 pub fn ema(x: &[f64], span: usize, out: &mut [f64]) {
     let n = common_len(out, [x.len()]);
     let (x, out) = (&x[..n], &mut out[..n]);

@@ -5,8 +5,8 @@ use super::ema::smoothing;
 
 /// The mean of the first `w` values, then `y = (x − y)·a + y` with `a = 2/(w+1)`.
 ///
-/// Reference: TA-Lib `EMA`. First value at the `w`-th available bar; a non-finite value is NaN at its bar and leaves the state as
-/// it was. `w = 0` is NaN.
+/// Reference: TA-Lib `EMA`. First value at the `w`-th available bar; a non-finite value is NaN at its bar and
+/// leaves the state as it was. `w = 0` is NaN.
 pub fn ema_sma(x: &[f64], w: usize, out: &mut [f64]) {
     let n = common_len(out, [x.len()]);
     if w == 0 {

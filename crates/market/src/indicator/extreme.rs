@@ -1,15 +1,15 @@
 //! Rolling extremes: `highest` and `lowest`.
 //!
-//! van Herk's method: cut the series into blocks of `w` bars; every window is the end of one block and the beginning of the next,
-//! so two passes of running maxima and one comparison per bar serve any window length, in place and whatever the data.
-//! A minimum is the maximum of the negated series; negation is exact.
+//! van Herk's method: cut the series into blocks of `w` bars; every window is the end of one block and the
+//! beginning of the next, so two passes of running maxima and one comparison per bar serve any window length,
+//! in place and whatever the data. A minimum is the maximum of the negated series; negation is exact.
 
 use super::column::{common_len, mask_windows};
 
 /// Largest of the last `w` values.
 ///
-/// Reference: pandas `rolling(w).max()`. First value at bar `w-1`; a window with a non-finite value is NaN, `w = 0` is NaN. Zero comes out as
-/// +0, whatever its sign was.
+/// Reference: pandas `rolling(w).max()`. First value at bar `w-1`; a window with a non-finite value is NaN,
+/// `w = 0` is NaN. Zero comes out as +0, whatever its sign was.
 pub fn highest(x: &[f64], w: usize, out: &mut [f64]) {
     extreme::<false>(x, w, out);
 }
@@ -39,7 +39,7 @@ fn extreme<const LOW: bool>(x: &[f64], w: usize, out: &mut [f64]) {
     }
     rolling_max(w, |i| oriented::<LOW>(x[i]), out);
     for y in out[w - 1..].iter_mut() {
-        *y = oriented::<LOW>(*y);
+        *y = restored::<LOW>(*y);
     }
     if !x.iter().all(|v| v.is_finite()) {
         mask_windows(x, w, out);
@@ -54,14 +54,20 @@ fn extreme_at<const LOW: bool>(x: &[f64], w: usize, i: usize) -> f64 {
     if !window.iter().all(|v| v.is_finite()) {
         return f64::NAN;
     }
-    oriented::<LOW>(maximum_of::<LOW>(window))
+    restored::<LOW>(maximum_of::<LOW>(window))
 }
 
-/// The value itself, or negated where a minimum is sought. Without a negative zero, because `-0 == +0` would let the result's
-/// bits depend on the order of comparisons.
+/// The value itself, or negated where a minimum is sought.
 #[inline(always)]
 pub(super) fn oriented<const LOW: bool>(v: f64) -> f64 {
-    (if LOW { -v } else { v }) + 0.0
+    if LOW { -v } else { v }
+}
+
+/// The value as a result. Without a negative zero, because `-0 == +0` would let the bits depend on the order
+/// of comparisons.
+#[inline(always)]
+pub(super) fn restored<const LOW: bool>(v: f64) -> f64 {
+    oriented::<LOW>(v) + 0.0
 }
 
 /// Largest oriented value, −∞ for none.
@@ -75,12 +81,14 @@ fn larger(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 
-/// `out[i]` = largest of `load(i-w+1) … load(i)`, NaN before bar `w-1`; for `1 <= w <= out.len()`. Values that do not compare are passed over.
+/// `out[i]` = largest of `load(i-w+1) … load(i)`, NaN before bar `w-1`; for `1 <= w <= out.len()`. Values
+/// that do not compare are passed over.
 pub(super) fn rolling_max(w: usize, load: impl Fn(usize) -> f64, out: &mut [f64]) {
     let n = out.len();
     let n_windows = n + 1 - w;
     out[..w - 1].fill(f64::NAN);
-    // What a window has of the block in which it begins; the window that begins at `start` ends at `start + w - 1`.
+    // What a window has of the block in which it begins; the window that begins at `start` ends at `start + w
+    // - 1`.
     for block in (0..n_windows).step_by(w) {
         let mut running = f64::NEG_INFINITY;
         for start in (block..block + w).rev() {

@@ -6,8 +6,8 @@ use super::wma::wma;
 
 /// `wma(2·wma(x, ⌊w/2⌋) − wma(x, w), ⌊√w⌋)`; for `w = 1` the half window is 1, too.
 ///
-/// Reference: this formula on TA-Lib `WMA`. First value at bar `w + ⌊√w⌋ − 2`; NaN where any window involved holds a non-finite value.
-/// `w = 0` is NaN. Allocates two prefix sums and one column.
+/// Reference: this formula on TA-Lib `WMA`. First value at bar `w + ⌊√w⌋ − 2`; NaN where any window involved
+/// holds a non-finite value. `w = 0` is NaN. Allocates two prefix sums and one column.
 pub fn hma(x: &[f64], w: usize, out: &mut [f64]) {
     let n = common_len(out, [x.len()]);
     let (x, out) = (&x[..n], &mut out[..n]);

@@ -3,12 +3,13 @@
 use super::column::common_len;
 use super::double_double::DoubleDouble;
 
-/// `y = (x − y)·c² + y`, `c = er·(2/(fast+1) − 2/(slow+1)) + 2/(slow+1)`, where the efficiency ratio `er` is the net move over `w`
-/// bars divided by the way walked. Seeded with the value before the first output.
+/// `y = (x − y)·c² + y`, `c = er·(2/(fast+1) − 2/(slow+1)) + 2/(slow+1)`, where the efficiency ratio `er` is
+/// the net move over `w` bars divided by the way walked. Seeded with the value before the first output.
 ///
-/// Reference: TA-Lib `KAMA` for `fast = 2, slow = 30`. First value at the available bar `w` (the `w+1`-th); a non-finite value is NaN at its
-/// bar and leaves the state as it was, so the window is the last `w+1` available values. A flat window has `er = 1`, as in TA-Lib,
-/// which however calls every way below 1e-14 flat. A zero among `w, fast, slow` is NaN.
+/// Reference: TA-Lib `KAMA` for `fast = 2, slow = 30`. First value at the available bar `w` (the `w+1`-th); a
+/// non-finite value is NaN at its bar and leaves the state as it was, so the window is the last `w+1`
+/// available values. A flat window has `er = 1`, as in TA-Lib, which however calls every way below 1e-14
+/// flat. A zero among `w, fast, slow` is NaN.
 pub fn kama(x: &[f64], w: usize, fast: usize, slow: usize, out: &mut [f64]) {
     let n = common_len(out, [x.len()]);
     let (x, out) = (&x[..n], &mut out[..n]);

@@ -1,12 +1,15 @@
 //! Least-squares moving average.
 
+use multiversion::multiversion;
+
 use super::prefix::{Prefix, Weighted};
 
-/// Value at the newest bar of the least-squares line through the last `w` values: `Σ (6·j − 2·(w+1))·x / (w·(w+1))`,
-/// `j = 1` for the oldest.
+/// Value at the newest bar of the least-squares line through the last `w` values: `Σ (6·j − 2·(w+1))·x /
+/// (w·(w+1))`, `j = 1` for the oldest.
 ///
-/// Reference: TA-Lib `LINEARREG`. First value at bar `w-1` (for `w = 1`, which TA-Lib refuses, the value itself); a window with a
-/// non-finite value is NaN. Needs [`Moments::SumIndex`](super::Moments::SumIndex).
+/// Reference: TA-Lib `LINEARREG`. First value at bar `w-1` (for `w = 1`, which TA-Lib refuses, the value
+/// itself); a window with a non-finite value is NaN. Needs [`Moments::SumIndex`](super::Moments::SumIndex).
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 pub fn lsma(p: &Prefix, w: usize, out: &mut [f64]) {
     let weighted = Weighted::lsma(w);
     p.map_index(w, out, |start, sum, index| weighted.of(start, sum, index));

@@ -2,10 +2,11 @@
 
 use super::column::common_len;
 
-/// Running sum of volume, added on a higher close and taken away on a lower one; starts with the first available volume.
+/// Running sum of volume, added on a higher close and taken away on a lower one; starts with the first
+/// available volume.
 ///
-/// Reference: TA-Lib `OBV`. Valid from the first available bar on; a bar whose close or volume is non-finite is NaN and leaves the state as it
-/// was.
+/// Reference: TA-Lib `OBV`. Valid from the first available bar on; a bar whose close or volume is non-finite
+/// is NaN and leaves the state as it was.
 pub fn obv(close: &[f64], volume: &[f64], out: &mut [f64]) {
     let n = common_len(out, [close.len(), volume.len()]);
     let mut state: Option<(f64, f64)> = None;
@@ -17,9 +18,11 @@ pub fn obv(close: &[f64], volume: &[f64], out: &mut [f64]) {
         }
         let balance = match state {
             None => v,
-            Some((previous, balance)) if c > previous => balance + v,
-            Some((previous, balance)) if c < previous => balance - v,
-            Some((_, balance)) => balance,
+            // Selected, not branched: the direction of a close cannot be predicted.
+            Some((previous, balance)) => {
+                let rise = if c > previous { v } else { 0.0 };
+                balance + if c < previous { -v } else { rise }
+            }
         };
         state = Some((c, balance));
         out[i] = balance;

@@ -1,15 +1,18 @@
 //! Prefix sums of one source series, which serve rolling sums of every window length.
 //!
-//! A search asks for the same series under thousands of window lengths. With prefix sums kept in double-double a window
-//! is the difference of two entries: O(1) per bar whatever the length, and without the drift of a running sum, because
-//! what rounding did before the window cancels. Everything is combined in double-double and rounded once, at the end.
+//! A search asks for the same series under thousands of window lengths. With prefix sums kept in
+//! double-double a window is the difference of two entries: O(1) per bar whatever the length, and without the
+//! drift of a running sum, because what rounding did before the window cancels. Everything is combined in
+//! double-double and rounded once, at the end.
 //!
-//! Precision: a window sum is off by about `w · 2^-106` of the largest prefix so far. That is far below one rounding of the
-//! result unless one value exceeds the rest of the series by more than some fifteen orders of magnitude.
+//! Precision: a window sum is off by about `w · 2^-106` of the largest prefix so far. That is far below one
+//! rounding of the result unless one value exceeds the rest of the series by more than some fifteen orders of
+//! magnitude.
 
 use super::double_double::{DoubleDouble, two_prod};
 
-/// Magnitudes above this count as not available, so that sums of squares cannot overflow and spoil every later bar.
+/// Magnitudes above this count as not available, so that sums of squares cannot overflow and spoil every
+/// later bar.
 const LARGEST: f64 = 1e120;
 
 /// Which sums a [`Prefix`] holds, besides that of the values themselves.
@@ -17,7 +20,8 @@ const LARGEST: f64 = 1e120;
 pub enum Moments {
     /// Values only: enough for [`sma`](super::sma).
     Sum,
-    /// Also squares: [`stddev`](super::stddev), [`stddev_sample`](super::stddev_sample), [`zscore`](super::zscore).
+    /// Also squares: [`stddev`](super::stddev), [`stddev_sample`](super::stddev_sample),
+    /// [`zscore`](super::zscore).
     SumSquares,
     /// Also values times bar index: [`wma`](super::wma), [`lsma`](super::lsma).
     SumIndex,
@@ -27,8 +31,8 @@ pub enum Moments {
 
 /// Prefix sums of one series in double-double, added in bar order.
 ///
-/// Values that are not available (non-finite, or above 1e120 in magnitude) enter the sums as 0 and are counted; a window
-/// that holds one is NaN. Asking for a moment that was not built gives NaN, too.
+/// Values that are not available (non-finite, or above 1e120 in magnitude) enter the sums as 0 and are
+/// counted; a window that holds one is NaN. Asking for a moment that was not built gives NaN, too.
 #[derive(Clone, Debug)]
 pub struct Prefix {
     n_bars: usize,
@@ -49,19 +53,14 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    fn new(x: &[f64], term: impl Fn(usize, f64) -> DoubleDouble) -> Self {
-        let mut sums = Self { hi: Vec::with_capacity(x.len() + 1), lo: Vec::with_capacity(x.len() + 1) };
-        let mut total = DoubleDouble::default();
-        sums.hi.push(0.0);
-        sums.lo.push(0.0);
-        for (i, &v) in x.iter().enumerate() {
-            if is_available(v) {
-                total = total.add(term(i, v));
-            }
-            sums.hi.push(total.hi);
-            sums.lo.push(total.lo);
-        }
-        sums
+    fn zeros(n_bars: usize) -> Self {
+        Self { hi: vec![0.0; n_bars + 1], lo: vec![0.0; n_bars + 1] }
+    }
+
+    #[inline(always)]
+    fn set(&mut self, i: usize, total: DoubleDouble) {
+        self.hi[i] = total.hi;
+        self.lo[i] = total.lo;
     }
 
     /// Sum of the bars `start .. start + w`.
@@ -83,28 +82,46 @@ fn is_available(v: f64) -> bool {
 impl Prefix {
     /// Adds up `x` once. Allocates 24 bytes per bar, and 16 more for each further moment.
     pub fn new(x: &[f64], moments: Moments) -> Self {
-        let with_squares = matches!(moments, Moments::SumSquares | Moments::All);
-        let with_index = matches!(moments, Moments::SumIndex | Moments::All);
-        let mut missing = Vec::with_capacity(x.len() + 1);
-        let mut changes = Vec::with_capacity(x.len());
+        match moments {
+            Moments::Sum => Self::build::<false, false>(x),
+            Moments::SumSquares => Self::build::<true, false>(x),
+            Moments::SumIndex => Self::build::<false, true>(x),
+            Moments::All => Self::build::<true, true>(x),
+        }
+    }
+
+    /// One pass for all sums: each waits for its own previous value, so together they take hardly longer than
+    /// one.
+    fn build<const SQUARES: bool, const INDEX: bool>(x: &[f64]) -> Self {
+        let n = x.len();
+        let mut sum = Sums::zeros(n);
+        let mut squares = Sums::zeros(if SQUARES { n } else { 0 });
+        let mut index = Sums::zeros(if INDEX { n } else { 0 });
+        let mut missing = vec![0; n + 1];
+        let mut changes = vec![0; n];
         let (mut n_missing, mut n_changes) = (0_u32, 0_u32);
+        let [mut total, mut total_squares, mut total_index] = [DoubleDouble::default(); 3];
         let mut previous = x.first().copied().unwrap_or_default();
-        missing.push(0);
-        for &v in x {
+        for (i, &v) in x.iter().enumerate() {
             n_missing += u32::from(!is_available(v));
             n_changes += u32::from(v != previous);
-            missing.push(n_missing);
-            changes.push(n_changes);
+            missing[i + 1] = n_missing;
+            changes[i] = n_changes;
             previous = v;
+            let v = if is_available(v) { v } else { 0.0 };
+            total = total.add_f64(v);
+            sum.set(i + 1, total);
+            if SQUARES {
+                total_squares = total_squares.add(two_prod(v, v));
+                squares.set(i + 1, total_squares);
+            }
+            if INDEX {
+                total_index = total_index.add(two_prod(i as f64, v));
+                index.set(i + 1, total_index);
+            }
         }
-        Self {
-            n_bars: x.len(),
-            sum: Sums::new(x, |_, v| DoubleDouble { hi: v, lo: 0.0 }),
-            squares: with_squares.then(|| Sums::new(x, |_, v| two_prod(v, v))),
-            index: with_index.then(|| Sums::new(x, |i, v| two_prod(i as f64, v))),
-            missing,
-            changes,
-        }
+        let (squares, index) = (SQUARES.then_some(squares), INDEX.then_some(index));
+        Self { n_bars: n, sum, squares, index, missing, changes }
     }
 
     /// Number of bars of the source.
@@ -177,6 +194,7 @@ impl Prefix {
     }
 
     /// Fills `out` with `value(start, sum)` of every complete window.
+    #[inline(always)]
     pub(super) fn map_sum(&self, w: usize, out: &mut [f64], value: impl Fn(usize, DoubleDouble) -> f64) {
         let Some(out) = self.begin(w, out) else { return };
         let m = out.len();
@@ -190,8 +208,10 @@ impl Prefix {
         self.mask(w, out);
     }
 
-    /// Fills `out` with `value(start, sum, sum of squares)` of every complete window, and `flat` where all values of the
-    /// window are equal: there the squares would leave a rounding error where the spread is exactly 0.
+    /// Fills `out` with `value(start, sum, sum of squares)` of every complete window, and `flat` where all
+    /// values of the window are equal: there the squares would leave a rounding error where the spread is
+    /// exactly 0.
+    #[inline(always)]
     pub(super) fn map_squares(
         &self,
         w: usize,
@@ -209,6 +229,7 @@ impl Prefix {
     }
 
     /// Fills `out` with `value(start, sum, sum of index times value)` of every complete window.
+    #[inline(always)]
     pub(super) fn map_index(
         &self,
         w: usize,
@@ -221,6 +242,7 @@ impl Prefix {
         self.mask(w, out);
     }
 
+    #[inline(always)]
     fn map_pair(
         &self,
         other: &Sums,
@@ -242,7 +264,8 @@ impl Prefix {
         }
     }
 
-    /// Sets the bars without a complete window to NaN and returns the others, the first of which has its window at bar 0.
+    /// Sets the bars without a complete window to NaN and returns the others, the first of which has its
+    /// window at bar 0.
     fn begin<'a>(&self, w: usize, out: &'a mut [f64]) -> Option<&'a mut [f64]> {
         let n = self.n_bars.min(out.len());
         if w == 0 || w > n {
@@ -254,6 +277,7 @@ impl Prefix {
         Some(&mut out[w - 1..n])
     }
 
+    #[inline(always)]
     fn mask(&self, w: usize, out: &mut [f64]) {
         if self.missing[self.n_bars] == 0 {
             return;

@@ -4,8 +4,8 @@ use super::column::common_len;
 
 /// The mean of the first `w` values, then `y = (y·(w−1) + x) / w`.
 ///
-/// Reference: the smoothing inside TA-Lib `ATR` and `RSI`. First value at the `w`-th available bar; a non-finite value is NaN at its
-/// bar and leaves the state as it was. `w = 0` is NaN.
+/// Reference: the smoothing inside TA-Lib `ATR` and `RSI`. First value at the `w`-th available bar; a
+/// non-finite value is NaN at its bar and leaves the state as it was. `w = 0` is NaN.
 pub fn rma(x: &[f64], w: usize, out: &mut [f64]) {
     let n = common_len(out, [x.len()]);
     if w == 0 {

@@ -5,8 +5,9 @@ use super::rma::Wilder;
 
 /// `100 · gain / (gain + loss)`, both [`rma`](super::rma) over `w` bars of the upward and downward changes.
 ///
-/// Reference: TA-Lib `RSI`. First value at the available bar `w` (the `w+1`-th); a non-finite value is NaN at its bar and leaves the state as
-/// it was. No change at all gives 0, as in TA-Lib, which however calls every `gain + loss` below 1e-14 none. `w = 0` is NaN.
+/// Reference: TA-Lib `RSI`. First value at the available bar `w` (the `w+1`-th); a non-finite value is NaN at
+/// its bar and leaves the state as it was. No change at all gives 0, as in TA-Lib, which however calls every
+/// `gain + loss` below 1e-14 none. `w = 0` is NaN.
 pub fn rsi(x: &[f64], w: usize, out: &mut [f64]) {
     let n = common_len(out, [x.len()]);
     if w == 0 {

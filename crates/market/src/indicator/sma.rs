@@ -1,10 +1,13 @@
 //! Simple moving average.
 
+use multiversion::multiversion;
+
 use super::prefix::{Mean, Prefix};
 
 /// Mean of the last `w` values: `out[i] = (x[i-w+1] + … + x[i]) / w`, rounded once.
 ///
 /// Reference: pandas `rolling(w).mean()`. First value at bar `w-1`; a window with a non-finite value is NaN.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 pub fn sma(p: &Prefix, w: usize, out: &mut [f64]) {
     let mean = Mean::new(w);
     p.map_sum(w, out, |_, sum| mean.of(sum));

@@ -1,16 +1,16 @@
 //! Swing highs and lows: the last confirmed turning point before a bar.
 //!
-//! A bar is a confirmed high if no bar within `lookahead` on either side is higher (ties allowed). Seen from bar `i`, only bars up to
-//! `i-1` are looked at, so a confirmation never uses the future.
+//! A bar is a confirmed high if no bar within `lookahead` on either side is higher (ties allowed). Seen from
+//! bar `i`, only bars up to `i-1` are looked at, so a confirmation never uses the future.
 
 use super::column::{common_len, mask_windows};
-use super::extreme::{maximum_of, oriented, rolling_max};
+use super::extreme::{maximum_of, oriented, restored, rolling_max};
 
-/// The largest confirmed high among the bars `i-lookback+lookahead .. i-lookahead`, or, if none of them is confirmed, the plain maximum of
-/// the bars `i-lookback .. i-lookahead` (upper ends excluded).
+/// The largest confirmed high among the bars `i-lookback+lookahead .. i-lookahead`, or, if none of them is
+/// confirmed, the plain maximum of the bars `i-lookback .. i-lookahead` (upper ends excluded).
 ///
-/// Reference: the seller-exhaustion system's Fibonacci anchor. NaN before bar `lookback + lookahead`, if `lookback <= lookahead`, and if one of the bars
-/// `i-lookback … i-1` is non-finite. Allocates two columns.
+/// Reference: the seller-exhaustion system's Fibonacci anchor. NaN before bar `lookback + lookahead`, if
+/// `lookback <= lookahead`, and if one of the bars `i-lookback … i-1` is non-finite. Allocates two columns.
 pub fn swing_high(x: &[f64], lookback: usize, lookahead: usize, out: &mut [f64]) {
     swing::<false>(x, lookback, lookahead, out);
 }
@@ -39,7 +39,8 @@ fn swing<const LOW: bool>(x: &[f64], lookback: usize, lookahead: usize, out: &mu
     }
     let load = |i: usize| if x[i].is_finite() { oriented::<LOW>(x[i]) } else { f64::NEG_INFINITY };
 
-    // The confirmed bars, others as −∞; then their rolling maximum. The centred window of bar `i` ends at `i + lookahead`.
+    // The confirmed bars, others as −∞; then their rolling maximum. The centred window of bar `i` ends at `i
+    // + lookahead`.
     let mut confirmed = vec![f64::NEG_INFINITY; n];
     if lookback > 2 * lookahead {
         let mut around = vec![0.0; n];
@@ -56,10 +57,10 @@ fn swing<const LOW: bool>(x: &[f64], lookback: usize, lookahead: usize, out: &mu
     rolling_max(lookback - lookahead, load, &mut plain);
 
     out[..first].fill(f64::NAN);
-    for i in first..n {
-        let newest = i - lookahead - 1;
-        let best = if confirmed[newest] > f64::NEG_INFINITY { confirmed[newest] } else { plain[newest] };
-        out[i] = oriented::<LOW>(best);
+    // Bar `i` sees windows that end at `i - lookahead - 1`; the first bar that sees one is `first`.
+    let seen = lookback - 1..n - lookahead - 1;
+    for ((y, &confirmed), &plain) in out[first..].iter_mut().zip(&confirmed[seen.clone()]).zip(&plain[seen]) {
+        *y = restored::<LOW>(if confirmed > f64::NEG_INFINITY { confirmed } else { plain });
     }
     // The bars looked at are those of the window of `lookback` that ends one bar earlier.
     if !x.iter().all(|v| v.is_finite()) {
@@ -86,7 +87,7 @@ fn swing_at<const LOW: bool>(x: &[f64], lookback: usize, lookahead: usize, i: us
     if best == f64::NEG_INFINITY {
         best = maximum_of::<LOW>(&x[start..end]);
     }
-    oriented::<LOW>(best)
+    restored::<LOW>(best)
 }
 
 #[cfg(test)]

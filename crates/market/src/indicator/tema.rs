@@ -3,10 +3,11 @@
 use super::column::common_len;
 use super::ema::smoothing;
 
-/// `3·e1 − 3·e2 + e3` with `e1 = ema(x, w)`, `e2 = ema(e1, w)`, `e3 = ema(e2, w)`, all seeded with their first value.
+/// `3·e1 − 3·e2 + e3` with `e1 = ema(x, w)`, `e2 = ema(e1, w)`, `e3 = ema(e2, w)`, all seeded with their
+/// first value.
 ///
-/// Reference: pandas, `ewm(span=w, adjust=False, ignore_na=True)` applied three times. Valid from the first finite value on; a
-/// non-finite value is NaN at its bar and leaves the state as it was. `w = 0` is NaN.
+/// Reference: pandas, `ewm(span=w, adjust=False, ignore_na=True)` applied three times. Valid from the first
+/// finite value on; a non-finite value is NaN at its bar and leaves the state as it was. `w = 0` is NaN.
 pub fn tema(x: &[f64], w: usize, out: &mut [f64]) {
     let n = common_len(out, [x.len()]);
     if w == 0 {

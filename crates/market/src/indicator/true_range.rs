@@ -2,10 +2,11 @@
 
 use super::column::{common_len, is_complete};
 
-/// `max(high − low, |high − previous close|, |low − previous close|)`; `high − low` on the first available bar.
+/// `max(high − low, |high − previous close|, |low − previous close|)`; `high − low` on the first available
+/// bar.
 ///
-/// Reference: TA-Lib `TRANGE` from its second bar on; the first bar as pandas' `max` over the columns gives it. A bar with a
-/// non-finite price is NaN; the bar after it looks back to the last available close.
+/// Reference: TA-Lib `TRANGE` from its second bar on; the first bar as pandas' `max` over the columns gives
+/// it. A bar with a non-finite price is NaN; the bar after it looks back to the last available close.
 pub fn true_range(high: &[f64], low: &[f64], close: &[f64], out: &mut [f64]) {
     let n = common_len(out, [high.len(), low.len(), close.len()]);
     let mut previous = None;
@@ -26,16 +27,11 @@ pub fn true_range(high: &[f64], low: &[f64], close: &[f64], out: &mut [f64]) {
 /// The true range of one bar.
 #[inline(always)]
 pub(super) fn range_of(high: f64, low: f64, previous_close: f64) -> f64 {
-    let mut range = high - low;
+    let range = high - low;
     let up = (high - previous_close).abs();
-    if up > range {
-        range = up;
-    }
+    let range = if up > range { up } else { range };
     let down = (low - previous_close).abs();
-    if down > range {
-        range = down;
-    }
-    range
+    if down > range { down } else { range }
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use super::column::common_len;
 
-/// `x` at the latest bar where `cond` holds, that bar included; NaN before the first, and where `x` was non-finite then.
+/// `x` at the latest bar where `cond` holds, that bar included; NaN before the first, and where `x` was
+/// non-finite then.
 pub fn value_when(cond: &[bool], x: &[f64], out: &mut [f64]) {
     let n = common_len(out, [cond.len(), x.len()]);
     let mut latest = f64::NAN;

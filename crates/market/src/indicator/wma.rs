@@ -1,11 +1,14 @@
 //! Weighted moving average with linear weights.
 
+use multiversion::multiversion;
+
 use super::prefix::{Prefix, Weighted};
 
 /// `Σ j·x / (w·(w+1)/2)` over the last `w` values, `j = 1` for the oldest and `w` for the newest.
 ///
-/// Reference: TA-Lib `WMA`. First value at bar `w-1`; a window with a non-finite value is NaN.
-/// Needs [`Moments::SumIndex`](super::Moments::SumIndex).
+/// Reference: TA-Lib `WMA`. First value at bar `w-1`; a window with a non-finite value is NaN. Needs
+/// [`Moments::SumIndex`](super::Moments::SumIndex).
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 pub fn wma(p: &Prefix, w: usize, out: &mut [f64]) {
     let weighted = Weighted::wma(w);
     p.map_index(w, out, |start, sum, index| weighted.of(start, sum, index));

@@ -1,13 +1,17 @@
 //! Rolling z-score: how many standard deviations a value lies from its window's mean.
 
+use multiversion::multiversion;
+
 use super::prefix::{Mean, Prefix, Spread};
 
-/// `(x - mean) / std` over the last `w` values including the current one, with the population standard deviation.
-/// `p` holds the sums of the same `x`.
+/// `(x - mean) / std` over the last `w` values including the current one, with the population standard
+/// deviation. `p` holds the sums of the same `x`.
 ///
-/// Reference: pandas `(x - rolling(w).mean()) / rolling(w).std(ddof=0)`. First value at bar `w-1`; a window with a non-finite
-/// value is NaN. A window of equal values is 0/0, NaN; where the spread of unequal values is too small for 106 bits the
-/// division by 0 stands as IEEE 754 has it. Needs [`Moments::SumSquares`](super::Moments::SumSquares).
+/// Reference: pandas `(x - rolling(w).mean()) / rolling(w).std(ddof=0)`. First value at bar `w-1`; a window
+/// with a non-finite value is NaN. A window of equal values is 0/0, NaN; where the spread of unequal values
+/// is too small for 106 bits the division by 0 stands as IEEE 754 has it. Needs
+/// [`Moments::SumSquares`](super::Moments::SumSquares).
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 pub fn zscore(x: &[f64], p: &Prefix, w: usize, out: &mut [f64]) {
     if w == 0 || w > x.len() {
         return out.fill(f64::NAN);
