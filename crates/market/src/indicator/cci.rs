@@ -33,8 +33,7 @@ pub fn cci(high: &[f64], low: &[f64], close: &[f64], w: usize, out: &mut [f64]) 
         }
         let distance = typical[i] - mean;
         let deviation = sum_of_distances(window, mean);
-        let is_spread = distance != 0.0 && deviation != 0.0;
-        out[i] = if is_spread { distance / (0.015 * (deviation / w as f64)) } else { 0.0 };
+        out[i] = if deviation == 0.0 { 0.0 } else { distance / (0.015 * (deviation / w as f64)) };
     }
 }
 

@@ -77,6 +77,18 @@ mod tests {
     }
 
     #[test]
+    fn flat_window_counts_as_steady_even_after_a_wild_past() {
+        // What is left of the way in double-double after the flat stretch is 5.6e-17, not 0.
+        let x = [1.0 / 3.0, 1e-3, 1e16 / 3.0, 1e-3, 1e-3, 0.3, 0.3, 0.3, 0.3, 0.3];
+        let mut out = [0.0; 10];
+        kama(&x, 3, 2, 30, &mut out);
+        for i in [8, 9] {
+            let expected = (0.3 - out[i - 1]) * (4.0 / 9.0) + out[i - 1];
+            assert!((out[i] - expected).abs() <= 1e-15 * expected.abs(), "{} instead of {expected}", out[i]);
+        }
+    }
+
+    #[test]
     fn kama_without_parameters_or_values_is_not_available() {
         let mut out = [0.0; 3];
         for (w, fast, slow) in [(0, 2, 30), (2, 0, 30), (2, 2, 0), (3, 2, 30), (usize::MAX, 2, 30)] {
