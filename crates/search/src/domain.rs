@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use crate::scale::Scale;
 use crate::value::Value;
 
 /// The values that one parameter may take.
@@ -51,8 +52,8 @@ pub enum Choice {
     Number(f64),
 }
 
-/// The largest magnitude up to which every integer is an exact `f64`.
-pub const MAX_EXACT_INT: i64 = 1 << 53;
+/// The largest magnitude of an integer parameter; the width of its range is then exact in an `f64` too.
+pub const MAX_INT: i64 = 1 << 52;
 
 /// How far a value may lie from its grid level, in steps, and still count as that level.
 const STEP_TOLERANCE: f64 = 1e-9;
@@ -81,13 +82,13 @@ impl Domain {
                 let level_idx = ((value - low) / step).round();
                 level_idx >= 0.0
                     && self.n_values().is_some_and(|n| level_idx < n as f64)
-                    && (value - self.level(level_idx as u64)).abs() <= STEP_TOLERANCE * step
+                    && (value - Scale::new(self).level(level_idx as u64)).abs() <= STEP_TOLERANCE * step
             }
             Self::Int { low, high, step, .. } => {
                 value == value.trunc()
                     && *low as f64 <= value
                     && value <= *high as f64
-                    && (value as i64 - low) % (*step).max(1) == 0
+                    && (value as i128 - i128::from(*low)) % i128::from((*step).max(1)) == 0
             }
             Self::Choice { options } => {
                 value == value.trunc() && 0.0 <= value && value < options.len() as f64
@@ -130,112 +131,31 @@ impl Domain {
     /// Maps `0..1` onto the domain: each integer, grid level and option gets an equal share, or, with `log`, a share equal to
     /// the logarithmic width of its cell. Numbers outside are clamped.
     pub fn from_unit(&self, unit: f64) -> f64 {
-        let unit = unit.clamp(0.0, 1.0);
-        let Some(n_values) = self.n_values() else {
-            return self.continuous_value(unit);
-        };
-        let last_idx = n_values.saturating_sub(1);
-        let level_idx = match self.log_cells() {
-            None => (unit * n_values as f64).floor() as u64,
-            Some(cells) => cells.level_idx(unit),
-        };
-        self.level(level_idx.min(last_idx))
+        Scale::new(self).value(unit)
     }
 
     /// The inverse of [`Domain::from_unit`]: the place of a value in `0..=1`, the middle of its share if it has one.
     pub fn to_unit(&self, value: f64) -> f64 {
-        let unit = match (self, self.n_values()) {
-            (_, Some(1)) => 0.5,
-            (Self::Float { low, high, log, .. }, None) => {
-                if *log {
-                    (libm::log(value) - libm::log(*low)) / (libm::log(*high) - libm::log(*low))
-                } else {
-                    (value - low) / (high - low)
-                }
-            }
-            (_, n_values) => match self.log_cells() {
-                Some(cells) => cells.unit(value),
-                None => {
-                    let level_idx = match self {
-                        Self::Float { low, step: Some(step), .. } => ((value - low) / step).round(),
-                        Self::Int { low, step, .. } => ((value - *low as f64) / *step as f64).round(),
-                        _ => value,
-                    };
-                    (level_idx + 0.5) / n_values.unwrap_or(1) as f64
-                }
-            },
-        };
-        unit.clamp(0.0, 1.0)
+        Scale::new(self).unit(value)
     }
 
     /// At most `max_points` values in ascending order, spread evenly (in the logarithm if `log`) with both ends among them; all
     /// values if they are no more than that. Choices and switches are never thinned, since no order relates their values.
     pub fn grid_values(&self, max_points: usize) -> Vec<f64> {
-        let max_points = max_points.max(1);
+        let scale = Scale::new(self);
         let is_ordered = matches!(self, Self::Float { .. } | Self::Int { .. });
         match self.n_values() {
-            Some(n_values) if !is_ordered || n_values <= max_points as u64 => {
-                (0..n_values).map(|level_idx| self.level(level_idx)).collect()
+            Some(n_values) if !is_ordered || n_values <= max_points.max(1) as u64 => {
+                (0..n_values).map(|level_idx| scale.level(level_idx)).collect()
             }
-            _ if max_points == 1 => vec![self.from_unit(0.5)],
+            _ if max_points <= 1 => vec![scale.value(0.5)],
             _ => {
                 let last = (max_points - 1) as f64;
                 let mut values: Vec<f64> =
-                    (0..max_points).map(|point_idx| self.spread(point_idx as f64 / last)).collect();
+                    (0..max_points).map(|point_idx| scale.spread(point_idx as f64 / last)).collect();
                 values.dedup();
                 values
             }
-        }
-    }
-
-    /// The value at a share of the way from the lowest to the highest one; unlike `from_unit`, both ends are reached.
-    fn spread(&self, share: f64) -> f64 {
-        match (self.n_values(), self.log_cells()) {
-            (Some(n_values), None) => self.level((share * (n_values - 1) as f64).round() as u64),
-            (Some(n_values), Some(cells)) => {
-                let (first, last) = (libm::log(self.level(0)), libm::log(self.level(n_values - 1)));
-                self.level(cells.nearest_idx(libm::exp(first + share * (last - first))).min(n_values - 1))
-            }
-            (None, _) => self.continuous_value(share),
-        }
-    }
-
-    fn continuous_value(&self, unit: f64) -> f64 {
-        match self {
-            Self::Float { low, high, log, .. } => {
-                let value = if *log {
-                    let (log_low, log_high) = (libm::log(*low), libm::log(*high));
-                    libm::exp(log_low + unit * (log_high - log_low))
-                } else {
-                    low + unit * (high - low)
-                };
-                // The ends are exact, not the rounded result of a formula.
-                if unit == 1.0 { *high } else { value.clamp(*low, *high) }
-            }
-            _ => unit,
-        }
-    }
-
-    /// The value of a grid level, counted from the lowest one; the index of an option.
-    pub(crate) fn level(&self, level_idx: u64) -> f64 {
-        match self {
-            Self::Float { low, high, step, .. } => {
-                float_level(*low, step.unwrap_or(0.0), level_idx as f64).min(*high)
-            }
-            Self::Int { low, step, .. } => (i128::from(*low) + level_idx as i128 * i128::from(*step)) as f64,
-            Self::Choice { .. } | Self::Bool => level_idx as f64,
-        }
-    }
-
-    fn log_cells(&self) -> Option<LogCells> {
-        match self {
-            Self::Float { low, step: Some(step), log: true, .. } => {
-                Some(LogCells::new(*low, *step, self.n_values()?))
-            }
-            Self::Int { low, step, log: true, .. } => {
-                Some(LogCells::new(*low as f64, *step as f64, self.n_values()?))
-            }
-            _ => None,
         }
     }
 }
@@ -280,55 +200,6 @@ impl fmt::Display for Domain {
             Self::Bool => f.write_str("true or false"),
         }
     }
-}
-
-/// Grid levels on a logarithmic scale: level `v` owns the numbers from `v - step/2` to `v + step/2`, and its share of the unit
-/// interval is the logarithmic width of that cell.
-struct LogCells {
-    low: f64,
-    step: f64,
-    log_from: f64,
-    log_to: f64,
-}
-
-impl LogCells {
-    fn new(low: f64, step: f64, n_levels: u64) -> Self {
-        // The cell of the lowest level must stay positive when the step is wide.
-        let from = (low - step / 2.0).max(low / 2.0);
-        let to = low + (n_levels as f64 - 0.5) * step;
-        Self { low, step, log_from: libm::log(from), log_to: libm::log(to) }
-    }
-
-    fn level_idx(&self, unit: f64) -> u64 {
-        self.nearest_idx(libm::exp(self.log_from + unit * (self.log_to - self.log_from)))
-    }
-
-    fn nearest_idx(&self, value: f64) -> u64 {
-        ((value - self.low) / self.step).round().max(0.0) as u64
-    }
-
-    fn unit(&self, value: f64) -> f64 {
-        (libm::log(value) - self.log_from) / (self.log_to - self.log_from)
-    }
-}
-
-/// `low + level_idx * step`, computed on whole numbers where both are short decimals: the third level of `0.0, step 0.1` is then
-/// the number 0.3 that a person would write, and not 0.30000000000000004.
-fn float_level(low: f64, step: f64, level_idx: f64) -> f64 {
-    const SCALES: [f64; 10] = [1.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
-    let as_whole = |number: f64| {
-        let whole = number.round();
-        ((number - whole).abs() <= 4.0 * f64::EPSILON * whole.abs()).then_some(whole)
-    };
-    for scale in SCALES {
-        if let (Some(low), Some(step)) = (as_whole(low * scale), as_whole(step * scale)) {
-            let whole = low + level_idx * step;
-            if whole.abs() < MAX_EXACT_INT as f64 {
-                return whole / scale;
-            }
-        }
-    }
-    low + level_idx * step
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ pub mod folder;
 pub mod point;
 pub mod rng;
 pub mod sampler;
+mod scale;
 pub mod space;
 pub mod value;
 

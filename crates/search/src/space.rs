@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::domain::{Choice, Domain, MAX_EXACT_INT};
+use crate::domain::{Choice, Domain, MAX_INT};
 use crate::point::Points;
+use crate::scale::Scale;
 
 /// Decides from the encoded values of one point whether a parameter is active.
 ///
@@ -75,8 +76,8 @@ pub enum SpaceError {
         /// Its upper bound.
         high: f64,
     },
-    /// An integer bound is too large to be exact.
-    #[error("parameter `{name}`: {bound} is beyond the integers that are exact, ±2^53")]
+    /// An integer bound is too large for its range to be exact.
+    #[error("parameter `{name}`: {bound} is beyond the largest integer parameter, ±2^52")]
     IntTooLarge {
         /// The parameter.
         name: String,
@@ -248,8 +249,9 @@ impl Space {
             None => {
                 let mut column = vec![0.0; n_points];
                 fill(param_idx, &mut column);
+                let scale = Scale::new(&param.domain);
                 for value in &mut column {
-                    *value = param.domain.from_unit(*value);
+                    *value = scale.value(*value);
                 }
                 column
             }
@@ -297,7 +299,7 @@ impl Param {
             }
             Domain::Int { low, high, step, log } => {
                 for bound in [*low, *high] {
-                    if bound.unsigned_abs() > MAX_EXACT_INT.unsigned_abs() {
+                    if bound.unsigned_abs() > MAX_INT.unsigned_abs() {
                         errors.push(SpaceError::IntTooLarge { name: name(), bound });
                     }
                 }
@@ -389,7 +391,7 @@ mod tests {
             (
                 Domain::Int { low: 0, high: i64::MAX, step: 1, log: false },
                 1.0,
-                "parameter `p`: 9223372036854775807 is beyond the integers that are exact, ±2^53",
+                "parameter `p`: 9223372036854775807 is beyond the largest integer parameter, ±2^52",
             ),
             (Domain::Choice { options: vec![] }, 0.0, "parameter `p`: the list of choices is empty"),
             (

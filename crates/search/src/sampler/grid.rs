@@ -3,6 +3,7 @@
 use crate::domain::Domain;
 use crate::point::{Points, Score};
 use crate::sampler::Sampler;
+use crate::scale::Scale;
 use crate::space::{Param, Space};
 
 /// Walks the combinations like an odometer, the last parameter fastest.
@@ -38,22 +39,26 @@ pub struct Grid {
 #[derive(Clone, Debug)]
 enum Levels {
     /// Every value of a discrete domain; computed when needed, because a range may hold billions of them.
-    Every(u64),
+    Every { scale: Scale, n_values: u64 },
     /// Chosen values.
     Listed(Vec<f64>),
 }
 
 impl Levels {
+    fn every(domain: &Domain, n_values: u64) -> Self {
+        Self::Every { scale: Scale::new(domain), n_values }
+    }
+
     fn len(&self) -> u64 {
         match self {
-            Self::Every(n_values) => *n_values,
+            Self::Every { n_values, .. } => *n_values,
             Self::Listed(values) => values.len() as u64,
         }
     }
 
-    fn value(&self, digit: u64, domain: &Domain) -> f64 {
+    fn value(&self, digit: u64) -> f64 {
         match self {
-            Self::Every(_) => domain.level(digit),
+            Self::Every { scale, .. } => scale.level(digit),
             Self::Listed(values) => values[digit as usize],
         }
     }
@@ -133,7 +138,7 @@ impl Grid {
         self.digits[param_idx] = digit;
         match digit {
             Some(digit) => {
-                let value = self.levels[param_idx].value(digit, &self.space.params[param_idx].domain);
+                let value = self.levels[param_idx].value(digit);
                 self.row[param_idx] = value;
                 self.seen[param_idx] = value;
             }
@@ -169,7 +174,7 @@ impl Sampler for Grid {
 fn all_levels(space: &Space) -> Vec<Levels> {
     let levels_of = |param: &Param| match (param.fixed, param.domain.n_values()) {
         (Some(value), _) => Levels::Listed(vec![value]),
-        (None, Some(n_values)) => Levels::Every(n_values),
+        (None, Some(n_values)) => Levels::every(&param.domain, n_values),
         (None, None) => Levels::Listed(param.domain.grid_values(DEFAULT_LEVELS)),
     };
     space.params.iter().map(levels_of).collect()
@@ -204,7 +209,7 @@ fn fitted_levels(space: &Space, n_trials: u64) -> Vec<Levels> {
     }
     let levels_of = |(param, count): (&Param, u64)| match (param.fixed, param.domain.n_values()) {
         (Some(value), _) => Levels::Listed(vec![value]),
-        (None, Some(n_values)) if n_values == count => Levels::Every(n_values),
+        (None, Some(n_values)) if n_values == count => Levels::every(&param.domain, n_values),
         (None, _) if count == 1 => Levels::Listed(vec![param.default]),
         (None, _) => Levels::Listed(param.domain.grid_values(usize::try_from(count).unwrap_or(usize::MAX))),
     };
@@ -295,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_grid_larger_than_memory_starts_at_once() {
-        let space = Space { params: vec![int("a", 0, 1 << 53), int("b", 0, 1 << 53), float("c")] };
+        let space = Space { params: vec![int("a", 0, 1 << 52), int("b", 0, 1 << 52), float("c")] };
         let mut grid = Grid::new(&space, None);
         assert_eq!(rows(&grid.ask(2)), [[0.0, 0.0, 0.0], [0.0, 0.0, 1.0 / 9.0]]);
         assert_eq!(grid.remaining(), Some(u64::MAX - 2));

@@ -87,6 +87,8 @@ fn fill_column(directions: &[u64; INDEX_BITS], stream: &Stream, first: u64, colu
 }
 
 /// Flips each bit by a random bit that belongs to the bits above it.
+///
+/// The bits above choose the flips, never the flipped ones, so that no step waits for the one before.
 fn scramble(bits: u64, stream: &Stream) -> u64 {
     let mut scrambled = 0;
     // The bits above, behind a leading one that tells prefixes of different length apart.
@@ -94,12 +96,13 @@ fn scramble(bits: u64, stream: &Stream) -> u64 {
     for chunk_idx in 0..INDEX_BITS / CHUNK_BITS {
         let flips = stream.bits(prefix);
         let chunk = bits >> (64 - CHUNK_BITS * (chunk_idx + 1)) & ((1 << CHUNK_BITS) - 1);
-        let mut node = 1;
-        for bit_idx in (0..CHUNK_BITS).rev() {
-            let bit = chunk >> bit_idx & 1;
-            scrambled = scrambled << 1 | (bit ^ (flips >> node & 1));
-            node = node << 1 | bit;
-        }
+        // Nodes are numbered like a heap: the root is 1, and a node's children are twice its number and the next.
+        let flip = |level: usize| {
+            let node = 1 << level | chunk >> (CHUNK_BITS - level);
+            (flips >> node & 1) << (CHUNK_BITS - 1 - level)
+        };
+        let mask = flip(0) | flip(1) | flip(2) | flip(3) | flip(4) | flip(5);
+        scrambled = scrambled << CHUNK_BITS | (chunk ^ mask);
         prefix = prefix << CHUNK_BITS | chunk;
     }
     // Below its resolution the sequence is all zeros, so that the flips themselves are the bits.
