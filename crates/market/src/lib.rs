@@ -1,6 +1,20 @@
 //! Market data for Tidemill: [`Bars`] of one symbol, a [`Universe`] of many, where they come from and what is computed from them.
 
 pub mod bars;
+pub mod clean;
+mod error;
+mod fingerprint;
 pub mod indicator;
+mod load;
+pub mod report;
+pub mod resample;
+pub mod synth;
+pub mod timeframe;
+pub mod timestamp;
+mod write;
 
 pub use bars::{Bars, DAY_MS, Universe};
+pub use error::MarketError;
+pub use load::{LoadOptions, Loaded, load};
+pub use report::DataReport;
+pub use write::{write, write_csv, write_parquet};

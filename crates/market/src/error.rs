@@ -1,0 +1,160 @@
+//! What can go wrong between a path and a [`Universe`](crate::Universe), each with the place and a cure.
+//!
+//! Dirt inside readable data is not an error: it is repaired or dropped by the policy in [`clean`](crate::clean)
+//! and counted in the [`DataReport`](crate::DataReport).
+
+use std::path::PathBuf;
+
+use crate::timeframe::format_duration;
+
+/// Why market data could not be read, resampled or written.
+#[derive(Debug, thiserror::Error)]
+pub enum MarketError {
+    /// The path does not exist.
+    #[error(
+        "{path}: no such file or directory\nhint: check the spelling; a directory loads every .csv, .csv.gz, .tsv and .parquet inside it"
+    )]
+    NotFound {
+        /// What was asked for.
+        path: PathBuf,
+    },
+    /// No path was given at all.
+    #[error("no data file was given\nhint: name at least one CSV or Parquet file, or a directory of them")]
+    NoPaths,
+    /// The operating system refused to read or write.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file in question.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The directory holds nothing that can be loaded.
+    #[error("{path}: the directory holds no .csv, .csv.gz, .tsv or .parquet file")]
+    NoFiles {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The file has no content.
+    #[error(
+        "{path}: the file is empty\nhint: it needs at least one row with time, open, high, low and close"
+    )]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The columns could not be recognised.
+    #[error("{path}:{line}: {problem}\n  found: {found}\nhint: {hint}")]
+    Columns {
+        /// The file.
+        path: PathBuf,
+        /// Line of the header, or of the first row (1 for Parquet).
+        line: u64,
+        /// What is missing or contradictory.
+        problem: String,
+        /// The names, or the first cells, that are there.
+        found: String,
+        /// What would make it load.
+        hint: String,
+    },
+    /// The file claims to be Parquet but cannot be decoded.
+    #[error(
+        "{path}: not readable as Parquet: {message}\nhint: the file may be truncated or corrupt; write it again, or export it as CSV"
+    )]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// What the decoder said.
+        message: String,
+    },
+    /// The gzip stream is broken.
+    #[error("{path}: not readable as gzip: {message}\nhint: unpack it by hand to see how far it is intact")]
+    Gzip {
+        /// The file.
+        path: PathBuf,
+        /// What the decoder said.
+        message: String,
+    },
+    /// The file holds more than this program is willing to take in one piece.
+    #[error("{path}: {what}\nhint: split the file, or keep only the symbols and dates you need")]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// What exceeds which limit.
+        what: String,
+    },
+    /// Every row of every symbol was dropped.
+    #[error(
+        "no usable bar in {files} file(s):\n{reasons}\nhint: `tidemill data inspect` lists the first bad places"
+    )]
+    NothingLeft {
+        /// How many files were read.
+        files: usize,
+        /// One line per refused symbol (the first few).
+        reasons: String,
+    },
+    /// A symbol was asked for that the data does not have.
+    #[error("symbol {symbol:?} is not in the data; it has: {available}")]
+    UnknownSymbol {
+        /// What was asked for.
+        symbol: String,
+        /// What exists (the first few).
+        available: String,
+    },
+    /// Two files without a symbol column would become one symbol and overlap in time.
+    #[error(
+        "{first} and {second} would both be symbol {symbol:?} and overlap in time\nhint: a file without a symbol column is named after its file name; rename one, add a symbol column, or do not give a file twice"
+    )]
+    SymbolClash {
+        /// The shared name.
+        symbol: String,
+        /// One file.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// The time zone is neither a known name nor an offset.
+    #[error(
+        "time zone {name:?}: {message}\nhint: use an IANA name such as \"America/New_York\" or an offset such as \"+02:00\""
+    )]
+    Timezone {
+        /// What was given.
+        name: String,
+        /// Why it cannot be used.
+        message: String,
+    },
+    /// A duration such as "15m" could not be read.
+    #[error(
+        "{text:?} is not a timeframe\nhint: a whole number and one of ms, s, m, h, d, w, as in \"15m\", \"1h\", \"1d\""
+    )]
+    Timeframe {
+        /// What was given.
+        text: String,
+    },
+    /// The target timeframe is not a multiple of the source's.
+    #[error("{symbol}: {from} bars cannot be resampled to {to}: it is not a whole multiple", from = format_duration(*.from_ms), to = format_duration(*.to_ms))]
+    Resample {
+        /// Whose bars.
+        symbol: String,
+        /// Timeframe of the data.
+        from_ms: i64,
+        /// Timeframe asked for.
+        to_ms: i64,
+    },
+    /// The output's name ends in neither `.csv` nor `.parquet`.
+    #[error("{path}: cannot tell the format to write\nhint: end the name in .parquet or .csv")]
+    OutputFormat {
+        /// The output asked for.
+        path: PathBuf,
+    },
+}
+
+impl MarketError {
+    pub(crate) fn io(path: &std::path::Path, source: std::io::Error) -> Self {
+        if source.kind() == std::io::ErrorKind::NotFound {
+            MarketError::NotFound { path: path.to_path_buf() }
+        } else {
+            MarketError::Io { path: path.to_path_buf(), source }
+        }
+    }
+}

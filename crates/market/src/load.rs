@@ -1,0 +1,332 @@
+//! From paths to a clean [`Universe`].
+//!
+//! Files are read side by side, their rows gathered by symbol, each symbol cleaned by the policy of
+//! [`clean`](crate::clean) and, if asked for, resampled. The order of paths decides which of two duplicate rows is
+//! the later one; nothing else depends on it.
+
+pub(crate) mod array;
+pub(crate) mod column;
+pub(crate) mod csv;
+pub(crate) mod footer;
+pub(crate) mod line;
+pub(crate) mod number;
+pub(crate) mod parquet;
+pub(crate) mod table;
+pub(crate) mod time;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use jiff::tz::TimeZone;
+use rayon::prelude::*;
+
+use crate::bars::{DAY_MS, Universe};
+use crate::clean::{Gathered, Outcome, Run, Source, clean, count_kept};
+use crate::error::MarketError;
+use crate::report::{DataReport, FileReport, IssueKind, Place, Refused, Tally};
+use crate::resample::resample;
+use crate::timeframe::format_duration;
+use table::{NO_SYMBOL, NO_TIME, Table};
+
+/// Text larger than this is not unpacked from gzip; a few kilobytes can claim any size.
+const MAX_UNPACKED_BYTES: u64 = 8 << 30;
+
+/// What to load and how to read it. The default takes everything as it is.
+#[derive(Clone, Debug, Default)]
+pub struct LoadOptions {
+    /// Only these symbols; unknown ones are an error.
+    pub symbols: Option<Vec<String>>,
+    /// Zone of times that carry none: an IANA name or an offset. UTC by default.
+    pub timezone: Option<String>,
+    /// Resample to this bar length.
+    pub resample: Option<i64>,
+    /// Leave out bars before this time, UTC milliseconds.
+    pub from_ms: Option<i64>,
+    /// Leave out bars at or after this time, UTC milliseconds.
+    pub to_ms: Option<i64>,
+}
+
+/// Clean data and what cleaning did.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The symbols, ordered by name, none of them empty.
+    pub universe: Universe,
+    /// What was found, dropped, repaired and refused.
+    pub report: DataReport,
+}
+
+/// Loads files and directories.
+///
+/// A directory stands for every `.csv`, `.csv.gz`, `.tsv` and `.parquet` file directly inside it, sorted by name. The
+/// format is told by content, not by name. A file without a symbol column is named after its file name.
+pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<Loaded, MarketError> {
+    let zone = options.timezone.as_deref().map_or(Ok(TimeZone::UTC), time::resolve_zone)?;
+    if let Some(to_ms) = options.resample.filter(|&to_ms| to_ms <= 0) {
+        return Err(MarketError::Timeframe { text: format!("{to_ms} ms") });
+    }
+    let files = expand(paths)?;
+    let read: Result<Vec<(Source, &'static str)>, MarketError> =
+        files.par_iter().map(|path| read_file(path, &zone)).collect();
+    let mut report = DataReport::default();
+    let mut tally = Tally::default();
+    let mut sources = Vec::with_capacity(files.len());
+    for (mut source, format) in read? {
+        let notes = std::mem::take(&mut source.table.notes);
+        let rows = source.table.n_rows();
+        report.files.push(FileReport { path: source.file.clone(), format, rows, notes });
+        for &line in &source.table.header_lines {
+            tally.add(IssueKind::HeaderLine, || place(&source.file, u64::from(line), None));
+        }
+        sources.push(source);
+    }
+    let gathered = choose(gather(&sources, &mut tally)?, options.symbols.as_deref())?;
+    let span = options.from_ms.unwrap_or(i64::MIN + 1)..options.to_ms.unwrap_or(i64::MAX);
+    let cleaned: Vec<(Outcome, Tally)> =
+        gathered.par_iter().map(|symbol| clean(symbol, &sources, span.clone())).collect();
+    drop(sources);
+    let mut universe = Universe::default();
+    for (symbol, (outcome, symbol_tally)) in gathered.into_iter().zip(cleaned) {
+        tally.absorb(symbol_tally);
+        match outcome {
+            Ok((bars, symbol_report)) => {
+                universe.symbols.push(bars);
+                report.symbols.push(symbol_report);
+            }
+            Err(reason) => report.refused.push(Refused { symbol: symbol.symbol, reason }),
+        }
+    }
+    settle_timeframes(&mut universe, &mut report);
+    if let Some(to_ms) = options.resample {
+        resample_all(&mut universe, &mut report, &mut tally, to_ms);
+    }
+    report.issues = tally.finish();
+    if universe.symbols.is_empty() {
+        let mut reasons: Vec<String> = report
+            .refused
+            .iter()
+            .take(8)
+            .map(|refused| format!("  {}: {}", refused.symbol, refused.reason))
+            .collect();
+        if reasons.is_empty() {
+            reasons.extend(
+                report.issues.iter().map(|issue| format!("  {} {}", issue.count, issue.kind.describe())),
+            );
+        }
+        return Err(MarketError::NothingLeft { files: report.files.len(), reasons: reasons.join("\n") });
+    }
+    Ok(Loaded { universe, report })
+}
+
+fn place(file: &str, row: u64, ts_ms: Option<i64>) -> Place {
+    Place { symbol: String::new(), file: file.to_string(), row, ts_ms }
+}
+
+/// Paths with directories replaced by the files inside them.
+fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, MarketError> {
+    if paths.is_empty() {
+        return Err(MarketError::NoPaths);
+    }
+    let mut files = Vec::new();
+    for path in paths {
+        let metadata = fs::metadata(path).map_err(|source| MarketError::io(path, source))?;
+        if !metadata.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let mut inside = Vec::new();
+        for entry in fs::read_dir(path).map_err(|source| MarketError::io(path, source))? {
+            let entry = entry.map_err(|source| MarketError::io(path, source))?.path();
+            if entry.is_file() && has_data_name(&entry) {
+                inside.push(entry);
+            }
+        }
+        if inside.is_empty() {
+            return Err(MarketError::NoFiles { path: path.clone() });
+        }
+        inside.sort();
+        files.append(&mut inside);
+    }
+    Ok(files)
+}
+
+fn has_data_name(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    !name.starts_with('.') && [".csv", ".csv.gz", ".tsv", ".parquet"].iter().any(|end| name.ends_with(end))
+}
+
+fn read_file(path: &Path, zone: &TimeZone) -> Result<(Source, &'static str), MarketError> {
+    let io = |source| MarketError::io(path, source);
+    let mut file = fs::File::open(path).map_err(io)?;
+    let mut head = Vec::with_capacity(4);
+    file.by_ref().take(4).read_to_end(&mut head).map_err(io)?;
+    let (table, format): (Table, &'static str) = match head.as_slice() {
+        [] => return Err(MarketError::Empty { path: path.to_path_buf() }),
+        magic if magic == footer::MAGIC => {
+            drop(file);
+            (parquet::read(path, zone)?, "parquet")
+        }
+        [0x1f, 0x8b, ..] => (csv::parse(&unpack(path)?, path, zone)?, "csv"),
+        _ => {
+            let mut text = head;
+            file.read_to_end(&mut text).map_err(io)?;
+            (csv::parse(&text, path, zone)?, "csv")
+        }
+    };
+    Ok((Source { file: path.display().to_string(), table }, format))
+}
+
+fn unpack(path: &Path) -> Result<Vec<u8>, MarketError> {
+    let file = fs::File::open(path).map_err(|source| MarketError::io(path, source))?;
+    let mut text = Vec::new();
+    let mut unpacked = flate2::read::MultiGzDecoder::new(file).take(MAX_UNPACKED_BYTES);
+    unpacked
+        .read_to_end(&mut text)
+        .map_err(|error| MarketError::Gzip { path: path.to_path_buf(), message: error.to_string() })?;
+    if text.len() as u64 == MAX_UNPACKED_BYTES {
+        let what = format!("it unpacks to more than {} GiB", MAX_UNPACKED_BYTES >> 30);
+        return Err(MarketError::TooLarge { path: path.to_path_buf(), what });
+    }
+    Ok(text)
+}
+
+/// The file's name without directory and endings, the symbol of a file that names none.
+fn stem(file: &str) -> String {
+    let name = Path::new(file)
+        .file_name()
+        .map_or_else(|| file.to_string(), |name| name.to_string_lossy().into_owned());
+    let lower = name.to_ascii_lowercase();
+    let end = [".csv.gz", ".tsv.gz", ".csv", ".tsv", ".txt", ".parquet", ".gz"]
+        .iter()
+        .find(|end| lower.ends_with(*end));
+    let stem = end.map_or(name.as_str(), |end| &name[..name.len() - end.len()]);
+    if stem.is_empty() { name } else { stem.to_string() }
+}
+
+/// Collects each symbol's rows over all files, ordered by symbol.
+fn gather(sources: &[Source], tally: &mut Tally) -> Result<Vec<Gathered>, MarketError> {
+    let mut by_symbol: BTreeMap<String, Vec<Run>> = BTreeMap::new();
+    let mut unnamed: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (file_idx, source) in sources.iter().enumerate() {
+        let table = &source.table;
+        let Some(ids) = &table.symbol_ids else {
+            let symbol = stem(&source.file);
+            by_symbol.entry(symbol.clone()).or_default().push(Run { file_idx, rows: 0..table.n_rows() });
+            unnamed.entry(symbol).or_default().push(file_idx);
+            continue;
+        };
+        let mut runs: Vec<Vec<Run>> = vec![Vec::new(); table.symbols.len()];
+        let mut start = 0;
+        for chunk in ids.chunk_by(|a, b| a == b) {
+            let rows = start..start + chunk.len();
+            start = rows.end;
+            if chunk[0] == NO_SYMBOL {
+                for row in rows {
+                    let ts_ms = Some(table.ts_ms[row]).filter(|&ts_ms| ts_ms != NO_TIME);
+                    tally.add(IssueKind::NoSymbol, || place(&source.file, table.line(row), ts_ms));
+                }
+            } else {
+                runs[chunk[0] as usize].push(Run { file_idx, rows });
+            }
+        }
+        for (symbol, mut runs) in table.symbols.iter().zip(runs) {
+            by_symbol.entry(symbol.clone()).or_default().append(&mut runs);
+        }
+    }
+    for (symbol, files) in unnamed.into_iter().filter(|(_, files)| files.len() > 1) {
+        refuse_overlap(&symbol, &files, sources)?;
+    }
+    Ok(by_symbol.into_iter().map(|(symbol, runs)| Gathered { symbol, runs }).collect())
+}
+
+/// Files that share a name by accident would be mixed into one symbol; parts of one history follow each other.
+fn refuse_overlap(symbol: &str, files: &[usize], sources: &[Source]) -> Result<(), MarketError> {
+    let mut spans: Vec<(i64, i64, usize)> = Vec::new();
+    for &file_idx in files {
+        let times = || sources[file_idx].table.ts_ms.iter().copied().filter(|&ts_ms| ts_ms != NO_TIME);
+        if let (Some(first), Some(last)) = (times().min(), times().max()) {
+            spans.push((first, last, file_idx));
+        }
+    }
+    spans.sort_unstable();
+    match spans.windows(2).find(|pair| pair[1].0 <= pair[0].1) {
+        None => Ok(()),
+        Some(pair) => Err(MarketError::SymbolClash {
+            symbol: symbol.to_string(),
+            first: sources[pair[0].2].file.clone(),
+            second: sources[pair[1].2].file.clone(),
+        }),
+    }
+}
+
+/// Only the symbols asked for.
+fn choose(gathered: Vec<Gathered>, wanted: Option<&[String]>) -> Result<Vec<Gathered>, MarketError> {
+    let Some(wanted) = wanted else { return Ok(gathered) };
+    for symbol in wanted {
+        if !gathered.iter().any(|found| found.symbol == *symbol) {
+            let mut available: Vec<&str> =
+                gathered.iter().take(20).map(|found| found.symbol.as_str()).collect();
+            if gathered.len() > 20 {
+                available.push("…");
+            }
+            let available = available.join(", ");
+            return Err(MarketError::UnknownSymbol { symbol: symbol.clone(), available });
+        }
+    }
+    Ok(gathered.into_iter().filter(|found| wanted.contains(&found.symbol)).collect())
+}
+
+/// A single bar has no step; it takes the commonest timeframe of the others, or one day.
+fn settle_timeframes(universe: &mut Universe, report: &mut DataReport) {
+    let mut counts: BTreeMap<i64, usize> = BTreeMap::new();
+    for bars in universe.symbols.iter().filter(|bars| bars.timeframe_ms > 0) {
+        *counts.entry(bars.timeframe_ms).or_default() += bars.len();
+    }
+    if counts.len() > 1 {
+        let list: Vec<String> = counts.keys().take(6).map(|&ms| format_duration(ms)).collect();
+        report.notes.push(format!("the symbols have different timeframes: {}", list.join(", ")));
+    }
+    let commonest = counts.iter().max_by_key(|(_, bars)| **bars).map_or(DAY_MS, |(&ms, _)| ms);
+    for (bars, symbol) in universe.symbols.iter_mut().zip(&mut report.symbols) {
+        if bars.timeframe_ms == 0 {
+            bars.timeframe_ms = commonest;
+            symbol.timeframe_ms = commonest;
+        }
+    }
+}
+
+/// Resamples every symbol; one that cannot be is refused.
+fn resample_all(universe: &mut Universe, report: &mut DataReport, tally: &mut Tally, to_ms: i64) {
+    let outcomes: Vec<_> = universe.symbols.par_iter().map(|bars| resample(bars, to_ms)).collect();
+    universe.symbols.clear();
+    let reports = std::mem::take(&mut report.symbols);
+    for (outcome, mut symbol) in outcomes.into_iter().zip(reports) {
+        match outcome {
+            Ok(resampled) => {
+                let bars = resampled.bars;
+                symbol.bars = bars.len();
+                symbol.first_ms = bars.ts_ms[0];
+                symbol.last_ms = bars.ts_ms[bars.len() - 1];
+                symbol.timeframe_ms = to_ms;
+                (symbol.zero_volume, symbol.gaps, symbol.missing_bars) = (0, 0, 0);
+                (symbol.longest_gap_ms, symbol.longest_gap_after_ms) = (0, None);
+                // The source's zero volumes and gaps are in the tally already; the symbol's row describes the result.
+                count_kept(&bars, &mut symbol, &mut Tally::default(), |_| place("", 0, None));
+                for &ts_ms in &resampled.partial_ms {
+                    let place = Place {
+                        symbol: bars.symbol.clone(),
+                        file: String::new(),
+                        row: 0,
+                        ts_ms: Some(ts_ms),
+                    };
+                    tally.add(IssueKind::PartialBucket, || place);
+                }
+                universe.symbols.push(bars);
+                report.symbols.push(symbol);
+            }
+            Err(error) => report.refused.push(Refused { symbol: symbol.symbol, reason: error.to_string() }),
+        }
+    }
+    report.refused.sort_by(|a, b| a.symbol.cmp(&b.symbol));
+}

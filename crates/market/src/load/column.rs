@@ -1,0 +1,281 @@
+//! Which column is what: names that data vendors use, and what to do when there are no names.
+
+/// Where a row's time stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum TimeSource {
+    /// One column says it all.
+    One(usize),
+    /// A date and a time of day in two columns, as MetaTrader writes them.
+    Pair {
+        /// Column of the date.
+        date: usize,
+        /// Column of the time of day.
+        time: usize,
+    },
+}
+
+/// The column of every role.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Layout {
+    pub time: TimeSource,
+    pub open: usize,
+    pub high: usize,
+    pub low: usize,
+    pub close: usize,
+    pub volume: Option<usize>,
+    pub symbol: Option<usize>,
+    /// Everything else, by the name it will have if it turns out to be numeric.
+    pub extra: Vec<(usize, String)>,
+}
+
+/// What a column's cells look like, as far as times go.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum TimeLook {
+    /// A date with a time.
+    Full,
+    /// A number that is an epoch if the column's name says so.
+    Number,
+    /// A date alone.
+    Date,
+    /// A time of day alone.
+    Clock,
+    /// Neither.
+    Other,
+}
+
+/// What a header lacks.
+#[derive(Debug, PartialEq)]
+pub(crate) struct MissingColumns(pub Vec<&'static str>);
+
+const OPEN: &[&str] = &["open", "o", "open_price", "price_open", "opening_price", "openprice"];
+const HIGH: &[&str] = &["high", "h", "high_price", "price_high", "highprice", "max"];
+const LOW: &[&str] = &["low", "l", "low_price", "price_low", "lowprice", "min"];
+const CLOSE: &[&str] = &[
+    "close",
+    "c",
+    "close_price",
+    "price_close",
+    "closing_price",
+    "closeprice",
+    "close_last",
+    "last",
+    "price",
+];
+// MetaTrader 5 writes both: `tickvol`, which always has values, and `vol`, which is 0 for currencies.
+const VOLUME: &[&str] = &[
+    "volume",
+    "tickvol",
+    "tick_volume",
+    "vol",
+    "v",
+    "base_volume",
+    "volume_base",
+    "real_volume",
+    "total_volume",
+    "qty",
+    "quantity",
+];
+const SYMBOL: &[&str] =
+    &["symbol", "ticker", "tic", "pair", "instrument", "asset", "contract", "code", "name", "market"];
+const TIME: &[&str] = &[
+    "timestamp",
+    "datetime",
+    "date_time",
+    "open_time",
+    "opentime",
+    "gmt_time",
+    "utc_time",
+    "time_utc",
+    "timestamp_utc",
+    "local_time",
+    "candle_begin_time",
+    "start_time",
+    "begin_time",
+    "timestamp_ms",
+    "ts_ms",
+    "unix",
+    "unix_timestamp",
+    "unix_time",
+    "epoch",
+    "epoch_ms",
+    "ts",
+    "date",
+    "dtyyyymmdd",
+    "day",
+    "time",
+    "hour",
+    "t",
+    "index",
+    "unnamed_0",
+    "",
+];
+
+/// A column's name as an identifier of the strategy language: lower case, everything else an underscore.
+pub(crate) fn identifier(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for character in name.trim().chars() {
+        if character.is_alphanumeric() {
+            text.extend(character.to_lowercase().filter(char::is_ascii_alphanumeric));
+        } else if !text.ends_with('_') {
+            text.push('_');
+        }
+    }
+    let text = text.trim_matches('_');
+    if text.starts_with(|first: char| first.is_ascii_digit()) { format!("_{text}") } else { text.to_string() }
+}
+
+/// As [`identifier`], without the numbering some vendors put in front (`1. open`).
+fn role_name(name: &str) -> String {
+    let identifier = identifier(name);
+    let plain = identifier.trim_start_matches(|first: char| first.is_ascii_digit() || first == '_');
+    plain.to_string()
+}
+
+/// Whether these cells are a header: all four prices are named.
+pub(crate) fn is_header<'a>(cells: impl Iterator<Item = &'a [u8]>) -> bool {
+    let mut seen = [false; 4];
+    for cell in cells.filter(|cell| cell.len() <= 32) {
+        let name = role_name(&String::from_utf8_lossy(cell));
+        for (slot, aliases) in seen.iter_mut().zip([OPEN, HIGH, LOW, CLOSE]) {
+            *slot |= aliases.contains(&name.as_str());
+        }
+    }
+    seen.iter().all(|&seen| seen)
+}
+
+impl Layout {
+    /// Finds the roles among column names; `look` tells what a column's first cells are like.
+    pub(crate) fn from_names(
+        names: &[String],
+        mut look: impl FnMut(usize) -> TimeLook,
+    ) -> Result<Self, MissingColumns> {
+        let roles: Vec<String> = names.iter().map(|name| role_name(name)).collect();
+        let find =
+            |aliases: &[&str]| aliases.iter().find_map(|alias| roles.iter().position(|role| role == alias));
+        let (open, high, low, close) = (find(OPEN), find(HIGH), find(LOW), find(CLOSE));
+        let taken = [open, high, low, close];
+        let volume = find(VOLUME).or_else(|| roles.iter().position(|role| role.starts_with("volume_")));
+        let symbol = find(SYMBOL).filter(|column| !taken.contains(&Some(*column)));
+        let mut candidates: Vec<usize> = Vec::new();
+        for alias in TIME {
+            candidates.extend((0..roles.len()).filter(|&column| roles[column] == *alias));
+        }
+        // A column of another name may still hold times: an unnamed index, or a header that is off by one.
+        let free = |column: &usize| {
+            !taken.contains(&Some(*column)) && volume != Some(*column) && symbol != Some(*column)
+        };
+        let rest: Vec<usize> =
+            (0..roles.len()).filter(free).filter(|column| !candidates.contains(column)).collect();
+        candidates.retain(free);
+        let time = time_source(&candidates, &mut look).or_else(|| {
+            rest.iter()
+                .copied()
+                .find(|&column| matches!(look(column), TimeLook::Full | TimeLook::Date))
+                .map(TimeSource::One)
+        });
+        // Cells that are no times at all are a matter of dirty rows, not of a missing column.
+        let time = time.or_else(|| candidates.first().copied().map(TimeSource::One));
+        let (Some(open), Some(high), Some(low), Some(close), Some(time)) = (open, high, low, close, time)
+        else {
+            let needed = [("open", open), ("high", high), ("low", low), ("close", close)];
+            let mut missing: Vec<&'static str> =
+                needed.iter().filter(|(_, column)| column.is_none()).map(|(name, _)| *name).collect();
+            if time.is_none() {
+                missing.push("time");
+            }
+            return Err(MissingColumns(missing));
+        };
+        let mut layout = Self { time, open, high, low, close, volume, symbol, extra: Vec::new() };
+        for (column, name) in names.iter().enumerate() {
+            if !layout.uses(column) {
+                layout.push_extra(column, &identifier(name));
+            }
+        }
+        Ok(layout)
+    }
+
+    fn uses(&self, column: usize) -> bool {
+        let in_time = match self.time {
+            TimeSource::One(time) => time == column,
+            TimeSource::Pair { date, time } => date == column || time == column,
+        };
+        in_time
+            || [self.open, self.high, self.low, self.close].contains(&column)
+            || self.volume == Some(column)
+            || self.symbol == Some(column)
+    }
+
+    /// Adds a further column under a name that nothing else has.
+    pub(crate) fn push_extra(&mut self, column: usize, name: &str) {
+        const RESERVED: [&str; 7] = ["symbol", "timestamp", "open", "high", "low", "close", "volume"];
+        let base = if name.is_empty() { format!("column_{}", column + 1) } else { name.to_string() };
+        let is_free =
+            |name: &str| !RESERVED.contains(&name) && self.extra.iter().all(|(_, taken)| taken != name);
+        let name = if is_free(&base) { base } else { format!("{base}_{}", column + 1) };
+        self.extra.push((column, name));
+    }
+}
+
+/// The best column for the time, or a date and a clock that belong together.
+fn time_source(candidates: &[usize], look: &mut impl FnMut(usize) -> TimeLook) -> Option<TimeSource> {
+    let looks: Vec<(usize, TimeLook)> = candidates.iter().map(|&column| (column, look(column))).collect();
+    let first =
+        |wanted: &[TimeLook]| looks.iter().find(|(_, look)| wanted.contains(look)).map(|&(column, _)| column);
+    match (first(&[TimeLook::Full, TimeLook::Number]), first(&[TimeLook::Date]), first(&[TimeLook::Clock])) {
+        (Some(full), _, _) => Some(TimeSource::One(full)),
+        (None, Some(date), Some(time)) => Some(TimeSource::Pair { date, time }),
+        (None, Some(date), None) => Some(TimeSource::One(date)),
+        (None, None, _) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(header: &str, looks: &[TimeLook]) -> Result<Layout, MissingColumns> {
+        let names: Vec<String> = header.split(',').map(str::to_string).collect();
+        Layout::from_names(&names, |column| looks.get(column).copied().unwrap_or(TimeLook::Other))
+    }
+
+    #[test]
+    fn vendor_headers_are_understood() {
+        use TimeLook::{Clock, Date, Full, Number};
+        let yahoo = layout("Date,Open,High,Low,Close,Adj Close,Volume", &[Date]).unwrap();
+        assert_eq!((yahoo.time, yahoo.close, yahoo.volume), (TimeSource::One(0), 4, Some(6)));
+        assert_eq!(yahoo.extra, [(5, "adj_close".to_string())]);
+
+        let meta =
+            layout("<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<TICKVOL>,<VOL>,<SPREAD>", &[Date, Clock])
+                .unwrap();
+        assert_eq!((meta.time, meta.volume), (TimeSource::Pair { date: 0, time: 1 }, Some(6)));
+        assert_eq!(meta.extra, [(7, "vol".to_string()), (8, "spread".to_string())]);
+
+        let alpha = layout("timestamp,1. open,2. high,3. low,4. close,5. volume", &[Full]).unwrap();
+        assert_eq!((alpha.open, alpha.volume), (1, Some(5)));
+
+        let download =
+            layout("unix,date,symbol,open,high,low,close,Volume BTC,Volume USDT", &[Number, Full]).unwrap();
+        assert_eq!((download.time, download.symbol, download.volume), (TimeSource::One(0), Some(2), Some(7)));
+        assert_eq!(download.extra[1].1, "volume_usdt");
+
+        let reversed = layout("Price,Close,High,Low,Open,Volume", &[Date]).unwrap();
+        assert_eq!((reversed.time, reversed.close, reversed.open), (TimeSource::One(0), 1, 4));
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        assert_eq!(layout("date,close", &[TimeLook::Date]), Err(MissingColumns(vec!["open", "high", "low"])));
+        assert_eq!(layout("open,high,low,close", &[]), Err(MissingColumns(vec!["time"])));
+    }
+
+    #[test]
+    fn extra_names_are_identifiers_and_unique() {
+        assert_eq!(identifier(" Adj Close* "), "adj_close");
+        assert_eq!(identifier("RSI(14)"), "rsi_14");
+        assert_eq!(identifier("3d avg"), "_3d_avg");
+        let twice = layout("time,open,high,low,close,x,X,open", &[TimeLook::Full]).unwrap();
+        let names: Vec<&str> = twice.extra.iter().map(|(_, name)| name.as_str()).collect();
+        assert_eq!(names, ["x", "x_7", "open_8"]);
+    }
+}

@@ -1,0 +1,92 @@
+//! What every reader hands to the cleaner: one file's rows as columns, still dirty.
+
+/// Marks a timestamp that could not be read.
+pub(crate) const NO_TIME: i64 = i64::MIN;
+
+/// Marks a row whose symbol cell is empty.
+pub(crate) const NO_SYMBOL: u32 = u32::MAX;
+
+/// One file's rows, in file order. A missing or unreadable number is NaN.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    /// The symbol of each row as an index into `symbols`; `None` if the file has no such column.
+    pub symbol_ids: Option<Vec<u32>>,
+    /// The distinct symbols in order of appearance.
+    pub symbols: Vec<String>,
+    pub ts_ms: Vec<i64>,
+    pub open: Vec<f64>,
+    pub high: Vec<f64>,
+    pub low: Vec<f64>,
+    pub close: Vec<f64>,
+    /// `None` if the file has no volume at all.
+    pub volume: Option<Vec<f64>>,
+    pub extra: Vec<(String, Vec<f64>)>,
+    /// Line of each row, counted from 1; empty where row and line are the same thing (Parquet).
+    pub lines: Vec<u32>,
+    /// Lines that repeat the header among the data.
+    pub header_lines: Vec<u32>,
+    /// What a user should know about how the file was read.
+    pub notes: Vec<String>,
+}
+
+impl Table {
+    pub(crate) fn n_rows(&self) -> usize {
+        self.ts_ms.len()
+    }
+
+    /// The place of a row for people: a line in text, a row (from 1) in Parquet.
+    pub(crate) fn line(&self, row: usize) -> u64 {
+        self.lines.get(row).map_or(row as u64 + 1, |&line| u64::from(line))
+    }
+
+    /// A volume column without a single number says nothing; the file is then treated as one without volume.
+    pub(crate) fn forget_empty_volume(&mut self) {
+        let Some(volume) = &self.volume else {
+            self.notes.push("no volume column: volume is 0".to_string());
+            return;
+        };
+        if !volume.is_empty() && volume.iter().all(|value| value.is_nan()) {
+            self.volume = None;
+            self.notes.push("the volume column holds no number: volume is 0".to_string());
+        }
+    }
+}
+
+/// Collects distinct symbols while rows go by; rows of one symbol usually follow each other.
+#[derive(Default)]
+pub(crate) struct SymbolColumn {
+    ids: Vec<u32>,
+    names: Vec<String>,
+    by_name: std::collections::HashMap<Vec<u8>, u32>,
+    last: Option<u32>,
+}
+
+impl SymbolColumn {
+    pub(crate) fn push(&mut self, cell: &[u8]) {
+        let cell = cell.trim_ascii();
+        if cell.is_empty() {
+            self.ids.push(NO_SYMBOL);
+            return;
+        }
+        if let Some(id) = self.last.filter(|&id| self.names[id as usize].as_bytes() == cell) {
+            self.ids.push(id);
+            return;
+        }
+        let id = self.by_name.get(cell).copied().unwrap_or_else(|| {
+            let id = self.names.len() as u32;
+            self.by_name.insert(cell.to_vec(), id);
+            self.names.push(String::from_utf8_lossy(cell).into_owned());
+            id
+        });
+        self.ids.push(id);
+        self.last = Some(id);
+    }
+
+    pub(crate) fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    pub(crate) fn finish(self) -> (Vec<u32>, Vec<String>) {
+        (self.ids, self.names)
+    }
+}

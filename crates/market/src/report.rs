@@ -1,0 +1,314 @@
+//! What a load found and did: every kind of dirt counted, with the first places, so that nothing vanishes silently.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::timeframe::format_duration;
+use crate::timestamp::format_ms;
+
+/// Places kept per kind of issue.
+pub const PLACES_KEPT: usize = 5;
+
+/// A kind of dirt and what is done about it; the policy table of [`clean`](crate::clean) explains each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IssueKind {
+    /// A header line among the data: dropped.
+    HeaderLine,
+    /// A row without a symbol in a file that has a symbol column: dropped.
+    NoSymbol,
+    /// A row whose time cannot be read: dropped.
+    NoTime,
+    /// A row that steps back in time: sorted.
+    Unsorted,
+    /// A row whose time occurs again later in the file: dropped, the last one stays.
+    Duplicate,
+    /// A time whose duplicate rows disagree in price or volume: the last one stays.
+    Conflict,
+    /// A row with a missing or non-finite price: dropped.
+    NotANumber,
+    /// A row with a price of zero or less: dropped.
+    NotPositive,
+    /// A row with missing, non-finite or negative volume: dropped.
+    BadVolume,
+    /// A row whose high or low does not enclose its prices: high and low are widened.
+    BadRange,
+    /// A bar without volume: kept.
+    ZeroVolume,
+    /// Missing bars between two bars: kept as a gap.
+    Gap,
+    /// A cell of a further column that is no finite number: not available.
+    NotAvailable,
+    /// A resampled bar that lacks some of its source bars: kept.
+    PartialBucket,
+}
+
+impl IssueKind {
+    /// All kinds, in the order of the report.
+    pub const ALL: [IssueKind; 14] = [
+        IssueKind::HeaderLine,
+        IssueKind::NoSymbol,
+        IssueKind::NoTime,
+        IssueKind::Unsorted,
+        IssueKind::Duplicate,
+        IssueKind::Conflict,
+        IssueKind::NotANumber,
+        IssueKind::NotPositive,
+        IssueKind::BadVolume,
+        IssueKind::BadRange,
+        IssueKind::ZeroVolume,
+        IssueKind::Gap,
+        IssueKind::NotAvailable,
+        IssueKind::PartialBucket,
+    ];
+
+    /// What it is and what was done, for people.
+    pub fn describe(self) -> &'static str {
+        match self {
+            IssueKind::HeaderLine => "header lines among the data, dropped",
+            IssueKind::NoSymbol => "rows without a symbol, dropped",
+            IssueKind::NoTime => "rows without a readable time, dropped",
+            IssueKind::Unsorted => "steps back in time, sorted",
+            IssueKind::Duplicate => "rows with a duplicate time, dropped (the last stays)",
+            IssueKind::Conflict => "times whose duplicate rows disagree (the last stays)",
+            IssueKind::NotANumber => "rows with a missing or non-finite price, dropped",
+            IssueKind::NotPositive => "rows with a price of zero or less, dropped",
+            IssueKind::BadVolume => "rows with missing or negative volume, dropped",
+            IssueKind::BadRange => "rows whose high or low did not enclose the prices, widened",
+            IssueKind::ZeroVolume => "bars without volume, kept",
+            IssueKind::Gap => "gaps in time, kept",
+            IssueKind::NotAvailable => "cells of further columns without a finite number, not available",
+            IssueKind::PartialBucket => "resampled bars with missing source bars, kept",
+        }
+    }
+}
+
+/// Where something was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Place {
+    /// The symbol, empty if it has none.
+    pub symbol: String,
+    /// The file, as it was named.
+    pub file: String,
+    /// Line of a text file or row of a Parquet file, counted from 1; 0 where a bar has no single source row.
+    pub row: u64,
+    /// UTC milliseconds, if known.
+    pub ts_ms: Option<i64>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.row > 0 {
+            write!(f, "{}:{}", self.file, self.row)?;
+        }
+        if !self.symbol.is_empty() {
+            write!(f, "{}{}", if self.row > 0 { " " } else { "" }, self.symbol)?;
+        }
+        if let Some(ts_ms) = self.ts_ms {
+            write!(f, " {}", format_ms(ts_ms))?;
+        }
+        Ok(())
+    }
+}
+
+/// One kind of dirt over all files.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Issue {
+    /// What it is.
+    pub kind: IssueKind,
+    /// How often.
+    pub count: u64,
+    /// The first places, at most [`PLACES_KEPT`].
+    pub first: Vec<Place>,
+}
+
+/// One file that was read.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FileReport {
+    /// The path as given.
+    pub path: String,
+    /// `csv` or `parquet`.
+    pub format: &'static str,
+    /// Rows of data in it.
+    pub rows: usize,
+    /// What was assumed or left out.
+    pub notes: Vec<String>,
+}
+
+/// One symbol that was kept.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SymbolReport {
+    /// Its name.
+    pub symbol: String,
+    /// Rows read for it.
+    pub rows: usize,
+    /// Bars kept (after resampling, if asked for).
+    pub bars: usize,
+    /// Open time of the first bar, UTC milliseconds.
+    pub first_ms: i64,
+    /// Open time of the last bar, UTC milliseconds.
+    pub last_ms: i64,
+    /// Length of a bar.
+    pub timeframe_ms: i64,
+    /// Rows dropped for whatever reason.
+    pub dropped: usize,
+    /// Rows whose high or low was widened.
+    pub repaired: usize,
+    /// Bars without volume.
+    pub zero_volume: usize,
+    /// Gaps in time.
+    pub gaps: usize,
+    /// Bars missing in all gaps together.
+    pub missing_bars: u64,
+    /// The longest stretch without a bar, from one open time to the next; 0 without gaps.
+    pub longest_gap_ms: i64,
+    /// Open time of the bar before the longest gap.
+    pub longest_gap_after_ms: Option<i64>,
+}
+
+/// One symbol that could not be used.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Refused {
+    /// Its name.
+    pub symbol: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Everything a load has to say.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct DataReport {
+    /// The files, in the order they were read.
+    pub files: Vec<FileReport>,
+    /// The symbols kept, ordered by name.
+    pub symbols: Vec<SymbolReport>,
+    /// The symbols refused, ordered by name.
+    pub refused: Vec<Refused>,
+    /// What was found, by kind; kinds that did not occur are absent.
+    pub issues: Vec<Issue>,
+    /// What concerns the whole.
+    pub notes: Vec<String>,
+}
+
+impl DataReport {
+    /// How often a kind occurred.
+    pub fn count(&self, kind: IssueKind) -> u64 {
+        self.issues.iter().find(|issue| issue.kind == kind).map_or(0, |issue| issue.count)
+    }
+
+    /// Whether rows were dropped or changed, or a symbol refused: something a user should look at.
+    pub fn has_losses(&self) -> bool {
+        let harmless =
+            [IssueKind::ZeroVolume, IssueKind::Gap, IssueKind::NotAvailable, IssueKind::PartialBucket];
+        !self.refused.is_empty() || self.issues.iter().any(|issue| !harmless.contains(&issue.kind))
+    }
+}
+
+impl fmt::Display for DataReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows: usize = self.files.iter().map(|file| file.rows).sum();
+        let bars: usize = self.symbols.iter().map(|symbol| symbol.bars).sum();
+        let n_symbols = self.symbols.len();
+        writeln!(f, "{} file(s), {rows} rows: {bars} bars of {n_symbols} symbol(s)", self.files.len())?;
+        if let (Some(first), Some(last)) = (
+            self.symbols.iter().map(|symbol| symbol.first_ms).min(),
+            self.symbols.iter().map(|symbol| symbol.last_ms).max(),
+        ) {
+            writeln!(f, "  {} to {}", format_ms(first), format_ms(last))?;
+        }
+        for issue in &self.issues {
+            let places: Vec<String> = issue.first.iter().map(Place::to_string).collect();
+            let more = if issue.count > places.len() as u64 { ", …" } else { "" };
+            writeln!(f, "  {} {}: {}{more}", issue.count, issue.kind.describe(), places.join(", "))?;
+        }
+        if let Some(longest) = self.symbols.iter().max_by_key(|symbol| symbol.longest_gap_ms)
+            && let Some(after) = longest.longest_gap_after_ms
+        {
+            let length = format_duration(longest.longest_gap_ms);
+            writeln!(f, "  longest gap: {length} after {} in {}", format_ms(after), longest.symbol)?;
+        }
+        for refused in self.refused.iter().take(10) {
+            writeln!(f, "  refused {}: {}", refused.symbol, refused.reason)?;
+        }
+        if self.refused.len() > 10 {
+            writeln!(f, "  refused {} more", self.refused.len() - 10)?;
+        }
+        for note in &self.notes {
+            writeln!(f, "  {note}")?;
+        }
+        for file in self.files.iter().filter(|file| !file.notes.is_empty()).take(10) {
+            writeln!(f, "  {}: {}", file.path, file.notes.join("; "))?;
+        }
+        Ok(())
+    }
+}
+
+/// Counts issues while data is cleaned.
+#[derive(Clone, Debug)]
+pub(crate) struct Tally {
+    issues: Vec<Issue>,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        let empty = |kind| Issue { kind, count: 0, first: Vec::new() };
+        Self { issues: IssueKind::ALL.into_iter().map(empty).collect() }
+    }
+}
+
+impl Tally {
+    /// Counts one more; `place` is asked only while places are still kept.
+    pub(crate) fn add(&mut self, kind: IssueKind, place: impl FnOnce() -> Place) {
+        let issue = &mut self.issues[kind as usize];
+        issue.count += 1;
+        if issue.first.len() < PLACES_KEPT {
+            issue.first.push(place());
+        }
+    }
+
+    pub(crate) fn count(&self, kind: IssueKind) -> u64 {
+        self.issues[kind as usize].count
+    }
+
+    pub(crate) fn absorb(&mut self, other: Tally) {
+        for (mine, theirs) in self.issues.iter_mut().zip(other.issues) {
+            mine.count += theirs.count;
+            let room = PLACES_KEPT.saturating_sub(mine.first.len());
+            mine.first.extend(theirs.first.into_iter().take(room));
+        }
+    }
+
+    pub(crate) fn finish(self) -> Vec<Issue> {
+        self.issues.into_iter().filter(|issue| issue.count > 0).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_stand_at_their_own_index() {
+        for (index, kind) in IssueKind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, index);
+        }
+    }
+
+    #[test]
+    fn a_tally_keeps_all_counts_and_the_first_places() {
+        let place = |row| Place { symbol: "A".into(), file: "f.csv".into(), row, ts_ms: None };
+        let mut tally = Tally::default();
+        let mut other = Tally::default();
+        for row in 1..=4 {
+            tally.add(IssueKind::Duplicate, || place(row));
+            other.add(IssueKind::Duplicate, || place(row + 10));
+        }
+        tally.absorb(other);
+        let issues = tally.finish();
+        assert_eq!(issues.len(), 1);
+        assert_eq!(issues[0].count, 8);
+        assert_eq!(issues[0].first.iter().map(|place| place.row).collect::<Vec<_>>(), [1, 2, 3, 4, 11]);
+        assert_eq!(issues[0].first[0].to_string(), "f.csv:1 A");
+    }
+}

@@ -1,0 +1,148 @@
+//! Writing a universe so that any tool, and [`load`](crate::load()) itself, reads it back bit for bit.
+//!
+//! Columns: `symbol, timestamp, open, high, low, close, volume`, then further columns; rows ordered by symbol and time.
+//! The file appears under its name only once it is complete.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, TimestampMillisecondArray};
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+
+use crate::bars::{Bars, Universe};
+use crate::error::MarketError;
+use crate::timestamp::format_ms;
+
+/// Rows handed to the Parquet encoder at a time.
+const BATCH_ROWS: usize = 65_536;
+
+/// Writes Parquet or CSV, as the path's ending says.
+pub fn write(universe: &Universe, path: &Path) -> Result<(), MarketError> {
+    match path.extension().and_then(|end| end.to_str()).map(str::to_ascii_lowercase).as_deref() {
+        Some("parquet") => write_parquet(universe, path),
+        Some("csv") => write_csv(universe, path),
+        _ => Err(MarketError::OutputFormat { path: path.to_path_buf() }),
+    }
+}
+
+/// Writes Parquet: timestamps in UTC milliseconds, doubles, Zstandard compression.
+pub fn write_parquet(universe: &Universe, path: &Path) -> Result<(), MarketError> {
+    let names = extra_names(universe);
+    let utc = DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
+    let mut fields = vec![Field::new("symbol", DataType::Utf8, false), Field::new("timestamp", utc, false)];
+    for name in ["open", "high", "low", "close", "volume"] {
+        fields.push(Field::new(name, DataType::Float64, false));
+    }
+    fields.extend(names.iter().map(|name| Field::new(name, DataType::Float64, true)));
+    let schema = Arc::new(Schema::new(fields));
+    let fail = |error: &dyn std::fmt::Display| MarketError::Parquet {
+        path: path.to_path_buf(),
+        message: error.to_string(),
+    };
+    replace(path, |file| {
+        let properties =
+            WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
+        let mut writer =
+            ArrowWriter::try_new(file, schema.clone(), Some(properties)).map_err(|error| fail(&error))?;
+        for bars in &universe.symbols {
+            for start in (0..bars.len()).step_by(BATCH_ROWS) {
+                let end = bars.len().min(start + BATCH_ROWS);
+                let columns = arrow_columns(bars, &names, start, end);
+                let batch = RecordBatch::try_new(schema.clone(), columns).map_err(|error| fail(&error))?;
+                writer.write(&batch).map_err(|error| fail(&error))?;
+            }
+        }
+        writer.close().map_err(|error| fail(&error))?;
+        Ok(())
+    })
+}
+
+/// Writes CSV with a header; numbers in the shortest form that reads back as the same double, NaN as an empty cell.
+pub fn write_csv(universe: &Universe, path: &Path) -> Result<(), MarketError> {
+    let names = extra_names(universe);
+    replace(path, |file| {
+        let mut out = BufWriter::with_capacity(1 << 18, file);
+        write_text(&mut out, universe, &names)
+            .and_then(|()| out.flush())
+            .map_err(|source| MarketError::io(path, source))
+    })
+}
+
+/// Names of further columns over all symbols, in order of appearance.
+fn extra_names(universe: &Universe) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (name, _) in universe.symbols.iter().flat_map(|bars| &bars.extra) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+fn extra_column<'a>(bars: &'a Bars, name: &str) -> Option<&'a [f64]> {
+    bars.extra.iter().find(|(known, _)| known == name).map(|(_, column)| column.as_slice())
+}
+
+fn arrow_columns(bars: &Bars, names: &[String], start: usize, end: usize) -> Vec<ArrayRef> {
+    let symbol = StringArray::from_iter_values((start..end).map(|_| bars.symbol.as_str()));
+    let times = TimestampMillisecondArray::from(bars.ts_ms[start..end].to_vec()).with_timezone("UTC");
+    let mut columns: Vec<ArrayRef> = vec![Arc::new(symbol), Arc::new(times)];
+    for column in [&bars.open, &bars.high, &bars.low, &bars.close, &bars.volume] {
+        columns.push(Arc::new(Float64Array::from(column[start..end].to_vec())));
+    }
+    for name in names {
+        let column = extra_column(bars, name);
+        let value = |row: usize| column.map(|column| column[row]).filter(|value| !value.is_nan());
+        columns.push(Arc::new(Float64Array::from_iter((start..end).map(value))));
+    }
+    columns
+}
+
+fn write_text(out: &mut impl Write, universe: &Universe, names: &[String]) -> std::io::Result<()> {
+    write!(out, "symbol,timestamp,open,high,low,close,volume")?;
+    for name in names {
+        write!(out, ",{name}")?;
+    }
+    writeln!(out)?;
+    for bars in &universe.symbols {
+        let symbol = quoted(&bars.symbol);
+        let extra: Vec<Option<&[f64]>> = names.iter().map(|name| extra_column(bars, name)).collect();
+        for row in 0..bars.len() {
+            let (time, open, high) = (format_ms(bars.ts_ms[row]), bars.open[row], bars.high[row]);
+            let (low, close, volume) = (bars.low[row], bars.close[row], bars.volume[row]);
+            write!(out, "{symbol},{time},{open:?},{high:?},{low:?},{close:?},{volume:?}")?;
+            for column in &extra {
+                match column.map(|column| column[row]).filter(|value| !value.is_nan()) {
+                    Some(value) => write!(out, ",{value:?}")?,
+                    None => write!(out, ",")?,
+                }
+            }
+            writeln!(out)?;
+        }
+    }
+    Ok(())
+}
+
+fn quoted(symbol: &str) -> String {
+    if symbol.contains([',', ';', '\t', '|']) { format!("\"{symbol}\"") } else { symbol.to_string() }
+}
+
+/// Writes beside the target and renames, so that a crash leaves no half file under the good name.
+fn replace(path: &Path, fill: impl FnOnce(File) -> Result<(), MarketError>) -> Result<(), MarketError> {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(".part");
+    let part = path.with_file_name(name);
+    let file = File::create(&part).map_err(|source| MarketError::io(&part, source))?;
+    let outcome =
+        fill(file).and_then(|()| fs::rename(&part, path).map_err(|source| MarketError::io(path, source)));
+    if outcome.is_err() {
+        // The first error is the one to report; a leftover part file does no harm.
+        let _ = fs::remove_file(&part);
+    }
+    outcome
+}
