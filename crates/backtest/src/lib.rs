@@ -1,1 +1,25 @@
-//! stub
+//! Back-tests for Tidemill. The principal type is the [`Engine`]: a [`Strategy`] compiled for data, evaluating trials over [`segment::Segment`]s.
+//!
+//! A strategy file is read ([`strategy`]), its expressions become a typed graph ([`compile`], [`graph`]), the plan decides what is shared ([`plan`]),
+//! and the executor walks the trials ([`exec`]). What the walk counts ([`tally`]) becomes metrics ([`metric`]) and a score ([`objective`]).
+
+pub mod compile;
+pub mod diagnostic;
+pub mod document;
+pub mod exec;
+pub mod expr;
+pub mod graph;
+pub mod metric;
+pub mod objective;
+pub mod plan;
+pub mod point;
+pub mod report;
+pub mod segment;
+pub mod space;
+pub mod strategy;
+pub mod tally;
+pub mod trade;
+
+pub use exec::engine::{Detail, Engine, EngineOptions, Outcome};
+pub use metric::{METRICS, Metric, Metrics};
+pub use strategy::{Overrides, Strategy, StrategyError};

@@ -1,0 +1,10 @@
+//! The CPU executor: columns once per distinct tuple, masks, jumps, trials side by side.
+
+pub mod cache;
+pub mod column;
+pub mod engine;
+pub mod frame;
+pub mod mask;
+pub mod scan;
+pub mod symbol;
+pub mod walk;

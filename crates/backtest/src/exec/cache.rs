@@ -1,0 +1,109 @@
+//! Columns and masks by identity, least recently used out first.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::column::Item;
+
+/// Identity of a column: symbol, shape and the bits of the scalars.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    /// The symbol.
+    pub symbol: u32,
+    /// The formula.
+    pub shape: u32,
+    /// Written out as bits rather than numbers.
+    pub mask: bool,
+    /// The scalars that fill it.
+    pub scalars: Box<[u64]>,
+}
+
+struct Entry {
+    item: Arc<Item>,
+    used: u64,
+}
+
+/// Shared results under a memory budget.
+pub struct Cache {
+    entries: FxHashMap<Key, Entry>,
+    bytes: usize,
+    budget: usize,
+    tick: u64,
+}
+
+impl Cache {
+    /// An empty cache that keeps at most `budget` bytes.
+    pub fn new(budget: usize) -> Self {
+        Self { entries: FxHashMap::default(), bytes: 0, budget, tick: 0 }
+    }
+
+    /// Memory that it may use.
+    pub fn budget(&self) -> usize {
+        self.budget
+    }
+
+    /// Memory in use.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// An item, marked as used now.
+    pub fn get(&mut self, key: &Key) -> Option<Arc<Item>> {
+        self.tick += 1;
+        let entry = self.entries.get_mut(key)?;
+        entry.used = self.tick;
+        Some(entry.item.clone())
+    }
+
+    /// Whether an item is there; does not count as use.
+    pub fn contains(&self, key: &Key) -> bool {
+        self.entries.contains_key(key)
+    }
+
+    /// Keeps an item; makes room by dropping a quarter of the budget, oldest first.
+    pub fn insert(&mut self, key: Key, item: Arc<Item>) {
+        self.tick += 1;
+        self.bytes += item.bytes();
+        if let Some(old) = self.entries.insert(key, Entry { item, used: self.tick }) {
+            self.bytes -= old.item.bytes();
+        }
+        if self.bytes > self.budget {
+            self.shrink();
+        }
+    }
+
+    fn shrink(&mut self) {
+        let mut ages: Vec<(u64, Key)> =
+            self.entries.iter().map(|(key, entry)| (entry.used, key.clone())).collect();
+        ages.sort_unstable_by_key(|(used, _)| *used);
+        for (_, key) in ages {
+            if self.bytes <= self.budget / 4 * 3 {
+                break;
+            }
+            if let Some(entry) = self.entries.remove(&key) {
+                self.bytes -= entry.item.bytes();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(shape: u32) -> Key {
+        Key { symbol: 0, shape, mask: false, scalars: Box::new([]) }
+    }
+
+    #[test]
+    fn stays_under_its_budget_and_keeps_what_was_used_last() {
+        let mut cache = Cache::new(4_000);
+        for shape in 0..20 {
+            cache.insert(key(shape), Arc::new(Item::Column(vec![0.0; 100])));
+            cache.get(&key(0));
+            assert!(cache.bytes() <= 4_000);
+        }
+        assert!(cache.contains(&key(0)) && cache.contains(&key(19)) && !cache.contains(&key(3)));
+    }
+}

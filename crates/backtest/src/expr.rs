@@ -1,0 +1,100 @@
+//! The expression language: text to syntax tree.
+//!
+//! Expressions are arithmetic over series and parameters and nothing else, so a stranger's strategy file is safe to open.
+
+mod parse;
+mod token;
+
+use std::ops::Range;
+
+pub use parse::parse;
+
+/// An expression and where it stands in the source text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// What it is.
+    pub kind: Kind,
+    /// Byte range in the file.
+    pub span: Range<usize>,
+}
+
+/// The forms of an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// A number literal; `true` for one written without point or exponent.
+    Number(f64, bool),
+    /// A text literal in single quotes.
+    Text(String),
+    /// `true` or `false`.
+    Bool(bool),
+    /// A name.
+    Name(String),
+    /// `-x` or `not x`.
+    Unary(Unary, Box<Expr>),
+    /// Two operands.
+    Binary(Binary, Box<Expr>, Box<Expr>),
+    /// `name(arguments)`.
+    Call(String, Vec<Expr>),
+    /// `x[k]`: the value k bars ago.
+    Index(Box<Expr>, Box<Expr>),
+    /// `call(…).name`: one of several outputs.
+    Field(Box<Expr>, String),
+}
+
+/// Operators of one operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unary {
+    /// Minus.
+    Neg,
+    /// Three-valued negation.
+    Not,
+}
+
+/// Operators of two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Binary {
+    /// `+`
+    Add,
+    /// `-`
+    Sub,
+    /// `*`
+    Mul,
+    /// `/`
+    Div,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+    /// `==`
+    Eq,
+    /// `!=`
+    Ne,
+    /// Three-valued conjunction.
+    And,
+    /// Three-valued disjunction.
+    Or,
+}
+
+impl Binary {
+    /// How it is written.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Add => "+",
+            Self::Sub => "-",
+            Self::Mul => "*",
+            Self::Div => "/",
+            Self::Lt => "<",
+            Self::Le => "<=",
+            Self::Gt => ">",
+            Self::Ge => ">=",
+            Self::Eq => "==",
+            Self::Ne => "!=",
+            Self::And => "and",
+            Self::Or => "or",
+        }
+    }
+}

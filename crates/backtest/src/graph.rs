@@ -1,0 +1,396 @@
+//! The compiled strategy as a graph of nodes: shared where equal, typed, without cycles and without look-ahead.
+//!
+//! A node is a *scalar* (parameters and constants only: one value per trial) or a *series* (one value per bar).
+//! `x[k]` is pushed down to the leaves when the graph is built, so a shifted read is a leaf with an offset, and everything between leaves and roots is pointwise.
+
+use rustc_hash::FxHashMap;
+
+use crate::expr::Binary;
+
+/// Position of a node in its graph.
+pub type NodeId = u32;
+
+/// Series that the data gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// First price of the bar.
+    Open,
+    /// Highest price.
+    High,
+    /// Lowest price.
+    Low,
+    /// Last price.
+    Close,
+    /// Traded volume.
+    Volume,
+    /// Number of the bar, from 0.
+    BarIndex,
+    /// UTC hour of the bar's open, 0 to 23.
+    Hour,
+    /// UTC day of the week of the bar's open, Monday 0 to Sunday 6.
+    Weekday,
+    /// A further column of the data.
+    Extra(u16),
+}
+
+/// Values that exist only while a trade is being opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Position {
+    /// The fill price.
+    Entry,
+    /// Level of the first stop.
+    Stop,
+    /// What one R is.
+    Risk,
+}
+
+/// Pointwise operations of one operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op1 {
+    /// Minus.
+    Neg,
+    /// Three-valued negation.
+    Not,
+    /// Absolute value.
+    Abs,
+    /// Whether the value is not available.
+    IsNa,
+    /// Square root.
+    Sqrt,
+    /// Largest integer not above.
+    Floor,
+    /// Smallest integer not below.
+    Ceil,
+    /// Nearest integer, ties to even.
+    Round,
+}
+
+/// Pointwise operations of two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op2 {
+    /// Sum.
+    Add,
+    /// Difference.
+    Sub,
+    /// Product.
+    Mul,
+    /// Quotient.
+    Div,
+    /// Smaller of two; not available if either is.
+    Min,
+    /// Larger of two; not available if either is.
+    Max,
+    /// Less.
+    Lt,
+    /// Less or equal.
+    Le,
+    /// Greater.
+    Gt,
+    /// Greater or equal.
+    Ge,
+    /// Equal.
+    Eq,
+    /// Not equal.
+    Ne,
+    /// Three-valued conjunction.
+    And,
+    /// Three-valued disjunction.
+    Or,
+}
+
+impl Op2 {
+    /// Whether it compares two numbers.
+    pub fn is_comparison(self) -> bool {
+        matches!(self, Self::Lt | Self::Le | Self::Gt | Self::Ge | Self::Eq | Self::Ne)
+    }
+}
+
+impl From<Binary> for Op2 {
+    fn from(op: Binary) -> Self {
+        match op {
+            Binary::Add => Self::Add,
+            Binary::Sub => Self::Sub,
+            Binary::Mul => Self::Mul,
+            Binary::Div => Self::Div,
+            Binary::Lt => Self::Lt,
+            Binary::Le => Self::Le,
+            Binary::Gt => Self::Gt,
+            Binary::Ge => Self::Ge,
+            Binary::Eq => Self::Eq,
+            Binary::Ne => Self::Ne,
+            Binary::And => Self::And,
+            Binary::Or => Self::Or,
+        }
+    }
+}
+
+/// Functions over whole series; each becomes a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Func {
+    /// Prefix sums of x, shared by every window length.
+    PrefixSum,
+    /// Prefix sums of x and x².
+    PrefixSquares,
+    /// Prefix sums of x and i·x.
+    PrefixIndex,
+    /// Simple mean, from a prefix.
+    Sma,
+    /// Population standard deviation, from a prefix.
+    Stddev,
+    /// Sample standard deviation, from a prefix.
+    StddevSample,
+    /// Standard score, from x and its prefix.
+    Zscore,
+    /// End point of the least-squares line, from a prefix.
+    Lsma,
+    /// Linearly weighted mean, from a prefix.
+    Wma,
+    /// Exponential mean seeded with the first value.
+    Ema,
+    /// Exponential mean seeded with a simple mean.
+    EmaSma,
+    /// Wilder's mean.
+    Rma,
+    /// Hull mean.
+    Hma,
+    /// Double exponential mean.
+    Dema,
+    /// Triple exponential mean.
+    Tema,
+    /// Kaufman's adaptive mean.
+    Kama,
+    /// True range.
+    TrueRange,
+    /// Wilder's average true range.
+    AtrWilder,
+    /// Relative strength.
+    Rsi,
+    /// Average directional index.
+    Adx,
+    /// Positive directional indicator.
+    PlusDi,
+    /// Negative directional indicator.
+    MinusDi,
+    /// Commodity channel index.
+    Cci,
+    /// On-balance volume.
+    Obv,
+    /// Rolling maximum.
+    Highest,
+    /// Rolling minimum.
+    Lowest,
+    /// Confirmed swing high.
+    SwingHigh,
+    /// Confirmed swing low.
+    SwingLow,
+    /// Bars since a condition held.
+    BarsSince,
+    /// Value of a series when a condition last held.
+    ValueWhen,
+    /// Running sum.
+    Cum,
+}
+
+impl Func {
+    /// Whether one value can be had without the whole column.
+    pub fn has_point(self) -> bool {
+        matches!(self, Self::Highest | Self::Lowest | Self::SwingHigh | Self::SwingLow)
+    }
+
+    /// Whether the result is prefix sums rather than a series of numbers.
+    pub fn is_prefix(self) -> bool {
+        matches!(self, Self::PrefixSum | Self::PrefixSquares | Self::PrefixIndex)
+    }
+}
+
+/// One node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Node {
+    /// A constant, by its bits.
+    Const(u64),
+    /// A parameter, decoded.
+    Param(u32),
+    /// A duration in bars of the data's timeframe.
+    Bars(i64),
+    /// A series of the data.
+    Source(Source),
+    /// A value of the trade being opened.
+    Position(Position),
+    /// One operand.
+    Unary(Op1, NodeId),
+    /// Two operands.
+    Binary(Op2, NodeId, NodeId),
+    /// `if(condition, a, b)`; not available where the condition is not.
+    Select(NodeId, NodeId, NodeId),
+    /// A leaf series read so many bars ago.
+    Shift(NodeId, NodeId),
+    /// A function over whole series: series inputs and scalar arguments.
+    Call(Func, Box<[NodeId]>, Box<[NodeId]>),
+}
+
+/// What kind of value a node has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// A number known to be whole.
+    Int,
+    /// A number.
+    Number,
+    /// True, false or not available.
+    Bool,
+}
+
+/// What is known of a node.
+#[derive(Clone, Copy, Debug)]
+pub struct Info {
+    /// Kind of value.
+    pub ty: Type,
+    /// One value per bar rather than per trial.
+    pub series: bool,
+    /// Uses a value of the trade being opened.
+    pub position: bool,
+    /// Longest path to a leaf.
+    pub depth: u32,
+}
+
+/// Nodes, each stored once, children before parents.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    /// The nodes.
+    pub nodes: Vec<Node>,
+    /// What is known of each.
+    pub infos: Vec<Info>,
+    interned: FxHashMap<Node, NodeId>,
+}
+
+impl Graph {
+    /// The node.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id as usize]
+    }
+
+    /// What is known of it.
+    pub fn info(&self, id: NodeId) -> Info {
+        self.infos[id as usize]
+    }
+
+    /// The node's children, series before arguments.
+    pub fn children(&self, id: NodeId) -> Vec<NodeId> {
+        match self.node(id) {
+            Node::Const(_) | Node::Param(_) | Node::Bars(_) | Node::Source(_) | Node::Position(_) => vec![],
+            Node::Unary(_, a) => vec![*a],
+            Node::Binary(_, a, b) | Node::Shift(a, b) => vec![*a, *b],
+            Node::Select(c, a, b) => vec![*c, *a, *b],
+            Node::Call(_, inputs, arguments) => inputs.iter().chain(arguments.iter()).copied().collect(),
+        }
+    }
+
+    /// Adds a node, or finds the equal one.
+    pub fn add(&mut self, node: Node) -> NodeId {
+        if let Some(id) = self.interned.get(&node) {
+            return *id;
+        }
+        let id = self.nodes.len() as NodeId;
+        self.nodes.push(node.clone());
+        let children: Vec<Info> = self.children(id).into_iter().map(|child| self.info(child)).collect();
+        let all_int = |infos: &[Info]| infos.iter().all(|info| info.ty == Type::Int);
+        let ty = match &node {
+            Node::Const(bits) => {
+                if f64::from_bits(*bits).fract() == 0.0 {
+                    Type::Int
+                } else {
+                    Type::Number
+                }
+            }
+            Node::Param(_) => Type::Number,
+            Node::Bars(_) => Type::Int,
+            Node::Source(_) | Node::Position(_) | Node::Call(..) => Type::Number,
+            Node::Unary(op, _) => match op {
+                Op1::Not | Op1::IsNa => Type::Bool,
+                Op1::Floor | Op1::Ceil | Op1::Round => Type::Int,
+                Op1::Neg | Op1::Abs => children[0].ty,
+                Op1::Sqrt => Type::Number,
+            },
+            Node::Binary(op, ..) => match op {
+                Op2::Add | Op2::Sub | Op2::Mul | Op2::Min | Op2::Max if all_int(&children) => Type::Int,
+                Op2::Add | Op2::Sub | Op2::Mul | Op2::Div | Op2::Min | Op2::Max => Type::Number,
+                _ => Type::Bool,
+            },
+            Node::Select(..) if children[1].ty == Type::Bool => Type::Bool,
+            Node::Select(..) => {
+                if all_int(&children[1..]) {
+                    Type::Int
+                } else {
+                    Type::Number
+                }
+            }
+            Node::Shift(..) => children[0].ty,
+        };
+        let leaf_series = matches!(node, Node::Source(_) | Node::Call(..));
+        self.infos.push(Info {
+            ty,
+            series: leaf_series || children.iter().any(|child| child.series),
+            position: matches!(node, Node::Position(_)) || children.iter().any(|child| child.position),
+            depth: children.iter().map(|child| child.depth + 1).max().unwrap_or(0),
+        });
+        self.interned.insert(node, id);
+        id
+    }
+
+    /// Adds a parameter of a known kind.
+    pub fn add_param(&mut self, param_idx: usize, ty: Type) -> NodeId {
+        let id = self.add(Node::Param(param_idx as u32));
+        self.infos[id as usize].ty = ty;
+        id
+    }
+
+    /// Adds a constant.
+    pub fn constant(&mut self, value: f64) -> NodeId {
+        self.add(Node::Const(value.to_bits()))
+    }
+
+    /// Adds a constant truth value.
+    pub fn boolean(&mut self, value: bool) -> NodeId {
+        let one = self.constant(1.0);
+        let other = self.constant(f64::from(u8::from(value)));
+        self.add(Node::Binary(Op2::Eq, one, other))
+    }
+
+    /// The node as it was `by` bars ago: shifts are pushed down to the leaves.
+    pub fn shift(&mut self, id: NodeId, by: NodeId) -> NodeId {
+        if !self.info(id).series {
+            return id;
+        }
+        match self.node(id).clone() {
+            Node::Source(_) | Node::Call(..) => self.add(Node::Shift(id, by)),
+            Node::Shift(leaf, already) => {
+                let total = self.add(Node::Binary(Op2::Add, already, by));
+                self.add(Node::Shift(leaf, total))
+            }
+            Node::Unary(op, a) => {
+                let a = self.shift(a, by);
+                self.add(Node::Unary(op, a))
+            }
+            Node::Binary(op, a, b) => {
+                let (a, b) = (self.shift(a, by), self.shift(b, by));
+                self.add(Node::Binary(op, a, b))
+            }
+            Node::Select(c, a, b) => {
+                let (c, a, b) = (self.shift(c, by), self.shift(a, by), self.shift(b, by));
+                self.add(Node::Select(c, a, b))
+            }
+            Node::Const(_) | Node::Param(_) | Node::Bars(_) | Node::Position(_) => id,
+        }
+    }
+
+    /// Value of a scalar that depends on nothing.
+    pub fn constant_value(&self, id: NodeId) -> Option<f64> {
+        match self.node(id) {
+            Node::Const(bits) => Some(f64::from_bits(*bits)),
+            Node::Unary(op, a) => Some(crate::point::unary(*op, self.constant_value(*a)?)),
+            Node::Binary(op, a, b) => {
+                Some(crate::point::binary(*op, self.constant_value(*a)?, self.constant_value(*b)?))
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The objective: an expression over metrics and parameters, evaluated on the host.
+
+use tidemill_search::Score;
+
+use crate::diagnostic::{Diagnostic, nearest};
+use crate::expr::{Expr, Kind, Unary};
+use crate::graph::{Op1, Op2};
+use crate::metric::{METRICS, Metrics};
+use crate::point;
+use crate::strategy::{Reduce, Strategy};
+
+/// Functions of objective expressions, with their number of arguments; `min` and `max` take two or more.
+const FUNCTIONS: [(&str, usize); 12] = [
+    ("tanh", 1),
+    ("sqrt", 1),
+    ("log", 1),
+    ("exp", 1),
+    ("abs", 1),
+    ("pow", 2),
+    ("min", 2),
+    ("max", 2),
+    ("clip", 3),
+    ("if", 3),
+    ("is_na", 1),
+    ("round", 1),
+];
+
+/// Reports what is wrong with the objective of a strategy.
+pub fn check(strategy: &Strategy, problems: &mut Vec<Diagnostic>) {
+    let names = |name: &str| METRICS.iter().any(|(_, n, _)| *n == name) || strategy.param(name).is_some();
+    check_expr(&strategy.objective.maximize, &names, problems);
+    if let Some(require) = &strategy.objective.require {
+        check_expr(require, &names, problems);
+    }
+}
+
+fn check_expr(expr: &Expr, known: &impl Fn(&str) -> bool, problems: &mut Vec<Diagnostic>) {
+    match &expr.kind {
+        Kind::Number(..) | Kind::Bool(_) => {}
+        Kind::Text(_) => {
+            problems.push(Diagnostic::new(expr.span.clone(), "text has no place in an objective"))
+        }
+        Kind::Name(name) if known(name) => {}
+        Kind::Name(name) => {
+            let metrics = METRICS.iter().map(|(_, n, _)| *n);
+            let hint = match nearest(name, metrics.clone()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("metrics are {}", metrics.collect::<Vec<_>>().join(", ")),
+            };
+            problems.push(
+                Diagnostic::new(expr.span.clone(), format!("`{name}` is no metric and no parameter"))
+                    .hint(hint),
+            );
+        }
+        Kind::Unary(_, a) => check_expr(a, known, problems),
+        Kind::Binary(_, a, b) => {
+            check_expr(a, known, problems);
+            check_expr(b, known, problems);
+        }
+        Kind::Call(name, arguments) => {
+            match FUNCTIONS.iter().find(|(n, _)| n == name) {
+                None => {
+                    let names: Vec<&str> = FUNCTIONS.iter().map(|(n, _)| *n).collect();
+                    let hint = format!("there are {}", names.join(", "));
+                    let message = format!("unknown function `{name}` in an objective");
+                    problems.push(Diagnostic::new(expr.span.clone(), message).hint(hint));
+                }
+                Some((_, count)) => {
+                    let more = matches!(name.as_str(), "min" | "max") && arguments.len() > 2;
+                    if arguments.len() != *count && !more {
+                        let message = format!("`{name}` takes {count} arguments, found {}", arguments.len());
+                        problems.push(Diagnostic::new(expr.span.clone(), message));
+                    }
+                }
+            }
+            arguments.iter().for_each(|argument| check_expr(argument, known, problems));
+        }
+        Kind::Index(..) | Kind::Field(..) => {
+            problems.push(Diagnostic::new(expr.span.clone(), "a metric has no past and no outputs"));
+        }
+    }
+}
+
+/// Turns metrics into scores.
+pub struct Objective<'a> {
+    strategy: &'a Strategy,
+}
+
+impl<'a> Objective<'a> {
+    /// The objective of a checked strategy.
+    pub fn new(strategy: &'a Strategy) -> Self {
+        Self { strategy }
+    }
+
+    /// How segments are reduced.
+    pub fn reduce(&self) -> Reduce {
+        self.strategy.objective.reduce
+    }
+
+    /// Value for one set of metrics, if defined. `params` are decoded values.
+    pub fn value(&self, metrics: &Metrics, params: &[f64]) -> Option<f64> {
+        Some(self.eval(&self.strategy.objective.maximize, metrics, params)).filter(|value| value.is_finite())
+    }
+
+    /// Whether the requirement is met.
+    pub fn accepts(&self, metrics: &Metrics, params: &[f64]) -> bool {
+        self.strategy
+            .objective
+            .require
+            .as_ref()
+            .is_none_or(|require| self.eval(require, metrics, params) == 1.0)
+    }
+
+    /// Score of a trial: `pooled` are the metrics over all counting segments, `segments` those of each.
+    ///
+    /// A segment without trades contributes zero; a traded segment whose value is not defined makes the trial invalid.
+    pub fn score(&self, pooled: &Metrics, segments: &[Metrics], params: &[f64]) -> Score {
+        let traded = |metrics: &Metrics| metrics.values()[0] > 0.0;
+        if !segments.iter().any(traded) || !self.accepts(pooled, params) {
+            return Score::Invalid;
+        }
+        if self.reduce() == Reduce::Pooled || segments.len() == 1 {
+            return self.value(pooled, params).map_or(Score::Invalid, Score::new);
+        }
+        let mut values = Vec::with_capacity(segments.len());
+        for metrics in segments {
+            match self.value(metrics, params) {
+                Some(value) if traded(metrics) => values.push(value),
+                None if traded(metrics) => return Score::Invalid,
+                _ => values.push(0.0),
+            }
+        }
+        let value = match self.reduce() {
+            Reduce::Mean | Reduce::Pooled => values.iter().sum::<f64>() / values.len() as f64,
+            Reduce::Worst => values.iter().copied().fold(f64::INFINITY, point::minimum),
+            Reduce::Median => {
+                values.sort_by(f64::total_cmp);
+                let middle = values.len() / 2;
+                if values.len() % 2 == 1 {
+                    values[middle]
+                } else {
+                    (values[middle - 1] + values[middle]) / 2.0
+                }
+            }
+        };
+        Score::new(value)
+    }
+
+    fn eval(&self, expr: &Expr, metrics: &Metrics, params: &[f64]) -> f64 {
+        match &expr.kind {
+            Kind::Number(value, _) => *value,
+            Kind::Bool(value) => point::truth(*value),
+            Kind::Name(name) => match METRICS.iter().find(|(_, n, _)| n == name) {
+                Some((metric, ..)) => metrics.get(*metric).unwrap_or(f64::NAN),
+                None => self.strategy.param(name).map_or(f64::NAN, |at| params[at]),
+            },
+            Kind::Unary(op, a) => {
+                let op = if *op == Unary::Neg { Op1::Neg } else { Op1::Not };
+                point::unary(op, self.eval(a, metrics, params))
+            }
+            Kind::Binary(op, a, b) => {
+                point::binary(Op2::from(*op), self.eval(a, metrics, params), self.eval(b, metrics, params))
+            }
+            Kind::Call(name, arguments) => {
+                let args: Vec<f64> =
+                    arguments.iter().map(|argument| self.eval(argument, metrics, params)).collect();
+                match name.as_str() {
+                    "tanh" => libm::tanh(args[0]),
+                    "sqrt" => args[0].sqrt(),
+                    "log" => libm::log(args[0]),
+                    "exp" => libm::exp(args[0]),
+                    "abs" => args[0].abs(),
+                    "pow" => libm::pow(args[0], args[1]),
+                    "min" => args.iter().copied().reduce(point::minimum).unwrap_or(f64::NAN),
+                    "max" => args.iter().copied().reduce(point::maximum).unwrap_or(f64::NAN),
+                    "clip" => point::minimum(point::maximum(args[0], args[1]), args[2]),
+                    "if" => point::select(args[0], args[1], args[2]),
+                    "is_na" => point::truth(args[0].is_nan()),
+                    "round" => args[0].round_ties_even(),
+                    _ => f64::NAN,
+                }
+            }
+            Kind::Text(_) | Kind::Index(..) | Kind::Field(..) => f64::NAN,
+        }
+    }
+}

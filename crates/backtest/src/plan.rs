@@ -1,0 +1,313 @@
+//! The plan: which nodes become columns, which stay formulas, and what is shared between trials.
+//!
+//! A windowed or recursive node is a *slot*: a column per distinct tuple of the scalars beneath it, however many trials use it and under whatever names.
+//! Pointwise nodes stay formulas ([`Tape`]s) over slots, evaluated 64 bars at a time for conditions and at single bars for levels.
+//! A condition is also *maskable*: when few distinct tuples serve many trials, its truth becomes one shared bit mask.
+
+mod shape;
+mod tape;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::compile::{LabelRoot, Program};
+use crate::graph::{Func, Graph, Node, NodeId, Op2, Source};
+use crate::strategy::ExitKind;
+use shape::Shapes;
+pub use tape::{Op, Tape};
+
+/// A materialised series: a price of the data, or a column computed from others.
+#[derive(Clone, Debug)]
+pub enum Slot {
+    /// A series of the data.
+    Source(Source),
+    /// A function over whole series.
+    Call {
+        /// The function.
+        func: Func,
+        /// Slots of its inputs.
+        inputs: Vec<usize>,
+        /// Scalars of its arguments.
+        arguments: Vec<usize>,
+        /// What makes two columns the same.
+        key: KeyParts,
+    },
+    /// A formula written out, because a function needs it as a series.
+    Formula {
+        /// The formula.
+        tape: Tape,
+        /// What makes two columns the same.
+        key: KeyParts,
+    },
+    /// A condition written out as bits, because a function needs it.
+    Mask {
+        /// The formula.
+        tape: Tape,
+        /// What makes two masks the same.
+        key: KeyParts,
+    },
+}
+
+/// Identity of a column: its shape (the formula without its scalars) and the scalars that fill it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyParts {
+    /// Number of the formula, equal for equal formulas.
+    pub shape: u32,
+    /// The scalars, by position.
+    pub scalars: Vec<usize>,
+}
+
+/// A condition as a conjunction of factors.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    /// The whole condition.
+    pub whole: Maskable,
+    /// Its factors: all must be true.
+    pub factors: Vec<Maskable>,
+}
+
+/// A condition, or a factor of one, that can be shared as a mask.
+#[derive(Clone, Debug)]
+pub struct Maskable {
+    /// Its formula.
+    pub tape: Tape,
+    /// What makes two masks the same.
+    pub key: KeyParts,
+    /// `column > scalar` and its like: slot, operator, scalar.
+    pub threshold: Option<Threshold>,
+}
+
+/// A comparison of an unshifted column with a scalar.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Threshold {
+    /// The column.
+    pub slot: usize,
+    /// The comparison, column on the left.
+    pub op: Op2,
+    /// The scalar.
+    pub scalar: usize,
+}
+
+/// One side, ready to run.
+#[derive(Clone, Debug)]
+pub struct SidePlan {
+    /// Entry condition.
+    pub enter: Condition,
+    /// Conjunction of nothing if there is no signal exit; else one per signal exit.
+    pub exits: Vec<ExitPlan>,
+    /// What one R is, if written.
+    pub risk: Option<Tape>,
+}
+
+/// One way out, ready to run.
+#[derive(Clone, Debug)]
+pub struct ExitPlan {
+    /// Its kind.
+    pub kind: ExitKind,
+    /// Level, distance, multiple or bars; for a signal exit the condition.
+    pub value: ExitValue,
+    /// Condition on the signal bar.
+    pub when: Option<Tape>,
+    /// Reason.
+    pub label: Vec<LabelPiece>,
+    /// Reason if the bar opened beyond the level.
+    pub gap_label: Vec<LabelPiece>,
+}
+
+/// What an exit watches.
+#[derive(Clone, Debug)]
+pub enum ExitValue {
+    /// A number fixed on the signal bar.
+    Number(Tape),
+    /// A condition on closed bars.
+    Signal(Box<Condition>),
+}
+
+/// A piece of a label.
+#[derive(Clone, Debug)]
+pub enum LabelPiece {
+    /// Plain text.
+    Text(String),
+    /// A scalar with so many decimals.
+    Value(usize, usize),
+}
+
+/// The whole plan of a strategy.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The graph it was made from.
+    pub graph: Graph,
+    /// Scalar nodes, children first; a scalar's number is its position here.
+    pub scalars: Vec<NodeId>,
+    /// Slots, inputs first.
+    pub slots: Vec<Slot>,
+    /// Long and short.
+    pub sides: [Option<SidePlan>; 2],
+}
+
+impl Plan {
+    /// Plans a program.
+    pub fn new(program: &Program) -> Self {
+        Planner::new(&program.graph, program).run(program)
+    }
+}
+
+struct Planner<'a> {
+    graph: &'a Graph,
+    scalars: Vec<NodeId>,
+    scalar_of: FxHashMap<NodeId, usize>,
+    slots: Vec<Slot>,
+    slot_of: FxHashMap<(NodeId, bool), usize>,
+    shapes: Shapes,
+    /// Nodes that some condition or function reads as a whole series.
+    columns: FxHashSet<NodeId>,
+}
+
+impl<'a> Planner<'a> {
+    fn new(graph: &'a Graph, program: &Program) -> Self {
+        let mut planner = Self {
+            graph,
+            scalars: Vec::new(),
+            scalar_of: FxHashMap::default(),
+            slots: Vec::new(),
+            slot_of: FxHashMap::default(),
+            shapes: Shapes::default(),
+            columns: FxHashSet::default(),
+        };
+        planner.mark_columns(program);
+        planner
+    }
+
+    /// Marks what conditions read bar by bar, and what functions read whole. Other functions with a point form need no column.
+    fn mark_columns(&mut self, program: &Program) {
+        let mut stack: Vec<NodeId> = Vec::new();
+        for side in program.sides.iter().flatten() {
+            stack.push(side.enter);
+            stack.extend(
+                side.exits.iter().filter(|exit| exit.kind == ExitKind::Signal).map(|exit| exit.value),
+            );
+        }
+        for node in &self.graph.nodes {
+            if let Node::Call(_, inputs, _) = node {
+                stack.extend(inputs.iter().copied());
+            }
+        }
+        while let Some(id) = stack.pop() {
+            if self.graph.info(id).series && self.columns.insert(id) {
+                stack.extend(self.graph.children(id));
+            }
+        }
+    }
+
+    fn run(mut self, program: &Program) -> Plan {
+        for (at, id) in (0..self.graph.nodes.len() as NodeId)
+            .filter(|id| !self.graph.info(*id).series && !self.graph.info(*id).position)
+            .enumerate()
+        {
+            self.scalars.push(id);
+            self.scalar_of.insert(id, at);
+        }
+        let sides = std::array::from_fn(|at| program.sides[at].as_ref().map(|side| self.side(side)));
+        Plan { graph: self.graph.clone(), scalars: self.scalars, slots: self.slots, sides }
+    }
+
+    fn side(&mut self, side: &crate::compile::Side) -> SidePlan {
+        let exits = side
+            .exits
+            .iter()
+            .map(|exit| ExitPlan {
+                kind: exit.kind,
+                value: match exit.kind {
+                    ExitKind::Signal => ExitValue::Signal(Box::new(self.condition(exit.value))),
+                    _ => ExitValue::Number(self.tape(exit.value)),
+                },
+                when: exit.when.map(|when| self.tape(when)),
+                label: self.label(&exit.label),
+                gap_label: self.label(&exit.gap_label),
+            })
+            .collect();
+        SidePlan { enter: self.condition(side.enter), exits, risk: side.risk.map(|risk| self.tape(risk)) }
+    }
+
+    fn label(&self, parts: &[LabelRoot]) -> Vec<LabelPiece> {
+        parts
+            .iter()
+            .map(|part| match part {
+                LabelRoot::Text(text) => LabelPiece::Text(text.clone()),
+                LabelRoot::Value(node, decimals) => LabelPiece::Value(self.scalar_of[node], *decimals),
+            })
+            .collect()
+    }
+
+    fn condition(&mut self, root: NodeId) -> Condition {
+        let mut factors = Vec::new();
+        let mut stack = vec![root];
+        while let Some(id) = stack.pop() {
+            match self.graph.node(id) {
+                Node::Binary(Op2::And, a, b) => stack.extend([*b, *a]),
+                _ => factors.push(id),
+            }
+        }
+        let mut seen = FxHashSet::default();
+        factors.retain(|factor| seen.insert(*factor));
+        let factors = factors.into_iter().map(|factor| self.maskable(factor)).collect();
+        Condition { whole: self.maskable(root), factors }
+    }
+
+    fn maskable(&mut self, root: NodeId) -> Maskable {
+        let tape = self.tape(root);
+        let key = self.key(root);
+        Maskable { threshold: self.threshold(root), tape, key }
+    }
+
+    fn threshold(&self, root: NodeId) -> Option<Threshold> {
+        let Node::Binary(op, a, b) = self.graph.node(root) else { return None };
+        let slot = |id: &NodeId| self.slot_of.get(&(*id, false)).copied();
+        let scalar = |id: &NodeId| self.scalar_of.get(id).copied();
+        let mirrored = match op {
+            Op2::Gt => Op2::Lt,
+            Op2::Ge => Op2::Le,
+            Op2::Lt => Op2::Gt,
+            Op2::Le => Op2::Ge,
+            _ => return None,
+        };
+        if let (Some(slot), Some(scalar)) = (slot(a), scalar(b)) {
+            return Some(Threshold { slot, op: *op, scalar });
+        }
+        let (slot, scalar) = (slot(b)?, scalar(a)?);
+        Some(Threshold { slot, op: mirrored, scalar })
+    }
+
+    fn key(&mut self, root: NodeId) -> KeyParts {
+        let (shape, holes) = self.shapes.of(self.graph, root);
+        KeyParts { shape, scalars: holes.iter().map(|hole| self.scalar_of[hole]).collect() }
+    }
+
+    /// The slot that holds a series node as numbers.
+    fn slot(&mut self, id: NodeId) -> usize {
+        self.slot_as(id, false)
+    }
+
+    fn slot_as(&mut self, id: NodeId, mask: bool) -> usize {
+        if let Some(slot) = self.slot_of.get(&(id, mask)) {
+            return *slot;
+        }
+        let slot = match self.graph.node(id).clone() {
+            Node::Source(source) => Slot::Source(source),
+            Node::Call(func, inputs, arguments) => {
+                let conditional = matches!(func, Func::BarsSince | Func::ValueWhen);
+                let inputs = inputs
+                    .iter()
+                    .enumerate()
+                    .map(|(at, input)| self.slot_as(*input, conditional && at == 0))
+                    .collect();
+                let arguments = arguments.iter().map(|argument| self.scalar_of[argument]).collect();
+                Slot::Call { func, inputs, arguments, key: self.key(id) }
+            }
+            _ if mask => Slot::Mask { tape: self.tape(id), key: self.key(id) },
+            _ => Slot::Formula { tape: self.tape(id), key: self.key(id) },
+        };
+        self.slots.push(slot);
+        self.slot_of.insert((id, mask), self.slots.len() - 1);
+        self.slots.len() - 1
+    }
+}

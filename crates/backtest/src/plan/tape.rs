@@ -1,0 +1,152 @@
+//! A pointwise formula as a list of operations, each on the results of earlier ones.
+
+use rustc_hash::FxHashMap;
+
+use super::Planner;
+use crate::graph::{Func, Node, NodeId, Op1, Op2, Position, Type};
+
+/// One operation; operands are positions of earlier operations.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    /// Reads a slot, some bars ago if a scalar says so.
+    Column {
+        /// The slot.
+        slot: usize,
+        /// The scalar that says how many bars ago.
+        shift: Option<usize>,
+    },
+    /// Computes a function at one bar, where no column was worth making.
+    Point {
+        /// The function.
+        func: Func,
+        /// Slot of its input.
+        input: usize,
+        /// Scalars of its arguments.
+        arguments: Vec<usize>,
+        /// The scalar that says how many bars ago.
+        shift: Option<usize>,
+    },
+    /// A scalar number.
+    Scalar(usize),
+    /// A scalar truth value.
+    Truth(usize),
+    /// A value of the trade being opened.
+    Position(Position),
+    /// Number to number.
+    Unary(Op1, usize),
+    /// Numbers to number.
+    Binary(Op2, usize, usize),
+    /// Numbers to truth.
+    Compare(Op2, usize, usize),
+    /// Number to truth: not available.
+    IsNa(usize),
+    /// Truth to truth.
+    Not(usize),
+    /// Truths to truth.
+    Logic(Op2, usize, usize),
+    /// Truth and numbers to number.
+    Select(usize, usize, usize),
+    /// Truths to truth.
+    SelectTruth(usize, usize, usize),
+}
+
+/// Operations in order; the last one is the result.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tape {
+    /// The operations.
+    pub ops: Vec<Op>,
+    /// For each operation with a truth value: whether its "true" and its "false" bits are needed.
+    pub needs: Vec<(bool, bool)>,
+}
+
+impl Planner<'_> {
+    pub(super) fn tape(&mut self, root: NodeId) -> Tape {
+        let mut ops = Vec::new();
+        self.emit(root, &mut ops, &mut FxHashMap::default());
+        let mut needs = vec![(false, false); ops.len()];
+        if let Some(last) = needs.last_mut() {
+            *last = (true, false);
+        }
+        for at in (0..ops.len()).rev() {
+            let (t, f) = needs[at];
+            let mut mark = |operand: usize, need: (bool, bool)| {
+                needs[operand] = (needs[operand].0 || need.0, needs[operand].1 || need.1);
+            };
+            match ops[at] {
+                Op::Not(a) => mark(a, (f, t)),
+                Op::Logic(_, a, b) => {
+                    mark(a, (t, f));
+                    mark(b, (t, f));
+                }
+                Op::SelectTruth(c, a, b) => {
+                    mark(c, (true, true));
+                    mark(a, (t, f));
+                    mark(b, (t, f));
+                }
+                Op::Select(c, ..) => mark(c, (true, true)),
+                _ => {}
+            }
+        }
+        Tape { ops, needs }
+    }
+
+    fn emit(&mut self, id: NodeId, ops: &mut Vec<Op>, done: &mut FxHashMap<NodeId, usize>) -> usize {
+        if let Some(at) = done.get(&id) {
+            return *at;
+        }
+        let graph = self.graph;
+        let op = if let Some(scalar) = self.scalar_of.get(&id) {
+            if graph.info(id).ty == Type::Bool { Op::Truth(*scalar) } else { Op::Scalar(*scalar) }
+        } else {
+            match graph.node(id) {
+                Node::Source(_) | Node::Call(..) => self.leaf(id, None),
+                Node::Shift(leaf, by) => {
+                    let by = self.scalar_of[by];
+                    self.leaf(*leaf, Some(by))
+                }
+                Node::Position(position) => Op::Position(*position),
+                Node::Unary(op, a) => {
+                    let a = self.emit(*a, ops, done);
+                    match op {
+                        Op1::Not => Op::Not(a),
+                        Op1::IsNa => Op::IsNa(a),
+                        _ => Op::Unary(*op, a),
+                    }
+                }
+                Node::Binary(op, a, b) => {
+                    let (a, b) = (self.emit(*a, ops, done), self.emit(*b, ops, done));
+                    match op {
+                        Op2::And | Op2::Or => Op::Logic(*op, a, b),
+                        _ if op.is_comparison() => Op::Compare(*op, a, b),
+                        _ => Op::Binary(*op, a, b),
+                    }
+                }
+                Node::Select(c, a, b) => {
+                    let (c, a, b) =
+                        (self.emit(*c, ops, done), self.emit(*a, ops, done), self.emit(*b, ops, done));
+                    if graph.info(id).ty == Type::Bool {
+                        Op::SelectTruth(c, a, b)
+                    } else {
+                        Op::Select(c, a, b)
+                    }
+                }
+                Node::Const(_) | Node::Param(_) | Node::Bars(_) => unreachable!("scalars were taken above"),
+            }
+        };
+        ops.push(op);
+        done.insert(id, ops.len() - 1);
+        ops.len() - 1
+    }
+
+    fn leaf(&mut self, id: NodeId, shift: Option<usize>) -> Op {
+        if let Node::Call(func, inputs, arguments) = self.graph.node(id)
+            && func.has_point()
+            && !self.columns.contains(&id)
+        {
+            let input = self.slot(inputs[0]);
+            let arguments = arguments.iter().map(|argument| self.scalar_of[argument]).collect();
+            return Op::Point { func: *func, input, arguments, shift };
+        }
+        Op::Column { slot: self.slot(id), shift }
+    }
+}

@@ -1,0 +1,311 @@
+//! A strategy file, read and resolved: parameters, named series, the two sides, execution, objective.
+
+mod execution;
+mod param;
+mod reader;
+mod side;
+
+use std::path::Path;
+
+pub use execution::{EndOfData, Execution, FillAt, FirstCheck, GapFill, InvalidStop, Sizing};
+pub use param::ParamSpec;
+pub use side::{Exit, ExitKind, Label, LabelPart, SideRules};
+
+use crate::diagnostic::{Diagnostic, SourceErrors, nearest};
+use crate::document::{self, Table, Value};
+use crate::expr::Expr;
+use reader::Reader;
+
+/// How the objective of several segments becomes one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reduce {
+    /// Arithmetic mean of the segments' values.
+    Mean,
+    /// Median of the segments' values.
+    Median,
+    /// Smallest of the segments' values.
+    Worst,
+    /// One value over all trades and the summed daily returns.
+    Pooled,
+}
+
+/// What a search maximises.
+#[derive(Clone, Debug)]
+pub struct Objective {
+    /// A metric or an expression over metrics and parameters.
+    pub maximize: Expr,
+    /// The text of `maximize`, for titles.
+    pub text: String,
+    /// A trial that does not meet this is invalid.
+    pub require: Option<Expr>,
+    /// Over segments.
+    pub reduce: Reduce,
+}
+
+/// A strategy ready to be compiled.
+#[derive(Clone, Debug)]
+pub struct Strategy {
+    /// Its name.
+    pub name: String,
+    /// The file it came from, or what stands for it.
+    pub file: String,
+    /// The text of the file.
+    pub source: String,
+    /// The profile that was laid over it.
+    pub profile: Option<String>,
+    /// Names of all profiles in the file.
+    pub profiles: Vec<String>,
+    /// What the search varies; conditions look backwards only.
+    pub params: Vec<ParamSpec>,
+    /// Named series, in the order written.
+    pub lets: Vec<(String, Expr)>,
+    /// Rules of the long side.
+    pub long: Option<SideRules>,
+    /// Rules of the short side.
+    pub short: Option<SideRules>,
+    /// Modelling choices.
+    pub execution: Execution,
+    /// What a search maximises.
+    pub objective: Objective,
+}
+
+/// What a user changes when opening a strategy.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// Profile to lay over the file.
+    pub profile: Option<String>,
+    /// `name=value` settings of parameters and execution keys, applied last and in order.
+    pub set: Vec<(String, String)>,
+    /// Another objective to maximise.
+    pub objective: Option<String>,
+}
+
+const SECTIONS: [&str; 9] =
+    ["name", "description", "params", "let", "long", "short", "execution", "objective", "profiles"];
+
+impl Strategy {
+    /// Reads a file.
+    pub fn open(path: &Path, overrides: &Overrides) -> Result<Self, StrategyError> {
+        let file = path.display().to_string();
+        let source = std::fs::read_to_string(path)
+            .map_err(|error| StrategyError::Read { file: file.clone(), error: error.to_string() })?;
+        Self::parse(&file, &source, overrides)
+    }
+
+    /// Reads a text; `file` is the name shown in messages.
+    pub fn parse(file: &str, source: &str, overrides: &Overrides) -> Result<Self, StrategyError> {
+        let fail = |diagnostics| StrategyError::Source(SourceErrors::new(file, source, diagnostics));
+        let mut root = document::parse(source).map_err(fail)?;
+        let mut reader = Reader::default();
+        reader.known_keys(&root, &SECTIONS, "a strategy file");
+
+        let profiles = root.table("profiles").cloned().unwrap_or_default();
+        let mut fixed_by_profile = Table::default();
+        if let Some(name) = &overrides.profile {
+            let Some(profile) = profiles.table(name) else {
+                let names = profiles.entries.iter().map(|entry| entry.key.clone()).collect();
+                return Err(StrategyError::UnknownProfile { file: file.into(), name: name.clone(), names });
+            };
+            reader.known_keys(
+                profile,
+                &["params", "let", "long", "short", "execution", "objective"],
+                "a profile",
+            );
+            let mut profile = profile.clone();
+            for entry in &mut profile.entries {
+                if let (true, Value::Table(params)) = (entry.key == "params", &mut entry.item.value) {
+                    let (ranges, values) =
+                        params.entries.drain(..).partition(|e| matches!(e.item.value, Value::Table(_)));
+                    params.entries = ranges;
+                    fixed_by_profile.entries = values;
+                }
+                // A side whose exits a profile lists in the other form must not keep both forms.
+                if let (true, Value::Table(over)) =
+                    (entry.key == "long" || entry.key == "short", &entry.item.value)
+                    && let Some(Value::Table(base)) =
+                        root.entries.iter_mut().find(|e| e.key == entry.key).map(|e| &mut e.item.value)
+                {
+                    side::drop_other_form(base, over);
+                }
+            }
+            root.overlay(&profile);
+        }
+
+        let name = match root.get("name").map(|item| &item.value) {
+            Some(Value::Text(text, _)) => text.clone(),
+            Some(other) => {
+                let span = root.get("name").map(|item| item.span.clone()).unwrap_or_default();
+                reader.error(Diagnostic::new(span, format!("`name` must be text, found {}", other.kind())));
+                String::new()
+            }
+            None => {
+                Path::new(file).file_stem().map_or(String::new(), |stem| stem.to_string_lossy().into_owned())
+            }
+        };
+        let section = |reader: &mut Reader, key: &str| -> Option<Table> {
+            let item = root.get(key)?;
+            match &item.value {
+                Value::Table(table) => Some(table.clone()),
+                other => {
+                    let message = format!("[{key}] must be a table, found {}", other.kind());
+                    reader.error(Diagnostic::new(item.span.clone(), message));
+                    None
+                }
+            }
+        };
+        let params =
+            section(&mut reader, "params").map_or_else(Vec::new, |table| param::read(&mut reader, &table));
+        let lets = section(&mut reader, "let").map_or_else(Vec::new, |table| reader.expressions(&table));
+        let long = section(&mut reader, "long").and_then(|table| side::read(&mut reader, &table, "long"));
+        let short = section(&mut reader, "short").and_then(|table| side::read(&mut reader, &table, "short"));
+        let execution = section(&mut reader, "execution")
+            .map_or_else(Execution::default, |table| execution::read(&mut reader, &table));
+        let objective = section(&mut reader, "objective").unwrap_or_default();
+        let objective = read_objective(&mut reader, &objective);
+        if root.get("long").is_none() && root.get("short").is_none() {
+            let end = source.len();
+            reader.error(
+                Diagnostic::new(end..end, "the strategy has no [long] and no [short] section")
+                    .hint("add one with at least `enter = \"…\"`"),
+            );
+        }
+        if !reader.diagnostics.is_empty() {
+            return Err(fail(reader.diagnostics));
+        }
+        let mut strategy = Self {
+            name,
+            file: file.into(),
+            source: source.into(),
+            profile: overrides.profile.clone(),
+            profiles: profiles.entries.into_iter().map(|entry| entry.key).collect(),
+            params: param::order_by_condition(params).map_err(|diagnostic| fail(vec![diagnostic]))?,
+            lets,
+            long,
+            short,
+            execution,
+            objective,
+        };
+        for entry in &fixed_by_profile.entries {
+            strategy
+                .fix_param(&entry.key, &entry.item.value)
+                .map_err(|message| fail(vec![Diagnostic::new(entry.item.span.clone(), message)]))?;
+        }
+        for (name, value) in &overrides.set {
+            strategy.set(name, value)?;
+        }
+        if let Some(text) = &overrides.objective {
+            strategy.objective.maximize = crate::expr::parse(text, 0).map_err(|diagnostic| {
+                StrategyError::Source(SourceErrors::new("--objective", text, vec![diagnostic]))
+            })?;
+            strategy.objective.text = text.clone();
+        }
+        Ok(strategy)
+    }
+
+    /// Position of a parameter.
+    pub fn param(&self, name: &str) -> Option<usize> {
+        self.params.iter().position(|param| param.name == name)
+    }
+
+    fn fix_param(&mut self, name: &str, value: &Value) -> Result<(), String> {
+        let Some(at) = self.param(name) else {
+            return Err(format!("`{name}` is not a parameter of this strategy"));
+        };
+        self.params[at].fixed = Some(self.params[at].encode(value)?);
+        Ok(())
+    }
+
+    /// Applies one `--set name=value`.
+    fn set(&mut self, name: &str, text: &str) -> Result<(), StrategyError> {
+        let fail = |message: String| StrategyError::Set { name: name.into(), value: text.into(), message };
+        let value = document::parse_value(text)
+            .filter(|value| !matches!(value, Value::Date))
+            .unwrap_or_else(|| Value::Text(text.trim_matches(['"', '\'']).to_string(), 0));
+        if self.param(name).is_some() {
+            return self.fix_param(name, &value).map_err(fail);
+        }
+        let key = match name.strip_prefix("execution.").unwrap_or(name) {
+            "fee_bp" => "fee_bps",
+            "slippage_bp" => "slippage_bps",
+            other => other,
+        };
+        if execution::KEYS.contains(&key) {
+            return self.execution.set(key, &value).map_err(fail);
+        }
+        let known = self.params.iter().map(|param| param.name.as_str()).chain(execution::KEYS);
+        let mut message = format!("no parameter or execution key `{name}`");
+        match nearest(name, known.clone()) {
+            Some(near) => message += &format!("; did you mean `{near}`?"),
+            None => {
+                let names: Vec<&str> = known.take(40).collect();
+                message += &format!("; there are {}", names.join(", "));
+            }
+        }
+        Err(fail(message))
+    }
+}
+
+fn read_objective(reader: &mut Reader, table: &Table) -> Objective {
+    reader.known_keys(table, &["maximize", "require", "reduce"], "[objective]");
+    let text = match table.get("maximize").map(|item| &item.value) {
+        Some(Value::Text(text, _)) => text.clone(),
+        _ => "sharpe".into(),
+    };
+    let maximize = reader
+        .expression(table, "maximize")
+        .unwrap_or_else(|| Expr { kind: crate::expr::Kind::Name("sharpe".into()), span: 0..0 });
+    let reduce = reader
+        .option(
+            table,
+            "reduce",
+            &[
+                ("mean", Reduce::Mean),
+                ("median", Reduce::Median),
+                ("worst", Reduce::Worst),
+                ("pooled", Reduce::Pooled),
+            ],
+        )
+        .unwrap_or(Reduce::Mean);
+    Objective { maximize, text, require: reader.expression(table, "require"), reduce }
+}
+
+/// Why a strategy could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum StrategyError {
+    /// The file could not be read.
+    #[error("cannot read the strategy file {file}: {error}")]
+    Read {
+        /// Its path.
+        file: String,
+        /// What the system said.
+        error: String,
+    },
+    /// The text has problems.
+    #[error("{0}")]
+    Source(#[from] SourceErrors),
+    /// The profile is not in the file.
+    #[error("{file} has no profile `{name}`{}", list_profiles(names))]
+    UnknownProfile {
+        /// The strategy file.
+        file: String,
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        names: Vec<String>,
+    },
+    /// A `--set` cannot be applied.
+    #[error("--set {name}={value}: {message}")]
+    Set {
+        /// Left of the equals sign.
+        name: String,
+        /// Right of it.
+        value: String,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+fn list_profiles(names: &[String]) -> String {
+    if names.is_empty() { "; it has none".into() } else { format!("; it has {}", names.join(", ")) }
+}

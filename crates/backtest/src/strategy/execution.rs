@@ -1,0 +1,199 @@
+//! `[execution]`: every modelling choice is written down, with the realistic one as default.
+
+use serde::Serialize;
+
+use super::reader::{Reader, number, option_value};
+use crate::diagnostic::Diagnostic;
+use crate::document::{Table, Value};
+
+/// Where orders of a closed bar fill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FillAt {
+    /// At the open of the next bar.
+    NextOpen,
+    /// At the close of the signal bar itself.
+    Close,
+}
+
+/// The first bar whose high and low are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FirstCheck {
+    /// The bar of the entry.
+    EntryBar,
+    /// The bar after it.
+    NextBar,
+}
+
+/// The fill of a level that the bar opened beyond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GapFill {
+    /// The open: what the market gave.
+    Open,
+    /// The level: what was hoped for.
+    Level,
+}
+
+/// What happens to an entry whose stop is already beyond the fill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InvalidStop {
+    /// The entry is not taken.
+    Skip,
+    /// The entry is taken.
+    Take,
+}
+
+/// What happens to a position that is open at the end of its segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndOfData {
+    /// Closed at the last close, and flagged.
+    Close,
+    /// Forgotten, as though it had never been opened.
+    Discard,
+}
+
+/// How much equity a trade commits.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sizing {
+    /// All of it.
+    AllIn,
+    /// One unit of the asset; equity adds up in price units.
+    Unit,
+    /// This share of it.
+    Fraction(f64),
+    /// So much that a loss of one R costs this share, never more than all of it.
+    Risk(f64),
+}
+
+/// All modelling choices.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Execution {
+    /// Fee per side, in hundredths of a percent of the price.
+    pub fee_bps: f64,
+    /// Slippage per side, likewise.
+    pub slippage_bps: f64,
+    /// How much equity a trade commits.
+    pub sizing: Sizing,
+    /// Where entries and signal exits fill.
+    pub fill: FillAt,
+    /// The first bar inspected for exits.
+    pub first_check: FirstCheck,
+    /// Fill of a stop that the bar opened beyond.
+    pub gap_fill_stop: GapFill,
+    /// Fill of a target that the bar opened beyond.
+    pub gap_fill_target: GapFill,
+    /// Entries whose stop is already beyond the fill.
+    pub invalid_stop: InvalidStop,
+    /// Positions open at the end.
+    pub end_of_data: EndOfData,
+    /// Bars after an exit in which signals do not count.
+    pub cooldown: u32,
+}
+
+impl Default for Execution {
+    fn default() -> Self {
+        Self {
+            fee_bps: 5.0,
+            slippage_bps: 5.0,
+            sizing: Sizing::AllIn,
+            fill: FillAt::NextOpen,
+            first_check: FirstCheck::EntryBar,
+            gap_fill_stop: GapFill::Open,
+            gap_fill_target: GapFill::Open,
+            invalid_stop: InvalidStop::Skip,
+            end_of_data: EndOfData::Close,
+            cooldown: 0,
+        }
+    }
+}
+
+pub(super) const KEYS: [&str; 10] = [
+    "fee_bps",
+    "slippage_bps",
+    "sizing",
+    "fill",
+    "first_check",
+    "gap_fill_stop",
+    "gap_fill_target",
+    "invalid_stop",
+    "end_of_data",
+    "cooldown",
+];
+
+impl Execution {
+    /// Sets one key.
+    pub(super) fn set(&mut self, key: &str, value: &Value) -> Result<(), String> {
+        let gap = [("open", GapFill::Open), ("level", GapFill::Level)];
+        match key {
+            "fee_bps" => self.fee_bps = cost(value)?,
+            "slippage_bps" => self.slippage_bps = cost(value)?,
+            "sizing" => self.sizing = sizing(value)?,
+            "fill" => {
+                self.fill =
+                    option_value(value, &[("next_open", FillAt::NextOpen), ("close", FillAt::Close)])?;
+            }
+            "first_check" => {
+                let options = [("entry_bar", FirstCheck::EntryBar), ("next_bar", FirstCheck::NextBar)];
+                self.first_check = option_value(value, &options)?;
+            }
+            "gap_fill_stop" => self.gap_fill_stop = option_value(value, &gap)?,
+            "gap_fill_target" => self.gap_fill_target = option_value(value, &gap)?,
+            "invalid_stop" => {
+                self.invalid_stop =
+                    option_value(value, &[("skip", InvalidStop::Skip), ("take", InvalidStop::Take)])?;
+            }
+            "end_of_data" => {
+                let options = [("close", EndOfData::Close), ("discard", EndOfData::Discard)];
+                self.end_of_data = option_value(value, &options)?;
+            }
+            "cooldown" => match value {
+                Value::Int(bars) if (0..=1_000_000_000).contains(bars) => self.cooldown = *bars as u32,
+                _ => return Err("must be a number of bars, 0 or more".into()),
+            },
+            _ => return Err("is not an execution key".into()),
+        }
+        Ok(())
+    }
+}
+
+fn cost(value: &Value) -> Result<f64, String> {
+    match number(value) {
+        Some(bps) if (0.0..10_000.0).contains(&bps) => Ok(bps),
+        _ => Err("must be basis points, 0 or more and below 10000".into()),
+    }
+}
+
+fn sizing(value: &Value) -> Result<Sizing, String> {
+    let share = |item: &Value| number(item).filter(|share| *share > 0.0 && *share <= 1.0);
+    match value {
+        Value::Text(text, _) if text == "all_in" => return Ok(Sizing::AllIn),
+        Value::Text(text, _) if text == "unit" => return Ok(Sizing::Unit),
+        Value::Table(table) if table.entries.len() == 1 => {
+            let entry = &table.entries[0];
+            match (entry.key.as_str(), share(&entry.item.value)) {
+                ("fraction", Some(share)) => return Ok(Sizing::Fraction(share)),
+                ("risk", Some(share)) => return Ok(Sizing::Risk(share)),
+                _ => {}
+            }
+        }
+        _ => {}
+    }
+    Err("must be \"all_in\", \"unit\", { fraction = 0.25 } or { risk = 0.01 }, shares above 0 and up to 1"
+        .into())
+}
+
+pub(super) fn read(reader: &mut Reader, table: &Table) -> Execution {
+    reader.known_keys(table, &KEYS, "[execution]");
+    let mut execution = Execution::default();
+    for entry in table.entries.iter().filter(|entry| KEYS.contains(&entry.key.as_str())) {
+        if let Err(message) = execution.set(&entry.key, &entry.item.value) {
+            reader.error(Diagnostic::new(entry.item.span.clone(), format!("`{}` {message}", entry.key)));
+        }
+    }
+    execution
+}
