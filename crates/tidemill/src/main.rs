@@ -1,2 +1,67 @@
-//! stub
-fn main() {}
+//! The `tidemill` program: command line, settings, commands.
+
+mod command;
+mod input;
+mod number;
+mod settings;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Back-test millions of parameter sets of a trading strategy, and rank them.
+#[derive(Parser)]
+#[command(name = "tidemill", version, propagate_version = true, max_term_width = 120)]
+#[command(after_help = "Examples:
+  tidemill sweep                                          a first result: built-in strategy, generated data
+  tidemill sweep ema-cross --data btc.parquet --trials 20000 --split 0.7 --out runs/ema
+  tidemill backtest seller-exhaustion --data btc.csv --set vol_z=1.5 --report report.html
+  tidemill data inspect data/*.parquet
+
+Exit codes: 0 done, 1 ran but a check failed, 2 bad input or error, 130 stopped by Ctrl-C.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Evaluate many parameter sets of a strategy and rank them.
+    Sweep(command::sweep::SweepArgs),
+    /// Evaluate one parameter set: metrics, trades, report.
+    Backtest(command::backtest::BacktestArgs),
+    /// Look at data, convert it, generate it.
+    Data(command::data::DataArgs),
+    /// List the shipped strategies, or print one to start from.
+    Strategies(command::strategies::StrategiesArgs),
+    /// Measure speed on this machine.
+    Bench(command::bench::BenchArgs),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Sweep(args) => command::sweep::run(args),
+        Command::Backtest(args) => command::backtest::run(args),
+        Command::Data(args) => command::data::run(args),
+        Command::Strategies(args) => command::strategies::run(args),
+        Command::Bench(args) => command::bench::run(args),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// `tidemill … | head` closes our output early; that is no failure.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
+}

@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use tidemill_market::timeframe;
+
 use super::{Builder, Scope};
 use crate::diagnostic::nearest;
 use crate::expr::{Expr, Kind};
@@ -192,7 +194,7 @@ impl Builder<'_> {
 
     fn duration(&mut self, expr: &Expr) -> Option<NodeId> {
         let parsed = match &expr.kind {
-            Kind::Text(text) => duration_ms(text),
+            Kind::Text(text) => timeframe::parse_duration(text).ok(),
             _ => None,
         };
         match parsed {
@@ -356,19 +358,4 @@ impl Builder<'_> {
         let there = self.binary_node(before, a1, b1);
         self.binary_node(Op2::And, here, there)
     }
-}
-
-/// `"15m"` and its like, in milliseconds.
-fn duration_ms(text: &str) -> Option<i64> {
-    let unit_at = text.find(|c: char| !c.is_ascii_digit())?;
-    let count: i64 = text[..unit_at].parse().ok()?;
-    let unit: i64 = match &text[unit_at..] {
-        "s" => 1_000,
-        "m" | "min" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        "w" => 7 * 86_400_000,
-        _ => return None,
-    };
-    count.checked_mul(unit).filter(|ms| *ms > 0)
 }

@@ -21,7 +21,7 @@ use crate::graph::Node;
 use crate::plan::{Condition, ExitValue, KeyParts, LabelPiece, Maskable, Plan, Slot};
 use crate::point;
 use crate::segment::{Role, Segment};
-use crate::strategy::{Strategy, StrategyError};
+use crate::strategy::{Sizing, Strategy, StrategyError};
 use crate::tally::Tally;
 use crate::trade::{Reason, Trade};
 
@@ -522,12 +522,13 @@ impl<'a> Engine<'a> {
             first = first.min(day(segment.range.start));
             last = last.max(day(segment.range.end - 1));
         }
-        let mut book = crate::tally::Book::new(first as u32, last as u32, 1, false);
+        let additive = self.strategy.execution.sizing == Sizing::Unit;
+        let mut book = crate::tally::Book::new(first as u32, last as u32, 1, additive);
         let n_symbols = self.n_symbols[role as usize] as f64;
         for (day, change) in daily.iter().enumerate().take(last + 1).skip(first) {
             if *change != 0.0 {
                 book.flat_until(day as u32, &mut |_, _| {});
-                book.move_to(day as u32, book.value(book.equity(), 0.0, change / n_symbols, 1.0));
+                book.move_to(day as u32, book.value(book.equity(), *change, change / n_symbols, 1.0));
             }
         }
         let marks = book.finish(last as u32, &mut |_, _| {});

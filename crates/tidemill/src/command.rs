@@ -1,0 +1,7 @@
+//! One module per command.
+
+pub mod backtest;
+pub mod bench;
+pub mod data;
+pub mod strategies;
+pub mod sweep;

@@ -1,0 +1,331 @@
+//! `tidemill backtest`: one parameter set, in full.
+
+mod page;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use serde_json::{Map, Value, json};
+use tidemill_backtest::objective::Objective;
+use tidemill_backtest::segment::{Role, Segment};
+use tidemill_backtest::{Detail, Engine, EngineOptions, METRICS, Metrics, Strategy};
+use tidemill_market::timestamp;
+use tidemill_search::{Points, Score, Space};
+
+use crate::input::{DataSource, Input, StrategyArgs, set_threads};
+use crate::number;
+use crate::settings::Settings;
+use crate::table::Table;
+
+/// Evaluate one parameter set: the defaults of the strategy, changed by --profile and --set.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tidemill backtest ema-cross --data btc.parquet --set fast=12 --set slow=180
+  tidemill backtest my.toml --data data/ --split 0.7 --report report.html --trades trades.csv
+  tidemill backtest seller-exhaustion --data lcg.csv --profile reference --set use_stop_loss=true --json")]
+pub struct BacktestArgs {
+    /// Strategy file, or the name of a shipped strategy (see `tidemill strategies`).
+    strategy: String,
+    #[command(flatten)]
+    options: StrategyArgs,
+    #[command(flatten)]
+    source: DataSource,
+    /// Write the trades as CSV.
+    #[arg(long, value_name = "FILE")]
+    trades: Option<PathBuf>,
+    /// Write a self-contained HTML report.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Print JSON: metrics, segments, trades.
+    #[arg(long)]
+    json: bool,
+    /// Worker threads [default: all cores].
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+}
+
+/// One evaluated parameter set with everything that is shown of it.
+struct Evaluation<'a> {
+    strategy: &'a Strategy,
+    input: &'a Input,
+    segments: Vec<Segment>,
+    details: Vec<Detail>,
+    segment_metrics: Vec<Metrics>,
+    train: Metrics,
+    test: Option<Metrics>,
+    score: Score,
+    params: Vec<(String, Value)>,
+    year_days: f64,
+    warnings: Vec<String>,
+}
+
+/// Runs the command.
+pub fn run(args: BacktestArgs) -> Result<ExitCode> {
+    let settings = Settings::load(args.options.config.as_deref())?;
+    set_threads(args.threads.or(settings.run.threads))?;
+    let strategy = args.options.open(&args.strategy, &settings)?;
+    let input = args.source.open(&settings)?;
+    let evaluation = evaluate(&strategy, &input)?;
+
+    for note in evaluation.input.notes.iter().chain(&evaluation.warnings) {
+        eprintln!("note: {note}");
+    }
+    if let Some(path) = &args.trades {
+        std::fs::write(path, trades_csv(&evaluation))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        eprintln!("trades: {}", path.display());
+    }
+    if let Some(path) = &args.report {
+        write_report(&evaluation, path)?;
+        eprintln!("report: {}", path.display());
+    }
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", to_json(&evaluation))?;
+    } else {
+        write!(out, "{}", to_text(&evaluation))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn evaluate<'a>(strategy: &'a Strategy, input: &'a Input) -> Result<Evaluation<'a>> {
+    let segments = input.layout.segments(&input.universe)?;
+    let mut engine = Engine::new(strategy, &input.universe, segments.clone(), EngineOptions::default())?;
+    let space = engine.space();
+    let row = space.default_point();
+    let mut points = Points::new(space.len());
+    points.push(&row);
+    let outcome = engine.evaluate(&points).remove(0);
+    let details = engine.detail(&row);
+    let year_days = engine.year_days();
+    let finish = |tally| Metrics::new(tally, year_days);
+    let segment_metrics: Vec<Metrics> = outcome.segments.iter().map(finish).collect();
+    let train = finish(&outcome.train);
+    let counting: Vec<Metrics> = segments
+        .iter()
+        .zip(&segment_metrics)
+        .filter(|(segment, _)| segment.role == Role::Train)
+        .map(|(_, metrics)| *metrics)
+        .collect();
+    let score = Objective::new(strategy).score(&train, &counting, &engine.decode(&row));
+    let warnings = engine
+        .impossible_windows(&row)
+        .into_iter()
+        .map(|(function, window)| {
+            format!(
+                "{function} has a window of {window} bars, which the data cannot fill: it is never available"
+            )
+        })
+        .collect();
+    Ok(Evaluation {
+        strategy,
+        input,
+        segments,
+        details,
+        segment_metrics,
+        train,
+        test: outcome.test.as_ref().map(finish),
+        score,
+        params: param_values(&space, &row),
+        year_days,
+        warnings,
+    })
+}
+
+/// Names and values of a point; inactive parameters are null.
+pub fn param_values(space: &Space, row: &[f64]) -> Vec<(String, Value)> {
+    space
+        .params
+        .iter()
+        .zip(row)
+        .map(|(param, code)| {
+            let value = param.domain.decode(*code).and_then(|value| serde_json::to_value(value).ok());
+            (param.name.clone(), value.unwrap_or(Value::Null))
+        })
+        .collect()
+}
+
+/// Metrics by name; what is not defined is null.
+pub fn metrics_json(metrics: &Metrics) -> Value {
+    Value::Object(metrics.iter().map(|(name, value)| (name.to_string(), json!(value))).collect())
+}
+
+impl Evaluation<'_> {
+    /// Trades with the segment they belong to.
+    fn trades(&self) -> impl Iterator<Item = (&Segment, &tidemill_backtest::trade::Trade, &str)> {
+        self.segments.iter().zip(&self.details).flat_map(|(segment, detail)| {
+            detail
+                .trades
+                .iter()
+                .zip(&detail.labels)
+                .map(move |(trade, label)| (segment, trade, label.as_str()))
+        })
+    }
+}
+
+fn finite(value: f64) -> Option<f64> {
+    Some(value).filter(|value| value.is_finite())
+}
+
+fn to_json(evaluation: &Evaluation<'_>) -> Value {
+    let symbols = &evaluation.input.universe.symbols;
+    let trades: Vec<Value> = evaluation
+        .trades()
+        .map(|(segment, trade, reason)| {
+            let bars = &symbols[segment.symbol];
+            json!({
+                "symbol": bars.symbol,
+                "segment": segment.name,
+                "side": side_name(trade.side),
+                "signal_idx": trade.signal_idx,
+                "entry_idx": trade.entry_idx,
+                "exit_idx": trade.exit_idx,
+                "entry_time": timestamp::format_ms(bars.ts_ms[trade.entry_idx]),
+                "exit_time": timestamp::format_ms(bars.ts_ms[trade.exit_idx]),
+                "entry": trade.entry,
+                "exit": trade.exit,
+                "stop": finite(trade.stop),
+                "target": finite(trade.target),
+                "reason": reason,
+                "pnl": trade.pnl,
+                "ret": trade.ret,
+                "r": trade.r,
+                "bars": trade.exit_idx - trade.entry_idx,
+            })
+        })
+        .collect();
+    let segments: Vec<Value> = evaluation
+        .segments
+        .iter()
+        .zip(&evaluation.segment_metrics)
+        .map(|(segment, metrics)| {
+            let bars = &symbols[segment.symbol];
+            json!({
+                "name": segment.name,
+                "symbol": bars.symbol,
+                "role": segment.role,
+                "from": timestamp::format_ms(bars.ts_ms[segment.range.start]),
+                "to": timestamp::format_ms(bars.ts_ms[segment.range.end - 1]),
+                "bars": segment.range.len(),
+                "metrics": metrics_json(metrics),
+            })
+        })
+        .collect();
+    json!({
+        "strategy": evaluation.strategy.name,
+        "profile": evaluation.strategy.profile,
+        "data": evaluation.input.origin,
+        "parameters": Map::from_iter(evaluation.params.iter().cloned()),
+        "execution": evaluation.strategy.execution,
+        "year_days": evaluation.year_days,
+        "objective": { "maximize": evaluation.strategy.objective.text, "value": evaluation.score.value() },
+        "metrics": metrics_json(&evaluation.train),
+        "out_of_sample": evaluation.test.as_ref().map(metrics_json),
+        "segments": segments,
+        "trades": trades,
+        "notes": evaluation.input.notes.iter().chain(&evaluation.warnings).collect::<Vec<_>>(),
+    })
+}
+
+fn side_name(side: i8) -> &'static str {
+    if side > 0 { "long" } else { "short" }
+}
+
+fn trades_csv(evaluation: &Evaluation<'_>) -> String {
+    let mut out = String::from(
+        "symbol,segment,side,signal_idx,entry_idx,exit_idx,entry_time,exit_time,entry,exit,stop,target,reason,pnl,return,r,bars\n",
+    );
+    let quote = |text: &str| {
+        if text.contains([',', '"', '\n', '\r']) {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        } else {
+            text.to_string()
+        }
+    };
+    let optional = |value: f64| finite(value).map_or_else(String::new, |value| value.to_string());
+    for (segment, trade, reason) in evaluation.trades() {
+        let bars = &evaluation.input.universe.symbols[segment.symbol];
+        out += &format!(
+            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+            quote(&bars.symbol),
+            quote(&segment.name),
+            side_name(trade.side),
+            trade.signal_idx,
+            trade.entry_idx,
+            trade.exit_idx,
+            timestamp::format_ms(bars.ts_ms[trade.entry_idx]),
+            timestamp::format_ms(bars.ts_ms[trade.exit_idx]),
+            trade.entry,
+            trade.exit,
+            optional(trade.stop),
+            optional(trade.target),
+            quote(reason),
+            trade.pnl,
+            trade.ret,
+            trade.r,
+            trade.exit_idx - trade.entry_idx,
+        );
+    }
+    out
+}
+
+/// Most segments shown as columns.
+const MAX_COLUMNS: usize = 6;
+
+fn to_text(evaluation: &Evaluation<'_>) -> String {
+    let mut header = vec![format!("{}  ({})", evaluation.strategy.name, evaluation.input.origin)];
+    header.push(if evaluation.test.is_some() { "in-sample".into() } else { "all".to_string() });
+    if evaluation.test.is_some() {
+        header.push("out-of-sample".into());
+    }
+    let several = evaluation.segments.len() > 1 && evaluation.segments.len() <= MAX_COLUMNS;
+    if several {
+        header.extend(evaluation.segments.iter().map(|segment| segment.name.clone()));
+    }
+    let mut table = Table::new(header);
+    for (metric, _, label) in METRICS {
+        let cell = |metrics: &Metrics| number::metric(label, metrics.get(metric));
+        let mut row = vec![label.to_string(), cell(&evaluation.train)];
+        row.extend(evaluation.test.as_ref().map(cell));
+        if several {
+            row.extend(evaluation.segment_metrics.iter().map(cell));
+        }
+        table.row(row);
+    }
+    let mut out = table.render(1);
+    out += &format!(
+        "\nobjective {} = {}   (year of {} days)\n",
+        evaluation.strategy.objective.text.split_whitespace().collect::<Vec<_>>().join(" "),
+        number::short(evaluation.score.value()),
+        evaluation.year_days
+    );
+    let mut reasons: std::collections::BTreeMap<&str, (usize, f64)> = std::collections::BTreeMap::new();
+    for (_, trade, reason) in evaluation.trades() {
+        let entry = reasons.entry(reason).or_default();
+        entry.0 += 1;
+        entry.1 += trade.ret;
+    }
+    if reasons.is_empty() {
+        out += "\nThe strategy made no trade: its entry condition was never true on this data with these parameters.\n";
+    } else {
+        let mut table = Table::new(["exit", "trades", "mean return [%]"]);
+        for (reason, (trades, ret)) in reasons {
+            table.row([
+                reason.to_string(),
+                trades.to_string(),
+                format!("{:.3}", 100.0 * ret / trades as f64),
+            ]);
+        }
+        out += &format!("\n{}", table.render(1));
+    }
+    out
+}
+
+fn write_report(evaluation: &Evaluation<'_>, path: &Path) -> Result<()> {
+    let html =
+        tidemill_backtest::report::html(&page::report(evaluation)).context("cannot build the report")?;
+    std::fs::write(path, html).with_context(|| format!("cannot write {}", path.display()))
+}

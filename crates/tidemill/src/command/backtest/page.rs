@@ -1,0 +1,224 @@
+//! Fills in the report page.
+
+use serde_json::Value;
+use tidemill_backtest::report::{Curve, EquityKind, Mark, MetricRow, Report, SymbolSeries, TradeRow};
+use tidemill_backtest::segment::Role;
+use tidemill_backtest::strategy::Sizing;
+use tidemill_backtest::{METRICS, Metrics};
+use tidemill_market::{Bars, DAY_MS, timeframe, timestamp};
+
+use super::{Evaluation, finite};
+use crate::number;
+
+/// Most segments shown as columns.
+const MAX_COLUMNS: usize = 12;
+
+pub(super) fn report(evaluation: &Evaluation<'_>) -> Report {
+    let strategy = evaluation.strategy;
+    let symbols = &evaluation.input.universe.symbols;
+    let additive = strategy.execution.sizing == Sizing::Unit;
+    let first = symbols.iter().filter_map(|bars| bars.ts_ms.first()).min().copied().unwrap_or(0);
+    let last = symbols.iter().filter_map(|bars| bars.ts_ms.last()).max().copied().unwrap_or(0);
+    let names: Vec<&str> = symbols.iter().take(4).map(|bars| bars.symbol.as_str()).collect();
+    let more = if symbols.len() > 4 { format!(" and {} more", symbols.len() - 4) } else { String::new() };
+    let bar = symbols.first().map_or_else(String::new, |bars| timeframe::format_duration(bars.timeframe_ms));
+    let mut notes = vec![format!(
+        "Sharpe and Sortino are annualised with {} days a year, from equity marked at the end of each UTC day, open positions at the close less costs.",
+        evaluation.year_days
+    )];
+    notes.extend(evaluation.input.notes.iter().chain(&evaluation.warnings).cloned());
+    let (segments, metrics) = metric_rows(evaluation);
+    Report {
+        title: strategy.name.clone(),
+        subtitle: format!(
+            "{}{more} · {bar} bars · {} to {}",
+            names.join(", "),
+            &timestamp::format_ms(first)[..10.min(timestamp::format_ms(first).len())],
+            &timestamp::format_ms(last)[..10.min(timestamp::format_ms(last).len())]
+        ),
+        strategy: strategy.source.clone(),
+        generated: jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M UTC").to_string(),
+        version: format!("Tidemill {}", env!("CARGO_PKG_VERSION")),
+        parameters: evaluation
+            .params
+            .iter()
+            .map(|(name, value)| {
+                (name.clone(), if value.is_null() { "not active".into() } else { plain(value) })
+            })
+            .collect(),
+        execution: execution_rows(evaluation),
+        notes,
+        metrics,
+        segments,
+        equity_kind: if additive { EquityKind::Additive } else { EquityKind::Compound },
+        year_days: evaluation.year_days,
+        portfolio: None,
+        series: (0..symbols.len()).map(|at| symbol_series(evaluation, at, additive)).collect(),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn execution_rows(evaluation: &Evaluation<'_>) -> Vec<(String, String)> {
+    match serde_json::to_value(&evaluation.strategy.execution) {
+        Ok(Value::Object(map)) => map.iter().map(|(key, value)| (key.clone(), plain(value))).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn metric_rows(evaluation: &Evaluation<'_>) -> (Vec<String>, Vec<MetricRow>) {
+    let mut names = Vec::new();
+    let mut columns: Vec<Metrics> = Vec::new();
+    if let Some(test) = evaluation.test {
+        names.extend(["in-sample".to_string(), "out-of-sample".to_string()]);
+        columns.extend([evaluation.train, test]);
+    }
+    if evaluation.segments.len() > 1 && evaluation.segments.len() <= MAX_COLUMNS {
+        names.extend(evaluation.segments.iter().map(|segment| segment.name.clone()));
+        columns.extend(&evaluation.segment_metrics);
+    }
+    let mut rows: Vec<MetricRow> = METRICS
+        .iter()
+        .map(|(metric, key, label)| MetricRow {
+            key: key.to_string(),
+            label: label.to_string(),
+            value: evaluation.train.get(*metric),
+            text: number::metric(label, evaluation.train.get(*metric)),
+            segments: columns
+                .iter()
+                .map(|metrics| metrics.get(*metric).map(|value| number::metric(label, Some(value))))
+                .collect(),
+        })
+        .collect();
+    let label = "Buy & Hold Return [%]";
+    let held = |at: usize| {
+        let bars = &evaluation.input.universe.symbols[evaluation.segments[at].symbol];
+        let range = &evaluation.segments[at].range;
+        bars.close[range.end - 1] / bars.open[range.start] - 1.0
+    };
+    let mean = |role: Option<Role>| {
+        let values: Vec<f64> = (0..evaluation.segments.len())
+            .filter(|at| role.is_none_or(|role| evaluation.segments[*at].role == role))
+            .map(held)
+            .collect();
+        finite(values.iter().sum::<f64>() / values.len() as f64)
+    };
+    let mut per_column = Vec::new();
+    if evaluation.test.is_some() {
+        per_column.extend([mean(Some(Role::Train)), mean(Some(Role::Test))]);
+    }
+    if columns.len() > per_column.len() {
+        per_column.extend((0..evaluation.segments.len()).map(|at| finite(held(at))));
+    }
+    let value = mean(Some(Role::Train));
+    let row = MetricRow {
+        key: "buy_hold_return".into(),
+        label: label.into(),
+        value,
+        text: number::metric(label, value),
+        segments: per_column
+            .into_iter()
+            .map(|value| value.map(|value| number::metric(label, Some(value))))
+            .collect(),
+    };
+    rows.insert(5.min(rows.len()), row);
+    (names, rows)
+}
+
+fn symbol_series(evaluation: &Evaluation<'_>, symbol: usize, additive: bool) -> SymbolSeries {
+    let bars = &evaluation.input.universe.symbols[symbol];
+    let mine: Vec<usize> =
+        (0..evaluation.segments.len()).filter(|at| evaluation.segments[*at].symbol == symbol).collect();
+    let trades = mine
+        .iter()
+        .flat_map(|at| evaluation.details[*at].trades.iter().zip(&evaluation.details[*at].labels))
+        .map(|(trade, reason)| TradeRow {
+            side: trade.side,
+            signal_idx: trade.signal_idx,
+            entry_idx: trade.entry_idx,
+            exit_idx: trade.exit_idx,
+            entry_ms: bars.ts_ms[trade.entry_idx],
+            exit_ms: bars.ts_ms[trade.exit_idx],
+            entry: trade.entry,
+            exit: trade.exit,
+            stop: finite(trade.stop),
+            target: finite(trade.target),
+            pnl: trade.pnl,
+            ret: trade.ret,
+            r: trade.r,
+            bars: trade.exit_idx - trade.entry_idx,
+            reason: reason.clone(),
+        })
+        .collect();
+    let marks = mine
+        .iter()
+        .skip(1)
+        .map(|at| {
+            let segment = &evaluation.segments[*at];
+            let label = match segment.role {
+                Role::Test => "out-of-sample".to_string(),
+                Role::Train => segment.name.clone(),
+            };
+            Mark { ms: bars.ts_ms[segment.range.start], label }
+        })
+        .collect();
+    SymbolSeries {
+        symbol: bars.symbol.clone(),
+        timeframe_ms: bars.timeframe_ms,
+        ts_ms: bars.ts_ms.clone(),
+        open: bars.open.clone(),
+        high: bars.high.clone(),
+        low: bars.low.clone(),
+        close: bars.close.clone(),
+        volume: bars.volume.clone(),
+        trades,
+        curve: curve(evaluation, bars, &mine, additive),
+        marks,
+    }
+}
+
+/// Equity at the end of each day, carried on from segment to segment, beside buying at the first open and holding.
+fn curve(evaluation: &Evaluation<'_>, bars: &Bars, segments: &[usize], additive: bool) -> Curve {
+    let start = if additive { 0.0 } else { 1.0 };
+    let mut equity: Vec<(i64, f64)> = Vec::new();
+    let mut buy_hold: Vec<(i64, f64)> = Vec::new();
+    // Days of the symbol, as the engine counts them.
+    let mut days: Vec<i64> = Vec::new();
+    let mut last_bar: Vec<usize> = Vec::new();
+    for bar in 0..bars.len() {
+        if days.last() != Some(&bars.day(bar)) {
+            days.push(bars.day(bar));
+            last_bar.push(bar);
+        }
+        if let Some(last) = last_bar.last_mut() {
+            *last = bar;
+        }
+    }
+    let mut value = start;
+    let first_open = segments.first().map(|at| bars.open[evaluation.segments[*at].range.start]);
+    for at in segments {
+        let range = &evaluation.segments[*at].range;
+        let mut changes = evaluation.details[*at].daily.iter().peekable();
+        let (from, to) = (bars.day(range.start), bars.day(range.end - 1));
+        for (day, date) in days.iter().enumerate().filter(|(_, date)| (from..=to).contains(*date)) {
+            while let Some((_, change)) = changes.next_if(|(changed, _)| *changed as usize <= day) {
+                value = if additive { value + change } else { value * (1.0 + change) };
+            }
+            let close = bars.close[last_bar[day].min(range.end - 1)];
+            let held = first_open.map_or(start, |open| if additive { close - open } else { close / open });
+            // A day that two segments share is shown as the later one leaves it.
+            if equity.last().is_some_and(|(ms, _)| *ms == date * DAY_MS) {
+                equity.pop();
+                buy_hold.pop();
+            }
+            equity.push((date * DAY_MS, value));
+            buy_hold.push((date * DAY_MS, held));
+        }
+    }
+    Curve { start, equity, buy_hold }
+}

@@ -1,0 +1,253 @@
+//! `tidemill data`: look at data, convert it, generate it.
+//!
+//! stdout is data (the table or the JSON of `inspect`); what a load found goes to stderr for the other two.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+use tidemill_market::report::DataReport;
+use tidemill_market::synth::{Planted, RegimeOptions, lcg, regime};
+use tidemill_market::timeframe::{format_duration, parse_duration};
+use tidemill_market::timestamp::format_ms;
+use tidemill_market::{LoadOptions, Universe, load, write};
+
+use crate::number::count;
+use crate::table::Table;
+
+/// More bars than this in one generated file are a slip of the finger.
+const MAX_GENERATED_BARS: usize = 1_000_000_000;
+
+/// Look at data, convert it, generate it.
+#[derive(Args)]
+pub struct DataArgs {
+    #[command(subcommand)]
+    command: DataCommand,
+}
+
+#[derive(Subcommand)]
+enum DataCommand {
+    /// Show what files hold and what is wrong with them.
+    Inspect(InspectArgs),
+    /// Clean, select and resample files into one CSV or Parquet file.
+    Convert(ConvertArgs),
+    /// Write deterministic data, with a known edge to find if wanted.
+    Generate(GenerateArgs),
+}
+
+/// What to load.
+#[derive(Args)]
+struct SourceArgs {
+    /// CSV or Parquet files, or folders of them.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Only these symbols, separated by commas.
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    symbols: Option<Vec<String>>,
+    /// Zone of times that carry none, for example America/New_York [default: UTC].
+    #[arg(long, value_name = "ZONE")]
+    timezone: Option<String>,
+    /// Resample to larger bars, for example 1h.
+    #[arg(long, value_name = "TIMEFRAME")]
+    resample: Option<String>,
+}
+
+#[derive(Args)]
+struct InspectArgs {
+    #[command(flatten)]
+    source: SourceArgs,
+    /// Print the whole report as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct ConvertArgs {
+    #[command(flatten)]
+    source: SourceArgs,
+    /// Where to write; the ending .parquet or .csv tells the format.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Kind {
+    /// The integer generator of the reference results; 15-minute bars, one symbol.
+    Lcg,
+    /// Trends, ranges, bursts of volatility and a planted edge.
+    Regime,
+}
+
+#[derive(Args)]
+struct GenerateArgs {
+    /// Where to write; the ending .parquet or .csv tells the format.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Which generator.
+    #[arg(long, value_enum, default_value = "regime")]
+    kind: Kind,
+    /// Bars per symbol.
+    #[arg(long, value_name = "N", default_value_t = 50_000)]
+    bars: usize,
+    /// Number of symbols (regime only) [default: 1].
+    #[arg(long, value_name = "N")]
+    symbols: Option<usize>,
+    /// Length of a bar (regime only) [default: 15m].
+    #[arg(long, value_name = "TIMEFRAME")]
+    timeframe: Option<String>,
+    /// Everything random follows from it (regime only) [default: 1].
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+    /// Strength of the planted edge from 0 (none) to 1 (regime only) [default: 0.5].
+    #[arg(long, value_name = "0..1")]
+    edge: Option<f64>,
+}
+
+/// Runs the command.
+pub fn run(args: DataArgs) -> Result<ExitCode> {
+    match args.command {
+        DataCommand::Inspect(args) => inspect(&args),
+        DataCommand::Convert(args) => convert(&args),
+        DataCommand::Generate(args) => generate(&args),
+    }
+}
+
+impl SourceArgs {
+    fn load(&self) -> Result<(Universe, DataReport)> {
+        let resample = self.resample.as_deref().map(parse_duration).transpose().context("--resample")?;
+        let options = LoadOptions {
+            symbols: self.symbols.clone(),
+            timezone: self.timezone.clone(),
+            resample,
+            ..LoadOptions::default()
+        };
+        let loaded = load(&self.files, &options)?;
+        Ok((loaded.universe, loaded.report))
+    }
+}
+
+fn inspect(args: &InspectArgs) -> Result<ExitCode> {
+    let (universe, report) = args.source.load()?;
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let mut value = serde_json::to_value(&report)?;
+        value["fingerprint"] = json!(universe.fingerprint());
+        writeln!(out, "{}", serde_json::to_string_pretty(&value)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let header = [
+        "symbol",
+        "first",
+        "last",
+        "bar",
+        "bars",
+        "dropped",
+        "repaired",
+        "no volume",
+        "gaps",
+        "missing",
+        "longest gap",
+    ];
+    let mut table = Table::new(header);
+    for symbol in &report.symbols {
+        let longest =
+            if symbol.gaps == 0 { "–".to_string() } else { format_duration(symbol.longest_gap_ms) };
+        table.row([
+            symbol.symbol.clone(),
+            format_ms(symbol.first_ms),
+            format_ms(symbol.last_ms),
+            format_duration(symbol.timeframe_ms),
+            count(symbol.bars as u64),
+            count(symbol.dropped as u64),
+            count(symbol.repaired as u64),
+            count(symbol.zero_volume as u64),
+            count(symbol.gaps as u64),
+            count(symbol.missing_bars),
+            longest,
+        ]);
+    }
+    write!(out, "{}\n{report}", table.render(4))?;
+    let extra: Vec<&str> = universe
+        .symbols
+        .first()
+        .map_or(Vec::new(), |bars| bars.extra.iter().map(|(name, _)| name.as_str()).collect());
+    if !extra.is_empty() {
+        writeln!(out, "  further series: {}", extra.join(", "))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn convert(args: &ConvertArgs) -> Result<ExitCode> {
+    let (universe, report) = args.source.load()?;
+    eprint!("{report}");
+    write(&universe, &args.out)?;
+    report_written(&universe, &args.out);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn generate(args: &GenerateArgs) -> Result<ExitCode> {
+    let n_symbols = args.symbols.unwrap_or(1);
+    if args.bars == 0 || n_symbols == 0 {
+        bail!("--bars and --symbols must be at least 1");
+    }
+    if args.bars.saturating_mul(n_symbols) > MAX_GENERATED_BARS {
+        bail!(
+            "{} × {} bars are too many\n  hint: the limit is {}",
+            args.bars,
+            n_symbols,
+            count(MAX_GENERATED_BARS as u64)
+        );
+    }
+    let universe = match args.kind {
+        Kind::Lcg => {
+            let given = args.symbols.is_some()
+                || args.timeframe.is_some()
+                || args.seed.is_some()
+                || args.edge.is_some();
+            if given {
+                bail!("--kind lcg is one fixed market\n  hint: only --bars goes with it");
+            }
+            Universe { symbols: vec![lcg(args.bars)] }
+        }
+        Kind::Regime => {
+            let edge = args.edge.unwrap_or(Planted::default().strength);
+            if !(0.0..=1.0).contains(&edge) {
+                bail!("--edge {edge}: the strength is a number from 0 to 1");
+            }
+            let mut options = RegimeOptions { n_bars: args.bars, n_symbols, ..RegimeOptions::default() };
+            if let Some(timeframe) = &args.timeframe {
+                options.timeframe_ms = parse_duration(timeframe).context("--timeframe")?;
+            }
+            let span = i64::try_from(args.bars).ok().and_then(|bars| bars.checked_mul(options.timeframe_ms));
+            // The calendar of the program ends with the year 9999.
+            if span.is_none_or(|span| span > 200_000_000_000_000) {
+                bail!(
+                    "{} bars of {} reach beyond the calendar",
+                    args.bars,
+                    format_duration(options.timeframe_ms)
+                );
+            }
+            options.seed = args.seed.unwrap_or(options.seed);
+            let truth = Planted { strength: edge, ..Planted::default() };
+            options.planted = (edge > 0.0).then_some(truth);
+            if edge > 0.0 {
+                eprintln!(
+                    "planted edge of strength {edge}: long when zscore(close, {}) < -{}, hold {} bars",
+                    truth.window, truth.threshold, truth.hold
+                );
+            }
+            regime(&options)
+        }
+    };
+    write(&universe, &args.out)?;
+    report_written(&universe, &args.out);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn report_written(universe: &Universe, out: &std::path::Path) {
+    let (bars, symbols) = (count(universe.n_bars() as u64), count(universe.symbols.len() as u64));
+    eprintln!("wrote {bars} bars of {symbols} symbol(s) to {}", out.display());
+}

@@ -1,0 +1,44 @@
+//! `tidemill strategies`: what is shipped.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use crate::input::SHIPPED;
+use crate::table::Table;
+
+/// List the shipped strategies, or print one.
+#[derive(Args)]
+#[command(after_help = "Example: tidemill strategies ema-cross > my-strategy.toml")]
+pub struct StrategiesArgs {
+    /// Print the file of this strategy.
+    name: Option<String>,
+}
+
+/// Runs the command.
+pub fn run(args: StrategiesArgs) -> Result<ExitCode> {
+    let mut out = std::io::stdout().lock();
+    match args.name {
+        Some(name) => match SHIPPED.iter().find(|(shipped, _)| *shipped == name) {
+            Some((_, source)) => out.write_all(source.as_bytes())?,
+            None => {
+                let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
+                bail!("there is no shipped strategy `{name}`; there are {}", names.join(", "));
+            }
+        },
+        None => {
+            let mut table = Table::new(["strategy", "what it does"]);
+            for (name, source) in SHIPPED {
+                let description = source
+                    .lines()
+                    .find_map(|line| line.strip_prefix("description = "))
+                    .map_or("", |text| text.trim_matches('"'));
+                table.row([name.to_string(), description.to_string()]);
+            }
+            write!(out, "{}", table.render(2))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

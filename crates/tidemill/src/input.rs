@@ -1,0 +1,195 @@
+//! Arguments that several commands share: which strategy, which data, cut how.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use tidemill_backtest::segment::Layout;
+use tidemill_backtest::{Overrides, Strategy};
+use tidemill_market::synth::{Planted, RegimeOptions, regime};
+use tidemill_market::{LoadOptions, Universe, load, timeframe, timestamp};
+
+use crate::settings::Settings;
+
+/// Shipped strategies: name and text.
+pub const SHIPPED: [(&str, &str); 7] = [
+    ("zscore-dip", include_str!("../../../strategies/zscore-dip.toml")),
+    ("ema-cross", include_str!("../../../strategies/ema-cross.toml")),
+    ("rsi-reversion", include_str!("../../../strategies/rsi-reversion.toml")),
+    ("donchian-breakout", include_str!("../../../strategies/donchian-breakout.toml")),
+    ("bollinger-squeeze", include_str!("../../../strategies/bollinger-squeeze.toml")),
+    ("macd-adx", include_str!("../../../strategies/macd-adx.toml")),
+    ("seller-exhaustion", include_str!("../../../strategies/seller-exhaustion.toml")),
+];
+
+/// What a strategy is opened with.
+#[derive(Args, Clone)]
+pub struct StrategyArgs {
+    /// Set a parameter or an execution key; a set parameter is not searched. Repeatable.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_setting)]
+    pub set: Vec<(String, String)>,
+    /// Lay this profile of the strategy file over it.
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
+    /// Maximise this metric or expression instead of the file's.
+    #[arg(long, value_name = "EXPR")]
+    pub objective: Option<String>,
+    /// Settings file [default: tidemill.toml in this folder, if there is one].
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// What data is loaded and how it is cut.
+#[derive(Args, Clone)]
+pub struct DataSource {
+    /// CSV or Parquet files, or folders of them [default: generated data with a planted edge].
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub data: Vec<PathBuf>,
+    /// Only these symbols, separated by commas.
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub symbols: Option<Vec<String>>,
+    /// Resample to larger bars, for example 1h.
+    #[arg(long, value_name = "TIMEFRAME")]
+    pub resample: Option<String>,
+    /// Zone of times that carry none, for example America/New_York [default: UTC].
+    #[arg(long, value_name = "ZONE")]
+    pub timezone: Option<String>,
+    /// First bar that counts, for example 2023-01-01. Indicators see all bars before it.
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<String>,
+    /// First bar that no longer counts.
+    #[arg(long, value_name = "TIME")]
+    pub to: Option<String>,
+    /// Share of the time span that is in-sample; the rest is only reported.
+    #[arg(long, value_name = "SHARE")]
+    pub split: Option<f64>,
+    /// Cut the in-sample part into this many blocks and reduce the objective over them.
+    #[arg(long, value_name = "K")]
+    pub folds: Option<usize>,
+}
+
+fn parse_setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().into(), value.trim().into())),
+        _ => Err("expected NAME=VALUE, for example --set fast=20".into()),
+    }
+}
+
+impl StrategyArgs {
+    /// Opens a shipped strategy by name or a file by path.
+    pub fn open(&self, strategy: &str, settings: &Settings) -> Result<Strategy> {
+        let mut set = settings.execution_settings();
+        set.extend(self.set.iter().cloned());
+        let overrides = Overrides { profile: self.profile.clone(), set, objective: self.objective.clone() };
+        if let Some((name, source)) = SHIPPED.iter().find(|(name, _)| *name == strategy)
+            && !Path::new(strategy).exists()
+        {
+            return Ok(Strategy::parse(&format!("{name}.toml"), source, &overrides)?);
+        }
+        let path = Path::new(strategy);
+        if !path.exists() && path.extension().is_none() {
+            let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
+            bail!(
+                "there is no strategy `{strategy}`\n  hint: give the path of a .toml file, or one of {}",
+                names.join(", ")
+            );
+        }
+        Ok(Strategy::open(path, &overrides)?)
+    }
+}
+
+/// Data, how it is cut, and what a person should know about it.
+pub struct Input {
+    /// The bars.
+    pub universe: Universe,
+    /// How they are cut.
+    pub layout: Layout,
+    /// Where they come from, in a few words.
+    pub origin: String,
+    /// What loading found, if anything.
+    pub notes: Vec<String>,
+}
+
+impl DataSource {
+    /// Loads or generates the data.
+    pub fn open(&self, settings: &Settings) -> Result<Input> {
+        let files = if self.data.is_empty() { &settings.data.files } else { &self.data };
+        let time = |text: &Option<String>, flag: &str| -> Result<Option<i64>> {
+            let Some(text) = text else { return Ok(None) };
+            let parsed = timestamp::parse_ms(text);
+            parsed.map(Some).with_context(|| {
+                format!("{flag} {text}: not a time\n  hint: write 2023-01-31 or 2023-01-31T12:00Z")
+            })
+        };
+        let layout = Layout {
+            from_ms: time(&self.from, "--from")?,
+            to_ms: time(&self.to, "--to")?,
+            split: self.split,
+            folds: self.folds,
+        };
+        let resample =
+            self.resample.as_deref().map(timeframe::parse_duration).transpose().context("--resample")?;
+        if files.is_empty() {
+            let planted = Planted::default();
+            let universe = regime(&RegimeOptions {
+                n_bars: 20_000,
+                n_symbols: 4,
+                planted: Some(planted),
+                ..RegimeOptions::default()
+            });
+            let note = format!(
+                "the generated market has a planted edge: buying zscore(close, {}) < -{} and holding {} bars",
+                planted.window, planted.threshold, planted.hold
+            );
+            let origin = "generated data (4 symbols × 20,000 bars of 15m)".into();
+            return Ok(Input { universe, layout, origin, notes: vec![note] });
+        }
+        let options = LoadOptions {
+            symbols: self.symbols.clone(),
+            timezone: self.timezone.clone().or_else(|| settings.data.timezone.clone()),
+            resample,
+            ..LoadOptions::default()
+        };
+        let loaded = load(files, &options)?;
+        let report = &loaded.report;
+        let mut notes: Vec<String> = report
+            .issues
+            .iter()
+            .map(|issue| {
+                let place =
+                    issue.first.first().map(|place| format!(", first at {place}")).unwrap_or_default();
+                format!("{}: {}{place}", issue.kind.describe(), issue.count)
+            })
+            .collect();
+        notes.extend(
+            report.refused.iter().map(|refused| format!("{} refused: {}", refused.symbol, refused.reason)),
+        );
+        let symbols = loaded.universe.symbols.len();
+        let origin = format!(
+            "{} {}, {} bars of {}",
+            symbols,
+            if symbols == 1 { "symbol" } else { "symbols" },
+            crate::number::count(loaded.universe.n_bars() as u64),
+            loaded
+                .universe
+                .symbols
+                .first()
+                .map_or_else(String::new, |bars| timeframe::format_duration(bars.timeframe_ms)),
+        );
+        Ok(Input { universe: loaded.universe, layout, origin, notes })
+    }
+}
+
+/// Sets the number of worker threads.
+pub fn set_threads(threads: Option<usize>) -> Result<()> {
+    if threads == Some(0) {
+        bail!("--threads must be at least 1");
+    }
+    if let Some(threads) = threads {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build_global()
+            .context("cannot start worker threads")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! `tidemill.toml`: settings of a project, between the flags and the strategy file.
+//!
+//! Flags win over this file, this file over the strategy, the strategy over the defaults.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+/// Name of the file that is looked for in the working folder.
+const FILE: &str = "tidemill.toml";
+
+/// Everything that can be set there. Unknown keys are errors.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Where data comes from.
+    pub data: DataSettings,
+    /// Settings that change no result.
+    pub run: RunSettings,
+    /// Defaults of `sweep`.
+    pub sweep: SweepSettings,
+    /// Execution keys laid over every strategy.
+    pub execution: toml::Table,
+}
+
+/// Where data comes from.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DataSettings {
+    /// Files or folders to use where no `--data` is given.
+    pub files: Vec<PathBuf>,
+    /// Zone of times that carry none.
+    pub timezone: Option<String>,
+}
+
+/// Settings that change no result.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunSettings {
+    /// Worker threads.
+    pub threads: Option<usize>,
+    /// Memory for shared columns, in MiB.
+    pub cache_mb: Option<usize>,
+}
+
+/// Defaults of `sweep`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SweepSettings {
+    /// Number of trials.
+    pub trials: Option<u64>,
+    /// Sampler.
+    pub sampler: Option<String>,
+    /// Seed.
+    pub seed: Option<u64>,
+    /// Trials shown.
+    pub top: Option<usize>,
+}
+
+impl Settings {
+    /// Reads the file given, or `tidemill.toml` of the working folder if there is one.
+    pub fn load(path: Option<&Path>) -> Result<Self> {
+        let path = match path {
+            Some(path) => path,
+            None if Path::new(FILE).is_file() => Path::new(FILE),
+            None => return Ok(Self::default()),
+        };
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read settings {}", path.display()))?;
+        toml::from_str(&text).with_context(|| format!("settings {}", path.display()))
+    }
+
+    /// Execution keys as `name=value` settings.
+    pub fn execution_settings(&self) -> Vec<(String, String)> {
+        self.execution.iter().map(|(key, value)| (format!("execution.{key}"), value.to_string())).collect()
+    }
+}
