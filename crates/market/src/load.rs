@@ -10,8 +10,10 @@ pub(crate) mod csv;
 pub(crate) mod footer;
 pub(crate) mod line;
 pub(crate) mod number;
+pub(crate) mod page;
 pub(crate) mod parquet;
 pub(crate) mod table;
+pub(crate) mod thrift;
 pub(crate) mod time;
 
 use std::collections::BTreeMap;

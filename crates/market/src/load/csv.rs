@@ -262,6 +262,16 @@ impl<'a> Source<'a> {
         complete == 0 || good * 10 >= complete * 9
     }
 
+    /// About how many rows there are, from the length of the first ones.
+    fn estimate_rows(&self) -> usize {
+        let (mut n_lines, mut n_bytes) = (0, 0);
+        for (_, line) in lines(self.text).take(64) {
+            n_lines += 1;
+            n_bytes += line.len() + 1;
+        }
+        (self.text.len() * n_lines / n_bytes.max(1)).min(self.text.len() / 16)
+    }
+
     fn read_rows(&self, layout: &Layout, header: Option<u32>, zone: &TimeZone) -> Table {
         let decimal = self.decimal();
         let mut table = Table::default();
@@ -270,6 +280,11 @@ impl<'a> Source<'a> {
         let mut volume: Vec<f64> = Vec::new();
         let mut extra: Vec<ExtraColumn> =
             layout.extra.iter().map(|(column, _)| ExtraColumn::new(*column)).collect();
+        let n_rows = self.estimate_rows();
+        for column in [&mut table.open, &mut table.high, &mut table.low, &mut table.close] {
+            column.reserve(n_rows);
+        }
+        table.lines.reserve(n_rows);
         let mut cells = Cells::default();
         for (number, line) in lines(self.text) {
             cells.split(line, self.delimiter);

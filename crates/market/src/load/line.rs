@@ -8,12 +8,17 @@ pub(crate) type Line<'a> = (u32, &'a [u8]);
 
 /// The lines that hold anything but white space.
 pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = Line<'_>> {
-    text.split(|&byte| byte == b'\n')
-        .enumerate()
-        .map(|(index, line)| {
-            (u32::try_from(index + 1).unwrap_or(u32::MAX), line.strip_suffix(b"\r").unwrap_or(line))
-        })
-        .filter(|(_, line)| !line.trim_ascii().is_empty())
+    let mut rest = Some(text);
+    let mut number = 0_u32;
+    std::iter::from_fn(move || {
+        let text = rest?;
+        number = number.saturating_add(1);
+        let end = memchr::memchr(b'\n', text);
+        rest = end.map(|end| &text[end + 1..]);
+        let line = &text[..end.unwrap_or(text.len())];
+        Some((number, line.strip_suffix(b"\r").unwrap_or(line)))
+    })
+    .filter(|(_, line)| !line.trim_ascii_start().is_empty())
 }
 
 /// Cell boundaries of one line, reused from line to line.
@@ -26,17 +31,21 @@ impl Cells {
     /// Splits a line; quotes around a cell are removed.
     pub(crate) fn split(&mut self, line: &[u8], delimiter: u8) {
         self.bounds.clear();
-        if !line.contains(&b'"') {
-            let mut start = 0;
-            for (index, &byte) in line.iter().enumerate() {
-                if byte == delimiter {
-                    self.bounds.push((start, index));
-                    start = index + 1;
-                }
+        let mut start = 0;
+        let mut is_plain = true;
+        for index in memchr::memchr2_iter(delimiter, b'"', line) {
+            if line[index] == b'"' {
+                is_plain = false;
+                break;
             }
+            self.bounds.push((start, index));
+            start = index + 1;
+        }
+        if is_plain {
             self.bounds.push((start, line.len()));
             return;
         }
+        self.bounds.clear();
         let mut start = 0;
         let mut quoted = false;
         for (index, &byte) in line.iter().enumerate() {

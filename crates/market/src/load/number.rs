@@ -26,6 +26,9 @@ pub(crate) fn is_null(cell: &[u8]) -> bool {
 
 /// The cell's number; NaN for nulls and for text.
 pub(crate) fn parse_number(cell: &[u8], decimal: Decimal) -> f64 {
+    if let Some(number) = parse_plain(cell) {
+        return number;
+    }
     let cell = cell.trim_ascii();
     let Ok(text) = std::str::from_utf8(cell) else { return f64::NAN };
     if let Ok(number) = text.parse::<f64>() {
@@ -39,6 +42,28 @@ pub(crate) fn parse_number(cell: &[u8], decimal: Decimal) -> f64 {
         return f64::NAN;
     }
     parse_decorated(text, decimal)
+}
+
+/// Digits with at most one point, few enough that number and power of ten are both exact doubles; one division then
+/// rounds correctly. Nearly all prices are of this kind, and this is several times faster than the general way.
+fn parse_plain(cell: &[u8]) -> Option<f64> {
+    const POWERS: [f64; 16] =
+        [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+    if !(1..=16).contains(&cell.len()) {
+        return None;
+    }
+    let mut digits = 0_u64;
+    let mut point = None;
+    for (index, &byte) in cell.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => digits = digits * 10 + u64::from(byte - b'0'),
+            b'.' if point.is_none() => point = Some(index),
+            _ => return None,
+        }
+    }
+    let n_decimals = point.map_or(0, |point| cell.len() - 1 - point);
+    let n_digits = cell.len() - usize::from(point.is_some());
+    ((1..=15).contains(&n_digits)).then(|| digits as f64 / POWERS[n_decimals])
 }
 
 /// The rare spellings: `1,234.5`, `1.234,5`, `1234,5`, `$12`, `1.2M`.
@@ -88,6 +113,28 @@ mod tests {
         assert_eq!(comma("1,2345"), 1.2345);
         assert_eq!(comma("1.234,5"), 1234.5);
         assert_eq!(comma("1,234.5"), 1234.5);
+    }
+
+    #[test]
+    fn the_fast_way_gives_the_nearest_double() {
+        for text in [
+            "0",
+            "1",
+            "0.1",
+            "0.3",
+            "16541.77",
+            "123456789012345",
+            ".000000000000001",
+            "99999999.9999999",
+            "5.",
+            "00.50",
+            "1234567890123456",
+            "9007199254740993",
+        ] {
+            let number = parse_number(text.as_bytes(), Decimal::Point);
+            assert_eq!(number.to_bits(), text.parse::<f64>().unwrap().to_bits(), "{text}");
+        }
+        assert!(parse_number(b".", Decimal::Point).is_nan());
     }
 
     #[test]

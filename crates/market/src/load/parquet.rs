@@ -1,7 +1,7 @@
 //! Reading Parquet through Arrow.
 //!
 //! The decoder is not proof against hostile bytes: it may panic. Reading therefore runs inside `catch_unwind`, and
-//! the footer is checked for what unwinding cannot catch (see [`footer`](super::footer)).
+//! footer and page headers are checked for what unwinding cannot catch: a stack overflow, memory without end.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -18,9 +18,9 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::array::{is_numeric, is_text, push_clocks, push_numbers, push_stamps, push_symbols, text_cells};
 use super::column::{Layout, TimeLook, TimeSource};
-use super::footer;
 use super::table::{SymbolColumn, Table};
 use super::time::TimeColumn;
+use super::{footer, page};
 use crate::error::MarketError;
 use crate::timestamp::{parse_stamp, parse_time_of_day};
 
@@ -88,8 +88,9 @@ fn decode(file: File, path: &Path, zone: &TimeZone) -> Result<Table, MarketError
         path: path.to_path_buf(),
         message: error.to_string(),
     };
-    let sample = sample_text(file.try_clone().map_err(|source| MarketError::io(path, source))?)
-        .map_err(|error| fail(&error))?;
+    let io = |source| MarketError::io(path, source);
+    let mut pages = file.try_clone().map_err(io)?;
+    let sample = sample_text(file.try_clone().map_err(io)?, &mut pages).map_err(|message| fail(&message))?;
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| fail(&error))?;
     let n_rows = builder.metadata().file_metadata().num_rows();
     if n_rows == 0 {
@@ -138,6 +139,8 @@ fn decode(file: File, path: &Path, zone: &TimeZone) -> Result<Table, MarketError
         notes.push(format!("column(s) without numbers left out: {}", ignored.join(", ")));
     }
     let wanted = wanted_columns(&layout);
+    let metadata = builder.metadata().clone();
+    page::check(&mut pages, &metadata, &wanted).map_err(io)?.map_err(|message| fail(&message))?;
     let mask = ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied());
     let reader =
         builder.with_projection(mask).with_batch_size(BATCH_ROWS).build().map_err(|error| fail(&error))?;
@@ -161,8 +164,8 @@ fn decode(file: File, path: &Path, zone: &TimeZone) -> Result<Table, MarketError
 }
 
 /// The first cells of every text column: their content, not their type, tells dates from clocks.
-fn sample_text(file: File) -> parquet::errors::Result<Vec<Vec<String>>> {
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
+fn sample_text(file: File, pages: &mut File) -> Result<Vec<Vec<String>>, String> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| error.to_string())?;
     let schema = builder.schema().clone();
     let n_columns = schema.fields().len();
     let text: Vec<usize> =
@@ -171,10 +174,11 @@ fn sample_text(file: File) -> parquet::errors::Result<Vec<Vec<String>>> {
     if text.is_empty() {
         return Ok(sample);
     }
+    page::check(pages, builder.metadata(), &text).map_err(|error| error.to_string())??;
     let mask = ProjectionMask::roots(builder.parquet_schema(), text.iter().copied());
-    let reader = builder.with_projection(mask).with_batch_size(32).with_limit(32).build()?;
-    for batch in reader {
-        let batch = batch?;
+    let reader = builder.with_projection(mask).with_batch_size(32).with_limit(32).build();
+    for batch in reader.map_err(|error| error.to_string())? {
+        let batch = batch.map_err(|error| error.to_string())?;
         for (position, &column) in text.iter().enumerate() {
             sample[column].extend(text_cells(batch.column(position)));
         }
