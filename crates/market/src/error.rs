@@ -12,14 +12,14 @@ use crate::timeframe::format_duration;
 pub enum MarketError {
     /// The path does not exist.
     #[error(
-        "{path}: no such file or directory\nhint: check the spelling; a directory loads every .csv, .csv.gz, .tsv and .parquet inside it"
+        "{path}: no such file or directory\n  hint: check the spelling; a directory loads every .csv, .csv.gz, .tsv and .parquet inside it"
     )]
     NotFound {
         /// What was asked for.
         path: PathBuf,
     },
     /// No path was given at all.
-    #[error("no data file was given\nhint: name at least one CSV or Parquet file, or a directory of them")]
+    #[error("no data file was given\n  hint: name at least one CSV or Parquet file, or a directory of them")]
     NoPaths,
     /// The operating system refused to read or write.
     #[error("{path}: {source}")]
@@ -37,14 +37,14 @@ pub enum MarketError {
     },
     /// The file has no content.
     #[error(
-        "{path}: the file is empty\nhint: it needs at least one row with time, open, high, low and close"
+        "{path}: the file is empty\n  hint: it needs at least one row with time, open, high, low and close"
     )]
     Empty {
         /// The file.
         path: PathBuf,
     },
     /// The columns could not be recognised.
-    #[error("{path}:{line}: {problem}\n  found: {found}\nhint: {hint}")]
+    #[error("{path}:{line}: {problem}\n  found: {found}\n  hint: {hint}")]
     Columns {
         /// The file.
         path: PathBuf,
@@ -59,7 +59,7 @@ pub enum MarketError {
     },
     /// The file claims to be Parquet but cannot be decoded.
     #[error(
-        "{path}: not readable as Parquet: {message}\nhint: the file may be truncated or corrupt; write it again, or export it as CSV"
+        "{path}: not readable as Parquet: {message}\n  hint: the file may be truncated or corrupt; write it again, or export it as CSV"
     )]
     Parquet {
         /// The file.
@@ -68,7 +68,7 @@ pub enum MarketError {
         message: String,
     },
     /// The gzip stream is broken.
-    #[error("{path}: not readable as gzip: {message}\nhint: unpack it by hand to see how far it is intact")]
+    #[error("{path}: not readable as gzip: {message}\n  hint: unpack it by hand to see how far it is intact")]
     Gzip {
         /// The file.
         path: PathBuf,
@@ -76,7 +76,7 @@ pub enum MarketError {
         message: String,
     },
     /// The file holds more than this program is willing to take in one piece.
-    #[error("{path}: {what}\nhint: split the file, or keep only the symbols and dates you need")]
+    #[error("{path}: {what}\n  hint: split the file, or keep only the symbols and dates you need")]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -85,7 +85,7 @@ pub enum MarketError {
     },
     /// Every row of every symbol was dropped.
     #[error(
-        "no usable bar in {files} file(s):\n{reasons}\nhint: `tidemill data inspect` lists the first bad places"
+        "no usable bar in {files} file(s):\n{reasons}\n  hint: `tidemill data inspect` lists the first bad places"
     )]
     NothingLeft {
         /// How many files were read.
@@ -103,7 +103,7 @@ pub enum MarketError {
     },
     /// Two files without a symbol column would become one symbol and overlap in time.
     #[error(
-        "{first} and {second} would both be symbol {symbol:?} and overlap in time\nhint: a file without a symbol column is named after its file name; rename one, add a symbol column, or do not give a file twice"
+        "{first} and {second} would both be symbol {symbol:?} and overlap in time\n  hint: a file without a symbol column is named after its file name; rename one, add a symbol column, or do not give a file twice"
     )]
     SymbolClash {
         /// The shared name.
@@ -115,7 +115,7 @@ pub enum MarketError {
     },
     /// The time zone is neither a known name nor an offset.
     #[error(
-        "time zone {name:?}: {message}\nhint: use an IANA name such as \"America/New_York\" or an offset such as \"+02:00\""
+        "time zone {name:?}: {message}\n  hint: use an IANA name such as \"America/New_York\" or an offset such as \"+02:00\""
     )]
     Timezone {
         /// What was given.
@@ -125,7 +125,7 @@ pub enum MarketError {
     },
     /// A duration such as "15m" could not be read.
     #[error(
-        "{text:?} is not a timeframe\nhint: a whole number and one of ms, s, m, h, d, w, as in \"15m\", \"1h\", \"1d\""
+        "{text:?} is not a timeframe\n  hint: a whole number and one of ms, s, m, h, d, w, as in \"15m\", \"1h\", \"1d\""
     )]
     Timeframe {
         /// What was given.
@@ -142,7 +142,7 @@ pub enum MarketError {
         to_ms: i64,
     },
     /// The output's name ends in neither `.csv` nor `.parquet`.
-    #[error("{path}: cannot tell the format to write\nhint: end the name in .parquet or .csv")]
+    #[error("{path}: cannot tell the format to write\n  hint: end the name in .parquet or .csv")]
     OutputFormat {
         /// The output asked for.
         path: PathBuf,

@@ -7,6 +7,7 @@
 pub(crate) mod array;
 pub(crate) mod column;
 pub(crate) mod csv;
+pub(crate) mod delta;
 pub(crate) mod footer;
 pub(crate) mod line;
 pub(crate) mod number;
@@ -101,7 +102,7 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<Loaded, MarketEr
     }
     settle_timeframes(&mut universe, &mut report);
     if let Some(to_ms) = options.resample {
-        resample_all(&mut universe, &mut report, &mut tally, to_ms);
+        resample_all(&mut universe, &mut report, &mut tally, to_ms)?;
     }
     report.issues = tally.finish();
     if universe.symbols.is_empty() {
@@ -298,11 +299,17 @@ fn settle_timeframes(universe: &mut Universe, report: &mut DataReport) {
     }
 }
 
-/// Resamples every symbol; one that cannot be is refused.
-fn resample_all(universe: &mut Universe, report: &mut DataReport, tally: &mut Tally, to_ms: i64) {
+/// Resamples every symbol; one that cannot be is refused, and if none can be, that is the error.
+fn resample_all(
+    universe: &mut Universe,
+    report: &mut DataReport,
+    tally: &mut Tally,
+    to_ms: i64,
+) -> Result<(), MarketError> {
     let outcomes: Vec<_> = universe.symbols.par_iter().map(|bars| resample(bars, to_ms)).collect();
     universe.symbols.clear();
     let reports = std::mem::take(&mut report.symbols);
+    let mut first_error = None;
     for (outcome, mut symbol) in outcomes.into_iter().zip(reports) {
         match outcome {
             Ok(resampled) => {
@@ -327,8 +334,17 @@ fn resample_all(universe: &mut Universe, report: &mut DataReport, tally: &mut Ta
                 universe.symbols.push(bars);
                 report.symbols.push(symbol);
             }
-            Err(error) => report.refused.push(Refused { symbol: symbol.symbol, reason: error.to_string() }),
+            Err(error) => {
+                let bars = format_duration(symbol.timeframe_ms);
+                let reason = format!("{bars} bars cannot be resampled to {}", format_duration(to_ms));
+                report.refused.push(Refused { symbol: symbol.symbol, reason });
+                first_error.get_or_insert(error);
+            }
         }
     }
     report.refused.sort_by(|a, b| a.symbol.cmp(&b.symbol));
+    match first_error {
+        Some(error) if universe.symbols.is_empty() => Err(error),
+        _ => Ok(()),
+    }
 }

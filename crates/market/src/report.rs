@@ -10,6 +10,9 @@ use crate::timestamp::format_ms;
 /// Places kept per kind of issue.
 pub const PLACES_KEPT: usize = 5;
 
+/// Places shown per kind in the summary for people.
+const PLACES_SHOWN: usize = 3;
+
 /// A kind of dirt and what is done about it; the policy table of [`clean`](crate::clean) explains each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -105,10 +108,10 @@ impl fmt::Display for Place {
         if !self.symbol.is_empty() {
             write!(f, "{}{}", if self.row > 0 { " " } else { "" }, self.symbol)?;
         }
-        if let Some(ts_ms) = self.ts_ms {
-            write!(f, " {}", format_ms(ts_ms))?;
+        match self.ts_ms.map(format_ms) {
+            Some(time) => write!(f, " {}", time.strip_suffix("T00:00:00Z").unwrap_or(&time)),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -218,9 +221,10 @@ impl fmt::Display for DataReport {
             writeln!(f, "  {} to {}", format_ms(first), format_ms(last))?;
         }
         for issue in &self.issues {
-            let places: Vec<String> = issue.first.iter().map(Place::to_string).collect();
+            let places: Vec<String> = issue.first.iter().take(PLACES_SHOWN).map(Place::to_string).collect();
             let more = if issue.count > places.len() as u64 { ", …" } else { "" };
-            writeln!(f, "  {} {}: {}{more}", issue.count, issue.kind.describe(), places.join(", "))?;
+            writeln!(f, "  {}: {}", issue.kind.describe(), issue.count)?;
+            writeln!(f, "    {}{more}", places.join(", "))?;
         }
         if let Some(longest) = self.symbols.iter().max_by_key(|symbol| symbol.longest_gap_ms)
             && let Some(after) = longest.longest_gap_after_ms

@@ -143,7 +143,7 @@ short
     assert_eq!(report.symbols[0].missing_bars, 4);
     assert_eq!(report.symbols[0].dropped + bars.len(), report.symbols[0].rows);
     let shown = report.to_string();
-    assert!(shown.contains("EURUSD.csv:11") && shown.contains("widened"), "{shown}");
+    assert!(shown.contains("EURUSD.csv:11 EURUSD 2024-01-10") && shown.contains("widened: 1"), "{shown}");
     assert!(serde_json::to_string(report).unwrap().contains("\"bad_range\""));
 }
 

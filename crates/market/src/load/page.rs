@@ -5,67 +5,70 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::sync::Arc;
 
+use parquet::basic::Type;
 use parquet::file::metadata::ParquetMetaData;
 
+use super::delta;
 use super::thrift::{Reader, kind};
 
 /// Writers cut pages at about one megabyte; a column without cuts is still far below this.
 const MAX_PAGE_BYTES: i64 = 128 << 20;
 /// Statistics can make a header long, but not this long.
-const MAX_HEADER_BYTES: usize = 1 << 20;
+const MAX_HEADER_BYTES: u64 = 1 << 20;
+/// Format numbers of the two encodings that begin with a list of lengths.
+const DELTA_ENCODINGS: [i64; 2] = [6, 7];
 
 /// Why the pages of the given top-level columns must not be decoded, if so.
-pub(crate) fn check(
-    file: &mut File,
-    metadata: &ParquetMetaData,
-    roots: &[usize],
-) -> std::io::Result<Result<(), String>> {
-    let file_len = file.seek(SeekFrom::End(0))?;
+pub(crate) fn check(file: &Arc<File>, metadata: &ParquetMetaData, roots: &[usize]) -> Result<(), String> {
+    let file_len = (&**file).seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
     let schema = metadata.file_metadata().schema_descr();
-    let mut buffer = Vec::new();
-    for row_group in metadata.row_groups() {
+    for (group, row_group) in metadata.row_groups().iter().enumerate() {
         for (leaf, column) in row_group.columns().iter().enumerate() {
             if leaf >= schema.num_columns() || !roots.contains(&schema.get_column_root_idx(leaf)) {
                 continue;
             }
-            let start = match (column.dictionary_page_offset(), column.data_page_offset()) {
-                (Some(dictionary), data) if dictionary > 0 => dictionary.min(data),
-                (_, data) => data,
-            };
-            let (Ok(start), Ok(len)) = (u64::try_from(start), u64::try_from(column.compressed_size())) else {
-                return Ok(Err("a column lies outside the file".to_string()));
-            };
+            let (start, len) = column.byte_range();
             let Some(end) = start.checked_add(len).filter(|&end| end <= file_len) else {
-                return Ok(Err("a column lies outside the file".to_string()));
+                return Err("a column lies outside the file".to_string());
             };
-            let mut position = start;
-            while position < end {
-                let room = usize::try_from(end - position).unwrap_or(usize::MAX).min(MAX_HEADER_BYTES);
-                let Some(page) = read_header(file, position, room, &mut buffer)? else {
-                    return Ok(Err("a page header is damaged".to_string()));
-                };
-                if let Err(message) = page.judge() {
-                    return Ok(Err(message));
-                }
-                position += page.header_len + page.packed_len as u64;
+            let is_text = matches!(column.column_type(), Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY);
+            if check_chunk(file, start, end)? && is_text {
+                delta::check(file, metadata, group, leaf)?;
             }
         }
     }
-    Ok(Ok(()))
+    Ok(())
+}
+
+/// Goes from header to header; whether any page has a delta encoding.
+fn check_chunk(file: &File, start: u64, end: u64) -> Result<bool, String> {
+    let mut buffer = Vec::new();
+    let mut position = start;
+    let mut any_delta = false;
+    while position < end {
+        let room = (end - position).min(MAX_HEADER_BYTES);
+        let page = read_header(file, position, room, &mut buffer).map_err(|error| error.to_string())?;
+        let page = page.ok_or_else(|| "a page header is damaged".to_string())?;
+        page.judge()?;
+        any_delta |= DELTA_ENCODINGS.contains(&page.encoding);
+        position += page.header_len + page.packed_len as u64;
+    }
+    Ok(any_delta)
 }
 
 /// Reads the header at a position, first from a short piece, then from all there may be.
 fn read_header(
-    file: &mut File,
+    mut file: &File,
     position: u64,
-    room: usize,
+    room: u64,
     buffer: &mut Vec<u8>,
 ) -> std::io::Result<Option<Page>> {
     for len in [room.min(512), room] {
         file.seek(SeekFrom::Start(position))?;
         buffer.clear();
-        file.by_ref().take(len as u64).read_to_end(buffer)?;
+        file.take(len).read_to_end(buffer)?;
         let page = Page::parse(buffer).filter(|page| page.packed_len >= 0);
         if page.is_some() || len == room {
             return Ok(page);
@@ -81,6 +84,7 @@ struct Page {
     unpacked_len: i64,
     packed_len: i64,
     n_dictionary_values: i64,
+    encoding: i64,
 }
 
 impl Page {
@@ -93,7 +97,9 @@ impl Page {
             match (id, kind) {
                 (2, kind) if kind::INTEGERS.contains(&kind) => page.unpacked_len = reader.zigzag()?,
                 (3, kind) if kind::INTEGERS.contains(&kind) => page.packed_len = reader.zigzag()?,
-                (7, kind::STRUCT) => page.n_dictionary_values = first_integer(&mut reader)?,
+                (5, kind::STRUCT) => page.encoding = integer_of(&mut reader, 2)?,
+                (7, kind::STRUCT) => page.n_dictionary_values = integer_of(&mut reader, 1)?,
+                (8, kind::STRUCT) => page.encoding = integer_of(&mut reader, 4)?,
                 (_, kind) => reader.skip(kind, 0)?,
             }
         }
@@ -118,12 +124,12 @@ impl Page {
     }
 }
 
-/// Field 1 of a nested structure, the number of values in a dictionary's header.
-fn first_integer(reader: &mut Reader<'_>) -> Option<i64> {
+/// One integer field of a nested structure, 0 if it is absent.
+fn integer_of(reader: &mut Reader<'_>, wanted: i64) -> Option<i64> {
     let (mut id, mut value) = (0, 0);
     while let Some((next, kind)) = reader.field(id)? {
         id = next;
-        if id == 1 && kind::INTEGERS.contains(&kind) {
+        if id == wanted && kind::INTEGERS.contains(&kind) {
             value = reader.zigzag()?;
         } else {
             reader.skip(kind, 0)?;
@@ -142,7 +148,10 @@ mod tests {
         let bytes =
             [0x15, 0x00, 0x15, 0x80, 0x05, 0x15, 0x28, 0x4c, 0x15, 0x50, 0x15, 0x00, 0x00, 0x00, 0xaa];
         let page = Page::parse(&bytes).unwrap();
-        assert_eq!(page, Page { header_len: 14, unpacked_len: 320, packed_len: 20, n_dictionary_values: 40 });
+        assert_eq!(
+            page,
+            Page { header_len: 14, unpacked_len: 320, packed_len: 20, n_dictionary_values: 40, encoding: 0 }
+        );
         assert!(page.judge().is_ok());
         assert_eq!(Page::parse(&bytes[..10]), None);
     }

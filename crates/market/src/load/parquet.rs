@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::Path;
-use std::sync::Once;
+use std::sync::{Arc, Once};
 
 use arrow_array::RecordBatch;
 use arrow_schema::DataType;
@@ -89,8 +89,8 @@ fn decode(file: File, path: &Path, zone: &TimeZone) -> Result<Table, MarketError
         message: error.to_string(),
     };
     let io = |source| MarketError::io(path, source);
-    let mut pages = file.try_clone().map_err(io)?;
-    let sample = sample_text(file.try_clone().map_err(io)?, &mut pages).map_err(|message| fail(&message))?;
+    let pages = Arc::new(file.try_clone().map_err(io)?);
+    let sample = sample_text(file.try_clone().map_err(io)?, &pages).map_err(|message| fail(&message))?;
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| fail(&error))?;
     let n_rows = builder.metadata().file_metadata().num_rows();
     if n_rows == 0 {
@@ -139,8 +139,7 @@ fn decode(file: File, path: &Path, zone: &TimeZone) -> Result<Table, MarketError
         notes.push(format!("column(s) without numbers left out: {}", ignored.join(", ")));
     }
     let wanted = wanted_columns(&layout);
-    let metadata = builder.metadata().clone();
-    page::check(&mut pages, &metadata, &wanted).map_err(io)?.map_err(|message| fail(&message))?;
+    page::check(&pages, builder.metadata(), &wanted).map_err(|message| fail(&message))?;
     let mask = ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied());
     let reader =
         builder.with_projection(mask).with_batch_size(BATCH_ROWS).build().map_err(|error| fail(&error))?;
@@ -164,7 +163,7 @@ fn decode(file: File, path: &Path, zone: &TimeZone) -> Result<Table, MarketError
 }
 
 /// The first cells of every text column: their content, not their type, tells dates from clocks.
-fn sample_text(file: File, pages: &mut File) -> Result<Vec<Vec<String>>, String> {
+fn sample_text(file: File, pages: &Arc<File>) -> Result<Vec<Vec<String>>, String> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| error.to_string())?;
     let schema = builder.schema().clone();
     let n_columns = schema.fields().len();
@@ -174,7 +173,7 @@ fn sample_text(file: File, pages: &mut File) -> Result<Vec<Vec<String>>, String>
     if text.is_empty() {
         return Ok(sample);
     }
-    page::check(pages, builder.metadata(), &text).map_err(|error| error.to_string())??;
+    page::check(pages, builder.metadata(), &text)?;
     let mask = ProjectionMask::roots(builder.parquet_schema(), text.iter().copied());
     let reader = builder.with_projection(mask).with_batch_size(32).with_limit(32).build();
     for batch in reader.map_err(|error| error.to_string())? {

@@ -26,7 +26,7 @@ impl Reader<'_> {
         Some(first)
     }
 
-    fn varint(&mut self) -> Option<u64> {
+    pub(crate) fn varint(&mut self) -> Option<u64> {
         let mut value = 0_u64;
         for shift in (0..70).step_by(7) {
             let byte = self.byte()?;
@@ -43,7 +43,7 @@ impl Reader<'_> {
         Some((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    fn skip_bytes(&mut self, len: u64) -> Option<()> {
+    pub(crate) fn skip_bytes(&mut self, len: u64) -> Option<()> {
         self.bytes = self.bytes.get(usize::try_from(len).ok()?..)?;
         Some(())
     }
