@@ -1,0 +1,377 @@
+//! Expressions, one bar at a time, straight from the syntax tree: no graph, no sharing between trials, no masks.
+//!
+//! Truth is a number: 1 true, 0 false, NaN not available. A bar is `None` where it lies before the first one.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use tidemill_backtest::Strategy;
+use tidemill_backtest::expr::{Binary, Expr, Kind, Unary};
+use tidemill_backtest::strategy::{Label, LabelPart};
+use tidemill_market::indicator::{self, Moments, Prefix};
+use tidemill_market::{Bars, DAY_MS, timeframe};
+use tidemill_search::{Choice, Domain};
+
+/// What a trade's own names mean while its levels are fixed.
+#[derive(Clone, Copy)]
+pub struct Position {
+    pub entry: f64,
+    pub stop: f64,
+    pub risk: f64,
+}
+
+impl Position {
+    pub const NONE: Self = Self { entry: f64::NAN, stop: f64::NAN, risk: f64::NAN };
+}
+
+/// One trial on one symbol.
+pub struct Evaluator<'a> {
+    strategy: &'a Strategy,
+    bars: &'a Bars,
+    /// Decoded values, one per parameter.
+    params: &'a [f64],
+    /// Whole indicator columns, one per call in the text.
+    columns: RefCell<HashMap<(*const Expr, String), Rc<Vec<f64>>>>,
+}
+
+impl<'a> Evaluator<'a> {
+    pub fn new(strategy: &'a Strategy, bars: &'a Bars, params: &'a [f64]) -> Self {
+        Self { strategy, bars, params, columns: RefCell::default() }
+    }
+
+    /// Whether a condition is true on a bar; not available counts as false.
+    pub fn holds(&self, condition: &Expr, bar: usize) -> bool {
+        self.eval(condition, Some(bar), Position::NONE) == 1.0
+    }
+
+    /// The value of an expression on a bar.
+    pub fn value(&self, expr: &Expr, bar: usize, position: Position) -> f64 {
+        self.eval(expr, Some(bar), position)
+    }
+
+    /// The reason of a trade as shown.
+    pub fn label(&self, label: &Label) -> String {
+        let part = |part: &LabelPart| match part {
+            LabelPart::Text(text) => text.clone(),
+            LabelPart::Value(expr, decimals) => {
+                format!("{:.*}", decimals, self.eval(expr, None, Position::NONE))
+            }
+        };
+        label.parts.iter().map(part).collect()
+    }
+
+    fn eval(&self, expr: &Expr, bar: Option<usize>, position: Position) -> f64 {
+        match &expr.kind {
+            Kind::Number(value, _) => *value,
+            Kind::Bool(value) => truth(*value),
+            Kind::Text(_) => unreachable!("text stands only in comparisons with a choice"),
+            Kind::Name(name) => self.name(name, bar, position),
+            Kind::Unary(Unary::Neg, a) => -self.eval(a, bar, position),
+            Kind::Unary(Unary::Not, a) => not(self.eval(a, bar, position)),
+            Kind::Binary(op, a, b) => {
+                if let Some(result) = self.compare_with_text(*op, a, b) {
+                    return result;
+                }
+                binary(*op, self.eval(a, bar, position), self.eval(b, bar, position))
+            }
+            Kind::Index(a, k) => {
+                let k = self.eval(k, None, Position::NONE);
+                self.eval(a, ago(bar, k), position)
+            }
+            Kind::Call(name, arguments) => self.call(expr, name, "", arguments, bar, position),
+            Kind::Field(inner, field) => match &inner.kind {
+                Kind::Call(name, arguments) => self.call(inner, name, field, arguments, bar, position),
+                _ => unreachable!("a field follows a call"),
+            },
+        }
+    }
+
+    fn name(&self, name: &str, bar: Option<usize>, position: Position) -> f64 {
+        if let Some(at) = self.strategy.param(name) {
+            return self.params[at];
+        }
+        if let Some((_, expr)) = self.strategy.lets.iter().find(|(n, _)| n == name) {
+            return self.eval(expr, bar, Position::NONE);
+        }
+        match name {
+            "entry" => return position.entry,
+            "stop" => return position.stop,
+            "risk" => return position.risk,
+            _ => {}
+        }
+        let Some(bar) = bar else { return f64::NAN };
+        let bars = self.bars;
+        match name {
+            "open" => bars.open[bar],
+            "high" => bars.high[bar],
+            "low" => bars.low[bar],
+            "close" => bars.close[bar],
+            "volume" => bars.volume[bar],
+            "bar_index" => bar as f64,
+            "hour" => bars.ts_ms[bar].rem_euclid(DAY_MS).div_euclid(3_600_000) as f64,
+            // 1970-01-01 was a Thursday.
+            "weekday" => (bars.ts_ms[bar].div_euclid(DAY_MS) + 3).rem_euclid(7) as f64,
+            extra => {
+                let (_, column) = bars.extra.iter().find(|(n, _)| n == extra).expect("a known name");
+                column[bar]
+            }
+        }
+    }
+
+    /// `mode == 'wide'` compares the position of the option.
+    fn compare_with_text(&self, op: Binary, a: &Expr, b: &Expr) -> Option<f64> {
+        let (name, text) = match (&a.kind, &b.kind) {
+            (Kind::Name(name), Kind::Text(text)) | (Kind::Text(text), Kind::Name(name)) => (name, text),
+            _ => return None,
+        };
+        let at = self.strategy.param(name).expect("a choice");
+        let Domain::Choice { options } = &self.strategy.params[at].domain else { unreachable!("a choice") };
+        let chosen = &options[self.params[at] as usize];
+        let same = *chosen == Choice::Text(text.clone());
+        Some(truth(if op == Binary::Eq { same } else { !same }))
+    }
+
+    fn call(
+        &self,
+        call: &Expr,
+        name: &str,
+        field: &str,
+        arguments: &[Expr],
+        bar: Option<usize>,
+        position: Position,
+    ) -> f64 {
+        let value = |at: usize| self.eval(&arguments[at], bar, position);
+        let before = |at: usize, k: f64| self.eval(&arguments[at], ago(bar, k), position);
+        match name {
+            "if" => match value(0) {
+                1.0 => value(1),
+                0.0 => value(2),
+                _ => f64::NAN,
+            },
+            "min" => (1..arguments.len()).fold(value(0), |least, at| minimum(least, value(at))),
+            "max" => (1..arguments.len()).fold(value(0), |most, at| maximum(most, value(at))),
+            "clip" => minimum(maximum(value(0), value(1)), value(2)),
+            "abs" => value(0).abs(),
+            "sqrt" => value(0).sqrt(),
+            "floor" => value(0).floor(),
+            "ceil" => value(0).ceil(),
+            "round" => value(0).round_ties_even(),
+            "is_na" => truth(value(0).is_nan()),
+            "bars" => {
+                let Kind::Text(text) = &arguments[0].kind else { unreachable!("a duration") };
+                let duration = timeframe::parse_duration(text).expect("a duration");
+                let bars = (duration as f64 / self.bars.timeframe_ms as f64).round_ties_even();
+                bars.max(1.0)
+            }
+            "crosses_above" => and(
+                binary(Binary::Gt, value(0), value(1)),
+                binary(Binary::Le, before(0, 1.0), before(1, 1.0)),
+            ),
+            "crosses_below" => and(
+                binary(Binary::Lt, value(0), value(1)),
+                binary(Binary::Ge, before(0, 1.0), before(1, 1.0)),
+            ),
+            "roc" => 100.0 * (value(0) / before(0, self.scalar(&arguments[1])) - 1.0),
+            "momentum" => value(0) - before(0, self.scalar(&arguments[1])),
+            _ => match bar {
+                Some(bar) => self.column(call, name, field, arguments)[bar],
+                None => f64::NAN,
+            },
+        }
+    }
+
+    fn scalar(&self, expr: &Expr) -> f64 {
+        self.eval(expr, None, Position::NONE)
+    }
+
+    /// The column of a call, computed once and kept while the trial runs.
+    fn column(&self, call: &Expr, name: &str, field: &str, arguments: &[Expr]) -> Rc<Vec<f64>> {
+        let key = (std::ptr::from_ref(call), field.to_string());
+        if let Some(column) = self.columns.borrow().get(&key) {
+            return column.clone();
+        }
+        let column = Rc::new(self.compute(name, field, arguments));
+        self.columns.borrow_mut().insert(key, column.clone());
+        column
+    }
+
+    fn compute(&self, name: &str, field: &str, arguments: &[Expr]) -> Vec<f64> {
+        let n_bars = self.bars.len();
+        let series = |at: usize| -> Vec<f64> {
+            (0..n_bars).map(|bar| self.value(&arguments[at], bar, Position::NONE)).collect()
+        };
+        let condition =
+            |at: usize| -> Vec<bool> { (0..n_bars).map(|bar| self.holds(&arguments[at], bar)).collect() };
+        let window = |at: usize| -> usize {
+            // What no data can fill is no window.
+            let value = self.scalar(&arguments[at]);
+            if value >= 1.0 && value < f64::from(u32::MAX) { value as usize } else { 0 }
+        };
+        let (high, low, close) = (&self.bars.high[..], &self.bars.low[..], &self.bars.close[..]);
+        let mut out = vec![f64::NAN; n_bars];
+        match name {
+            "sma" => return sma(&series(0), window(1)),
+            "stddev" => return stddev(&series(0), window(1)),
+            "stddev_sample" => {
+                indicator::stddev_sample(&Prefix::new(&series(0), Moments::SumSquares), window(1), &mut out);
+            }
+            "zscore" => {
+                let x = series(0);
+                indicator::zscore(&x, &Prefix::new(&x, Moments::SumSquares), window(1), &mut out);
+            }
+            "wma" => indicator::wma(&Prefix::new(&series(0), Moments::SumIndex), window(1), &mut out),
+            "lsma" => indicator::lsma(&Prefix::new(&series(0), Moments::SumIndex), window(1), &mut out),
+            "ema" => return ema(&series(0), window(1)),
+            "ema_sma" => indicator::ema_sma(&series(0), window(1), &mut out),
+            "rma" => indicator::rma(&series(0), window(1), &mut out),
+            "hma" => indicator::hma(&series(0), window(1), &mut out),
+            "dema" => indicator::dema(&series(0), window(1), &mut out),
+            "tema" => indicator::tema(&series(0), window(1), &mut out),
+            "kama" => indicator::kama(&series(0), window(1), window(2), window(3), &mut out),
+            "rsi" => indicator::rsi(&series(0), window(1), &mut out),
+            "highest" => indicator::highest(&series(0), window(1), &mut out),
+            "lowest" => indicator::lowest(&series(0), window(1), &mut out),
+            "swing_high" => indicator::swing_high(&series(0), window(1), window(2), &mut out),
+            "swing_low" => indicator::swing_low(&series(0), window(1), window(2), &mut out),
+            "bars_since" => indicator::bars_since(&condition(0), &mut out),
+            "value_when" => indicator::value_when(&condition(0), &series(1), &mut out),
+            "cum" => indicator::cum(&series(0), &mut out),
+            "tr" => indicator::true_range(high, low, close, &mut out),
+            "atr" => indicator::atr(high, low, close, window(0), &mut out),
+            "atr_wilder" => indicator::atr_wilder(high, low, close, window(0), &mut out),
+            "adx" => indicator::adx(high, low, close, window(0), &mut out),
+            "cci" => indicator::cci(high, low, close, window(0), &mut out),
+            "obv" => indicator::obv(close, &self.bars.volume, &mut out),
+            "di" if field == "plus" => indicator::plus_di(high, low, close, window(0), &mut out),
+            "di" => indicator::minus_di(high, low, close, window(0), &mut out),
+            "macd" => {
+                let x = series(0);
+                let line = zip(&ema(&x, window(1)), &ema(&x, window(2)), |fast, slow| fast - slow);
+                let signal = ema(&line, window(3));
+                return match field {
+                    "line" => line,
+                    "signal" => signal,
+                    _ => zip(&line, &signal, |line, signal| line - signal),
+                };
+            }
+            "bollinger" => {
+                let x = series(0);
+                let k = self.scalar(&arguments[2]);
+                let middle = sma(&x, window(1));
+                let deviation = stddev(&x, window(1));
+                let upper = zip(&middle, &deviation, |middle, deviation| middle + k * deviation);
+                let lower = zip(&middle, &deviation, |middle, deviation| middle - k * deviation);
+                return match field {
+                    "middle" => middle,
+                    "upper" => upper,
+                    "lower" => lower,
+                    _ => {
+                        let spread = zip(&upper, &lower, |upper, lower| upper - lower);
+                        zip(&spread, &middle, |spread, middle| spread / middle)
+                    }
+                };
+            }
+            "stochastic" => {
+                let (mut top, mut bottom) = (out.clone(), out);
+                indicator::highest(high, window(0), &mut top);
+                indicator::lowest(low, window(0), &mut bottom);
+                let above = zip(close, &bottom, |close, bottom| close - bottom);
+                let range = zip(&top, &bottom, |top, bottom| top - bottom);
+                let raw = zip(&above, &range, |above, range| 100.0 * (above / range));
+                let k = sma(&raw, window(1));
+                return if field == "k" { k } else { sma(&k, window(2)) };
+            }
+            other => unreachable!("no function `{other}`"),
+        }
+        out
+    }
+}
+
+/// The bar `k` bars before; nothing for what is not a count of bars, or lies before the first one.
+fn ago(bar: Option<usize>, k: f64) -> Option<usize> {
+    let bar = bar?;
+    (k >= 0.0 && k <= bar as f64).then(|| bar - k as usize)
+}
+
+fn sma(x: &[f64], window: usize) -> Vec<f64> {
+    let mut out = vec![f64::NAN; x.len()];
+    indicator::sma(&Prefix::new(x, Moments::Sum), window, &mut out);
+    out
+}
+
+fn stddev(x: &[f64], window: usize) -> Vec<f64> {
+    let mut out = vec![f64::NAN; x.len()];
+    indicator::stddev(&Prefix::new(x, Moments::SumSquares), window, &mut out);
+    out
+}
+
+fn ema(x: &[f64], window: usize) -> Vec<f64> {
+    let mut out = vec![f64::NAN; x.len()];
+    indicator::ema(x, window, &mut out);
+    out
+}
+
+fn zip(a: &[f64], b: &[f64], f: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| f(*a, *b)).collect()
+}
+
+fn truth(value: bool) -> f64 {
+    if value { 1.0 } else { 0.0 }
+}
+
+fn not(a: f64) -> f64 {
+    if a.is_nan() { a } else { truth(a == 0.0) }
+}
+
+fn and(a: f64, b: f64) -> f64 {
+    if a == 0.0 || b == 0.0 {
+        0.0
+    } else if a.is_nan() || b.is_nan() {
+        f64::NAN
+    } else {
+        1.0
+    }
+}
+
+fn binary(op: Binary, a: f64, b: f64) -> f64 {
+    match op {
+        Binary::Add => return a + b,
+        Binary::Sub => return a - b,
+        Binary::Mul => return a * b,
+        Binary::Div => return a / b,
+        Binary::And => return and(a, b),
+        Binary::Or => return not(and(not(a), not(b))),
+        _ if a.is_nan() || b.is_nan() => return f64::NAN,
+        _ => {}
+    }
+    truth(match op {
+        Binary::Lt => a < b,
+        Binary::Le => a <= b,
+        Binary::Gt => a > b,
+        Binary::Ge => a >= b,
+        Binary::Eq => a == b,
+        _ => a != b,
+    })
+}
+
+/// Of equal operands the second is taken, which only matters for the sign of zero.
+fn minimum(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() {
+        f64::NAN
+    } else if a < b {
+        a
+    } else {
+        b
+    }
+}
+
+fn maximum(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() {
+        f64::NAN
+    } else if a > b {
+        a
+    } else {
+        b
+    }
+}

@@ -1,0 +1,477 @@
+//! Random strategy files: typed expression trees over everything the language has, in rules that do trade.
+
+use std::fmt::Write;
+
+use crate::tape::Tape;
+
+/// What may be used while a file is written.
+pub struct Writer<'t, 'n> {
+    tape: &'t mut Tape<'n>,
+    numbers: Vec<String>,
+    conditions: Vec<String>,
+}
+
+/// A whole strategy file.
+pub fn strategy(tape: &mut Tape) -> String {
+    let mut writer = Writer { tape, numbers: Vec::new(), conditions: Vec::new() };
+    let mut out = String::from("name = \"random\"\n");
+    writer.params(&mut out);
+    writer.lets(&mut out);
+    let (long, short) = (writer.enter(), writer.enter());
+    let sides = writer.tape.below(4);
+    if sides != 1 {
+        writer.side(&mut out, true, &long, &short);
+    }
+    if sides != 0 {
+        writer.side(&mut out, false, &short, &long);
+    }
+    writer.execution(&mut out);
+    out
+}
+
+impl Writer<'_, '_> {
+    fn one_of(&mut self, options: &[&str]) -> String {
+        self.tape.pick(options).to_string()
+    }
+
+    fn params(&mut self, out: &mut String) {
+        let windows = ["[2, 9]", "[1, 20]", "[2, 4]", "[-1, 3]", "[1, 500]", "[5, 6000000000]"];
+        let conditions = ["b0", "not b0", "m0 == 'wide'", "m0 != 'off' and b0", "f0 > 1", "c0 >= 1 or b0"];
+        let when = |writer: &mut Self| match writer.tape.chance(40) {
+            true => format!(", when = \"{}\"", writer.one_of(&conditions)),
+            false => String::new(),
+        };
+        out.push_str("[params]\nb0 = { bool = true }\nm0 = { choice = [\"wide\", \"tight\", \"off\"] }\n");
+        let floats =
+            ["[0.5, 3.0]", "[0.0, 1.0]", "[-1.0, 2.0]", "[0.5, 2.0], step = 0.5", "[0.1, 10.0], log = true"];
+        let _ = writeln!(out, "f0 = {{ float = {} }}", self.one_of(&floats));
+        let choices = ["[0.5, 1.0, 2.0]", "[1.0, 1.5]", "[2, 3, 5]", "[0.0, -1.0, 4.5]"];
+        let _ = writeln!(out, "c0 = {{ choice = {} }}", self.one_of(&choices));
+        for name in ["w0", "w1", "w2"] {
+            let (range, when) = (self.one_of(&windows), when(self));
+            let _ = writeln!(out, "{name} = {{ int = {range}{when} }}");
+        }
+        let (range, condition) = (self.one_of(&floats), when(self));
+        let _ = writeln!(out, "f1 = {{ float = {range}{condition} }}");
+        let (range, condition) = (self.one_of(&["[0, 4]", "[1, 2]", "[-2, 3]"]), when(self));
+        let _ = writeln!(out, "k0 = {{ int = {range}{condition} }}");
+        let condition = when(self);
+        let _ = writeln!(out, "b1 = {{ bool = false{condition} }}");
+        let _ = writeln!(out, "i0 = {{ choice = {}{} }}", self.one_of(&["[3, 7]", "[2, 5, 11]"]), when(self));
+        out.push_str("n0 = 3\ng0 = 0.75\n");
+    }
+
+    fn lets(&mut self, out: &mut String) {
+        out.push_str("[let]\n");
+        for at in 0..self.tape.below(5) {
+            if self.tape.chance(40) {
+                let condition = self.condition(2);
+                let _ = writeln!(out, "q{at} = \"{condition}\"");
+                self.conditions.push(format!("q{at}"));
+            } else {
+                let series = self.series(3);
+                let _ = writeln!(out, "v{at} = \"{series}\"");
+                self.numbers.push(format!("v{at}"));
+            }
+        }
+    }
+
+    /// An integer of parameters, as a window.
+    fn window(&mut self) -> String {
+        let options = [
+            "3",
+            "w0",
+            "w1",
+            "w2",
+            "1",
+            "2",
+            "5",
+            "n0",
+            "i0",
+            "w0 + 2",
+            "2 * w1",
+            "max(w0, 2)",
+            "bars('1h')",
+            "bars('1d')",
+            "round(f0 * 4)",
+            "abs(w2)",
+            "min(w0, w1)",
+            "floor(f1 * 5)",
+            "if(b0, w0, 4)",
+            "13",
+            "clip(w1, 1, 8)",
+            "w0 - w1",
+            "ceil(sqrt(abs(w1)))",
+        ];
+        self.one_of(&options)
+    }
+
+    /// How many bars ago.
+    fn ago(&mut self) -> String {
+        self.one_of(&["1", "0", "2", "k0", "k0 + 1", "n0", "w0", "i0 - k0", "bars('1h')"])
+    }
+
+    /// A number of parameters.
+    fn scalar(&mut self) -> String {
+        self.one_of(&[
+            "1",
+            "0",
+            "2",
+            "f0",
+            "f1",
+            "c0",
+            "g0",
+            "0.5",
+            "-1",
+            "f0 * c0",
+            "i0 / 2",
+            "w0 * 1.0",
+            "if(b1, f0, f1)",
+            "0 / 0",
+            "1e3",
+            "-f1",
+            "k0",
+            "if(m0 == 'wide', 2, 0.5)",
+        ])
+    }
+
+    /// A number that changes from bar to bar.
+    fn series(&mut self, depth: usize) -> String {
+        if depth == 0 || self.tape.below(100) < 15 {
+            let mut leaves =
+                vec!["close", "open", "high", "low", "volume", "x", "y", "bar_index", "hour", "weekday"];
+            leaves.extend(["close", "close", "high", "low", "tr()", "obv()"]);
+            let own = self.numbers.clone();
+            leaves.extend(own.iter().map(String::as_str));
+            return self.one_of(&leaves);
+        }
+        let d = depth - 1;
+        match self.tape.below(40) {
+            0..8 => self.price(d),
+            8..11 => {
+                let op = self.one_of(&["+", "-", "*", "/"]);
+                format!("({} {op} {})", self.series(d), self.number(d))
+            }
+            11..13 => {
+                let op = self.one_of(&["+", "-", "*", "/"]);
+                format!("({} {op} {})", self.scalar(), self.series(d))
+            }
+            13 => format!("(-{})", self.series(d)),
+            14 => format!("min({}, {})", self.series(d), self.number(d)),
+            15 => format!("max({}, {}, {})", self.number(d), self.series(d), self.scalar()),
+            16 => format!("clip({}, {}, {})", self.series(d), self.number(d), self.scalar()),
+            17 => {
+                let function = self.one_of(&["abs", "sqrt", "floor", "ceil", "round"]);
+                format!("{function}({})", self.series(d))
+            }
+            18..20 => format!("if({}, {}, {})", self.condition(d), self.series(d), self.number(d)),
+            20..23 => format!("({})[{}]", self.series(d), self.ago()),
+            23 => format!("bars_since({})", self.series_condition(d)),
+            24 => format!("value_when({}, {})", self.condition(d), self.series(d)),
+            25 => format!("cum({})", self.series(d)),
+            26 => format!("roc({}, {})", self.series(d), self.window()),
+            27 => format!("momentum({}, {})", self.series(d), self.window()),
+            28 => format!("zscore({}, {})", self.series(d), self.window()),
+            29 => {
+                let function = self.one_of(&["stddev", "stddev_sample"]);
+                format!("{function}({}, {})", self.series(d), self.window())
+            }
+            30 => format!("rsi({}, {})", self.series(d), self.window()),
+            31 => {
+                let function = self.one_of(&["atr", "atr_wilder", "adx", "cci"]);
+                format!("{function}({})", self.window())
+            }
+            32 => format!("di({}).{}", self.window(), self.one_of(&["plus", "minus"])),
+            33 => {
+                let field = self.one_of(&["k", "d"]);
+                format!("stochastic({}, {}, {}).{field}", self.window(), self.window(), self.window())
+            }
+            34 => {
+                let (x, field) = (self.series(d), self.one_of(&["line", "signal", "hist"]));
+                format!("macd({x}, {}, {}, {}).{field}", self.window(), self.window(), self.window())
+            }
+            35 => {
+                let (x, field) = (self.series(d), self.one_of(&["upper", "middle", "lower", "width"]));
+                format!("bollinger({x}, {}, {}).{field}", self.window(), self.scalar())
+            }
+            36 => format!("swing_low({}, {}, {})", self.series(d), self.window(), self.window()),
+            _ => {
+                let names = [
+                    "sma", "ema", "ema_sma", "rma", "wma", "hma", "dema", "tema", "lsma", "highest", "lowest",
+                ];
+                let function = self.one_of(&names);
+                format!("{function}({}, {})", self.series(d), self.window())
+            }
+        }
+    }
+
+    /// A series on the scale of the price.
+    fn price(&mut self, depth: usize) -> String {
+        if depth == 0 {
+            return self.one_of(&["close", "open", "high", "low", "y"]);
+        }
+        match self.tape.below(12) {
+            0..5 => {
+                let names = [
+                    "sma", "ema", "highest", "lowest", "wma", "rma", "ema_sma", "hma", "dema", "tema", "lsma",
+                ];
+                let function = self.one_of(&names);
+                format!("{function}({}, {})", self.price(depth - 1), self.window())
+            }
+            5..7 => format!("{}[{}]", self.one_of(&["close", "high", "low", "open"]), self.ago()),
+            7 => format!(
+                "kama({}, {}, {}, {})",
+                self.price(depth - 1),
+                self.window(),
+                self.window(),
+                self.window()
+            ),
+            8 => {
+                let function = self.one_of(&["swing_high", "swing_low"]);
+                format!("{function}({}, {}, {})", self.price(depth - 1), self.window(), self.window())
+            }
+            9 => {
+                let field = self.one_of(&["upper", "middle", "lower"]);
+                format!("bollinger({}, {}, {}).{field}", self.price(depth - 1), self.window(), self.scalar())
+            }
+            10 => format!("value_when({}, {})", self.condition(depth - 1), self.price(depth - 1)),
+            _ => self.one_of(&["close", "open", "high", "low", "y"]),
+        }
+    }
+
+    /// Any number.
+    fn number(&mut self, depth: usize) -> String {
+        if self.tape.chance(60) { self.series(depth) } else { self.scalar() }
+    }
+
+    fn comparison(&mut self) -> String {
+        self.one_of(&[">", "<", ">=", "<=", "==", "!="])
+    }
+
+    /// A condition that changes from bar to bar.
+    fn series_condition(&mut self, depth: usize) -> String {
+        let op = self.comparison();
+        if depth == 0 {
+            let left = self.one_of(&["close", "high", "low", "x", "close"]);
+            let right = self.one_of(&["close[1]", "open", "low[1]", "y", "high[2]"]);
+            return format!("{left} {op} {right}");
+        }
+        let d = depth - 1;
+        match self.tape.below(10) {
+            0..4 => format!("{} {op} {}", self.price(d), self.price(d)),
+            4 => format!("{} {op} {}", self.series(d), self.number(d)),
+            5 => {
+                let function = self.one_of(&["crosses_above", "crosses_below"]);
+                format!("{function}({}, {})", self.price(d), self.price(d))
+            }
+            6 => {
+                let function = self.one_of(&["crosses_above", "crosses_below"]);
+                format!("{function}({}, {})", self.series(d), self.scalar())
+            }
+            7 => format!("rsi(close, {}) {op} {}", self.window(), self.one_of(&["50", "30", "70"])),
+            8 => format!("({})[{}]", self.series_condition(d), self.ago()),
+            _ => format!("is_na({})", self.series(d)),
+        }
+    }
+
+    /// A condition, of bars or of parameters.
+    fn condition(&mut self, depth: usize) -> String {
+        let own = self.conditions.clone();
+        if !own.is_empty() && self.tape.chance(15) {
+            return self.tape.pick(&own).clone();
+        }
+        if depth == 0 || self.tape.below(100) < 45 {
+            return self.series_condition(depth);
+        }
+        let d = depth - 1;
+        match self.tape.below(8) {
+            0..2 => format!("({} and {})", self.condition(d), self.condition(d)),
+            2..4 => format!("({} or {})", self.condition(d), self.condition(d)),
+            4 => format!("not ({})", self.condition(d)),
+            5 => format!("if({}, {}, {})", self.condition(d), self.condition(d), self.condition(d)),
+            _ => self.one_of(&[
+                "b0",
+                "b1",
+                "m0 == 'wide'",
+                "'tight' != m0",
+                "c0 > f0",
+                "true",
+                "w0 < w1",
+                "false",
+            ]),
+        }
+    }
+
+    /// An entry condition that is true now and then.
+    fn enter(&mut self) -> String {
+        let often = |writer: &mut Self| {
+            writer.one_of(&[
+                "close > close[1]",
+                "close < open",
+                "crosses_above(close, sma(close, w0))",
+                "crosses_below(close, ema(close, w1))",
+                "bar_index - 7 * floor(bar_index / 7) == 0",
+                "close >= highest(high[1], 3)",
+                "weekday == 2 or hour == 3",
+                "low <= lowest(low, w2)",
+                "true",
+            ])
+        };
+        match self.tape.below(10) {
+            0..3 => often(self),
+            3..5 => format!("{} and {}", often(self), self.condition(2)),
+            5..7 => format!("{} and not ({})", often(self), self.series_condition(2)),
+            7 => format!("{} or {}", self.condition(3), often(self)),
+            _ => self.condition(3),
+        }
+    }
+
+    /// One side; `opposite` is when the other one enters.
+    fn side(&mut self, out: &mut String, long: bool, enter: &str, opposite: &str) {
+        let name = if long { "long" } else { "short" };
+        let (against, favour) = if long { ("-", "+") } else { ("+", "-") };
+        let _ = writeln!(out, "[{name}]\nenter = \"{enter}\"");
+        let kinds: Vec<&str> = (0..self.tape.below(6))
+            .map(|_| {
+                *self.tape.pick(&[
+                    "stop",
+                    "target",
+                    "trail",
+                    "signal",
+                    "time",
+                    "breakeven",
+                    "stop",
+                    "target",
+                    "signal",
+                ])
+            })
+            .collect();
+        let has_stop = kinds.contains(&"stop");
+        if self.tape.chance(25) {
+            let mut options = vec!["0.02 * entry", "atr(3)", "0 / 0", "-1", "f0 * atr(w0)", "close - open"];
+            if has_stop {
+                options.extend(["abs(entry - stop) * f0", "if(is_na(stop), entry / 50, abs(entry - stop))"]);
+            }
+            let risk = self.one_of(&options);
+            let _ = writeln!(out, "risk = \"{risk}\"");
+        }
+        let mut used = Vec::new();
+        let short_form = self.tape.chance(40);
+        for kind in kinds {
+            let value = match kind {
+                "signal" if self.tape.chance(50) => opposite.to_string(),
+                _ => self.exit_value(kind, against, favour, has_stop),
+            };
+            if short_form {
+                let key = match kind {
+                    "signal" => "exit",
+                    "time" => "max_hold",
+                    other => other,
+                };
+                if !used.contains(&key) {
+                    used.push(key);
+                    let _ = writeln!(out, "{key} = \"{value}\"");
+                }
+                continue;
+            }
+            let key = match kind {
+                "stop" | "target" => "level",
+                "trail" => "distance",
+                "breakeven" => "after",
+                "signal" => "signal",
+                _ => "bars",
+            };
+            let _ = writeln!(out, "[[{name}.exits]]\nkind = \"{kind}\"\n{key} = \"{value}\"");
+            if self.tape.chance(35) {
+                let when = self.condition(1);
+                let _ = writeln!(out, "when = \"{when}\"");
+            }
+            if self.tape.chance(25) {
+                let label = self.one_of(&["OUT", "P_{f0:.2}", "{100 * c0}%", "W{w0}_{f1 / c0:.3}_x"]);
+                let _ = writeln!(out, "label = \"{label}\"");
+            }
+            if self.tape.chance(15) {
+                let _ = writeln!(out, "gap_label = \"{}\"", self.one_of(&["GAP", "G{w1}"]));
+            }
+        }
+    }
+
+    fn exit_value(&mut self, kind: &str, against: &str, favour: &str, has_stop: bool) -> String {
+        let (below, above) = if against == "-" { ("low", "high") } else { ("high", "low") };
+        let part = self.one_of(&["0.01", "0.03", "0.002", "f0 / 50", "c0 / 40", "0.1"]);
+        let factor = self.one_of(&["1", "f0", "c0", "0.5", "2", "f1"]);
+        let window = self.window();
+        let plain = self.price(2);
+        let options = match kind {
+            "stop" => vec![
+                format!("entry * (1 {against} {part})"),
+                format!("{below} {against} {factor} * atr({window})"),
+                format!("entry {against} {factor} * tr()"),
+                format!("if(b0, {below}, 0 / 0)"),
+                format!("{below} {against} {factor}"),
+                plain,
+            ],
+            "target" => {
+                let mut options = vec![
+                    format!("entry {favour} {factor} * risk"),
+                    format!("entry * (1 {favour} {part})"),
+                    format!("{above} {favour} {factor} * atr({window})"),
+                    format!("{above}[1]"),
+                    plain,
+                ];
+                if has_stop {
+                    options.push(format!("entry + {factor} * (entry - stop)"));
+                }
+                options
+            }
+            "trail" => vec![
+                format!("{part} * entry"),
+                format!("{factor} * atr({window})"),
+                format!("{factor} * risk"),
+                "0".into(),
+                format!("{part} * close - x"),
+            ],
+            "breakeven" => {
+                vec![factor, "0.3".into(), "0".into(), format!("x * {part}"), "entry / close".into()]
+            }
+            "signal" => {
+                vec![self.series_condition(2), self.condition(2), "close < close[1]".into(), self.enter()]
+            }
+            _ => vec![
+                "4".into(),
+                "1".into(),
+                "0".into(),
+                window,
+                "f0 * 5".into(),
+                "if(close > open, 2, 6)".into(),
+                "bars('1d')".into(),
+                "x * 3".into(),
+            ],
+        };
+        self.tape.pick(&options).clone()
+    }
+
+    fn execution(&mut self, out: &mut String) {
+        out.push_str("[execution]\n");
+        let settings: [(&str, &[&str]); 10] = [
+            ("fill", &["\"next_open\"", "\"close\""]),
+            ("first_check", &["\"entry_bar\"", "\"next_bar\""]),
+            ("gap_fill_stop", &["\"open\"", "\"level\""]),
+            ("gap_fill_target", &["\"open\"", "\"level\""]),
+            ("invalid_stop", &["\"skip\"", "\"take\""]),
+            ("end_of_data", &["\"close\"", "\"discard\""]),
+            ("cooldown", &["0", "0", "0", "1", "2", "7", "1000000000"]),
+            (
+                "sizing",
+                &["\"all_in\"", "{ fraction = 0.25 }", "{ risk = 0.02 }", "\"unit\"", "{ risk = 1.0 }"],
+            ),
+            ("fee_bps", &["0", "5.0", "12.5", "0.1", "900", "6000"]),
+            ("slippage_bps", &["0", "5.0", "3.3"]),
+        ];
+        for (key, options) in settings {
+            if self.tape.chance(70) {
+                let _ = writeln!(out, "{key} = {}", self.tape.pick(options));
+            }
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! The walk: every bar of a segment is visited, in order, and nothing is skipped. Follows `docs/semantics.md`, sections 2 and 3.
+
+use std::ops::Range;
+
+use tidemill_backtest::Strategy;
+use tidemill_backtest::strategy::{
+    EndOfData, ExitKind, FillAt, FirstCheck, GapFill, InvalidStop, SideRules, Sizing,
+};
+use tidemill_backtest::trade::{Reason, Trade};
+use tidemill_market::Bars;
+
+use crate::coverage::Coverage;
+use crate::eval::{Evaluator, Position};
+
+/// An exit that exists for the trade.
+struct Live {
+    /// Its place among the side's exits.
+    index: usize,
+    kind: ExitKind,
+    /// Level, distance, multiple of risk or bars; of no meaning for a signal.
+    value: f64,
+}
+
+/// An open position.
+struct Open {
+    side: i8,
+    signal_idx: usize,
+    entry_idx: usize,
+    entry: f64,
+    stop: f64,
+    target: f64,
+    risk: f64,
+    /// Best price of the bars lived through, starting from the entry.
+    best: f64,
+    exits: Vec<Live>,
+}
+
+/// An entry decided at the close of a bar.
+#[derive(Clone, Copy)]
+struct Order {
+    side: i8,
+    signal_idx: usize,
+}
+
+pub struct Walk<'a> {
+    strategy: &'a Strategy,
+    bars: &'a Bars,
+    evaluator: &'a Evaluator<'a>,
+    range: Range<usize>,
+    equity: f64,
+    pub trades: Vec<Trade>,
+}
+
+impl<'a> Walk<'a> {
+    pub fn new(
+        strategy: &'a Strategy,
+        bars: &'a Bars,
+        evaluator: &'a Evaluator<'a>,
+        range: Range<usize>,
+    ) -> Self {
+        Self { strategy, bars, evaluator, range, equity: 1.0, trades: Vec::new() }
+    }
+
+    pub fn run(&mut self, coverage: &mut Coverage) {
+        let execution = &self.strategy.execution;
+        let last = self.range.end - 1;
+        let mut position: Option<Open> = None;
+        let mut exit_order: Option<usize> = None;
+        let mut entry_order: Option<Order> = None;
+        // First bar whose signals count.
+        let mut signals_from = self.range.start;
+        for bar in self.range.clone() {
+            // Orders of the bar before fill at the open, the exit first.
+            if let Some(index) = exit_order.take() {
+                let open = position.take().expect("only a position has an exit order");
+                self.close(open, bar, self.bars.open[bar], Reason::Exit(index, false));
+                signals_from = bar + execution.cooldown as usize;
+                if entry_order.is_some() {
+                    coverage.reversals += 1;
+                }
+            }
+            if let Some(order) = entry_order.take()
+                && self.alive()
+            {
+                position = self.enter(order, bar, self.bars.open[bar], coverage);
+            }
+            // Inside the bar, then at its close.
+            if let Some(open) = &position
+                && self.inspected(open, bar)
+                && let Some((price, reason)) = self.inside(open, bar).or_else(|| self.at_close(open, bar))
+            {
+                let open = position.take().expect("it is open");
+                self.close(open, bar, price, reason);
+                let pause = execution.cooldown as usize;
+                signals_from = bar + if execution.fill == FillAt::Close { pause.max(1) } else { pause };
+            }
+            if let Some(open) = &mut position {
+                let lived_through = execution.fill == FillAt::NextOpen || bar > open.entry_idx;
+                if lived_through {
+                    open.best = if open.side > 0 {
+                        open.best.max(self.bars.high[bar])
+                    } else {
+                        open.best.min(self.bars.low[bar])
+                    };
+                }
+                if bar == last {
+                    let open = position.take().expect("it is open");
+                    match execution.end_of_data {
+                        EndOfData::Close => self.close(open, bar, self.bars.close[bar], Reason::End),
+                        EndOfData::Discard => coverage.discards += 1,
+                    }
+                    return;
+                }
+            }
+            // Decisions at the close; the last bar can no longer act on them.
+            if bar == last {
+                return;
+            }
+            if let Some(open) = &position {
+                if execution.fill == FillAt::NextOpen
+                    && let Some(index) = self.exit_signal(open, bar)
+                {
+                    exit_order = Some(index);
+                    let (same, opposite) = (self.wants(open.side, bar), self.wants(-open.side, bar));
+                    if execution.cooldown == 0 && opposite && !same {
+                        entry_order = Some(Order { side: -open.side, signal_idx: bar });
+                    }
+                }
+            } else if self.alive() {
+                let (long, short) = (self.wants(1, bar), self.wants(-1, bar));
+                if bar < signals_from {
+                    coverage.paused += u64::from(long || short);
+                } else if long != short {
+                    let order = Order { side: if long { 1 } else { -1 }, signal_idx: bar };
+                    match execution.fill {
+                        FillAt::NextOpen => entry_order = Some(order),
+                        FillAt::Close => {
+                            position = self.enter(order, bar, self.bars.close[bar], coverage);
+                        }
+                    }
+                } else {
+                    coverage.both_sides += u64::from(long);
+                }
+            }
+        }
+    }
+
+    fn rules(&self, side: i8) -> Option<&'a SideRules> {
+        if side > 0 { self.strategy.long.as_ref() } else { self.strategy.short.as_ref() }
+    }
+
+    fn wants(&self, side: i8, bar: usize) -> bool {
+        self.rules(side).is_some_and(|rules| self.evaluator.holds(&rules.enter, bar))
+    }
+
+    fn alive(&self) -> bool {
+        self.strategy.execution.sizing == Sizing::Unit || self.equity > 0.0
+    }
+
+    /// Fixes the levels on the signal bar: stops, then risk, then the rest.
+    fn enter(&self, order: Order, entry_idx: usize, entry: f64, coverage: &mut Coverage) -> Option<Open> {
+        let rules = self.rules(order.side).expect("a side that wants to enter");
+        let signal_idx = order.signal_idx;
+        let exists = |when: Option<&_>| when.is_none_or(|when| self.evaluator.holds(when, signal_idx));
+        let mut position = Position { entry, ..Position::NONE };
+        let mut invalid = false;
+        for exit in rules.exits.iter().filter(|exit| exit.kind == ExitKind::Stop) {
+            let level = self.evaluator.value(&exit.value, signal_idx, position_without_stop(position));
+            if !exists(exit.when.as_ref()) || !level.is_finite() {
+                continue;
+            }
+            if position.stop.is_nan() {
+                position.stop = level;
+            }
+            invalid |= if order.side > 0 { level >= entry } else { level <= entry };
+        }
+        if invalid && self.strategy.execution.invalid_stop == InvalidStop::Skip {
+            coverage.invalid_stops += 1;
+            return None;
+        }
+        position.risk = match &rules.risk {
+            Some(risk) => self.evaluator.value(risk, signal_idx, position),
+            None if order.side > 0 => entry - position.stop,
+            None => position.stop - entry,
+        };
+        if !(position.risk.is_finite() && position.risk > 0.0) {
+            position.risk = 0.01 * entry;
+        }
+        let mut open = Open {
+            side: order.side,
+            signal_idx,
+            entry_idx,
+            entry,
+            stop: position.stop,
+            target: f64::NAN,
+            risk: position.risk,
+            best: entry,
+            exits: Vec::new(),
+        };
+        for (index, exit) in rules.exits.iter().enumerate() {
+            if !exists(exit.when.as_ref()) {
+                continue;
+            }
+            let value = match exit.kind {
+                ExitKind::Signal => 0.0,
+                ExitKind::Stop => {
+                    self.evaluator.value(&exit.value, signal_idx, position_without_stop(position))
+                }
+                _ => self.evaluator.value(&exit.value, signal_idx, position),
+            };
+            let absent =
+                !value.is_finite() || (matches!(exit.kind, ExitKind::Trail | ExitKind::Time) && value < 0.0);
+            if absent {
+                continue;
+            }
+            if exit.kind == ExitKind::Target && open.target.is_nan() {
+                open.target = value;
+            }
+            open.exits.push(Live { index, kind: exit.kind, value });
+        }
+        Some(open)
+    }
+
+    fn inspected(&self, open: &Open, bar: usize) -> bool {
+        let execution = &self.strategy.execution;
+        let from_entry = execution.fill == FillAt::NextOpen && execution.first_check == FirstCheck::EntryBar;
+        bar > open.entry_idx || from_entry
+    }
+
+    /// The first level that applies, in the order written.
+    fn inside(&self, open: &Open, bar: usize) -> Option<(f64, Reason)> {
+        let execution = &self.strategy.execution;
+        let long = open.side > 0;
+        let (first, high, low) = (self.bars.open[bar], self.bars.high[bar], self.bars.low[bar]);
+        for exit in &open.exits {
+            let level = match exit.kind {
+                ExitKind::Stop | ExitKind::Target => exit.value,
+                ExitKind::Trail if long => open.best - exit.value,
+                ExitKind::Trail => open.best + exit.value,
+                ExitKind::Breakeven => {
+                    let reached = if long {
+                        open.best >= open.entry + exit.value * open.risk
+                    } else {
+                        open.best <= open.entry - exit.value * open.risk
+                    };
+                    if !reached {
+                        continue;
+                    }
+                    open.entry
+                }
+                ExitKind::Signal | ExitKind::Time => continue,
+            };
+            let favourable = exit.kind == ExitKind::Target;
+            let fill = if favourable { execution.gap_fill_target } else { execution.gap_fill_stop };
+            // A long's stop and a short's target lie below, a long's target and a short's stop above.
+            let below = long != favourable;
+            let gapped = if below { first <= level } else { first >= level };
+            let touched = if below { low <= level } else { high >= level };
+            if gapped {
+                let price = if fill == GapFill::Open { first } else { level };
+                return Some((price, Reason::Exit(exit.index, true)));
+            }
+            if touched {
+                return Some((level, Reason::Exit(exit.index, false)));
+            }
+        }
+        None
+    }
+
+    /// Time exits, and signals that fill at the close, in the order written.
+    fn at_close(&self, open: &Open, bar: usize) -> Option<(f64, Reason)> {
+        let signal_here = self.strategy.execution.fill == FillAt::Close;
+        let held = (bar - open.entry_idx) as f64;
+        let applies = |exit: &&Live| match exit.kind {
+            ExitKind::Time => held >= exit.value,
+            ExitKind::Signal => signal_here && self.signals(open, exit.index, bar),
+            _ => false,
+        };
+        let exit = open.exits.iter().find(applies)?;
+        Some((self.bars.close[bar], Reason::Exit(exit.index, false)))
+    }
+
+    /// The first exit condition that is true on the bar.
+    fn exit_signal(&self, open: &Open, bar: usize) -> Option<usize> {
+        let mut signals = open.exits.iter().filter(|exit| exit.kind == ExitKind::Signal);
+        signals.find(|exit| self.signals(open, exit.index, bar)).map(|exit| exit.index)
+    }
+
+    fn signals(&self, open: &Open, index: usize, bar: usize) -> bool {
+        let rules = self.rules(open.side).expect("the side of the position");
+        bar > open.signal_idx && self.evaluator.holds(&rules.exits[index].value, bar)
+    }
+
+    fn close(&mut self, open: Open, exit_idx: usize, exit: f64, reason: Reason) {
+        let execution = &self.strategy.execution;
+        let (pnl, ret) = result(execution.fee_bps + execution.slippage_bps, open.side, open.entry, exit);
+        let trade = Trade {
+            side: open.side,
+            signal_idx: open.signal_idx,
+            entry_idx: open.entry_idx,
+            exit_idx,
+            entry: open.entry,
+            exit,
+            stop: open.stop,
+            target: open.target,
+            risk: open.risk,
+            pnl,
+            ret,
+            r: pnl / open.risk,
+            reason,
+        };
+        self.equity = equity_after(execution.sizing, self.equity, trade.entry, trade.risk, pnl, ret);
+        self.trades.push(trade);
+    }
+}
+
+/// A stop level knows the entry only.
+fn position_without_stop(position: Position) -> Position {
+    Position { entry: position.entry, ..Position::NONE }
+}
+
+/// Profit per unit after costs, and as a share of the entry price.
+pub fn result(cost_bps: f64, side: i8, entry: f64, exit: f64) -> (f64, f64) {
+    let cost = (entry + exit) * cost_bps / 10_000.0;
+    let pnl = f64::from(side) * (exit - entry) - cost;
+    (pnl, pnl / entry)
+}
+
+/// Equity after a result.
+pub fn equity_after(sizing: Sizing, equity: f64, entry: f64, risk: f64, pnl: f64, ret: f64) -> f64 {
+    let share = match sizing {
+        Sizing::Unit => return equity + pnl,
+        Sizing::AllIn => 1.0,
+        Sizing::Fraction(share) => share,
+        Sizing::Risk(share) => (share * entry / risk).min(1.0),
+    };
+    let after = equity * (1.0 + share * ret);
+    if after > 0.0 { after } else { 0.0 }
+}
