@@ -1,0 +1,86 @@
+//! `tidemill data` from the outside: what goes to stdout, what to stderr, which exit code.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn tidemill(dir: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tidemill")).arg("data").args(args).current_dir(dir).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn generated_data_survives_conversion_bit_for_bit() {
+    let dir = tempfile::tempdir().unwrap();
+    let generated = tidemill(
+        dir.path(),
+        &["generate", "--out", "g.parquet", "--bars", "300", "--symbols", "2", "--seed", "7"],
+    );
+    assert!(generated.status.success(), "{}", text(&generated.stderr));
+    assert!(generated.stdout.is_empty());
+    assert!(text(&generated.stderr).contains("zscore(close, 60) < -2"), "{}", text(&generated.stderr));
+    let converted = tidemill(dir.path(), &["convert", "g.parquet", "--out", "g.csv"]);
+    assert!(converted.status.success() && converted.stdout.is_empty(), "{}", text(&converted.stderr));
+    let fingerprint = |file: &str| {
+        let output = tidemill(dir.path(), &["inspect", file, "--json"]);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["symbols"][0]["bars"], 300);
+        report["fingerprint"].as_str().unwrap().to_string()
+    };
+    assert_eq!(fingerprint("g.parquet"), fingerprint("g.csv"));
+}
+
+#[test]
+fn inspect_shows_a_row_per_symbol_and_what_was_wrong() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = "time,open,high,low,close\n2024-01-01,1,2,1,2\n2024-01-02,1,2,1,2\n2024-01-02,1,2,1,1.5\n2024-01-03,0,2,1,2\n";
+    std::fs::write(dir.path().join("X.csv"), rows).unwrap();
+    let output = tidemill(dir.path(), &["inspect", "X.csv"]);
+    let shown = text(&output.stdout);
+    assert!(output.status.success() && output.stderr.is_empty());
+    assert!(shown.contains("2024-01-01T00:00:00Z  2024-01-02T00:00:00Z  1d"), "{shown}");
+    assert!(
+        shown.contains("X.csv:3 X 2024-01-02") && shown.contains("price of zero or less, dropped: 1"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn resampling_and_selection_apply() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(
+        tidemill(dir.path(), &["generate", "--out", "g.csv", "--kind", "lcg", "--bars", "40"])
+            .status
+            .success()
+    );
+    let args = ["convert", "g.csv", "--resample", "1h", "--symbols", "LCG", "--out", "h.csv"];
+    assert!(tidemill(dir.path(), &args).status.success());
+    let hours = std::fs::read_to_string(dir.path().join("h.csv")).unwrap();
+    assert_eq!(hours.lines().count(), 11);
+    assert!(hours.lines().nth(1).unwrap().starts_with("LCG,2024-01-01T00:00:00Z,0.5,"), "{hours}");
+}
+
+#[test]
+fn bad_input_is_exit_code_two_with_a_cure() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("empty.csv"), "").unwrap();
+    std::fs::write(dir.path().join("bad.parquet"), "PAR1 not really PAR1").unwrap();
+    for (args, expected) in [
+        (vec!["inspect", "missing.csv"], "no such file"),
+        (vec!["inspect", "empty.csv"], "empty"),
+        (vec!["inspect", "bad.parquet"], "not readable as Parquet"),
+        (vec!["generate", "--out", "x.xls"], "end the name in"),
+        (vec!["generate", "--out", "x.csv", "--bars", "0"], "at least 1"),
+        (vec!["generate", "--out", "x.csv", "--edge", "2"], "from 0 to 1"),
+        (vec!["generate", "--out", "x.csv", "--timeframe", "soon"], "not a timeframe"),
+        (vec!["generate", "--out", "x.csv", "--kind", "lcg", "--seed", "3"], "only --bars"),
+    ] {
+        let output = tidemill(dir.path(), &args);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {message}");
+        assert!(message.contains(expected), "{args:?}: {message}");
+        assert!(output.stdout.is_empty());
+    }
+}
