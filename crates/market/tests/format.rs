@@ -148,6 +148,23 @@ short
 }
 
 #[test]
+fn rows_without_header_may_start_with_a_symbol() {
+    let rows = "AMZN,2015-03-30,371.87,376.12,371.55,374.59,1811800,374.59\nAMZN,2015-03-27,367.11,373.17,366.57,370.56,2603800,370.56\n";
+    let loaded = read(rows);
+    let bars = only(&loaded);
+    assert_eq!((bars.symbol.as_str(), bars.volume[0], bars.close[1]), ("AMZN", 2_603_800.0, 374.59));
+    assert_eq!(bars.extra[0].0, "column_8");
+    // The same with the header in the middle: it names the columns of the whole file.
+    let header = "symbol,date,open,high,low,close,volume,adj_close\n";
+    let later = "ALL,2015-04-06,71.07,72.51,70.87,72.12,2402200,72.12\n";
+    let loaded = read(format!("{rows}{header}{later}"));
+    assert_eq!(loaded.universe.symbols.len(), 2);
+    assert!(loaded.universe.symbols.iter().all(|bars| bars.extra[0].0 == "adj_close"));
+    assert_eq!(loaded.report.issues[0].first[0].row, 3);
+    assert!(loaded.report.files[0].notes[0].contains("line 3"), "{:?}", loaded.report.files[0].notes);
+}
+
+#[test]
 fn a_stray_quote_costs_one_line() {
     let loaded =
         read("time,open,high,low,close\n2024-01-01,1,2,1,2\n2024-01-02,\"1,2,1,2\n2024-01-03,1,2,1,2\n");
