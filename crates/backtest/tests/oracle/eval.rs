@@ -25,6 +25,9 @@ impl Position {
     pub const NONE: Self = Self { entry: f64::NAN, stop: f64::NAN, risk: f64::NAN };
 }
 
+/// A call where it stands in the text, and which of its outputs.
+type Call = (*const Expr, String);
+
 /// One trial on one symbol.
 pub struct Evaluator<'a> {
     strategy: &'a Strategy,
@@ -32,7 +35,7 @@ pub struct Evaluator<'a> {
     /// Decoded values, one per parameter.
     params: &'a [f64],
     /// Whole indicator columns, one per call in the text.
-    columns: RefCell<HashMap<(*const Expr, String), Rc<Vec<f64>>>>,
+    columns: RefCell<HashMap<Call, Rc<Vec<f64>>>>,
 }
 
 impl<'a> Evaluator<'a> {

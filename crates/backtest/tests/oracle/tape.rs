@@ -21,7 +21,7 @@ impl<'a> Tape<'a> {
 
     /// A number from 0 up to, not including, `n`.
     pub fn below(&mut self, n: usize) -> usize {
-        (u64::from(self.next()) * n as u64 >> 32) as usize
+        ((u64::from(self.next()) * n as u64) >> 32) as usize
     }
 
     /// True in so many of a hundred cases.

@@ -1,0 +1,343 @@
+//! Facts that hold for every strategy and all data: nothing looks ahead, the unit of money does not matter, longs and shorts are
+//! mirror images, no cash appears or vanishes, costs cost. `PROPTEST_CASES` sets the number of cases.
+
+#[path = "oracle/data.rs"]
+mod data;
+#[path = "oracle/tape.rs"]
+mod tape;
+#[path = "oracle/text.rs"]
+mod text;
+
+use std::path::Path;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use tidemill_backtest::segment::{Layout, Segment};
+use tidemill_backtest::strategy::Sizing;
+use tidemill_backtest::trade::Trade;
+use tidemill_backtest::{Detail, Engine, EngineOptions, Overrides, Strategy};
+use tidemill_market::{Bars, Universe, synth};
+use tidemill_search::SamplerKind;
+
+use tape::Tape;
+
+fn config() -> ProptestConfig {
+    let cases = if cfg!(debug_assertions) { 150 } else { 1_000 };
+    let cases = std::env::var_os("PROPTEST_CASES").map_or(cases, |_| ProptestConfig::default().cases);
+    ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 1_000, ..ProptestConfig::default() }
+}
+
+fn open(source: &str) -> Strategy {
+    Strategy::parse("test.toml", source, &Overrides::default())
+        .unwrap_or_else(|error| panic!("{error}\n{source}"))
+}
+
+fn whole(universe: &Universe) -> Vec<Segment> {
+    Layout::default().segments(universe).unwrap()
+}
+
+fn engine<'a>(strategy: &'a Strategy, universe: &'a Universe, segments: Vec<Segment>) -> Engine<'a> {
+    Engine::new(strategy, universe, segments, EngineOptions::default())
+        .unwrap_or_else(|error| panic!("{error}\n{}", strategy.source))
+}
+
+fn shipped() -> Vec<Strategy> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../strategies");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    assert!(!files.is_empty());
+    files
+        .iter()
+        .map(|path| Strategy::open(path, &Overrides::default()).unwrap_or_else(|error| panic!("{error}")))
+        .collect()
+}
+
+/// The default and a few random parameter sets.
+fn some_rows(strategy: &Strategy, universe: &Universe, n: usize) -> Vec<Vec<f64>> {
+    let space = engine(strategy, universe, whole(universe)).space();
+    let points = SamplerKind::Random.build(&space, 7, None).ask(n);
+    let mut rows = vec![space.default_point()];
+    for at in 0..points.len() {
+        let mut row = vec![0.0; space.len()];
+        points.read_row(at, &mut row);
+        rows.push(row);
+    }
+    rows
+}
+
+/// Everything about a trade, with one NaN for all.
+fn bits(trade: &Trade) -> ([u64; 8], [usize; 3], i8, String) {
+    let float =
+        [trade.entry, trade.exit, trade.stop, trade.target, trade.risk, trade.pnl, trade.ret, trade.r];
+    let float = float.map(|value| if value.is_nan() { u64::MAX } else { value.to_bits() });
+    (float, [trade.signal_idx, trade.entry_idx, trade.exit_idx], trade.side, format!("{:?}", trade.reason))
+}
+
+/// The same bars up to and including `last`; other ones after it.
+fn with_another_future(bars: &Bars, last: usize) -> Bars {
+    let mut out = bars.clone();
+    for bar in last + 1..bars.len() {
+        let factor = if bar % 3 == 0 { 3.0 } else { 0.25 };
+        for column in [&mut out.open, &mut out.high, &mut out.low, &mut out.close] {
+            column[bar] *= factor;
+        }
+        out.volume[bar] = 1.0 + 1_000.0 * (bar % 5) as f64;
+        for (_, column) in &mut out.extra {
+            column[bar] = if bar % 2 == 0 { f64::NAN } else { 5.0 - column[bar] };
+        }
+    }
+    out
+}
+
+/// Signals up to the last known bar, and trades closed by then, do not depend on what comes later.
+fn check_no_look_ahead(strategy: &Strategy, known: &Universe, lasts: &[usize], rows: &[Vec<f64>]) {
+    let changed = Universe {
+        symbols: known
+            .symbols
+            .iter()
+            .zip(lasts)
+            .map(|(bars, last)| with_another_future(bars, *last))
+            .collect(),
+    };
+    let mut before = engine(strategy, known, whole(known));
+    let mut after = engine(strategy, &changed, whole(&changed));
+    for row in rows {
+        for (symbol, last) in lasts.iter().enumerate() {
+            for side in 0..2 {
+                let signals = |engine: &mut Engine| {
+                    let mut signals = engine.entry_signals(row, symbol, side);
+                    signals.retain(|bar| bar <= last);
+                    signals
+                };
+                assert_eq!(
+                    signals(&mut before),
+                    signals(&mut after),
+                    "signals up to {last}\n{}",
+                    strategy.source
+                );
+            }
+        }
+        let closed = |details: Vec<Detail>| -> Vec<Vec<_>> {
+            let by_then = |(detail, last): (&Detail, &usize)| {
+                detail.trades.iter().filter(|trade| trade.exit_idx <= *last).map(bits).collect()
+            };
+            details.iter().zip(lasts).map(by_then).collect()
+        };
+        assert_eq!(
+            closed(before.detail(row)),
+            closed(after.detail(row)),
+            "trades by {lasts:?}\n{}",
+            strategy.source
+        );
+    }
+}
+
+#[test]
+fn shipped_strategies_do_not_look_ahead() {
+    let universe = Universe { symbols: vec![synth::lcg(3_000)] };
+    for strategy in shipped() {
+        let rows = some_rows(&strategy, &universe, 3);
+        for last in [0, 700, 1_500, 2_998] {
+            check_no_look_ahead(&strategy, &universe, &[last], &rows);
+        }
+    }
+}
+
+fn scaled(bars: &Bars, factor: f64) -> Bars {
+    let mut out = bars.clone();
+    for column in [&mut out.open, &mut out.high, &mut out.low, &mut out.close] {
+        column.iter_mut().for_each(|price| *price *= factor);
+    }
+    out
+}
+
+/// Conditions and levels that compare prices with prices only, over all indicators.
+const SCALE_FREE: &[&str] = &[
+    "[long]\nenter = 'crosses_above(ema(close, 5), sma(close, 20))'\nstop = 'entry - 2 * atr(14)'\ntarget = 'entry + 3 * risk'\ntrail = 'atr_wilder(7)'\n",
+    "[long]\nenter = 'rsi(close, 7) < 40 and zscore(close, 20) < -0.5'\nexit = 'cci(10) > 50'\nmax_hold = 30\n[short]\nenter = 'stochastic(14, 3, 3).d > 80'\nstop = 'highest(high, 10) + tr()'\nbreakeven = 0.5\n",
+    "[short]\nenter = 'bollinger(close, 20, 2).width > 0.01 and close > bollinger(close, 20, 1).upper'\nstop = 'swing_high(high, 20, 3) * 1.01'\ntarget = 'lsma(close, 9)'\n[execution]\nsizing = { risk = 0.02 }\nfill = 'close'\n",
+    "[long]\nenter = 'macd(close, 5, 12, 4).hist > 0 and adx(10) > 15 and di(10).plus > di(10).minus'\nexit = 'kama(close, 10, 2, 30) > close'\n[execution]\ncooldown = 3\n",
+    "[long]\nenter = 'roc(close, 5) > 0.2 and momentum(close, 3) > 0'\nexit = 'hma(close, 9) < tema(close, 9) or wma(close, 5) > dema(close, 5)'\nstop = 'lowest(low, 5) - stddev(close, 10)'\n[execution]\nsizing = { fraction = 0.5 }\n",
+    "[long]\nenter = 'value_when(close > open, close) < rma(close, 12) and bars_since(high > high[1]) < 3'\nmax_hold = 7\nexit = 'ema_sma(close, 8) > close and obv() > obv()[1]'\n",
+];
+
+#[test]
+fn the_unit_of_money_does_not_matter() {
+    let data = synth::lcg(2_500);
+    let mut strategies = shipped();
+    strategies.extend(SCALE_FREE.iter().map(|source| open(source)));
+    let mut n_trades = 0;
+    for strategy in &strategies {
+        let universe = Universe { symbols: vec![data.clone()] };
+        for row in some_rows(strategy, &universe, 3) {
+            let plain = engine(strategy, &universe, whole(&universe)).detail(&row).remove(0);
+            n_trades += plain.trades.len();
+            for factor in [2.0, 0.125, 2.0_f64.powi(40)] {
+                let universe = Universe { symbols: vec![scaled(&data, factor)] };
+                let other = engine(strategy, &universe, whole(&universe)).detail(&row).remove(0);
+                let figures = |detail: &Detail, factor: f64| -> Vec<_> {
+                    let figure = |trade: &Trade| {
+                        let float = [trade.ret, trade.r, trade.entry * factor, trade.pnl * factor];
+                        (float.map(f64::to_bits), trade.signal_idx, trade.exit_idx, trade.reason)
+                    };
+                    detail.trades.iter().map(figure).collect()
+                };
+                assert_eq!(figures(&plain, factor), figures(&other, 1.0), "{} times {factor}", strategy.name);
+                if strategy.execution.sizing != Sizing::Unit {
+                    assert_eq!(plain.tally.equity.to_bits(), other.tally.equity.to_bits());
+                    assert_eq!(plain.tally.sum_daily2.to_bits(), other.tally.sum_daily2.to_bits());
+                }
+            }
+        }
+    }
+    assert!(n_trades > 500, "{n_trades} trades");
+}
+
+/// Prices seen in a mirror at `level`: what rose falls.
+fn mirrored(bars: &Bars, level: f64) -> Bars {
+    let flip = |column: &[f64]| column.iter().map(|price| level - price).collect();
+    Bars {
+        open: flip(&bars.open),
+        high: flip(&bars.low),
+        low: flip(&bars.high),
+        close: flip(&bars.close),
+        ..bars.clone()
+    }
+}
+
+/// One side in units of price steps; `up` and `down` are the directions of profit and loss.
+fn mirror_rules(tape: &mut Tape, long: bool) -> String {
+    let (side, up, down, above) = if long { ("long", "+", "-", ">") } else { ("short", "-", "+", "<") };
+    let (best, worst) = if long { ("high", "low") } else { ("low", "high") };
+    let lag = 1 + tape.below(3);
+    let mut out = format!("[{side}]\nenter = 'close {above} close[{lag}]'\nrisk = 2\n");
+    let exits = [
+        format!("kind = 'stop'\nlevel = '{worst} {down} {}'\n", tape.below(3)),
+        format!("kind = 'target'\nlevel = 'entry {up} {}'\n", 1 + tape.below(4)),
+        format!("kind = 'trail'\ndistance = '{}'\n", 1 + tape.below(3)),
+        format!("kind = 'breakeven'\nafter = '{}'\n", tape.below(3)),
+        format!("kind = 'time'\nbars = '{}'\n", tape.below(9)),
+        format!("kind = 'signal'\nsignal = 'open {above} {best}[1]'\n"),
+        format!("kind = 'target'\nlevel = '{best}[1]'\n"),
+        format!("kind = 'stop'\nlevel = 'entry {down} {}'\n", 1 + tape.below(5)),
+    ];
+    for _ in 0..1 + tape.below(4) {
+        out += &format!("[[{side}.exits]]\n{}", tape.pick(&exits));
+    }
+    out
+}
+
+/// Equity that the trades lead to.
+fn equity_of(sizing: Sizing, trades: &[Trade]) -> f64 {
+    trades.iter().fold(1.0, |equity, trade| match sizing {
+        Sizing::Unit => equity + trade.pnl,
+        Sizing::AllIn => equity * (1.0 + trade.ret),
+        Sizing::Fraction(share) => equity * (1.0 + share * trade.ret),
+        Sizing::Risk(share) => equity * (1.0 + (share * trade.entry / trade.risk).min(1.0) * trade.ret),
+    })
+}
+
+fn tape_numbers() -> impl proptest::strategy::Strategy<Value = Vec<u32>> {
+    vec(any::<u32>(), 300..600)
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn nothing_looks_ahead(numbers in tape_numbers(), cut in 0..1_000_usize) {
+        let mut tape = Tape::new(&numbers);
+        let universe = data::universe(&mut tape);
+        let strategy = open(&text::strategy(&mut tape));
+        let lasts: Vec<usize> = universe.symbols.iter().map(|bars| (bars.len() - 1) * cut / 1_000).collect();
+        let rows = some_rows(&strategy, &universe, 2);
+        check_no_look_ahead(&strategy, &universe, &lasts, &rows);
+    }
+
+    #[test]
+    fn a_short_is_a_long_in_the_mirror(numbers in tape_numbers()) {
+        let mut tape = Tape::new(&numbers);
+        let mut universe = data::universe(&mut tape);
+        // Steps of 1/4 below 4096 leave every sum and difference exact.
+        for bars in &mut universe.symbols {
+            for column in [&mut bars.open, &mut bars.high, &mut bars.low, &mut bars.close] {
+                column.iter_mut().for_each(|price| *price = (*price * 4.0).round().clamp(4.0, 16_000.0) / 4.0);
+            }
+        }
+        let reflected = Universe { symbols: universe.symbols.iter().map(|bars| mirrored(bars, 5_000.0)).collect() };
+        let settings = ["fill = 'close'\n", "first_check = 'next_bar'\n", "gap_fill_stop = 'level'\n", "gap_fill_target = 'level'\n",
+            "invalid_stop = 'take'\n", "end_of_data = 'discard'\n", "cooldown = 2\n"];
+        let mut execution = String::from("[execution]\nfee_bps = 0\nslippage_bps = 0\nsizing = 'unit'\n");
+        execution.extend(settings.into_iter().filter(|_| tape.chance(40)));
+        let mut again = Tape::new(&numbers[200..]);
+        let long = open(&(mirror_rules(&mut again, true) + &execution));
+        let mut again = Tape::new(&numbers[200..]);
+        let short = open(&(mirror_rules(&mut again, false) + &execution));
+        let segments = data::segments(&mut tape, &universe);
+        let longs = engine(&long, &universe, segments.clone()).detail(&[]);
+        let shorts = engine(&short, &reflected, segments).detail(&[]);
+        for (a, b) in longs.iter().zip(&shorts) {
+            let figures = |detail: &Detail| -> Vec<_> {
+                // Adding zero drops the sign of a zero.
+                let figure = |t: &Trade| {
+                    let float = [t.pnl + 0.0, t.r + 0.0].map(f64::to_bits);
+                    (t.signal_idx, t.entry_idx, t.exit_idx, float, t.reason)
+                };
+                detail.trades.iter().map(figure).collect()
+            };
+            prop_assert_eq!(figures(a), figures(b), "{}", long.source);
+            prop_assert_eq!(a.tally.equity.to_bits(), b.tally.equity.to_bits());
+            prop_assert_eq!(a.tally.sum_daily2.to_bits(), b.tally.sum_daily2.to_bits());
+        }
+    }
+
+    #[test]
+    fn no_cash_appears_or_vanishes(numbers in tape_numbers()) {
+        let mut tape = Tape::new(&numbers);
+        let universe = data::universe(&mut tape);
+        let segments = data::segments(&mut tape, &universe);
+        let strategy = open(&text::strategy(&mut tape));
+        let sizing = strategy.execution.sizing;
+        for row in some_rows(&strategy, &universe, 3) {
+            for detail in engine(&strategy, &universe, segments.clone()).detail(&row) {
+                let expected = equity_of(sizing, &detail.trades);
+                let expected = if sizing == Sizing::Unit { expected } else { expected.max(0.0) };
+                prop_assert_eq!(detail.tally.equity.to_bits(), expected.to_bits(), "{}", &strategy.source);
+                let by_day = detail.daily.iter().fold(1.0, |equity, (_, change)| match sizing {
+                    Sizing::Unit => equity + change,
+                    _ => equity * (1.0 + change),
+                });
+                let scale = detail.trades.iter().fold(1.0, |scale: f64, trade| scale + trade.pnl.abs());
+                // A position marked at nothing can come back to something, which no daily return shows.
+                let revived = detail.daily.iter().any(|(_, change)| *change == -1.0);
+                prop_assert!(revived || (by_day - expected).abs() <= 1e-9 * scale, "{by_day} by day, {expected} by trade");
+            }
+        }
+    }
+
+    #[test]
+    fn costs_never_help(numbers in tape_numbers()) {
+        let mut tape = Tape::new(&numbers);
+        let universe = data::universe(&mut tape);
+        let segments = data::segments(&mut tape, &universe);
+        let mut strategy = open(&text::strategy(&mut tape));
+        let rows = some_rows(&strategy, &universe, 2);
+        let mut before: Option<Vec<Vec<Detail>>> = None;
+        for fee in [0.0, 1.0, 20.0, 500.0] {
+            strategy.execution.fee_bps = fee;
+            let mut engine = engine(&strategy, &universe, segments.clone());
+            let details: Vec<Vec<Detail>> = rows.iter().map(|row| engine.detail(row)).collect();
+            for (cheap, dear) in before.iter().flatten().flatten().zip(details.iter().flatten()) {
+                prop_assert!(dear.tally.equity <= cheap.tally.equity, "{}", &strategy.source);
+                // The same trades, unless there was nothing left to trade with.
+                prop_assert!(dear.trades.len() == cheap.trades.len() || dear.tally.equity == 0.0);
+                for (cheap, dear) in cheap.trades.iter().zip(&dear.trades) {
+                    prop_assert_eq!((cheap.entry_idx, cheap.exit_idx, cheap.reason), (dear.entry_idx, dear.exit_idx, dear.reason));
+                    prop_assert!(dear.pnl < cheap.pnl);
+                }
+            }
+            before = Some(details);
+        }
+    }
+}
