@@ -202,7 +202,8 @@ pub fn pool(
         pooled.equity = if sizing == Sizing::Unit {
             before + sum
         } else {
-            (before * (1.0 + sum / symbols.len() as f64)).max(0.0)
+            let after = before * (1.0 + sum / symbols.len() as f64);
+            if after > 0.0 { after } else { 0.0 }
         };
         days.add(daily_return(sizing, before, pooled.equity));
         water.note_day(pooled.equity);

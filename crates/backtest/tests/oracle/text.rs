@@ -17,8 +17,13 @@ pub fn strategy(tape: &mut Tape) -> String {
     let mut out = String::from("name = \"random\"\n");
     writer.params(&mut out);
     writer.lets(&mut out);
-    let (long, short) = (writer.enter(), writer.enter());
-    let sides = writer.tape.below(4);
+    let (mut long, mut short) = (writer.enter(), writer.enter());
+    let mut sides = writer.tape.below(4);
+    if writer.tape.chance(12) {
+        // Stop and reverse, which chance seldom finds.
+        (long, short) = ("close > open".into(), "close <= open".into());
+        sides = 2;
+    }
     if sides != 1 {
         writer.side(&mut out, true, &long, &short);
     }
@@ -331,7 +336,7 @@ impl Writer<'_, '_> {
         let name = if long { "long" } else { "short" };
         let (against, favour) = if long { ("-", "+") } else { ("+", "-") };
         let _ = writeln!(out, "[{name}]\nenter = \"{enter}\"");
-        let kinds: Vec<&str> = (0..self.tape.below(6))
+        let mut kinds: Vec<&str> = (0..self.tape.below(6))
             .map(|_| {
                 *self.tape.pick(&[
                     "stop",
@@ -346,6 +351,9 @@ impl Writer<'_, '_> {
                 ])
             })
             .collect();
+        if self.tape.chance(15) {
+            kinds = vec!["signal"];
+        }
         let has_stop = kinds.contains(&"stop");
         if self.tape.chance(25) {
             let mut options = vec!["0.02 * entry", "atr(3)", "0 / 0", "-1", "f0 * atr(w0)", "close - open"];

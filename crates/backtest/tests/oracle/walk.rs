@@ -95,14 +95,12 @@ impl<'a> Walk<'a> {
                 signals_from = bar + if execution.fill == FillAt::Close { pause.max(1) } else { pause };
             }
             if let Some(open) = &mut position {
-                let lived_through = execution.fill == FillAt::NextOpen || bar > open.entry_idx;
-                if lived_through {
-                    open.best = if open.side > 0 {
-                        open.best.max(self.bars.high[bar])
-                    } else {
-                        open.best.min(self.bars.low[bar])
-                    };
-                }
+                // A position opened at a close is not here yet on its first bar: it did not live through it.
+                open.best = if open.side > 0 {
+                    open.best.max(self.bars.high[bar])
+                } else {
+                    open.best.min(self.bars.low[bar])
+                };
                 if bar == last {
                     let open = position.take().expect("it is open");
                     match execution.end_of_data {
