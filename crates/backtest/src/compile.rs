@@ -68,14 +68,14 @@ pub fn compile(strategy: &Strategy, extra_columns: &[String]) -> Result<Program,
     for (at, (name, expr)) in strategy.lets.iter().enumerate() {
         builder.check_let_name(name, expr, at);
     }
+    for at in builder.let_order() {
+        builder.let_value(at);
+    }
     let conditions: Vec<Option<NodeId>> = strategy
         .params
         .iter()
         .map(|param| param.when.as_ref().and_then(|when| builder.scalar_condition(when)))
         .collect();
-    for at in 0..strategy.lets.len() {
-        builder.let_value(at);
-    }
     let long = strategy.long.as_ref().and_then(|rules| builder.side(rules));
     let short = strategy.short.as_ref().and_then(|rules| builder.side(rules));
     let mut problems = builder.diagnostics;
@@ -114,7 +114,6 @@ struct Builder<'a> {
     params: FxHashMap<&'a str, usize>,
     lets: FxHashMap<&'a str, usize>,
     let_states: Vec<LetState>,
-    nesting: usize,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -141,7 +140,6 @@ impl<'a> Builder<'a> {
             params: strategy.params.iter().enumerate().map(|(at, param)| (param.name.as_str(), at)).collect(),
             lets: strategy.lets.iter().enumerate().map(|(at, (name, _))| (name.as_str(), at)).collect(),
             let_states: vec![LetState::New; strategy.lets.len()],
-            nesting: 0,
             diagnostics: Vec::new(),
         }
     }
@@ -168,6 +166,49 @@ impl<'a> Builder<'a> {
             self.error::<()>(&expr.span, format!("`{name}` under [let] is already {what}"));
             self.let_states[at] = LetState::Done(None);
         }
+    }
+
+    /// The lets, each behind those that it names, so that compiling one never goes through another that is not done.
+    fn let_order(&mut self) -> Vec<usize> {
+        let named = |at: usize| {
+            let mut named = Vec::new();
+            self.strategy.lets[at].1.names(&mut |name| named.extend(self.lets.get(name).copied()));
+            named
+        };
+        let mut order = Vec::new();
+        let mut circular = Vec::new();
+        let mut states = vec![None; self.let_states.len()];
+        for root in 0..states.len() {
+            let mut open: Vec<(usize, Vec<usize>)> = Vec::new();
+            let mut next = Some(root);
+            loop {
+                if let Some(at) = next.take() {
+                    match states[at] {
+                        None => {
+                            states[at] = Some(false);
+                            open.push((at, named(at)));
+                        }
+                        Some(false) => circular.push(at),
+                        Some(true) => {}
+                    }
+                }
+                let Some((at, rest)) = open.last_mut() else { break };
+                next = rest.pop();
+                if next.is_none() {
+                    states[*at] = Some(true);
+                    order.push(*at);
+                    open.pop();
+                }
+            }
+        }
+        for at in circular {
+            if !matches!(self.let_states[at], LetState::Done(_)) {
+                let (name, expr) = &self.strategy.lets[at];
+                self.error::<()>(&expr.span, format!("`{name}` depends on itself"));
+                self.let_states[at] = LetState::Done(None);
+            }
+        }
+        order
     }
 
     fn let_value(&mut self, at: usize) -> Option<NodeId> {
@@ -287,9 +328,6 @@ impl<'a> Builder<'a> {
     }
 
     fn expr(&mut self, expr: &Expr, scope: Scope) -> Option<NodeId> {
-        if self.nesting > 64 * 1024 {
-            return self.error(&expr.span, "nested too deep");
-        }
         let node = self.expr_inner(expr, scope)?;
         if self.graph.info(node).depth > MAX_DEPTH {
             return self.error(&expr.span, format!("the formula is more than {MAX_DEPTH} operations deep"));

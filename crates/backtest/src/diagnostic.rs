@@ -41,7 +41,7 @@ pub struct SourceErrors {
 impl SourceErrors {
     /// Orders the problems by place and drops repeats.
     pub fn new(file: impl Into<String>, source: impl Into<String>, mut diagnostics: Vec<Diagnostic>) -> Self {
-        diagnostics.sort_by(|a, b| (a.span.start, a.span.end).cmp(&(b.span.start, b.span.end)));
+        diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
         diagnostics.dedup();
         Self { file: file.into(), source: source.into(), diagnostics }
     }

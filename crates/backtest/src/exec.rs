@@ -3,8 +3,9 @@
 pub mod cache;
 pub mod column;
 pub mod engine;
+pub mod formula;
 pub mod frame;
 pub mod mask;
-pub mod scan;
+pub mod simd;
 pub mod symbol;
 pub mod walk;

@@ -18,6 +18,22 @@ pub struct Expr {
     pub span: Range<usize>,
 }
 
+impl Expr {
+    /// Reports every name that stands in it; functions and outputs are not names.
+    pub fn names<'a>(&'a self, found: &mut impl FnMut(&'a str)) {
+        match &self.kind {
+            Kind::Name(name) => found(name),
+            Kind::Unary(_, a) | Kind::Field(a, _) => a.names(found),
+            Kind::Binary(_, a, b) | Kind::Index(a, b) => {
+                a.names(found);
+                b.names(found);
+            }
+            Kind::Call(_, arguments) => arguments.iter().for_each(|argument| argument.names(found)),
+            Kind::Number(..) | Kind::Text(_) | Kind::Bool(_) => {}
+        }
+    }
+}
+
 /// The forms of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {

@@ -260,6 +260,10 @@ pub struct Graph {
     /// What is known of each.
     pub infos: Vec<Info>,
     interned: FxHashMap<Node, NodeId>,
+    /// What was shifted, and by what: shared parts are shifted once.
+    shifted: FxHashMap<(NodeId, NodeId), NodeId>,
+    /// Values of nodes that depend on nothing.
+    constants: Vec<Option<f64>>,
 }
 
 impl Graph {
@@ -332,8 +336,19 @@ impl Graph {
             position: matches!(node, Node::Position(_)) || children.iter().any(|child| child.position),
             depth: children.iter().map(|child| child.depth + 1).max().unwrap_or(0),
         });
+        self.constants.push(self.fold(&node));
         self.interned.insert(node, id);
         id
+    }
+
+    fn fold(&self, node: &Node) -> Option<f64> {
+        let value = |id: &NodeId| self.constants[*id as usize];
+        match node {
+            Node::Const(bits) => Some(f64::from_bits(*bits)),
+            Node::Unary(op, a) => Some(crate::point::unary(*op, value(a)?)),
+            Node::Binary(op, a, b) => Some(crate::point::binary(*op, value(a)?, value(b)?)),
+            _ => None,
+        }
     }
 
     /// Adds a parameter of a known kind.
@@ -360,10 +375,13 @@ impl Graph {
         if !self.info(id).series {
             return id;
         }
-        match self.node(id).clone() {
+        if let Some(done) = self.shifted.get(&(id, by)) {
+            return *done;
+        }
+        let shifted = match self.node(id).clone() {
             Node::Source(_) | Node::Call(..) => self.add(Node::Shift(id, by)),
             Node::Shift(leaf, already) => {
-                let total = self.add(Node::Binary(Op2::Add, already, by));
+                let total = self.total_shift(already, by);
                 self.add(Node::Shift(leaf, total))
             }
             Node::Unary(op, a) => {
@@ -379,18 +397,25 @@ impl Graph {
                 self.add(Node::Select(c, a, b))
             }
             Node::Const(_) | Node::Param(_) | Node::Bars(_) | Node::Position(_) => id,
+        };
+        self.shifted.insert((id, by), shifted);
+        shifted
+    }
+
+    /// Two shifts as one: their sum, or one that reads nothing where either looks ahead.
+    fn total_shift(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        let total = self.add(Node::Binary(Op2::Add, a, b));
+        if self.constant_value(a).is_some() && self.constant_value(b).is_some() {
+            return total;
         }
+        let (zero, ahead) = (self.constant(0.0), self.constant(-1.0));
+        let least = self.add(Node::Binary(Op2::Min, a, b));
+        let looks_ahead = self.add(Node::Binary(Op2::Lt, least, zero));
+        self.add(Node::Select(looks_ahead, ahead, total))
     }
 
     /// Value of a scalar that depends on nothing.
     pub fn constant_value(&self, id: NodeId) -> Option<f64> {
-        match self.node(id) {
-            Node::Const(bits) => Some(f64::from_bits(*bits)),
-            Node::Unary(op, a) => Some(crate::point::unary(*op, self.constant_value(*a)?)),
-            Node::Binary(op, a, b) => {
-                Some(crate::point::binary(*op, self.constant_value(*a)?, self.constant_value(*b)?))
-            }
-            _ => None,
-        }
+        self.constants[id as usize]
     }
 }

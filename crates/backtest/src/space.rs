@@ -1,5 +1,6 @@
 //! The search space of a strategy.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tidemill_search::{Condition, Param, Space};
@@ -23,8 +24,8 @@ pub fn space(strategy: &Strategy, program: &Program) -> Space {
             default: spec.default,
             fixed: spec.fixed,
             when: condition.map(|root| {
-                let (graph, specs) = (graph.clone(), specs.clone());
-                let when: Condition = Arc::new(move |row: &[f64]| scalar(&graph, &specs, root, row) == 1.0);
+                let (graph, specs, nodes) = (graph.clone(), specs.clone(), needed(&graph, root));
+                let when: Condition = Arc::new(move |row: &[f64]| scalar(&graph, &specs, &nodes, row) == 1.0);
                 when
             }),
         })
@@ -32,20 +33,39 @@ pub fn space(strategy: &Strategy, program: &Program) -> Space {
     Space { params }
 }
 
-/// Value of a scalar over encoded parameters; those that are inactive or not yet chosen count as their defaults.
-fn scalar(graph: &Graph, specs: &[ParamSpec], id: NodeId, row: &[f64]) -> f64 {
-    let value = |id: &NodeId| scalar(graph, specs, *id, row);
-    match graph.node(id) {
-        Node::Const(bits) => f64::from_bits(*bits),
-        Node::Param(at) => {
-            let spec = &specs[*at as usize];
-            let encoded =
-                row.get(*at as usize).copied().filter(|code| !code.is_nan()).unwrap_or(spec.default);
-            spec.decode(encoded)
+/// The nodes that a scalar needs, children before parents.
+fn needed(graph: &Graph, root: NodeId) -> Vec<NodeId> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![root];
+    while let Some(id) = open.pop() {
+        if found.insert(id) {
+            open.extend(graph.children(id));
         }
-        Node::Unary(op, a) => point::unary(*op, value(a)),
-        Node::Binary(op, a, b) => point::binary(*op, value(a), value(b)),
-        Node::Select(c, a, b) => point::select(value(c), value(a), value(b)),
-        Node::Bars(_) | Node::Source(_) | Node::Position(_) | Node::Shift(..) | Node::Call(..) => f64::NAN,
     }
+    found.into_iter().collect()
+}
+
+/// Value of the last of these nodes over encoded parameters; those that are inactive or not yet chosen count as their defaults.
+fn scalar(graph: &Graph, specs: &[ParamSpec], nodes: &[NodeId], row: &[f64]) -> f64 {
+    let mut values: Vec<f64> = Vec::with_capacity(nodes.len());
+    for id in nodes {
+        let value = |id: &NodeId| nodes.binary_search(id).map_or(f64::NAN, |at| values[at]);
+        let result = match graph.node(*id) {
+            Node::Const(bits) => f64::from_bits(*bits),
+            Node::Param(at) => {
+                let spec = &specs[*at as usize];
+                let encoded =
+                    row.get(*at as usize).copied().filter(|code| !code.is_nan()).unwrap_or(spec.default);
+                spec.decode(encoded)
+            }
+            Node::Unary(op, a) => point::unary(*op, value(a)),
+            Node::Binary(op, a, b) => point::binary(*op, value(a), value(b)),
+            Node::Select(c, a, b) => point::select(value(c), value(a), value(b)),
+            Node::Bars(_) | Node::Source(_) | Node::Position(_) | Node::Shift(..) | Node::Call(..) => {
+                f64::NAN
+            }
+        };
+        values.push(result);
+    }
+    values.last().copied().unwrap_or(f64::NAN)
 }

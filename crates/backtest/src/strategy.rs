@@ -179,7 +179,7 @@ impl Strategy {
             source: source.into(),
             profile: overrides.profile.clone(),
             profiles: profiles.entries.into_iter().map(|entry| entry.key).collect(),
-            params: param::order_by_condition(params).map_err(|diagnostic| fail(vec![diagnostic]))?,
+            params: param::order_by_condition(params, &lets).map_err(|diagnostic| fail(vec![diagnostic]))?,
             lets,
             long,
             short,

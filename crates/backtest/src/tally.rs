@@ -50,12 +50,16 @@ pub struct Tally {
 }
 
 /// Keeps equity through a segment: trades as they close, marks at the end of each day.
-pub struct Book {
+pub struct Book<'a> {
     tally: Tally,
     additive: bool,
     peak: f64,
     mark: f64,
-    next_day: u32,
+    /// Last bar of each day.
+    last_bar: &'a [u32],
+    /// The next day to be marked, and its last bar.
+    day: u32,
+    day_end: usize,
     first_day: u32,
     /// Day on which equity last stood at its peak, plus one; 0 is the day before the first.
     peak_day: u32,
@@ -63,9 +67,9 @@ pub struct Book {
     pnl_peak_ref: f64,
 }
 
-impl Book {
-    /// Opens the book of a segment: its days, its bars, and whether equity adds rather than compounds.
-    pub fn new(first_day: u32, last_day: u32, bars: usize, additive: bool) -> Self {
+impl<'a> Book<'a> {
+    /// Opens the book of a segment: its days (the last bar of each), its bars, and whether equity adds rather than compounds.
+    pub fn new(last_bar: &'a [u32], first_day: u32, last_day: u32, bars: usize, additive: bool) -> Self {
         Self {
             tally: Tally {
                 equity: 1.0,
@@ -76,11 +80,13 @@ impl Book {
             additive,
             peak: 1.0,
             mark: 1.0,
-            next_day: first_day,
+            last_bar,
+            day: first_day,
+            day_end: last_bar[first_day as usize] as usize,
             first_day,
             peak_day: 0,
             pnl_peak: 0.0,
-            pnl_peak_ref: f64::NAN,
+            pnl_peak_ref: f64::NEG_INFINITY,
         }
     }
 
@@ -90,26 +96,45 @@ impl Book {
         self.tally.equity
     }
 
-    /// Marks the days before `day`, on which there was no position at the end.
-    #[inline]
-    pub fn flat_until(&mut self, day: u32, daily: &mut impl FnMut(u32, f64)) {
-        if self.next_day >= day {
-            return;
-        }
-        let equity = self.tally.equity;
-        self.mark(self.next_day, equity, daily);
-        // On the other days nothing changed: no return, but time passes.
-        if equity >= self.peak {
-            self.peak_day = day - self.first_day;
-        } else {
-            self.under_water(day - 1);
-        }
-        self.next_day = day;
+    /// Last bar of the next day to be marked.
+    #[inline(always)]
+    pub fn day_end(&self) -> usize {
+        self.day_end
     }
 
-    /// Marks a day at whose end equity, with the position at the close, is `value`.
-    #[inline]
-    pub fn mark(&mut self, day: u32, value: f64, daily: &mut impl FnMut(u32, f64)) {
+    /// Marks the days that end before `bar`, on which there was no position at the end.
+    #[inline(always)]
+    pub fn flat_until(&mut self, bar: usize, daily: &mut impl FnMut(u32, f64)) {
+        if self.day_end < bar {
+            self.flat_days(bar, daily);
+        }
+    }
+
+    fn flat_days(&mut self, bar: usize, daily: &mut impl FnMut(u32, f64)) {
+        let equity = self.tally.equity;
+        self.mark(equity, daily);
+        // On the other days nothing changed: no return, but time passes.
+        if self.day_end < bar {
+            while self.day_end < bar {
+                self.next_day();
+            }
+            if equity >= self.peak {
+                self.peak_day = self.day - self.first_day;
+            } else {
+                self.under_water();
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn next_day(&mut self) {
+        self.day += 1;
+        self.day_end = self.last_bar.get(self.day as usize).map_or(usize::MAX, |bar| *bar as usize);
+    }
+
+    /// Marks the next day, at whose end equity, with the position at the close, is `value`.
+    #[inline(always)]
+    pub fn mark(&mut self, value: f64, daily: &mut impl FnMut(u32, f64)) {
         let change = if self.additive {
             value - self.mark
         } else if self.mark > 0.0 {
@@ -117,86 +142,71 @@ impl Book {
         } else {
             0.0
         };
+        // Selects instead of branches: which way a day went cannot be predicted, and adding 0 changes no bit.
+        let square = change * change;
+        self.tally.sum_daily += change;
+        self.tally.sum_daily2 += square;
+        self.tally.sum_down2 += if change < 0.0 { square } else { 0.0 };
         if change != 0.0 {
-            self.tally.sum_daily += change;
-            self.tally.sum_daily2 += change * change;
-            if change < 0.0 {
-                self.tally.sum_down2 += change * change;
-            }
-            daily(day, change);
+            daily(self.day, change);
         }
         self.mark = value;
-        self.next_day = day + 1;
-        if self.below_peak(value) {
-            self.under_water(day);
-        } else {
-            self.peak_day = day + 1 - self.first_day;
-        }
+        self.next_day();
+        let below = self.below_peak(value);
+        let today = self.day - self.first_day;
+        self.peak_day = if below { self.peak_day } else { today };
+        self.under_water();
     }
 
-    /// Whether `value` lies below the peak; raises the peak or deepens the drawdown.
+    /// Raises the peak or deepens the drawdown; whether `value` lies below the peak.
     #[inline(always)]
     fn below_peak(&mut self, value: f64) -> bool {
-        if value >= self.peak {
-            self.peak = value;
-            return false;
-        }
-        let fall = value / self.peak - 1.0;
-        if fall < self.tally.drawdown {
-            self.tally.drawdown = fall;
-        }
-        true
+        let peak = if value > self.peak { value } else { self.peak };
+        let fall = value / peak - 1.0;
+        self.peak = peak;
+        self.tally.drawdown = if fall < self.tally.drawdown { fall } else { self.tally.drawdown };
+        value < peak
     }
 
+    /// Counts the days since the peak.
     #[inline(always)]
-    fn under_water(&mut self, day: u32) {
-        let length = day + 1 - self.first_day - self.peak_day;
-        if length > self.tally.longest_drawdown {
-            self.tally.longest_drawdown = length;
-        }
+    fn under_water(&mut self) {
+        let length = self.day - self.first_day - self.peak_day;
+        self.tally.longest_drawdown = self.tally.longest_drawdown.max(length);
     }
 
     /// Books a closed trade. `share` is the part of equity it committed.
-    #[inline]
+    #[inline(always)]
     pub fn close(&mut self, trade: &crate::trade::Trade, share: f64) {
         let tally = &mut self.tally;
         tally.trades += 1;
         tally.longs += u32::from(trade.side > 0);
         tally.bars_held += (trade.exit_idx - trade.entry_idx) as u64;
         tally.sum_pnl += trade.pnl;
-        if trade.pnl > 0.0 {
-            tally.wins += 1;
-            tally.sum_win += trade.pnl;
-        } else {
-            tally.sum_loss += trade.pnl;
-        }
+        let won = trade.pnl > 0.0;
+        tally.wins += u32::from(won);
+        tally.sum_win += if won { trade.pnl } else { 0.0 };
+        tally.sum_loss += if won { 0.0 } else { trade.pnl };
         tally.sum_ret += trade.ret;
         tally.sum_r += trade.r;
         tally.sum_r2 += trade.r * trade.r;
         tally.open_at_end += u32::from(trade.reason == crate::trade::Reason::End);
         let cumulated = tally.sum_pnl;
-        if self.pnl_peak_ref.is_nan() || cumulated > self.pnl_peak_ref {
-            self.pnl_peak_ref = cumulated;
-        }
-        if cumulated > self.pnl_peak {
-            self.pnl_peak = cumulated;
-        }
+        self.pnl_peak_ref = if cumulated > self.pnl_peak_ref { cumulated } else { self.pnl_peak_ref };
+        self.pnl_peak = if cumulated > self.pnl_peak { cumulated } else { self.pnl_peak };
         let (fall, fall_ref) = (cumulated - self.pnl_peak, cumulated - self.pnl_peak_ref);
-        if fall < tally.drawdown_pnl {
-            tally.drawdown_pnl = fall;
-        }
-        if fall_ref < tally.drawdown_pnl_ref {
-            tally.drawdown_pnl_ref = fall_ref;
-        }
+        tally.drawdown_pnl = if fall < tally.drawdown_pnl { fall } else { tally.drawdown_pnl };
+        tally.drawdown_pnl_ref =
+            if fall_ref < tally.drawdown_pnl_ref { fall_ref } else { tally.drawdown_pnl_ref };
         let equity = self.value(self.tally.equity, trade.pnl, trade.ret, share);
         self.tally.equity = equity;
         self.below_peak(equity);
     }
 
-    /// Sets equity at the end of a day, for books that are kept by the day only.
-    pub fn move_to(&mut self, day: u32, equity: f64) {
+    /// Sets equity at the end of the next day, for books that are kept by the day only.
+    pub fn move_to(&mut self, equity: f64) {
         self.tally.equity = equity;
-        self.mark(day, equity, &mut |_, _| {});
+        self.mark(equity, &mut |_, _| {});
     }
 
     /// Equity after a result: it compounds, and does not fall below nothing; or it adds in price units.
@@ -209,9 +219,19 @@ impl Book {
         if value > 0.0 { value } else { 0.0 }
     }
 
-    /// Marks what is left up to and including `last_day`, and gives the sums.
-    pub fn finish(mut self, last_day: u32, daily: &mut impl FnMut(u32, f64)) -> Tally {
-        self.flat_until(last_day + 1, daily);
+    /// Marks the days that are left, and gives the sums.
+    pub fn finish(mut self, daily: &mut impl FnMut(u32, f64)) -> Tally {
+        let end = self.first_day + self.tally.days;
+        if self.day < end {
+            let equity = self.tally.equity;
+            self.mark(equity, daily);
+            if self.day < end {
+                self.day = end;
+                if equity < self.peak {
+                    self.under_water();
+                }
+            }
+        }
         self.tally
     }
 }

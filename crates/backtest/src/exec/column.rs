@@ -2,7 +2,8 @@
 
 use tidemill_market::indicator::{self, Moments, Prefix};
 
-use super::frame::{Frame, Scratch, WORD, window};
+use super::frame::{Frame, Scratch, window};
+use super::mask::Mask;
 use crate::graph::Func;
 use crate::plan::Tape;
 
@@ -14,7 +15,7 @@ pub enum Item {
     /// Prefix sums.
     Prefix(Prefix),
     /// One bit per bar: the condition is true.
-    Mask(Vec<u64>),
+    Mask(Mask),
 }
 
 impl Item {
@@ -23,7 +24,7 @@ impl Item {
         match self {
             Self::Column(column) => column.len() * 8,
             Self::Prefix(prefix) => prefix.bytes(),
-            Self::Mask(words) => words.len() * 8,
+            Self::Mask(mask) => mask.bytes(),
         }
     }
 }
@@ -36,7 +37,7 @@ pub enum Input<'a> {
     /// Prefix sums.
     Prefix(&'a Prefix),
     /// Bits.
-    Mask(&'a [u64]),
+    Mask(&'a Mask),
 }
 
 impl<'a> Input<'a> {
@@ -56,7 +57,7 @@ impl<'a> Input<'a> {
 
     fn bools(self, n_bars: usize) -> Vec<bool> {
         match self {
-            Self::Mask(words) => (0..n_bars).map(|bar| words[bar / WORD] >> (bar % WORD) & 1 == 1).collect(),
+            Self::Mask(mask) => (0..n_bars).map(|bar| mask.at(bar)).collect(),
             _ => unreachable!("the plan gives this function a mask"),
         }
     }
@@ -120,20 +121,11 @@ pub fn call(func: Func, inputs: &[Input<'_>], arguments: &[f64], n_bars: usize) 
 }
 
 /// Writes a formula out as a column.
-pub fn formula(tape: &Tape, frame: &Frame<'_>) -> Item {
-    let mut out = vec![0.0; frame.n_bars];
-    let mut scratch = Scratch::default();
-    for (word, chunk) in out.chunks_mut(WORD).enumerate() {
-        let values = frame.number_word(tape, word, &mut scratch);
-        chunk.copy_from_slice(&values[..chunk.len()]);
-    }
-    Item::Column(out)
+pub fn formula(tape: &Tape, frame: &Frame<'_>, scratch: &mut Scratch) -> Item {
+    Item::Column(frame.numbers(tape, scratch))
 }
 
 /// Writes a condition out as bits.
-pub fn mask(tape: &Tape, frame: &Frame<'_>) -> Item {
-    let mut scratch = Scratch::default();
-    Item::Mask(
-        (0..frame.n_bars.div_ceil(WORD)).map(|word| frame.truth_word(tape, word, &mut scratch)).collect(),
-    )
+pub fn mask(tape: &Tape, frame: &Frame<'_>, scratch: &mut Scratch) -> Item {
+    Item::Mask(Mask::new(frame.truth(tape, scratch)))
 }

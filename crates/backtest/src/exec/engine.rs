@@ -12,7 +12,7 @@ use tidemill_search::Points;
 
 use super::cache::{Cache, Key};
 use super::column::{self, Input, Item};
-use super::frame::{Frame, Scratch, WORD};
+use super::frame::{Frame, Scratch};
 use super::mask::Signal;
 use super::symbol::{Symbol, calendar};
 use super::walk::{Observer, SideRun, Silent, Walker};
@@ -22,7 +22,7 @@ use crate::plan::{Condition, ExitValue, KeyParts, LabelPiece, Maskable, Plan, Sl
 use crate::point;
 use crate::segment::{Role, Segment};
 use crate::strategy::{Sizing, Strategy, StrategyError};
-use crate::tally::Tally;
+use crate::tally::{Book, Tally};
 use crate::trade::{Reason, Trade};
 
 /// A mask is shared when at least this many trials use it on average.
@@ -61,7 +61,8 @@ pub struct Engine<'a> {
     plan: Plan,
     symbols: Vec<Symbol<'a>>,
     segments: Vec<Segment>,
-    n_days: usize,
+    /// Numbers of the calendar's days, for books that are kept by the day.
+    day_numbers: Vec<u32>,
     n_symbols: [usize; 2],
     year_days: f64,
     cache: Cache,
@@ -111,7 +112,7 @@ impl<'a> Engine<'a> {
             program,
             plan,
             symbols: universe.symbols.iter().map(|bars| Symbol::new(bars, &extra, &days)).collect(),
-            n_days: days.len(),
+            day_numbers: (0..days.len() as u32).collect(),
             n_symbols: [count(Role::Train), count(Role::Test)],
             segments,
             year_days: if weekend { 365.0 } else { 252.0 },
@@ -158,7 +159,7 @@ impl<'a> Engine<'a> {
                 self.decode(&row)
             })
             .collect();
-        let by_daily = DAILY_BYTES / (self.n_days.max(1) * 16);
+        let by_daily = DAILY_BYTES / (self.day_numbers.len().max(1) * 16);
         let mut out = Vec::with_capacity(values.len());
         for chunk in values.chunks(by_daily.max(1)) {
             out.extend(self.evaluate_chunk(chunk));
@@ -173,7 +174,7 @@ impl<'a> Engine<'a> {
             .iter()
             .map(|_| Row {
                 segments: vec![Tally::default(); self.segments.len()],
-                daily: pooled.map(|needed| vec![0.0; if needed { self.n_days } else { 0 }]),
+                daily: pooled.map(|needed| vec![0.0; if needed { self.day_numbers.len() } else { 0 }]),
             })
             .collect();
         for symbol in 0..self.symbols.len() {
@@ -261,32 +262,25 @@ impl<'a> Engine<'a> {
             })
             .collect();
         let frame = Frame { columns: &columns, scalars, n_bars };
-        let mut conditions = prepared.conditions.iter();
-        let mut signal = |condition| {
-            let masks = conditions.next().map_or_else(Vec::new, |prepared| {
-                prepared
+        let mut signals =
+            self.conditions().into_iter().zip(&prepared.conditions).map(|(condition, prepared)| {
+                let masks = prepared
                     .masks
                     .iter()
                     .filter_map(|(items, of)| match &*items[of[trial] as usize] {
-                        Item::Mask(words) => Some(words.as_slice()),
+                        Item::Mask(mask) => Some(mask),
                         _ => None,
                     })
-                    .collect()
+                    .collect();
+                Signal::new(condition, masks, &prepared.residual, &frame)
             });
-            (condition, masks)
-        };
-        let pairs: Vec<(&Condition, Vec<&[u64]>)> = self.conditions().into_iter().map(&mut signal).collect();
-        let mut signals =
-            pairs.into_iter().zip(&prepared.conditions).map(|((condition, masks), prepared)| {
-                Signal::new(condition, masks, prepared.residual.clone(), n_bars)
-            });
-        let sides = std::array::from_fn(|side| {
+        let bind = |side: usize| {
             let plan = self.plan.sides[side].as_ref()?;
             let enter = signals.next()?;
             let exits = plan.exits.iter().filter(|exit| matches!(exit.value, ExitValue::Signal(_))).count();
-            Some(SideRun::new(plan, side == 0, enter, signals.by_ref().take(exits).collect()))
-        });
-        drop(signals);
+            Some(SideRun::new(plan, side == 0, &frame, enter, signals.by_ref().take(exits).collect()))
+        };
+        let sides: Vec<SideRun<'_>> = (0..2).filter_map(bind).collect();
         run(&mut Walker::new(data, frame, &self.strategy.execution, sides, scratch))
     }
 
@@ -327,14 +321,14 @@ impl<'a> Engine<'a> {
                 Slot::Source(_) => (Vec::new(), Vec::new()),
                 Slot::Call { key, .. } | Slot::Formula { key, .. } => {
                     let key = key.clone();
-                    self.items(symbol, &key, false, scalars, &prepared, |this, first, prepared| {
-                        this.compute(slot, symbol, first, &scalars[first], prepared)
+                    self.items(symbol, &key, false, scalars, &prepared, |this, first, prepared, scratch| {
+                        this.compute(slot, symbol, first, &scalars[first], prepared, scratch)
                     })
                 }
                 Slot::Mask { key, .. } => {
                     let key = key.clone();
-                    self.items(symbol, &key, true, scalars, &prepared, |this, first, prepared| {
-                        this.compute(slot, symbol, first, &scalars[first], prepared)
+                    self.items(symbol, &key, true, scalars, &prepared, |this, first, prepared, scratch| {
+                        this.compute(slot, symbol, first, &scalars[first], prepared, scratch)
                     })
                 }
             };
@@ -371,9 +365,9 @@ impl<'a> Engine<'a> {
         if distinct * TRIALS_PER_MASK > scalars.len() {
             return None;
         }
-        Some(self.items(symbol, &maskable.key, true, scalars, prepared, |this, first, prepared| {
+        Some(self.items(symbol, &maskable.key, true, scalars, prepared, |this, first, prepared, scratch| {
             this.with_columns(symbol, first, &scalars[first], prepared, |frame| {
-                column::mask(&maskable.tape, frame)
+                column::mask(&maskable.tape, frame, scratch)
             })
         }))
     }
@@ -386,7 +380,7 @@ impl<'a> Engine<'a> {
         mask: bool,
         scalars: &[Vec<f64>],
         prepared: &Prepared,
-        compute: impl Fn(&Self, usize, &Prepared) -> Item + Sync,
+        compute: impl Fn(&Self, usize, &Prepared, &mut Scratch) -> Item + Sync,
     ) -> (Vec<Arc<Item>>, Vec<u32>) {
         let Distinct { firsts, of } = Distinct::new(parts, scalars);
         let keys: Vec<Key> = firsts
@@ -401,8 +395,10 @@ impl<'a> Engine<'a> {
         let mut items: Vec<Option<Arc<Item>>> = keys.iter().map(|key| self.cache.get(key)).collect();
         let missing: Vec<usize> = (0..items.len()).filter(|at| items[*at].is_none()).collect();
         let this = &*self;
-        let made: Vec<Arc<Item>> =
-            missing.par_iter().map(|at| Arc::new(compute(this, firsts[*at], prepared))).collect();
+        let made: Vec<Arc<Item>> = missing
+            .par_iter()
+            .map_init(Scratch::default, |scratch, at| Arc::new(compute(this, firsts[*at], prepared, scratch)))
+            .collect();
         for (at, item) in missing.into_iter().zip(made) {
             self.cache.insert(keys[at].clone(), item.clone());
             items[at] = Some(item);
@@ -418,6 +414,7 @@ impl<'a> Engine<'a> {
         trial: usize,
         scalars: &[f64],
         prepared: &Prepared,
+        scratch: &mut Scratch,
     ) -> Item {
         let data = &self.symbols[symbol];
         match &self.plan.slots[slot] {
@@ -429,19 +426,18 @@ impl<'a> Engine<'a> {
                         _ => match &*prepared.slots[*input][prepared.slot_of[*input][trial] as usize] {
                             Item::Column(column) => Input::Column(column),
                             Item::Prefix(prefix) => Input::Prefix(prefix),
-                            Item::Mask(words) => Input::Mask(words),
+                            Item::Mask(mask) => Input::Mask(mask),
                         },
                     })
                     .collect();
                 let arguments: Vec<f64> = arguments.iter().map(|scalar| scalars[*scalar]).collect();
                 column::call(*func, &inputs, &arguments, data.bars.len())
             }
-            Slot::Formula { tape, .. } => {
-                self.with_columns(symbol, trial, scalars, prepared, |frame| column::formula(tape, frame))
-            }
-            Slot::Mask { tape, .. } => {
-                self.with_columns(symbol, trial, scalars, prepared, |frame| column::mask(tape, frame))
-            }
+            Slot::Formula { tape, .. } => self.with_columns(symbol, trial, scalars, prepared, |frame| {
+                column::formula(tape, frame, scratch)
+            }),
+            Slot::Mask { tape, .. } => self
+                .with_columns(symbol, trial, scalars, prepared, |frame| column::mask(tape, frame, scratch)),
             Slot::Source(_) => Item::Column(Vec::new()),
         }
     }
@@ -523,15 +519,15 @@ impl<'a> Engine<'a> {
             last = last.max(day(segment.range.end - 1));
         }
         let additive = self.strategy.execution.sizing == Sizing::Unit;
-        let mut book = crate::tally::Book::new(first as u32, last as u32, 1, additive);
+        let mut book = Book::new(&self.day_numbers, first as u32, last as u32, 1, additive);
         let n_symbols = self.n_symbols[role as usize] as f64;
         for (day, change) in daily.iter().enumerate().take(last + 1).skip(first) {
             if *change != 0.0 {
-                book.flat_until(day as u32, &mut |_, _| {});
-                book.move_to(day as u32, book.value(book.equity(), *change, change / n_symbols, 1.0));
+                book.flat_until(day, &mut |_, _| {});
+                book.move_to(book.value(book.equity(), *change, change / n_symbols, 1.0));
             }
         }
-        let marks = book.finish(last as u32, &mut |_, _| {});
+        let marks = book.finish(&mut |_, _| {});
         Tally {
             equity: marks.equity,
             drawdown: marks.drawdown,
@@ -576,10 +572,12 @@ impl<'a> Engine<'a> {
         let scalars = vec![self.scalars(&params, self.symbols[symbol].bars.timeframe_ms)];
         let prepared = self.prepare(symbol, &scalars);
         let Some(plan) = &self.plan.sides[side] else { return Vec::new() };
-        let n_bars = self.symbols[symbol].bars.len();
         self.with_columns(symbol, 0, &scalars[0], &prepared, |frame| {
-            let Item::Mask(words) = column::mask(&plan.enter.whole.tape, frame) else { return Vec::new() };
-            (0..n_bars).filter(|bar| words[bar / WORD] >> (bar % WORD) & 1 == 1).collect()
+            let Item::Mask(mask) = column::mask(&plan.enter.whole.tape, frame, &mut Scratch::default())
+            else {
+                return Vec::new();
+            };
+            mask.bars().iter().map(|bar| *bar as usize).collect()
         })
     }
 

@@ -3,7 +3,8 @@
 use multiversion::multiversion;
 use tidemill_market::indicator;
 
-use crate::graph::{Func, Op1, Op2, Position};
+use super::simd;
+use crate::graph::{Func, Op1, Op2};
 use crate::plan::{Op, Tape};
 use crate::point;
 
@@ -40,10 +41,16 @@ impl Opening {
 /// Scratch space for formulas; reused so that evaluation does not allocate.
 #[derive(Default)]
 pub struct Scratch {
-    points: Vec<f64>,
-    numbers: Vec<[f64; WORD]>,
+    /// Steps of a formula at a single bar.
+    pub points: Vec<f64>,
+    /// Results of number operations, one block each.
+    numbers: Vec<f64>,
+    /// Results of truth operations, one block each: bits that are true, bits that are false.
     truths: Vec<(u64, u64)>,
 }
+
+/// Words of one block when a whole column is written out: large enough that the operations, not their dispatch, cost time.
+const BLOCK: usize = 16;
 
 /// A scalar as a window length: 0 where it makes no sense, which gives a column of NaN.
 pub fn window(scalar: f64) -> usize {
@@ -62,8 +69,9 @@ fn bars_ago(frame: &Frame<'_>, shift: Option<usize>) -> Option<usize> {
     }
 }
 
-fn point_function(func: Func, x: &[f64], arguments: &[usize], frame: &Frame<'_>, bar: usize) -> f64 {
-    let arg = |at: usize| window(frame.scalars[arguments[at]]);
+/// A function at one bar, without its column.
+pub fn point_function(func: Func, x: &[f64], arguments: &[f64], bar: usize) -> f64 {
+    let arg = |at: usize| window(arguments[at]);
     match func {
         Func::Highest => indicator::highest_at(x, arg(0), bar),
         Func::Lowest => indicator::lowest_at(x, arg(0), bar),
@@ -73,113 +81,130 @@ fn point_function(func: Func, x: &[f64], arguments: &[usize], frame: &Frame<'_>,
     }
 }
 
-impl Frame<'_> {
-    /// Value of a formula at one bar; truth is 1, 0 or NaN.
-    #[inline]
-    pub fn point(&self, tape: &Tape, bar: usize, opening: &Opening, scratch: &mut Scratch) -> f64 {
-        let values = &mut scratch.points;
-        values.clear();
-        for op in &tape.ops {
-            let value = match op {
-                Op::Column { slot, shift } => match bars_ago(self, *shift) {
-                    Some(ago) if ago <= bar => self.columns[*slot][bar - ago],
-                    _ => point::NA,
-                },
-                Op::Point { func, input, arguments, shift } => match bars_ago(self, *shift) {
-                    Some(ago) if ago <= bar => {
-                        point_function(*func, self.columns[*input], arguments, self, bar - ago)
-                    }
-                    _ => point::NA,
-                },
-                Op::Scalar(scalar) | Op::Truth(scalar) => self.scalars[*scalar],
-                Op::Position(Position::Entry) => opening.entry,
-                Op::Position(Position::Stop) => opening.stop,
-                Op::Position(Position::Risk) => opening.risk,
-                Op::Unary(op, a) => point::unary(*op, values[*a]),
-                Op::IsNa(a) => point::unary(Op1::IsNa, values[*a]),
-                Op::Not(a) => point::unary(Op1::Not, values[*a]),
-                Op::Binary(op, a, b) | Op::Compare(op, a, b) | Op::Logic(op, a, b) => {
-                    point::binary(*op, values[*a], values[*b])
-                }
-                Op::Select(c, a, b) | Op::SelectTruth(c, a, b) => {
-                    point::select(values[*c], values[*a], values[*b])
-                }
-            };
-            values.push(value);
-        }
-        values.last().copied().unwrap_or(point::NA)
-    }
-
+impl<'a> Frame<'a> {
     /// Truth of a condition for the 64 bars of one word; bits past the last bar are clear.
     pub fn truth_word(&self, tape: &Tape, word: usize, scratch: &mut Scratch) -> u64 {
-        self.run_word(tape, word, scratch);
-        let bars = self.n_bars - word * WORD;
-        let valid = if bars >= WORD { u64::MAX } else { (1_u64 << bars) - 1 };
-        scratch.truths[tape.ops.len() - 1].0 & valid
+        self.run(tape, word, 1, scratch);
+        scratch.truths[tape.ops.len() - 1].0 & self.valid(word)
     }
 
-    /// Values of a formula for the bars of one word.
-    pub fn number_word<'s>(&self, tape: &Tape, word: usize, scratch: &'s mut Scratch) -> &'s [f64; WORD] {
-        self.run_word(tape, word, scratch);
-        &scratch.numbers[tape.ops.len() - 1]
-    }
-
-    fn run_word(&self, tape: &Tape, word: usize, scratch: &mut Scratch) {
-        let n_ops = tape.ops.len();
-        if scratch.numbers.len() < n_ops {
-            scratch.numbers.resize(n_ops, [0.0; WORD]);
-            scratch.truths.resize(n_ops, (0, 0));
+    /// Truth of a condition over all bars.
+    pub fn truth(&self, tape: &Tape, scratch: &mut Scratch) -> Vec<u64> {
+        let n_words = self.n_bars.div_ceil(WORD);
+        let mut out = Vec::with_capacity(n_words);
+        for word in (0..n_words).step_by(BLOCK) {
+            let count = BLOCK.min(n_words - word);
+            self.run(tape, word, count, scratch);
+            let last = (tape.ops.len() - 1) * count;
+            out.extend(scratch.truths[last..last + count].iter().map(|(yes, _)| *yes));
         }
-        let first = word * WORD;
+        if let Some(last) = out.last_mut() {
+            *last &= self.valid(n_words - 1);
+        }
+        out
+    }
+
+    /// Values of a formula over all bars.
+    pub fn numbers(&self, tape: &Tape, scratch: &mut Scratch) -> Vec<f64> {
+        let n_words = self.n_bars.div_ceil(WORD);
+        let mut out = Vec::with_capacity(n_words * WORD);
+        for word in (0..n_words).step_by(BLOCK) {
+            let count = BLOCK.min(n_words - word);
+            self.run(tape, word, count, scratch);
+            let last = (tape.ops.len() - 1) * count * WORD;
+            out.extend_from_slice(&scratch.numbers[last..last + count * WORD]);
+        }
+        out.truncate(self.n_bars);
+        out
+    }
+
+    /// Bits of a word that are bars.
+    fn valid(&self, word: usize) -> u64 {
+        let bars = self.n_bars - word * WORD;
+        if bars >= WORD { u64::MAX } else { (1_u64 << bars) - 1 }
+    }
+
+    /// A column's block as it lies in memory, if all of it is there.
+    #[inline(always)]
+    fn in_place(&self, op: &Op, first: usize, lanes: usize) -> Option<&'a [f64]> {
+        let Op::Column { slot, shift } = op else { return None };
+        let begin = first.checked_sub(bars_ago(self, *shift)?)?;
+        self.columns[*slot].get(begin..begin + lanes)
+    }
+
+    /// Runs a formula over `n_words` words; operation `k` leaves its result in block `k` of the scratch space.
+    fn run(&self, tape: &Tape, word: usize, n_words: usize, scratch: &mut Scratch) {
+        let (n_ops, first, lanes) = (tape.ops.len(), word * WORD, n_words * WORD);
+        if scratch.numbers.len() < n_ops * lanes || scratch.truths.len() < n_ops * n_words {
+            scratch.numbers.resize(n_ops * BLOCK * WORD, 0.0);
+            scratch.truths.resize(n_ops * BLOCK, (0, 0));
+        }
         for (at, op) in tape.ops.iter().enumerate() {
-            let (numbers, rest) = scratch.numbers.split_at_mut(at);
-            let out = &mut rest[0];
-            let truths = &mut scratch.truths;
+            let (earlier, rest) = scratch.numbers.split_at_mut(at * lanes);
+            let out = &mut rest[..lanes];
+            let number = |operand: usize| {
+                let here = self.in_place(&tape.ops[operand], first, lanes);
+                here.unwrap_or(&earlier[operand * lanes..(operand + 1) * lanes])
+            };
+            let (truths, rest) = scratch.truths.split_at_mut(at * n_words);
+            let result = &mut rest[..n_words];
+            let truth = |operand: usize| &truths[operand * n_words..(operand + 1) * n_words];
             match op {
+                // Whole blocks are read where they lie.
+                Op::Column { .. } if at + 1 < n_ops && self.in_place(op, first, lanes).is_some() => {}
                 Op::Column { slot, shift } => load(self.columns[*slot], first, bars_ago(self, *shift), out),
                 Op::Point { func, input, arguments, shift } => {
                     let ago = bars_ago(self, *shift);
-                    for (lane, value) in out.iter_mut().enumerate() {
+                    let arguments: Vec<f64> = arguments.iter().map(|scalar| self.scalars[*scalar]).collect();
+                    for (bar, value) in (first..).zip(out) {
                         *value = match ago {
-                            Some(ago) if ago <= first + lane && first + lane < self.n_bars => point_function(
-                                *func,
-                                self.columns[*input],
-                                arguments,
-                                self,
-                                first + lane - ago,
-                            ),
+                            Some(ago) if ago <= bar && bar < self.n_bars => {
+                                point_function(*func, self.columns[*input], &arguments, bar - ago)
+                            }
                             _ => point::NA,
                         };
                     }
                 }
-                Op::Scalar(scalar) => *out = [self.scalars[*scalar]; WORD],
-                Op::Truth(scalar) => truths[at] = spread(self.scalars[*scalar]),
-                Op::Position(_) => *out = [point::NA; WORD],
-                Op::Unary(op, a) => unary_word(*op, &numbers[*a], out),
-                Op::Binary(op, a, b) => binary_word(*op, &numbers[*a], &numbers[*b], out),
+                Op::Scalar(scalar) => out.fill(self.scalars[*scalar]),
+                Op::Truth(scalar) => result.fill(spread(self.scalars[*scalar])),
+                Op::Position(_) => out.fill(point::NA),
+                Op::Unary(op, a) => unary_lanes(*op, number(*a), out),
+                Op::Binary(op, a, b) => binary_lanes(*op, number(*a), number(*b), out),
                 Op::Compare(op, a, b) => {
-                    truths[at] = compare_word(*op, &numbers[*a], &numbers[*b], tape.needs[at])
+                    let (a, b) = (number(*a), number(*b));
+                    let (yes, no) = tape.needs[at];
+                    if yes {
+                        simd::compare(*op, a, b, |word, bits| result[word].0 = bits);
+                    }
+                    if no {
+                        simd::compare(opposite(*op), a, b, |word, bits| result[word].1 = bits);
+                    }
                 }
                 Op::IsNa(a) => {
-                    let number = compare_one(&numbers[*a], &numbers[*a], |x, y| x == y);
-                    truths[at] = (!number, number);
+                    simd::compare(Op2::Eq, number(*a), number(*a), |word, bits| result[word] = (!bits, bits));
                 }
-                Op::Not(a) => truths[at] = (truths[*a].1, truths[*a].0),
+                Op::Not(a) => {
+                    for (out, a) in result.iter_mut().zip(truth(*a)) {
+                        *out = (a.1, a.0);
+                    }
+                }
                 Op::Logic(op, a, b) => {
-                    let ((at_, af), (bt, bf)) = (truths[*a], truths[*b]);
-                    truths[at] = if *op == Op2::And { (at_ & bt, af | bf) } else { (at_ | bt, af & bf) };
+                    for ((out, a), b) in result.iter_mut().zip(truth(*a)).zip(truth(*b)) {
+                        *out = if *op == Op2::And { (a.0 & b.0, a.1 | b.1) } else { (a.0 | b.0, a.1 & b.1) };
+                    }
                 }
                 Op::SelectTruth(c, a, b) => {
-                    let ((ct, cf), (at_, af), (bt, bf)) = (truths[*c], truths[*a], truths[*b]);
-                    truths[at] = ((ct & at_) | (cf & bt), (ct & af) | (cf & bf));
+                    for (((out, c), a), b) in result.iter_mut().zip(truth(*c)).zip(truth(*a)).zip(truth(*b)) {
+                        *out = ((c.0 & a.0) | (c.1 & b.0), (c.0 & a.1) | (c.1 & b.1));
+                    }
                 }
                 Op::Select(c, a, b) => {
-                    let (ct, cf) = truths[*c];
-                    let (a, b) = (&numbers[*a], &numbers[*b]);
-                    for lane in 0..WORD {
-                        out[lane] = if ct >> lane & 1 == 1 {
+                    let (c, a, b) = (truth(*c), number(*a), number(*b));
+                    for lane in 0..lanes {
+                        let (yes, no) = c[lane / WORD];
+                        out[lane] = if yes >> (lane % WORD) & 1 == 1 {
                             a[lane]
-                        } else if cf >> lane & 1 == 1 {
+                        } else if no >> (lane % WORD) & 1 == 1 {
                             b[lane]
                         } else {
                             point::NA
@@ -197,19 +222,10 @@ fn spread(value: f64) -> (u64, u64) {
     (all(value == 1.0), all(value == 0.0))
 }
 
-/// Reads 64 bars beginning `ago` bars before `first`; NaN before the first bar and past the last.
-#[inline]
-fn load(column: &[f64], first: usize, ago: Option<usize>, out: &mut [f64; WORD]) {
-    let Some(ago) = ago else {
-        *out = [point::NA; WORD];
-        return;
-    };
-    if ago <= first && first - ago + WORD <= column.len() {
-        out.copy_from_slice(&column[first - ago..first - ago + WORD]);
-        return;
-    }
-    for (lane, value) in out.iter_mut().enumerate() {
-        *value = match (first + lane).checked_sub(ago) {
+/// Reads bars from `ago` bars before `first` on; NaN before the first bar and past the last.
+fn load(column: &[f64], first: usize, ago: Option<usize>, out: &mut [f64]) {
+    for (bar, value) in (first..).zip(out) {
+        *value = match ago.and_then(|ago| bar.checked_sub(ago)) {
             Some(bar) if bar < column.len() => column[bar],
             _ => point::NA,
         };
@@ -217,11 +233,11 @@ fn load(column: &[f64], first: usize, ago: Option<usize>, out: &mut [f64; WORD])
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn unary_word(op: Op1, a: &[f64; WORD], out: &mut [f64; WORD]) {
+fn unary_lanes(op: Op1, a: &[f64], out: &mut [f64]) {
     macro_rules! lanes {
         ($op:expr) => {
-            for lane in 0..WORD {
-                out[lane] = point::unary($op, a[lane]);
+            for (out, a) in out.iter_mut().zip(a) {
+                *out = point::unary($op, *a);
             }
         };
     }
@@ -234,11 +250,11 @@ fn unary_word(op: Op1, a: &[f64; WORD], out: &mut [f64; WORD]) {
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn binary_word(op: Op2, a: &[f64; WORD], b: &[f64; WORD], out: &mut [f64; WORD]) {
+fn binary_lanes(op: Op2, a: &[f64], b: &[f64], out: &mut [f64]) {
     macro_rules! lanes {
         ($op:expr) => {
-            for lane in 0..WORD {
-                out[lane] = point::binary($op, a[lane], b[lane]);
+            for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+                *out = point::binary($op, *a, *b);
             }
         };
     }
@@ -253,46 +269,21 @@ fn binary_word(op: Op2, a: &[f64; WORD], b: &[f64; WORD], out: &mut [f64; WORD])
     }
 }
 
-/// Bits of a comparison over 64 lanes: bytes first, which vectorise, then eight bytes to eight bits by a multiplication.
-#[inline(always)]
-fn compare_one(a: &[f64; WORD], b: &[f64; WORD], holds: impl Fn(f64, f64) -> bool) -> u64 {
-    let mut bytes = [0_u8; WORD];
-    for lane in 0..WORD {
-        bytes[lane] = u8::from(holds(a[lane], b[lane]));
-    }
-    let mut bits = 0;
-    for (group, chunk) in bytes.chunks_exact(8).enumerate() {
-        let packed = u64::from_le_bytes([
-            chunk[0], chunk[1], chunk[2], chunk[3], chunk[4], chunk[5], chunk[6], chunk[7],
-        ]);
-        bits |= (packed.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (group * 8);
-    }
-    bits
-}
-
-#[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn compare_word(op: Op2, a: &[f64; WORD], b: &[f64; WORD], needs: (bool, bool)) -> (u64, u64) {
-    macro_rules! both {
-        ($yes:expr, $no:expr) => {
-            (
-                if needs.0 { compare_one(a, b, $yes) } else { 0 },
-                if needs.1 { compare_one(a, b, $no) } else { 0 },
-            )
-        };
-    }
+/// The comparison that is true where both sides are available and this one is false.
+fn opposite(op: Op2) -> Op2 {
     match op {
-        Op2::Lt => both!(|x, y| x < y, |x, y| x >= y),
-        Op2::Le => both!(|x, y| x <= y, |x, y| x > y),
-        Op2::Gt => both!(|x, y| x > y, |x, y| x <= y),
-        Op2::Ge => both!(|x, y| x >= y, |x, y| x < y),
-        Op2::Eq => both!(|x, y| x == y, |x, y| x < y || x > y),
-        Op2::Ne => both!(|x, y| x < y || x > y, |x, y| x == y),
-        _ => unreachable!("only comparisons are planned as comparisons"),
+        Op2::Lt => Op2::Ge,
+        Op2::Le => Op2::Gt,
+        Op2::Gt => Op2::Le,
+        Op2::Ge => Op2::Lt,
+        Op2::Eq => Op2::Ne,
+        _ => Op2::Eq,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::formula::Formula;
     use super::*;
 
     #[test]
@@ -309,9 +300,9 @@ mod tests {
             let mut ops = base.clone();
             ops.push(Op::Binary(op, 0, 1));
             let tape = Tape { needs: vec![(false, false); 3], ops };
-            for bar in 0..100 {
-                let word = frame.number_word(&tape, bar / 64, &mut scratch)[bar % 64];
-                let single = frame.point(&tape, bar, &Opening::NONE, &mut scratch);
+            let column = frame.numbers(&tape, &mut scratch);
+            for (bar, word) in column.into_iter().enumerate() {
+                let single = Formula::new(&tape, &frame).value(bar, &Opening::NONE, &mut scratch.points);
                 assert_eq!(bits(word), bits(single), "{op:?} at {bar}");
             }
         }
@@ -325,7 +316,7 @@ mod tests {
                 let tape = Tape { needs: vec![(true, true); ops.len()], ops };
                 for bar in 0..100 {
                     let word = frame.truth_word(&tape, bar / 64, &mut scratch) >> (bar % 64) & 1;
-                    let single = frame.point(&tape, bar, &Opening::NONE, &mut scratch);
+                    let single = Formula::new(&tape, &frame).value(bar, &Opening::NONE, &mut scratch.points);
                     assert_eq!(word == 1, single == 1.0, "{op:?} at {bar}, negated {negated}");
                 }
             }

@@ -1,18 +1,76 @@
 //! The bars on which a condition is true, asked for one after the other and computed word by word as far as needed.
 
+use super::formula::Formula;
 use super::frame::{Frame, Opening, Scratch, WORD};
-use crate::plan::Condition;
+use crate::plan::{Condition, Tape};
+
+/// The bars on which a condition is true, written out.
+#[derive(Debug)]
+pub struct Mask {
+    words: Vec<u64>,
+    /// Set bits before each word, and of all words.
+    rank: Vec<u32>,
+    /// Bars of the set bits, closed by `u32::MAX`.
+    bars: Vec<u32>,
+}
+
+impl Mask {
+    /// From one bit per bar.
+    pub fn new(words: Vec<u64>) -> Self {
+        let mut rank = Vec::with_capacity(words.len() + 1);
+        let mut bars = Vec::new();
+        for (word, bits) in words.iter().enumerate() {
+            rank.push(bars.len() as u32);
+            let mut left = *bits;
+            while left != 0 {
+                bars.push((word * WORD) as u32 + left.trailing_zeros());
+                left &= left - 1;
+            }
+        }
+        rank.push(bars.len() as u32);
+        bars.push(u32::MAX);
+        Self { words, rank, bars }
+    }
+
+    /// Memory it takes.
+    pub fn bytes(&self) -> usize {
+        self.words.len() * 8 + (self.rank.len() + self.bars.len()) * 4
+    }
+
+    /// Whether the condition is true on a bar.
+    #[inline]
+    pub fn at(&self, bar: usize) -> bool {
+        self.words[bar / WORD] >> (bar % WORD) & 1 == 1
+    }
+
+    /// First bar from `from` on where it is true, or something past the end.
+    ///
+    /// Both the rest of this word and the first bar of a later word are looked at, so that nothing has to be predicted.
+    #[inline(always)]
+    pub fn next(&self, from: usize) -> usize {
+        let word = from / WORD;
+        let bits = self.words[word] & (u64::MAX << (from % WORD));
+        let later = self.bars[self.rank[word + 1] as usize] as usize;
+        if bits != 0 { word * WORD + bits.trailing_zeros() as usize } else { later }
+    }
+
+    /// All bars where it is true.
+    pub fn bars(&self) -> &[u32] {
+        &self.bars[..self.bars.len() - 1]
+    }
+}
 
 /// Survivors of a word up to which bars are checked one by one.
 const FEW: u32 = 4;
 
 /// A condition of one trial over one symbol.
 pub struct Signal<'a> {
-    condition: &'a Condition,
     /// Masks whose conjunction contains the truth; all of it if `residual` is empty.
-    masks: Vec<&'a [u64]>,
+    masks: Vec<&'a Mask>,
+    /// The mask, if there is one and it decides everything.
+    exact: Option<&'a Mask>,
     /// Factors that no mask decides.
-    residual: Vec<usize>,
+    residual: Vec<(&'a Tape, Formula<'a>)>,
     /// The word computed last.
     word: usize,
     bits: u64,
@@ -21,16 +79,34 @@ pub struct Signal<'a> {
 
 impl<'a> Signal<'a> {
     /// A condition that `masks` bound and `residual` factors decide.
-    pub fn new(condition: &'a Condition, masks: Vec<&'a [u64]>, residual: Vec<usize>, n_bars: usize) -> Self {
-        Self { condition, masks, residual, word: usize::MAX, bits: 0, n_bars }
+    pub fn new(
+        condition: &'a Condition,
+        masks: Vec<&'a Mask>,
+        residual: &[usize],
+        frame: &Frame<'a>,
+    ) -> Self {
+        let bind = |factor: &usize| {
+            let tape = &condition.factors[*factor].tape;
+            (tape, Formula::new(tape, frame))
+        };
+        let exact = if let ([mask], []) = (&masks[..], residual) { Some(*mask) } else { None };
+        let residual = residual.iter().map(bind).collect();
+        Self { masks, exact, residual, word: usize::MAX, bits: 0, n_bars: frame.n_bars }
     }
 
     /// First bar from `from` on where the condition is true, or `n_bars`.
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self, from: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> usize {
         if from >= self.n_bars {
             return self.n_bars;
         }
+        match self.exact {
+            Some(mask) => mask.next(from).min(self.n_bars),
+            None => self.search(from, frame, scratch),
+        }
+    }
+
+    fn search(&mut self, from: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> usize {
         let mut word = from / WORD;
         let mut bits = self.word(word, frame, scratch) & (u64::MAX << (from % WORD));
         let n_words = self.n_bars.div_ceil(WORD);
@@ -52,9 +128,6 @@ impl<'a> Signal<'a> {
 
     #[inline(always)]
     fn word(&mut self, word: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> u64 {
-        if let ([mask], []) = (&self.masks[..], &self.residual[..]) {
-            return mask[word];
-        }
         if self.word != word {
             self.bits = self.compute(word, frame, scratch);
             self.word = word;
@@ -63,19 +136,18 @@ impl<'a> Signal<'a> {
     }
 
     fn compute(&self, word: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> u64 {
-        let mut bits = self.masks.iter().fold(u64::MAX, |bits, mask| bits & mask[word]);
-        for factor in &self.residual {
+        let mut bits = self.masks.iter().fold(u64::MAX, |bits, mask| bits & mask.words[word]);
+        for (tape, formula) in &self.residual {
             if bits == 0 {
                 break;
             }
-            let tape = &self.condition.factors[*factor].tape;
             if bits.count_ones() <= FEW {
                 let mut left = bits;
                 while left != 0 {
                     let lane = left.trailing_zeros() as usize;
                     left &= left - 1;
                     let bar = word * WORD + lane;
-                    if bar >= self.n_bars || frame.point(tape, bar, &Opening::NONE, scratch) != 1.0 {
+                    if bar >= self.n_bars || formula.value(bar, &Opening::NONE, &mut scratch.points) != 1.0 {
                         bits &= !(1 << lane);
                     }
                 }

@@ -4,11 +4,12 @@
 
 use std::ops::Range;
 
+use super::formula::Formula;
 use super::frame::{Frame, Opening, Scratch};
 use super::mask::Signal;
-use super::scan::first_touch;
+use super::simd::first_touch;
 use super::symbol::Symbol;
-use crate::plan::{ExitValue, SidePlan, Tape};
+use crate::plan::{ExitValue, SidePlan};
 use crate::strategy::{EndOfData, Execution, ExitKind, FillAt, FirstCheck, GapFill, InvalidStop, Sizing};
 use crate::tally::{Book, Tally};
 use crate::trade::{Reason, Trade};
@@ -26,30 +27,87 @@ pub struct Silent;
 
 impl Observer for Silent {}
 
+/// What an exit of one trial watches.
+enum Watch<'a> {
+    /// A number fixed on the signal bar.
+    Number(Formula<'a>),
+    /// A condition on closed bars.
+    Signal(Signal<'a>),
+}
+
+/// An exit of one trial.
+struct BoundExit<'a> {
+    /// Its place among the exits of the strategy.
+    exit: usize,
+    kind: ExitKind,
+    watch: Watch<'a>,
+    /// Condition on the signal bar; one that depends on parameters only has already been decided.
+    when: Option<Formula<'a>>,
+    /// For the trade at hand: level, trailing distance, or the price that arms the break-even; NaN if it has none.
+    level: f64,
+}
+
 /// One side of one trial.
 pub struct SideRun<'a> {
-    plan: &'a SidePlan,
-    /// +1 or −1.
-    sign: f64,
+    long: bool,
     enter: Signal<'a>,
-    /// A signal per exit of kind signal, in the order of the exits.
-    signals: Vec<Signal<'a>>,
+    exits: Vec<BoundExit<'a>>,
+    has_stop: bool,
+    risk: Option<Formula<'a>>,
 }
 
 impl<'a> SideRun<'a> {
-    /// Joins a side's plan with its signals.
-    pub fn new(plan: &'a SidePlan, long: bool, enter: Signal<'a>, signals: Vec<Signal<'a>>) -> Self {
-        Self { plan, sign: if long { 1.0 } else { -1.0 }, enter, signals }
+    /// Binds a side to a trial; `signals` are those of its signal exits, in order.
+    pub fn new(
+        plan: &'a SidePlan,
+        long: bool,
+        frame: &Frame<'a>,
+        enter: Signal<'a>,
+        signals: Vec<Signal<'a>>,
+    ) -> Self {
+        let mut signals = signals.into_iter();
+        let mut exits = Vec::with_capacity(plan.exits.len());
+        for (at, exit) in plan.exits.iter().enumerate() {
+            let watch = match &exit.value {
+                ExitValue::Number(tape) => Watch::Number(Formula::new(tape, frame)),
+                ExitValue::Signal(_) => match signals.next() {
+                    Some(signal) => Watch::Signal(signal),
+                    None => continue,
+                },
+            };
+            let mut when = exit.when.as_ref().map(|when| Formula::new(when, frame));
+            match when.as_ref().and_then(Formula::constant) {
+                Some(1.0) => when = None,
+                Some(_) => continue,
+                None => {}
+            }
+            exits.push(BoundExit { exit: at, kind: exit.kind, watch, when, level: f64::NAN });
+        }
+        let has_stop = exits.iter().any(|exit| exit.kind == ExitKind::Stop);
+        let risk = plan.risk.as_ref().map(|risk| Formula::new(risk, frame));
+        Self { long, enter, exits, has_stop, risk }
     }
 }
 
-/// An exit that exists for the trade at hand.
+/// A position as it was opened.
 #[derive(Clone, Copy)]
-struct Live {
-    exit: usize,
-    kind: ExitKind,
-    /// Level, trailing distance, or the price that arms the break-even.
-    value: f64,
+struct Opened {
+    signal: usize,
+    entry_idx: usize,
+    /// First bar whose high and low are looked at.
+    first: usize,
+    opening: Opening,
+    /// Bar and exit of the earliest time exit.
+    time: (usize, usize),
+    /// Bar and exit of the earliest exit signal.
+    leave: (usize, usize),
+    /// Nearest fixed levels below and above the market; infinite if there is none.
+    below: f64,
+    above: f64,
+    /// Level of the first target, NaN if absent.
+    target: f64,
+    /// Whether some level moves with the market.
+    moving: bool,
 }
 
 /// One trial over one symbol, ready to walk.
@@ -57,19 +115,20 @@ pub struct Walker<'a> {
     symbol: &'a Symbol<'a>,
     frame: Frame<'a>,
     execution: &'a Execution,
-    sides: [Option<SideRun<'a>>; 2],
+    /// The sides that the strategy has.
+    sides: Vec<SideRun<'a>>,
     scratch: &'a mut Scratch,
-    live: Vec<Live>,
     /// Cost of one unit of turnover, times 10,000.
     cost_bps: f64,
 }
 
+#[derive(Clone, Copy)]
 struct Exited {
     bar: usize,
     price: f64,
     reason: Reason,
-    /// The bar of the exit signal, where a reversal may enter.
-    signal: Option<usize>,
+    /// Whether a signal closed it at the open: the bar before is where a reversal may enter.
+    by_signal: bool,
 }
 
 impl<'a> Walker<'a> {
@@ -78,11 +137,11 @@ impl<'a> Walker<'a> {
         symbol: &'a Symbol<'a>,
         frame: Frame<'a>,
         execution: &'a Execution,
-        sides: [Option<SideRun<'a>>; 2],
+        sides: Vec<SideRun<'a>>,
         scratch: &'a mut Scratch,
     ) -> Self {
         let cost_bps = execution.fee_bps + execution.slippage_bps;
-        Self { symbol, frame, execution, sides, scratch, live: Vec::new(), cost_bps }
+        Self { symbol, frame, execution, sides, scratch, cost_bps }
     }
 
     /// Walks through the bars of a range.
@@ -92,17 +151,20 @@ impl<'a> Walker<'a> {
             return Tally { equity: 1.0, ..Tally::default() };
         }
         let (first_day, last_day) = (self.symbol.day[range.start], self.symbol.day[range.end - 1]);
-        let mut book = Book::new(first_day, last_day, range.len(), additive);
+        let mut book = Book::new(&self.symbol.last_bar, first_day, last_day, range.len(), additive);
         let mut from = range.start;
         let mut reversal: Option<(usize, usize)> = None;
         while let Some((signal, side)) = reversal.take().or_else(|| self.next_entry(from, range.end)) {
             from = signal + 1;
-            let Some((entry_idx, opening)) = self.open(signal, side, range.end) else { continue };
-            let exited = self.find_exit(signal, entry_idx, side, &opening, range.end - 1);
+            if signal + 1 >= range.end {
+                break;
+            }
+            let Some(opened) = self.open(signal, side) else { continue };
+            let exited = self.find_exit(&opened, side, range.end - 1);
             if exited.reason == Reason::End && self.execution.end_of_data == EndOfData::Discard {
                 break;
             }
-            self.settle(signal, entry_idx, side, &opening, &exited, &mut book, observer);
+            self.settle(&opened, side, &exited, &mut book, observer);
             if exited.reason == Reason::End || (!additive && book.equity() <= 0.0) {
                 break;
             }
@@ -111,237 +173,201 @@ impl<'a> Walker<'a> {
                 FillAt::NextOpen => exited.bar + cooldown,
                 FillAt::Close => exited.bar + cooldown.max(1),
             };
-            if let (Some(bar), 0) = (exited.signal, cooldown) {
-                reversal = self.reversal(bar, side);
+            if exited.by_signal && cooldown == 0 && self.sides.len() == 2 {
+                reversal = self.reversal(exited.bar - 1, side);
             }
         }
-        book.finish(last_day, &mut |day, change| observer.daily(day, change))
+        book.finish(&mut |day, change| observer.daily(day, change))
     }
 
-    /// The next bar on which exactly one side wants to enter.
+    /// The next bar on which exactly one side wants to enter, and that side.
+    #[inline(always)]
     fn next_entry(&mut self, mut from: usize, end: usize) -> Option<(usize, usize)> {
         let Self { sides, frame, scratch, .. } = self;
-        loop {
-            let mut best = (usize::MAX, 0);
-            for (side, run) in sides.iter_mut().enumerate() {
-                let Some(run) = run else { continue };
-                let bar = run.enter.next(from, frame, scratch);
-                if bar == best.0 && bar < end {
-                    best.1 = 2;
-                } else if bar < best.0 {
-                    best = (bar, side);
+        match &mut sides[..] {
+            [only] => {
+                let bar = only.enter.next(from, frame, scratch);
+                (bar < end).then_some((bar, 0))
+            }
+            [long, short] => loop {
+                let (a, b) = (long.enter.next(from, frame, scratch), short.enter.next(from, frame, scratch));
+                if a.min(b) >= end {
+                    return None;
                 }
-            }
-            match best {
-                (bar, _) if bar >= end => return None,
-                (bar, 2) => from = bar + 1,
-                found => return Some(found),
-            }
+                if a != b {
+                    return Some(if a < b { (a, 0) } else { (b, 1) });
+                }
+                from = a + 1;
+            },
+            _ => None,
         }
     }
 
     /// After a signal exit on `bar`: the other side enters if it alone wants to.
     fn reversal(&mut self, bar: usize, side: usize) -> Option<(usize, usize)> {
         let Self { sides, frame, scratch, .. } = self;
-        let mut wants =
-            |side: usize| sides[side].as_mut().is_some_and(|run| run.enter.at(bar, frame, scratch));
+        let mut wants = |side: usize| sides[side].enter.at(bar, frame, scratch);
         (wants(1 - side) && !wants(side)).then_some((bar, 1 - side))
     }
 
-    fn value(&mut self, tape: &Tape, signal: usize, opening: &Opening) -> f64 {
-        self.frame.point(tape, signal, opening, self.scratch)
-    }
-
-    /// Fills an entry and fixes its levels; `None` if it cannot or must not be taken.
-    fn open(&mut self, signal: usize, side: usize, end: usize) -> Option<(usize, Opening)> {
-        if signal + 1 >= end {
-            return None;
-        }
+    /// Fills an entry and fixes its levels; `None` if it must not be taken.
+    #[inline(always)]
+    fn open(&mut self, signal: usize, side: usize) -> Option<Opened> {
         let bars = self.symbol.bars;
-        let (entry_idx, entry) = match self.execution.fill {
+        let Self { sides, frame, scratch, execution, .. } = self;
+        let run = &mut sides[side];
+        let (long, sign) = (run.long, if run.long { 1.0 } else { -1.0 });
+        let (entry_idx, entry) = match execution.fill {
             FillAt::NextOpen => (signal + 1, bars.open[signal + 1]),
             FillAt::Close => (signal, bars.close[signal]),
         };
-        let run = self.sides[side].as_ref()?;
-        let (plan, sign) = (run.plan, run.sign);
-        let mut opening = Opening { entry, ..Opening::NONE };
-        self.live.clear();
-        let mut beyond = false;
-        // Stops first: risk needs them, and the other levels need risk.
-        for (at, exit) in plan.exits.iter().enumerate() {
-            let (ExitKind::Stop, ExitValue::Number(tape)) = (exit.kind, &exit.value) else { continue };
-            if exit.when.as_ref().is_some_and(|when| self.value(when, signal, &opening) != 1.0) {
-                continue;
-            }
-            let level = self.value(tape, signal, &opening);
-            if !level.is_finite() {
-                continue;
-            }
-            if opening.stop.is_nan() {
-                opening.stop = level;
-            }
-            beyond |= sign * (entry - level) <= 0.0;
-            self.live.push(Live { exit: at, kind: ExitKind::Stop, value: level });
-        }
-        if beyond && self.execution.invalid_stop == InvalidStop::Skip {
-            return None;
-        }
-        let risk = match &plan.risk {
-            Some(tape) => self.value(tape, signal, &opening),
-            None => sign * (entry - opening.stop),
-        };
-        opening.risk = if risk > 0.0 && risk.is_finite() { risk } else { 0.01 * entry };
-        let stops = self.live.len();
-        for (at, exit) in plan.exits.iter().enumerate() {
-            let ExitValue::Number(tape) = &exit.value else {
-                if exit.when.as_ref().is_none_or(|when| self.value(when, signal, &opening) == 1.0) {
-                    self.live.push(Live { exit: at, kind: ExitKind::Signal, value: f64::NAN });
-                }
-                continue;
-            };
-            if exit.kind == ExitKind::Stop
-                || exit.when.as_ref().is_some_and(|when| self.value(when, signal, &opening) != 1.0)
-            {
-                continue;
-            }
-            let value = self.value(tape, signal, &opening);
-            let exists = match exit.kind {
-                ExitKind::Trail | ExitKind::Time => value.is_finite() && value >= 0.0,
-                _ => value.is_finite(),
-            };
-            if exists {
-                let value = if exit.kind == ExitKind::Breakeven {
-                    entry + sign * (value * opening.risk)
-                } else {
-                    value
-                };
-                self.live.push(Live { exit: at, kind: exit.kind, value });
-            }
-        }
-        if stops < self.live.len() && stops > 0 {
-            self.live.sort_unstable_by_key(|live| live.exit);
-        }
-        Some((entry_idx, opening))
-    }
-
-    /// The first bar from `entry_idx` on that closes the position, and how.
-    fn find_exit(
-        &mut self,
-        signal: usize,
-        entry_idx: usize,
-        side: usize,
-        opening: &Opening,
-        last: usize,
-    ) -> Exited {
-        let next_open = self.execution.fill == FillAt::NextOpen;
-        let first = match (next_open, self.execution.first_check) {
-            (true, FirstCheck::EntryBar) => entry_idx,
+        let first = match (execution.fill, execution.first_check) {
+            (FillAt::NextOpen, FirstCheck::EntryBar) => entry_idx,
             _ => entry_idx + 1,
         };
-        // The bar and the exit of the earliest time exit and of the earliest exit signal.
-        let mut time = (usize::MAX, 0);
-        let mut leave = (usize::MAX, 0);
-        let mut moving = false;
-        let (mut stop, mut target) = (f64::NEG_INFINITY, f64::INFINITY);
-        let Self { sides, frame, scratch, live, .. } = self;
-        let Some(run) = sides[side].as_mut() else {
-            return Exited { bar: last, price: f64::NAN, reason: Reason::End, signal: None };
+        let mut opened = Opened {
+            signal,
+            entry_idx,
+            first,
+            opening: Opening { entry, ..Opening::NONE },
+            time: (usize::MAX, 0),
+            leave: (usize::MAX, 0),
+            below: f64::NEG_INFINITY,
+            above: f64::INFINITY,
+            target: f64::NAN,
+            moving: false,
         };
-        let long = run.sign > 0.0;
-        let mut signals = run.signals.iter_mut();
-        let mut next_signal_exit = 0;
-        for exit in live.iter() {
-            match exit.kind {
-                // Levels of a short are mirrored: the nearest stop is the lowest above, the nearest target the highest below.
-                ExitKind::Stop => {
-                    let level = if long { exit.value } else { -exit.value };
-                    stop = if level > stop { level } else { stop };
-                }
-                ExitKind::Target => {
-                    let level = if long { exit.value } else { -exit.value };
-                    target = if level < target { level } else { target };
-                }
-                ExitKind::Trail | ExitKind::Breakeven => moving = true,
-                ExitKind::Time => {
-                    let held = exit.value.min(u32::MAX as f64).ceil() as usize;
-                    let bar = (entry_idx + held).max(first);
-                    if bar < time.0 {
-                        time = (bar, exit.exit);
+        // Stops first: risk needs them, and the other levels need risk.
+        if run.has_stop {
+            let mut beyond = false;
+            for exit in run.exits.iter_mut().filter(|exit| exit.kind == ExitKind::Stop) {
+                let Watch::Number(formula) = &exit.watch else { continue };
+                let level = formula.value(signal, &opened.opening, &mut scratch.points);
+                let exists = holds(&exit.when, signal, &opened.opening, scratch) && level.is_finite();
+                exit.level = f64::NAN;
+                if exists {
+                    exit.level = level;
+                    if opened.opening.stop.is_nan() {
+                        opened.opening.stop = level;
                     }
-                }
-                ExitKind::Signal => {
-                    // The signals stand in the order of the exits; pass over those that this trade does not have.
-                    while next_signal_exit < exit.exit {
-                        if run.plan.exits[next_signal_exit].kind == ExitKind::Signal {
-                            signals.next();
-                        }
-                        next_signal_exit += 1;
-                    }
-                    next_signal_exit += 1;
-                    if let Some(condition) = signals.next() {
-                        let bar = condition.next(signal + 1, frame, scratch);
-                        if bar < leave.0 {
-                            leave = (bar, exit.exit);
-                        }
-                    }
+                    opened.bound(level, long);
+                    beyond |= sign * (entry - level) <= 0.0;
                 }
             }
+            if beyond && execution.invalid_stop == InvalidStop::Skip {
+                return None;
+            }
         }
-        let until = last.min(time.0).min(leave.0);
-        let touched = if moving {
-            self.follow(first, until, entry_idx, long, opening)
-        } else {
-            let bars = self.symbol.bars;
-            let (below, above) = if long { (stop, target) } else { (-target, -stop) };
-            let bar = first_touch(&bars.low, &bars.high, below, above, first, until);
-            (bar <= until).then(|| self.resolve(bar, long, f64::NAN, opening)).flatten()
+        let risk = match &run.risk {
+            Some(formula) => formula.value(signal, &opened.opening, &mut scratch.points),
+            None => sign * (entry - opened.opening.stop),
         };
-        if let Some(exited) = touched {
-            return exited;
+        opened.opening.risk = if risk > 0.0 && risk.is_finite() { risk } else { 0.01 * entry };
+        let opening = opened.opening;
+        for exit in &mut run.exits {
+            if exit.kind == ExitKind::Stop {
+                continue;
+            }
+            exit.level = f64::NAN;
+            if !holds(&exit.when, signal, &opening, scratch) {
+                continue;
+            }
+            let value = match &mut exit.watch {
+                Watch::Number(formula) => formula.value(signal, &opening, &mut scratch.points),
+                Watch::Signal(condition) => {
+                    let bar = condition.next(signal + 1, frame, scratch);
+                    if bar < opened.leave.0 {
+                        opened.leave = (bar, exit.exit);
+                    }
+                    continue;
+                }
+            };
+            if !value.is_finite() {
+                continue;
+            }
+            match exit.kind {
+                ExitKind::Target => {
+                    exit.level = value;
+                    if opened.target.is_nan() {
+                        opened.target = value;
+                    }
+                    opened.bound(value, !long);
+                }
+                ExitKind::Trail if value >= 0.0 => {
+                    exit.level = value;
+                    opened.moving = true;
+                }
+                ExitKind::Breakeven => {
+                    exit.level = entry + sign * (value * opening.risk);
+                    opened.moving = true;
+                }
+                ExitKind::Time if value >= 0.0 => {
+                    let bar = (entry_idx + value.min(u32::MAX as f64).ceil() as usize).max(first);
+                    if bar < opened.time.0 {
+                        opened.time = (bar, exit.exit);
+                    }
+                }
+                _ => {}
+            }
         }
+        Some(opened)
+    }
+
+    /// The first bar from the entry on that closes the position, and how.
+    #[inline(always)]
+    fn find_exit(&self, opened: &Opened, side: usize, last: usize) -> Exited {
+        let next_open = self.execution.fill == FillAt::NextOpen;
+        let (time, leave) = (opened.time, opened.leave);
+        let until = last.min(time.0).min(leave.0);
         let bars = self.symbol.bars;
+        let run = &self.sides[side];
+        if opened.moving {
+            if let Some(exited) = self.follow(run, until, opened) {
+                return exited;
+            }
+        } else {
+            let bar = first_touch(&bars.low, &bars.high, opened.below, opened.above, opened.first, until);
+            if bar <= until
+                && let Some(exited) = self.resolve(run, bar, f64::NAN, &opened.opening)
+            {
+                return exited;
+            }
+        }
         let time_first = if next_open || time.0 != leave.0 { time.0 <= leave.0 } else { time.1 < leave.1 };
         if time.0 <= last && time_first {
             return Exited {
                 bar: time.0,
                 price: bars.close[time.0],
                 reason: Reason::Exit(time.1, false),
-                signal: None,
+                by_signal: false,
             };
         }
+        let reason = Reason::Exit(leave.1, false);
         if next_open && leave.0 < last {
             let bar = leave.0 + 1;
-            let reason = Reason::Exit(leave.1, false);
-            return Exited { bar, price: bars.open[bar], reason, signal: Some(leave.0) };
+            return Exited { bar, price: bars.open[bar], reason, by_signal: true };
         }
         if !next_open && leave.0 <= last {
-            let reason = Reason::Exit(leave.1, false);
-            return Exited { bar: leave.0, price: bars.close[leave.0], reason, signal: None };
+            return Exited { bar: leave.0, price: bars.close[leave.0], reason, by_signal: false };
         }
-        Exited { bar: last, price: bars.close[last], reason: Reason::End, signal: None }
+        Exited { bar: last, price: bars.close[last], reason: Reason::End, by_signal: false }
     }
 
     /// Bar by bar, for exits whose level moves: the trail follows the best price of the bars before, and the break-even is armed by it.
-    fn follow(
-        &mut self,
-        first: usize,
-        until: usize,
-        entry_idx: usize,
-        long: bool,
-        opening: &Opening,
-    ) -> Option<Exited> {
+    fn follow(&self, run: &SideRun<'_>, until: usize, opened: &Opened) -> Option<Exited> {
         let bars = self.symbol.bars;
-        let mut best = opening.entry;
+        let long = run.long;
+        let mut best = opened.opening.entry;
         let better = |best: f64, bar: usize| {
             let price = if long { bars.high[bar] } else { bars.low[bar] };
             if (long && price > best) || (!long && price < best) { price } else { best }
         };
         // An entry at the open lives through its bar; one at the close does not.
-        if self.execution.fill == FillAt::NextOpen && first > entry_idx {
-            best = better(best, entry_idx);
+        if self.execution.fill == FillAt::NextOpen && opened.first > opened.entry_idx {
+            best = better(best, opened.entry_idx);
         }
-        for bar in first..=until {
-            if let Some(exited) = self.resolve(bar, long, best, opening) {
+        for bar in opened.first..=until {
+            if let Some(exited) = self.resolve(run, bar, best, &opened.opening) {
                 return Some(exited);
             }
             best = better(best, bar);
@@ -350,25 +376,25 @@ impl<'a> Walker<'a> {
     }
 
     /// Whether a bar closes the position: exits in their order, each with its gap rule first.
-    fn resolve(&self, bar: usize, long: bool, best: f64, opening: &Opening) -> Option<Exited> {
+    #[inline(always)]
+    fn resolve(&self, run: &SideRun<'_>, bar: usize, best: f64, opening: &Opening) -> Option<Exited> {
         let bars = self.symbol.bars;
         let (open, high, low) = (bars.open[bar], bars.high[bar], bars.low[bar]);
-        for exit in &self.live {
+        let long = run.long;
+        for exit in &run.exits {
+            // What does not exist is NaN, which nothing touches.
             let level = match exit.kind {
-                ExitKind::Stop | ExitKind::Target => exit.value,
+                ExitKind::Stop | ExitKind::Target => exit.level,
                 ExitKind::Trail => {
                     if long {
-                        best - exit.value
+                        best - exit.level
                     } else {
-                        best + exit.value
+                        best + exit.level
                     }
                 }
                 ExitKind::Breakeven => {
-                    let armed = if long { best >= exit.value } else { best <= exit.value };
-                    if !armed {
-                        continue;
-                    }
-                    opening.entry
+                    let armed = if long { best >= exit.level } else { best <= exit.level };
+                    if armed { opening.entry } else { f64::NAN }
                 }
                 ExitKind::Signal | ExitKind::Time => continue,
             };
@@ -379,17 +405,15 @@ impl<'a> Walker<'a> {
             } else {
                 (open >= level, high >= level)
             };
-            let rule = if favourable { self.execution.gap_fill_target } else { self.execution.gap_fill_stop };
-            if gapped {
-                let price = if rule == GapFill::Open { open } else { level };
-                return Some(Exited { bar, price, reason: Reason::Exit(exit.exit, true), signal: None });
-            }
-            if touched {
+            if gapped || touched {
+                let rule =
+                    if favourable { self.execution.gap_fill_target } else { self.execution.gap_fill_stop };
+                let price = if gapped && rule == GapFill::Open { open } else { level };
                 return Some(Exited {
                     bar,
-                    price: level,
-                    reason: Reason::Exit(exit.exit, false),
-                    signal: None,
+                    price,
+                    reason: Reason::Exit(exit.exit, gapped),
+                    by_signal: false,
                 });
             }
         }
@@ -397,18 +421,18 @@ impl<'a> Walker<'a> {
     }
 
     /// Books a trade: the marks of the days it lived through, then its result.
-    #[expect(clippy::too_many_arguments, reason = "the facts of one trade, used once")]
+    #[inline(always)]
     fn settle(
-        &mut self,
-        signal: usize,
-        entry_idx: usize,
+        &self,
+        opened: &Opened,
         side: usize,
-        opening: &Opening,
         exited: &Exited,
-        book: &mut Book,
+        book: &mut Book<'_>,
         observer: &mut impl Observer,
     ) {
-        let sign = if side == 0 { 1.0 } else { -1.0 };
+        let Opened { signal, entry_idx, opening, target, .. } = *opened;
+        let long = self.sides[side].long;
+        let sign = if long { 1.0 } else { -1.0 };
         let entry = opening.entry;
         let share = match self.execution.sizing {
             Sizing::AllIn | Sizing::Unit => 1.0,
@@ -420,20 +444,16 @@ impl<'a> Walker<'a> {
         };
         let result = |exit: f64| sign * (exit - entry) - (entry + exit) * self.cost_bps / 10_000.0;
         let mut daily = |day: u32, change: f64| observer.daily(day, change);
-        let symbol = self.symbol;
-        let mut day = symbol.day[entry_idx];
-        book.flat_until(day, &mut daily);
-        while (symbol.last_bar[day as usize] as usize) < exited.bar {
-            let pnl = result(symbol.bars.close[symbol.last_bar[day as usize] as usize]);
+        let close = &self.symbol.bars.close;
+        book.flat_until(entry_idx, &mut daily);
+        while book.day_end() < exited.bar {
+            let pnl = result(close[book.day_end()]);
             let value = book.value(book.equity(), pnl, pnl / entry, share);
-            book.mark(day, value, &mut daily);
-            day += 1;
+            book.mark(value, &mut daily);
         }
         let pnl = result(exited.price);
-        let target =
-            self.live.iter().find(|live| live.kind == ExitKind::Target).map_or(f64::NAN, |live| live.value);
         let trade = Trade {
-            side: if side == 0 { 1 } else { -1 },
+            side: if long { 1 } else { -1 },
             signal_idx: signal,
             entry_idx,
             exit_idx: exited.bar,
@@ -450,4 +470,22 @@ impl<'a> Walker<'a> {
         book.close(&trade, share);
         observer.trade(&trade);
     }
+}
+
+impl Opened {
+    /// Takes in a fixed level that lies below or above the market.
+    #[inline(always)]
+    fn bound(&mut self, level: f64, is_below: bool) {
+        if is_below {
+            self.below = if level > self.below { level } else { self.below };
+        } else {
+            self.above = if level < self.above { level } else { self.above };
+        }
+    }
+}
+
+/// Whether a condition of an exit holds on the signal bar.
+#[inline(always)]
+fn holds(when: &Option<Formula<'_>>, signal: usize, opening: &Opening, scratch: &mut Scratch) -> bool {
+    when.as_ref().is_none_or(|when| when.value(signal, opening, &mut scratch.points) == 1.0)
 }

@@ -1,13 +1,14 @@
 //! `[params]`: what the search varies.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use tidemill_search::{Choice, Domain};
+use tidemill_search::{Choice, Domain, Param, Space, SpaceError};
 
 use super::reader::{Reader, is_name, number};
 use crate::diagnostic::Diagnostic;
 use crate::document::{Table, Value};
-use crate::expr::{Expr, Kind};
+use crate::expr::Expr;
 
 /// One parameter as written.
 #[derive(Clone, Debug)]
@@ -170,8 +171,16 @@ fn read_definition(reader: &mut Reader, name: &str, span: &Range<usize>, table: 
         },
     };
     let when = reader.expression(table, "when");
+    let domain = domain?;
+    let space = Space { params: vec![Param::new(name, domain.clone(), 0.0)] };
+    for error in space.validate().err().into_iter().flatten() {
+        if !matches!(error, SpaceError::OutsideDomain { .. }) {
+            reader.error(Diagnostic::new(item.span.clone(), error.to_string()));
+            return None;
+        }
+    }
     let mut spec =
-        ParamSpec { name: name.into(), domain: domain?, default: 0.0, fixed: None, when, span: span.clone() };
+        ParamSpec { name: name.into(), domain, default: 0.0, fixed: None, when, span: span.clone() };
     spec.default = match table.get("default") {
         Some(default) => match spec.encode(&default.value) {
             Ok(code) if spec.domain.contains(code) => code,
@@ -305,16 +314,28 @@ fn choice_domain(reader: &mut Reader, item: &crate::document::Item) -> Option<Do
     Some(Domain::Choice { options })
 }
 
-/// Orders parameters so that conditions look backwards only, otherwise as written.
-pub(super) fn order_by_condition(params: Vec<ParamSpec>) -> Result<Vec<ParamSpec>, Diagnostic> {
-    let names: std::collections::HashMap<String, usize> =
-        params.iter().enumerate().map(|(at, param)| (param.name.clone(), at)).collect();
+/// Orders parameters so that conditions look backwards only, otherwise as written. Conditions may go through `lets`.
+pub(super) fn order_by_condition(
+    params: Vec<ParamSpec>,
+    lets: &[(String, Expr)],
+) -> Result<Vec<ParamSpec>, Diagnostic> {
+    let names: HashMap<&str, usize> =
+        params.iter().enumerate().map(|(at, param)| (param.name.as_str(), at)).collect();
+    let lets: HashMap<&str, &Expr> = lets.iter().map(|(name, expr)| (name.as_str(), expr)).collect();
     let parents: Vec<Vec<usize>> = params
         .iter()
         .map(|param| {
             let mut used = Vec::new();
-            if let Some(when) = &param.when {
-                collect_names(when, &mut |name| used.extend(names.get(name).copied()));
+            let mut seen = HashSet::new();
+            let mut open: Vec<&Expr> = param.when.iter().collect();
+            while let Some(expr) = open.pop() {
+                expr.names(&mut |name| {
+                    if let Some(at) = names.get(name) {
+                        used.push(*at);
+                    } else if let (true, Some(expr)) = (seen.insert(name), lets.get(name)) {
+                        open.push(expr);
+                    }
+                });
             }
             used
         })
@@ -337,17 +358,4 @@ pub(super) fn order_by_condition(params: Vec<ParamSpec>) -> Result<Vec<ParamSpec
     }
     let mut params: Vec<Option<ParamSpec>> = params.into_iter().map(Some).collect();
     Ok(order.into_iter().filter_map(|at| params[at].take()).collect())
-}
-
-fn collect_names(expr: &Expr, found: &mut impl FnMut(&str)) {
-    match &expr.kind {
-        Kind::Name(name) => found(name),
-        Kind::Unary(_, a) | Kind::Field(a, _) => collect_names(a, found),
-        Kind::Binary(_, a, b) | Kind::Index(a, b) => {
-            collect_names(a, found);
-            collect_names(b, found);
-        }
-        Kind::Call(_, arguments) => arguments.iter().for_each(|argument| collect_names(argument, found)),
-        Kind::Number(..) | Kind::Text(_) | Kind::Bool(_) => {}
-    }
 }

@@ -1,0 +1,255 @@
+//! Comparisons of many bars at once, with the vector instructions that the machine has.
+//!
+//! Comparisons round nothing, so every version gives the same bits; the plain one is the specification.
+
+use std::sync::LazyLock;
+
+use super::frame::WORD;
+use crate::graph::Op2;
+
+/// The versions that this machine runs.
+struct Versions {
+    compare: fn(Op2, &[f64; WORD], &[f64; WORD]) -> u64,
+    first_touch: fn(&[f64], &[f64], f64, f64) -> usize,
+}
+
+static VERSIONS: LazyLock<Versions> = LazyLock::new(|| {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            return Versions {
+                // SAFETY: the machine has AVX-512F, as was just asked.
+                compare: |op, a, b| unsafe { x86::compare_avx512(op, a, b) },
+                // SAFETY: as above.
+                first_touch: |low, high, below, above| unsafe {
+                    x86::first_touch_avx512(low, high, below, above)
+                },
+            };
+        }
+        if is_x86_feature_detected!("avx2") {
+            return Versions {
+                // SAFETY: the machine has AVX2, as was just asked.
+                compare: |op, a, b| unsafe { x86::compare_avx2(op, a, b) },
+                // SAFETY: as above.
+                first_touch: |low, high, below, above| unsafe {
+                    x86::first_touch_avx2(low, high, below, above)
+                },
+            };
+        }
+    }
+    Versions { compare: compare_plain, first_touch: first_touch_plain }
+});
+
+/// Bits of a comparison, 64 lanes a word; NaN never compares true: `!=` means "less or greater" here.
+#[inline]
+pub fn compare(op: Op2, a: &[f64], b: &[f64], mut out: impl FnMut(usize, u64)) {
+    let compare = VERSIONS.compare;
+    let (a, b) = (a.as_chunks::<WORD>().0, b.as_chunks::<WORD>().0);
+    for (word, (a, b)) in a.iter().zip(b).enumerate() {
+        out(word, compare(op, a, b));
+    }
+}
+
+/// First bar in `from..=to` with `low <= below` or `high >= above`, or `to + 1`. Levels that do not exist are −∞ and +∞.
+#[inline(always)]
+pub fn first_touch(low: &[f64], high: &[f64], below: f64, above: f64, from: usize, to: usize) -> usize {
+    if from > to {
+        return to + 1;
+    }
+    from + (VERSIONS.first_touch)(&low[from..=to], &high[from..=to], below, above)
+}
+
+/// The specification of [`compare`].
+#[inline(always)]
+fn compare_plain(op: Op2, a: &[f64; WORD], b: &[f64; WORD]) -> u64 {
+    #[inline(always)]
+    fn bits(a: &[f64; WORD], b: &[f64; WORD], holds: impl Fn(f64, f64) -> bool) -> u64 {
+        (0..WORD).fold(0, |bits, lane| bits | u64::from(holds(a[lane], b[lane])) << lane)
+    }
+    match op {
+        Op2::Lt => bits(a, b, |x, y| x < y),
+        Op2::Le => bits(a, b, |x, y| x <= y),
+        Op2::Gt => bits(a, b, |x, y| x > y),
+        Op2::Ge => bits(a, b, |x, y| x >= y),
+        Op2::Eq => bits(a, b, |x, y| x == y),
+        _ => bits(a, b, |x, y| matches!(x.partial_cmp(&y), Some(order) if order.is_ne())),
+    }
+}
+
+/// The specification of [`first_touch`], over slices that begin at the first bar.
+fn first_touch_plain(low: &[f64], high: &[f64], below: f64, above: f64) -> usize {
+    low.iter().zip(high).position(|(low, high)| *low <= below || *high >= above).unwrap_or(low.len())
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::{Op2, WORD, first_touch_plain};
+
+    /// The `part`-th eight values.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn eight(values: &[f64; WORD], part: usize) -> __m512d {
+        let values: &[f64] = &values[part * 8..part * 8 + 8];
+        // SAFETY: the slice holds the eight values that are read.
+        unsafe { _mm512_loadu_pd(values.as_ptr()) }
+    }
+
+    /// The `part`-th four values.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn four(values: &[f64; WORD], part: usize) -> __m256d {
+        let values: &[f64] = &values[part * 4..part * 4 + 4];
+        // SAFETY: the slice holds the four values that are read.
+        unsafe { _mm256_loadu_pd(values.as_ptr()) }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn compare_avx512(op: Op2, a: &[f64; WORD], b: &[f64; WORD]) -> u64 {
+        macro_rules! bits {
+            ($predicate:expr) => {{
+                let mut bits = 0_u64;
+                for part in 0..WORD / 8 {
+                    bits |= u64::from(_mm512_cmp_pd_mask::<$predicate>(eight(a, part), eight(b, part)))
+                        << (part * 8);
+                }
+                bits
+            }};
+        }
+        match op {
+            Op2::Lt => bits!(_CMP_LT_OQ),
+            Op2::Le => bits!(_CMP_LE_OQ),
+            Op2::Gt => bits!(_CMP_GT_OQ),
+            Op2::Ge => bits!(_CMP_GE_OQ),
+            Op2::Eq => bits!(_CMP_EQ_OQ),
+            _ => bits!(_CMP_NEQ_OQ),
+        }
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn compare_avx2(op: Op2, a: &[f64; WORD], b: &[f64; WORD]) -> u64 {
+        macro_rules! bits {
+            ($predicate:expr) => {{
+                let mut bits = 0_u64;
+                for part in 0..WORD / 4 {
+                    let holds = _mm256_cmp_pd::<$predicate>(four(a, part), four(b, part));
+                    bits |= (_mm256_movemask_pd(holds) as u64) << (part * 4);
+                }
+                bits
+            }};
+        }
+        match op {
+            Op2::Lt => bits!(_CMP_LT_OQ),
+            Op2::Le => bits!(_CMP_LE_OQ),
+            Op2::Gt => bits!(_CMP_GT_OQ),
+            Op2::Ge => bits!(_CMP_GE_OQ),
+            Op2::Eq => bits!(_CMP_EQ_OQ),
+            _ => bits!(_CMP_NEQ_OQ),
+        }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn first_touch_avx512(low: &[f64], high: &[f64], below: f64, above: f64) -> usize {
+        let n = low.len().min(high.len());
+        let (under, over) = (_mm512_set1_pd(below), _mm512_set1_pd(above));
+        let mut at = 0;
+        while at + 8 <= n {
+            // SAFETY: `at + 8 <= n`, the length of the shorter slice.
+            let (l, h) =
+                unsafe { (_mm512_loadu_pd(low.as_ptr().add(at)), _mm512_loadu_pd(high.as_ptr().add(at))) };
+            let touched =
+                _mm512_cmp_pd_mask::<_CMP_LE_OQ>(l, under) | _mm512_cmp_pd_mask::<_CMP_GE_OQ>(h, over);
+            if touched != 0 {
+                return at + touched.trailing_zeros() as usize;
+            }
+            at += 8;
+        }
+        // The rest in one step: lanes past the end read NaN, which touches nothing.
+        let rest: u8 = (1_u8 << (n - at)) - 1;
+        let nan = _mm512_set1_pd(f64::NAN);
+        // SAFETY: the mask lets only the `n - at < 8` lanes inside the slices be read.
+        let (l, h) = unsafe {
+            (
+                _mm512_mask_loadu_pd(nan, rest, low.as_ptr().add(at)),
+                _mm512_mask_loadu_pd(nan, rest, high.as_ptr().add(at)),
+            )
+        };
+        let touched = _mm512_cmp_pd_mask::<_CMP_LE_OQ>(l, under) | _mm512_cmp_pd_mask::<_CMP_GE_OQ>(h, over);
+        if touched != 0 { at + touched.trailing_zeros() as usize } else { n }
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn first_touch_avx2(low: &[f64], high: &[f64], below: f64, above: f64) -> usize {
+        let n = low.len().min(high.len());
+        let (under, over) = (_mm256_set1_pd(below), _mm256_set1_pd(above));
+        let mut at = 0;
+        while at + 4 <= n {
+            // SAFETY: `at + 4 <= n`, the length of the shorter slice.
+            let (l, h) =
+                unsafe { (_mm256_loadu_pd(low.as_ptr().add(at)), _mm256_loadu_pd(high.as_ptr().add(at))) };
+            let touched =
+                _mm256_or_pd(_mm256_cmp_pd::<_CMP_LE_OQ>(l, under), _mm256_cmp_pd::<_CMP_GE_OQ>(h, over));
+            let touched = _mm256_movemask_pd(touched);
+            if touched != 0 {
+                return at + touched.trailing_zeros() as usize;
+            }
+            at += 4;
+        }
+        at + first_touch_plain(&low[at..n], &high[at..n], below, above)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every version that this machine can run.
+    fn versions() -> Vec<Versions> {
+        let mut all = vec![Versions { compare: VERSIONS.compare, first_touch: VERSIONS.first_touch }];
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            all.push(Versions {
+                // SAFETY: the machine has AVX2, as was just asked.
+                compare: |op, a, b| unsafe { x86::compare_avx2(op, a, b) },
+                // SAFETY: as above.
+                first_touch: |l, h, below, above| unsafe { x86::first_touch_avx2(l, h, below, above) },
+            });
+        }
+        all
+    }
+
+    #[test]
+    fn every_version_compares_as_the_plain_one() {
+        let values = [f64::NAN, 0.0, -0.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, 5e-324];
+        let a: [f64; WORD] = std::array::from_fn(|lane| values[lane % 8]);
+        let b: [f64; WORD] = std::array::from_fn(|lane| values[lane / 8]);
+        for op in [Op2::Lt, Op2::Le, Op2::Gt, Op2::Ge, Op2::Eq, Op2::Ne] {
+            for version in versions() {
+                assert_eq!((version.compare)(op, &a, &b), compare_plain(op, &a, &b), "{op:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_version_finds_the_first_touch_at_every_distance() {
+        for n in 1..40 {
+            for hit in 0..=n {
+                let mut low = vec![10.0; n];
+                let mut high = vec![20.0; n];
+                if hit < n {
+                    *(if hit % 2 == 0 { &mut low[hit] } else { &mut high[hit] }) =
+                        if hit % 2 == 0 { 5.0 } else { 25.0 };
+                }
+                for from in 0..n {
+                    let expected = if hit >= from && hit < n { hit - from } else { n - from };
+                    for version in versions() {
+                        assert_eq!((version.first_touch)(&low[from..], &high[from..], 5.0, 25.0), expected);
+                    }
+                }
+            }
+        }
+        assert_eq!(first_touch(&[1.0], &[2.0], f64::NEG_INFINITY, f64::INFINITY, 0, 0), 1);
+        assert_eq!(first_touch(&[1.0], &[2.0], 3.0, 3.0, 1, 0), 1);
+    }
+}
