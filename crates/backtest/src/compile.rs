@@ -71,6 +71,9 @@ pub fn compile(strategy: &Strategy, extra_columns: &[String]) -> Result<Program,
     for at in builder.let_order() {
         builder.let_value(at);
     }
+    for param in &strategy.params {
+        builder.check_param_name(&param.name, &param.span);
+    }
     let conditions: Vec<Option<NodeId>> = strategy
         .params
         .iter()
@@ -79,7 +82,20 @@ pub fn compile(strategy: &Strategy, extra_columns: &[String]) -> Result<Program,
     let long = strategy.long.as_ref().and_then(|rules| builder.side(rules));
     let short = strategy.short.as_ref().and_then(|rules| builder.side(rules));
     let mut problems = builder.diagnostics;
-    crate::objective::check(strategy, &mut problems);
+    if strategy.objective.overridden {
+        let mut given = Vec::new();
+        crate::objective::check_maximize(strategy, &mut given);
+        if !given.is_empty() {
+            return Err(StrategyError::Source(SourceErrors::new(
+                "--objective",
+                &strategy.objective.text,
+                given,
+            )));
+        }
+    } else {
+        crate::objective::check_maximize(strategy, &mut problems);
+    }
+    crate::objective::check_require(strategy, &mut problems);
     if problems.is_empty() {
         Ok(Program { graph: builder.graph, sides: [long, short], conditions })
     } else {
@@ -131,6 +147,10 @@ const SOURCES: [(&str, Source); 8] = [
 const POSITIONS: [(&str, Position); 3] =
     [("entry", Position::Entry), ("stop", Position::Stop), ("risk", Position::Risk)];
 
+fn is_built_in(name: &str) -> bool {
+    SOURCES.iter().any(|(n, _)| *n == name) || POSITIONS.iter().any(|(n, _)| *n == name)
+}
+
 impl<'a> Builder<'a> {
     fn new(strategy: &'a Strategy, extra: &'a [String]) -> Self {
         Self {
@@ -159,8 +179,15 @@ impl<'a> Builder<'a> {
         None
     }
 
+    /// A parameter may not hide a price; a further column of the data may be hidden.
+    fn check_param_name(&mut self, name: &str, span: &Range<usize>) {
+        if is_built_in(name) {
+            self.error::<()>(span, format!("`{name}` is a built-in name and cannot be a parameter"));
+        }
+    }
+
     fn check_let_name(&mut self, name: &str, expr: &Expr, at: usize) {
-        let builtin = SOURCES.iter().any(|(n, _)| *n == name) || POSITIONS.iter().any(|(n, _)| *n == name);
+        let builtin = is_built_in(name);
         if builtin || self.params.contains_key(name) {
             let what = if builtin { "a built-in name" } else { "a parameter" };
             self.error::<()>(&expr.span, format!("`{name}` under [let] is already {what}"));

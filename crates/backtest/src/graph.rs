@@ -197,6 +197,11 @@ impl Func {
         matches!(self, Self::Highest | Self::Lowest | Self::SwingHigh | Self::SwingLow)
     }
 
+    /// Whether it needs as many bars as its window says before it has a value.
+    pub fn is_windowed(self) -> bool {
+        !matches!(self, Self::Ema | Self::Dema | Self::Tema)
+    }
+
     /// Whether the result is prefix sums rather than a series of numbers.
     pub fn is_prefix(self) -> bool {
         matches!(self, Self::PrefixSum | Self::PrefixSquares | Self::PrefixIndex)

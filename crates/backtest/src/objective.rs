@@ -25,12 +25,91 @@ const FUNCTIONS: [(&str, usize); 12] = [
     ("round", 1),
 ];
 
-/// Reports what is wrong with the objective of a strategy.
-pub fn check(strategy: &Strategy, problems: &mut Vec<Diagnostic>) {
+/// Reports what is wrong with what is maximised: it must be a number.
+pub fn check_maximize(strategy: &Strategy, problems: &mut Vec<Diagnostic>) {
+    let expr = &strategy.objective.maximize;
+    if check(strategy, expr, problems) == Some(Kinds::Truth) {
+        problems
+            .push(Diagnostic::new(expr.span.clone(), "the objective must be a number, found a condition"));
+    }
+}
+
+/// Reports what is wrong with the requirement: it must be a condition.
+pub fn check_require(strategy: &Strategy, problems: &mut Vec<Diagnostic>) {
+    let Some(expr) = &strategy.objective.require else { return };
+    if check(strategy, expr, problems) == Some(Kinds::Number) {
+        let problem = Diagnostic::new(expr.span.clone(), "`require` must be a condition, found a number");
+        problems.push(problem.hint("for example \"trades >= 30\""));
+    }
+}
+
+/// What an expression gives.
+#[derive(Clone, Copy, PartialEq)]
+enum Kinds {
+    Number,
+    Truth,
+}
+
+/// Checks names, functions and kinds; `None` if something was wrong.
+fn check(strategy: &Strategy, expr: &Expr, problems: &mut Vec<Diagnostic>) -> Option<Kinds> {
+    let before = problems.len();
     let names = |name: &str| METRICS.iter().any(|(_, n, _)| *n == name) || strategy.param(name).is_some();
-    check_expr(&strategy.objective.maximize, &names, problems);
-    if let Some(require) = &strategy.objective.require {
-        check_expr(require, &names, problems);
+    check_expr(expr, &names, problems);
+    if problems.len() > before {
+        return None;
+    }
+    let truth = |name: &str| {
+        strategy.param(name).is_some_and(|at| strategy.params[at].domain == tidemill_search::Domain::Bool)
+    };
+    kind(expr, &truth, problems)
+}
+
+fn kind(expr: &Expr, truth: &impl Fn(&str) -> bool, problems: &mut Vec<Diagnostic>) -> Option<Kinds> {
+    let mut expect = |operand: &Expr, wanted: Kinds| {
+        let found = kind(operand, truth, problems)?;
+        if found != wanted {
+            let message = match wanted {
+                Kinds::Number => "expected a number, found a condition",
+                Kinds::Truth => "expected a condition, found a number",
+            };
+            problems.push(Diagnostic::new(operand.span.clone(), message));
+            return None;
+        }
+        Some(())
+    };
+    match &expr.kind {
+        Kind::Number(..) => Some(Kinds::Number),
+        Kind::Bool(_) => Some(Kinds::Truth),
+        Kind::Name(name) => Some(if truth(name) { Kinds::Truth } else { Kinds::Number }),
+        Kind::Unary(Unary::Neg, a) => expect(a, Kinds::Number).map(|()| Kinds::Number),
+        Kind::Unary(Unary::Not, a) => expect(a, Kinds::Truth).map(|()| Kinds::Truth),
+        Kind::Binary(op, a, b) => {
+            let (wanted, gives) = match Op2::from(*op) {
+                Op2::And | Op2::Or => (Kinds::Truth, Kinds::Truth),
+                op if op.is_comparison() => (Kinds::Number, Kinds::Truth),
+                _ => (Kinds::Number, Kinds::Number),
+            };
+            let both = (expect(a, wanted), expect(b, wanted));
+            (both == (Some(()), Some(()))).then_some(gives)
+        }
+        Kind::Call(name, arguments) if name == "if" => {
+            expect(&arguments[0], Kinds::Truth)?;
+            let gives = kind(&arguments[1], truth, problems)?;
+            let other = kind(&arguments[2], truth, problems)?;
+            if gives != other {
+                problems
+                    .push(Diagnostic::new(expr.span.clone(), "both branches of `if` must be of one kind"));
+                return None;
+            }
+            Some(gives)
+        }
+        Kind::Call(name, arguments) => {
+            for argument in arguments {
+                expect(argument, Kinds::Number)?;
+            }
+            Some(if name == "is_na" { Kinds::Truth } else { Kinds::Number })
+        }
+        Kind::Text(_) | Kind::Index(..) | Kind::Field(..) => None,
     }
 }
 
@@ -112,11 +191,16 @@ impl<'a> Objective<'a> {
     }
 
     /// Score of a trial: `pooled` are the metrics over all counting segments, `segments` those of each.
+    pub fn score(&self, pooled: &Metrics, segments: &[Metrics], params: &[f64]) -> Score {
+        if self.accepts(pooled, params) { self.reduced(pooled, segments, params) } else { Score::Invalid }
+    }
+
+    /// The objective over segments, whether or not the requirement is met.
     ///
     /// A segment without trades contributes zero; a traded segment whose value is not defined makes the trial invalid.
-    pub fn score(&self, pooled: &Metrics, segments: &[Metrics], params: &[f64]) -> Score {
+    pub fn reduced(&self, pooled: &Metrics, segments: &[Metrics], params: &[f64]) -> Score {
         let traded = |metrics: &Metrics| metrics.values()[0] > 0.0;
-        if !segments.iter().any(traded) || !self.accepts(pooled, params) {
+        if !segments.iter().any(traded) {
             return Score::Invalid;
         }
         if self.reduce() == Reduce::Pooled || segments.len() == 1 {

@@ -7,7 +7,9 @@ mod side;
 
 use std::path::Path;
 
-pub use execution::{EndOfData, Execution, FillAt, FirstCheck, GapFill, InvalidStop, Sizing};
+pub use execution::{
+    EndOfData, Execution, FillAt, FirstCheck, GapFill, InvalidStop, KEYS as EXECUTION_KEYS, Sizing,
+};
 pub use param::ParamSpec;
 pub use side::{Exit, ExitKind, Label, LabelPart, SideRules};
 
@@ -37,6 +39,8 @@ pub struct Objective {
     pub maximize: Expr,
     /// The text of `maximize`, for titles.
     pub text: String,
+    /// Whether it was given by the user instead of the file; its positions then point into `text`.
+    pub overridden: bool,
     /// A trial that does not meet this is invalid.
     pub require: Option<Expr>,
     /// Over segments.
@@ -199,6 +203,7 @@ impl Strategy {
                 StrategyError::Source(SourceErrors::new("--objective", text, vec![diagnostic]))
             })?;
             strategy.objective.text = text.clone();
+            strategy.objective.overridden = true;
         }
         Ok(strategy)
     }
@@ -222,8 +227,9 @@ impl Strategy {
         let value = document::parse_value(text)
             .filter(|value| !matches!(value, Value::Date))
             .unwrap_or_else(|| Value::Text(text.trim_matches(['"', '\'']).to_string(), 0));
-        if self.param(name).is_some() {
-            return self.fix_param(name, &value).map_err(fail);
+        let param = name.strip_prefix("params.").unwrap_or(name);
+        if self.param(param).is_some() {
+            return self.fix_param(param, &value).map_err(fail);
         }
         let key = match name.strip_prefix("execution.").unwrap_or(name) {
             "fee_bp" => "fee_bps",
@@ -235,7 +241,7 @@ impl Strategy {
         }
         let known = self.params.iter().map(|param| param.name.as_str()).chain(execution::KEYS);
         let mut message = format!("no parameter or execution key `{name}`");
-        match nearest(name, known.clone()) {
+        match nearest(key, known.clone()) {
             Some(near) => message += &format!("; did you mean `{near}`?"),
             None => {
                 let names: Vec<&str> = known.take(40).collect();
@@ -267,7 +273,7 @@ fn read_objective(reader: &mut Reader, table: &Table) -> Objective {
             ],
         )
         .unwrap_or(Reduce::Mean);
-    Objective { maximize, text, require: reader.expression(table, "require"), reduce }
+    Objective { maximize, text, overridden: false, require: reader.expression(table, "require"), reduce }
 }
 
 /// Why a strategy could not be opened.
@@ -282,7 +288,7 @@ pub enum StrategyError {
         error: String,
     },
     /// The text has problems.
-    #[error("{0}")]
+    #[error(transparent)]
     Source(#[from] SourceErrors),
     /// The profile is not in the file.
     #[error("{file} has no profile `{name}`{}", list_profiles(names))]

@@ -96,6 +96,12 @@ impl<'a> Book<'a> {
         self.tally.equity
     }
 
+    /// The next day to be marked.
+    #[inline(always)]
+    pub fn day(&self) -> u32 {
+        self.day
+    }
+
     /// Last bar of the next day to be marked.
     #[inline(always)]
     pub fn day_end(&self) -> usize {

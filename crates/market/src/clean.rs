@@ -216,7 +216,7 @@ impl<'a> Rows<'a> {
         let bars = &self.bars;
         [&bars.open, &bars.high, &bars.low, &bars.close, &bars.volume]
             .iter()
-            .any(|column| column[a] != column[b] && !(column[a].is_nan() && column[b].is_nan()))
+            .any(|column| differ(column[a], column[b]))
     }
 
     /// Leaves the rows with good prices and volume; also counts those whose range needs repair.
@@ -295,6 +295,11 @@ impl<'a> Rows<'a> {
             extra,
         }
     }
+}
+
+/// Whether two cells disagree; two missing ones do not.
+pub(crate) fn differ(a: f64, b: f64) -> bool {
+    a != b && !(a.is_nan() && b.is_nan())
 }
 
 /// Counts what is remarkable about clean bars: zero volume and gaps.

@@ -3,9 +3,11 @@
 //! Dirt inside readable data is not an error: it is repaired or dropped by the policy in [`clean`](crate::clean)
 //! and counted in the [`DataReport`](crate::DataReport).
 
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use crate::timeframe::format_duration;
+use crate::timestamp::format_ms;
 
 /// Why market data could not be read, resampled or written.
 #[derive(Debug, thiserror::Error)]
@@ -21,13 +23,23 @@ pub enum MarketError {
     /// No path was given at all.
     #[error("no data file was given\n  hint: name at least one CSV or Parquet file, or a directory of them")]
     NoPaths,
-    /// The operating system refused to read or write.
-    #[error("{path}: {source}")]
+    /// The operating system refused to read.
+    #[error("{path}: {reason}")]
     Io {
         /// The file in question.
         path: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        reason: String,
+    },
+    /// The output could not be written.
+    #[error("{path}: cannot be written: {reason}\n  hint: {hint}")]
+    Write {
+        /// The output asked for.
+        path: PathBuf,
+        /// What the system, or the encoder, said.
+        reason: String,
+        /// What would make it work.
+        hint: String,
     },
     /// The directory holds nothing that can be loaded.
     #[error("{path}: the directory holds no .csv, .csv.gz, .tsv or .parquet file")]
@@ -66,6 +78,14 @@ pub enum MarketError {
         path: PathBuf,
         /// What the decoder said.
         message: String,
+    },
+    /// The file is no text, and not one of the binary formats that can be read.
+    #[error(
+        "{path}: looks binary, neither CSV nor Parquet\n  hint: unpack an archive, export a spreadsheet as CSV; text is read as UTF-8, or as UTF-16 with byte order mark"
+    )]
+    Binary {
+        /// The file.
+        path: PathBuf,
     },
     /// The gzip stream is broken.
     #[error("{path}: not readable as gzip: {message}\n  hint: unpack it by hand to see how far it is intact")]
@@ -113,6 +133,44 @@ pub enum MarketError {
         /// The other.
         second: String,
     },
+    /// Two files have bars of one symbol, but of different length.
+    #[error(
+        "{first} has {first_bars} bars of symbol {symbol:?} and {second} has {second_bars} bars of it\n  hint: a symbol has one timeframe; load the files apart, or choose with --symbols what only one of them has",
+        first_bars = format_duration(*.first_ms), second_bars = format_duration(*.second_ms)
+    )]
+    TimeframeClash {
+        /// The symbol.
+        symbol: String,
+        /// One file.
+        first: String,
+        /// Timeframe of its bars.
+        first_ms: i64,
+        /// The other file.
+        second: String,
+        /// Timeframe of the other's bars.
+        second_ms: i64,
+    },
+    /// Two files have different prices or volumes of one symbol at one time.
+    #[error(
+        "{first} ({first_bars}) and {second} ({second_bars}) overlap and disagree about symbol {symbol:?} at {count} time(s), first at {time}\n  hint: which one is right cannot be told; load the files apart, cut the overlap out of one, or choose with --symbols what only one of them has",
+        first_bars = describe_bars(*.first_ms), second_bars = describe_bars(*.second_ms), time = format_ms(*.ts_ms)
+    )]
+    Contradiction {
+        /// The symbol.
+        symbol: String,
+        /// One file and its line.
+        first: String,
+        /// Timeframe of its bars, if it has more than one.
+        first_ms: Option<i64>,
+        /// The other file and its line.
+        second: String,
+        /// Timeframe of the other's bars, if it has more than one.
+        second_ms: Option<i64>,
+        /// The first such time, UTC milliseconds.
+        ts_ms: i64,
+        /// At how many times the files disagree.
+        count: usize,
+    },
     /// The time zone is neither a known name nor an offset.
     #[error(
         "time zone {name:?}: {message}\n  hint: use an IANA name such as \"America/New_York\" or an offset such as \"+02:00\""
@@ -150,11 +208,35 @@ pub enum MarketError {
 }
 
 impl MarketError {
-    pub(crate) fn io(path: &std::path::Path, source: std::io::Error) -> Self {
-        if source.kind() == std::io::ErrorKind::NotFound {
+    pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
+        if source.kind() == ErrorKind::NotFound {
             MarketError::NotFound { path: path.to_path_buf() }
         } else {
-            MarketError::Io { path: path.to_path_buf(), source }
+            MarketError::Io { path: path.to_path_buf(), reason: source.to_string() }
         }
     }
+
+    /// The system refused to write; the hint follows from why.
+    pub(crate) fn write(path: &Path, source: &std::io::Error) -> Self {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).display();
+        let mut reason = source.to_string();
+        let hint = match source.kind() {
+            ErrorKind::NotFound => {
+                reason = format!("there is no folder {folder}");
+                "create it first, or write elsewhere".to_string()
+            }
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                format!("the folder {folder} and the file, if there is one, must be writable")
+            }
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room, or write elsewhere".to_string(),
+            _ => "give a file name in a folder that exists and can be written to".to_string(),
+        };
+        MarketError::Write { path: path.to_path_buf(), reason, hint }
+    }
+}
+
+/// How long a file's bars are, if that can be told.
+fn describe_bars(timeframe_ms: Option<i64>) -> String {
+    timeframe_ms.map_or_else(|| "one bar".to_string(), |ms| format!("{} bars", format_duration(ms)))
 }

@@ -2,8 +2,10 @@
 //!
 //! Every function reads its inputs from slices and writes one value per bar into `out`, a slice of the same
 //! length (if lengths differ, the shortest decides and the rest of `out` is NaN). Bar `i` of the result
-//! depends on bars `0 … i` only. No function panics, whatever the window or the data; a window of 0 or one
-//! longer than the series is NaN throughout.
+//! depends on bars `0 … i` only. No function panics, whatever the window or the data; a window of 0 is NaN
+//! throughout, and so is one longer than the series, except where the first value does not wait for it: [`ema`],
+//! [`dema`] and [`tema`] start with the first bar, whatever their span, and `fast` and `slow` of [`kama`] are
+//! smoothing lengths too, only its window has to fit.
 //!
 //! **Not available.** A non-finite input (NaN or infinite) is not available, and NaN is how the result says
 //! so. *Windowed* functions are NaN while a window is incomplete or holds such a value. *Recursive* ones skip

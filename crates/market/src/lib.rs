@@ -17,4 +17,4 @@ pub use bars::{Bars, DAY_MS, Universe};
 pub use error::MarketError;
 pub use load::{LoadOptions, Loaded, load};
 pub use report::DataReport;
-pub use write::{write, write_csv, write_parquet};
+pub use write::{check_output, write, write_csv, write_parquet};

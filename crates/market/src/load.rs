@@ -5,6 +5,7 @@
 //! the later one; nothing else depends on it.
 
 pub(crate) mod array;
+pub(crate) mod clash;
 pub(crate) mod column;
 pub(crate) mod csv;
 pub(crate) mod delta;
@@ -84,7 +85,8 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<Loaded, MarketEr
         }
         sources.push(source);
     }
-    let gathered = choose(gather(&sources, &mut tally)?, options.symbols.as_deref())?;
+    let gathered = choose(gather(&sources, &mut tally), options.symbols.as_deref())?;
+    clash::check(&gathered, &sources)?;
     let span = options.from_ms.unwrap_or(i64::MIN + 1)..options.to_ms.unwrap_or(i64::MAX);
     let cleaned: Vec<(Outcome, Tally)> =
         gathered.par_iter().map(|symbol| clean(symbol, &sources, span.clone())).collect();
@@ -170,14 +172,30 @@ fn read_file(path: &Path, zone: &TimeZone) -> Result<(Source, &'static str), Mar
             drop(file);
             (parquet::read(path, zone)?, "parquet")
         }
-        [0x1f, 0x8b, ..] => (csv::parse(&unpack(path)?, path, zone)?, "csv"),
+        [0x1f, 0x8b, ..] => (parse_text(&unpack(path)?, path, zone)?, "csv"),
         _ => {
             let mut text = head;
             file.read_to_end(&mut text).map_err(io)?;
-            (csv::parse(&text, path, zone)?, "csv")
+            (parse_text(&text, path, zone)?, "csv")
         }
     };
     Ok((Source { file: path.display().to_string(), table }, format))
+}
+
+/// Parses text. If the file calls itself Parquet, that it is none is what a person has to know first.
+fn parse_text(text: &[u8], path: &Path, zone: &TimeZone) -> Result<Table, MarketError> {
+    let is_called_parquet = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("parquet"));
+    match csv::parse(text, path, zone) {
+        Ok(mut table) if is_called_parquet => {
+            table.notes.push("the name says Parquet, the content is CSV and was read as such".to_string());
+            Ok(table)
+        }
+        Err(MarketError::Columns { .. } | MarketError::Binary { .. }) if is_called_parquet => {
+            let message = "the start mark is missing, and it is no CSV either".to_string();
+            Err(MarketError::Parquet { path: path.to_path_buf(), message })
+        }
+        parsed => parsed,
+    }
 }
 
 fn unpack(path: &Path) -> Result<Vec<u8>, MarketError> {
@@ -208,15 +226,13 @@ fn stem(file: &str) -> String {
 }
 
 /// Collects each symbol's rows over all files, ordered by symbol.
-fn gather(sources: &[Source], tally: &mut Tally) -> Result<Vec<Gathered>, MarketError> {
+fn gather(sources: &[Source], tally: &mut Tally) -> Vec<Gathered> {
     let mut by_symbol: BTreeMap<String, Vec<Run>> = BTreeMap::new();
-    let mut unnamed: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (file_idx, source) in sources.iter().enumerate() {
         let table = &source.table;
         let Some(ids) = &table.symbol_ids else {
-            let symbol = stem(&source.file);
-            by_symbol.entry(symbol.clone()).or_default().push(Run { file_idx, rows: 0..table.n_rows() });
-            unnamed.entry(symbol).or_default().push(file_idx);
+            let rows = 0..table.n_rows();
+            by_symbol.entry(stem(&source.file)).or_default().push(Run { file_idx, rows });
             continue;
         };
         let mut runs: Vec<Vec<Run>> = vec![Vec::new(); table.symbols.len()];
@@ -237,30 +253,7 @@ fn gather(sources: &[Source], tally: &mut Tally) -> Result<Vec<Gathered>, Market
             by_symbol.entry(symbol.clone()).or_default().append(&mut runs);
         }
     }
-    for (symbol, files) in unnamed.into_iter().filter(|(_, files)| files.len() > 1) {
-        refuse_overlap(&symbol, &files, sources)?;
-    }
-    Ok(by_symbol.into_iter().map(|(symbol, runs)| Gathered { symbol, runs }).collect())
-}
-
-/// Files that share a name by accident would be mixed into one symbol; parts of one history follow each other.
-fn refuse_overlap(symbol: &str, files: &[usize], sources: &[Source]) -> Result<(), MarketError> {
-    let mut spans: Vec<(i64, i64, usize)> = Vec::new();
-    for &file_idx in files {
-        let times = || sources[file_idx].table.ts_ms.iter().copied().filter(|&ts_ms| ts_ms != NO_TIME);
-        if let (Some(first), Some(last)) = (times().min(), times().max()) {
-            spans.push((first, last, file_idx));
-        }
-    }
-    spans.sort_unstable();
-    match spans.windows(2).find(|pair| pair[1].0 <= pair[0].1) {
-        None => Ok(()),
-        Some(pair) => Err(MarketError::SymbolClash {
-            symbol: symbol.to_string(),
-            first: sources[pair[0].2].file.clone(),
-            second: sources[pair[1].2].file.clone(),
-        }),
-    }
+    by_symbol.into_iter().map(|(symbol, runs)| Gathered { symbol, runs }).collect()
 }
 
 /// Only the symbols asked for.

@@ -1,5 +1,6 @@
 //! What a load found and did: every kind of dirt counted, with the first places, so that nothing vanishes silently.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::Serialize;
@@ -12,6 +13,9 @@ pub const PLACES_KEPT: usize = 5;
 
 /// Places shown per kind in the summary for people.
 const PLACES_SHOWN: usize = 3;
+
+/// Refused symbols named one by one; of more only the number is given.
+const LINES_SHOWN: usize = 10;
 
 /// A kind of dirt and what is done about it; the policy table of [`clean`](crate::clean) explains each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -200,6 +204,51 @@ impl DataReport {
         self.issues.iter().find(|issue| issue.kind == kind).map_or(0, |issue| issue.count)
     }
 
+    /// Every line that a person should see before trusting a result: what was found (how often, where first), which
+    /// symbols were refused, what was assumed or left out. Empty if there is nothing to say.
+    pub fn remarks(&self) -> Vec<String> {
+        let issues = self.issues.iter().map(|issue| {
+            let place = issue.first.first().map(|place| format!(", first at {place}")).unwrap_or_default();
+            format!("{}: {}{place}", issue.kind.describe(), issue.count)
+        });
+        let mut remarks: Vec<String> = issues.collect();
+        remarks.extend(self.refusals());
+        remarks.extend(self.notes.iter().cloned());
+        remarks.extend(self.file_remarks());
+        remarks
+    }
+
+    /// The refused symbols, a line each for the first few.
+    fn refusals(&self) -> Vec<String> {
+        let shown = self.refused.iter().take(LINES_SHOWN);
+        let mut lines: Vec<String> =
+            shown.map(|refused| format!("refused {}: {}", refused.symbol, refused.reason)).collect();
+        if self.refused.len() > LINES_SHOWN {
+            lines.push(format!("refused {} more", self.refused.len() - LINES_SHOWN));
+        }
+        lines
+    }
+
+    /// What the files' notes say, each once however many files have it.
+    fn file_remarks(&self) -> Vec<String> {
+        let mut found: Vec<(&str, &str, usize)> = Vec::new();
+        let mut by_note: HashMap<&str, usize> = HashMap::new();
+        for file in &self.files {
+            for note in &file.notes {
+                let position = *by_note.entry(note).or_insert(found.len());
+                match found.get_mut(position) {
+                    Some((_, _, n_files)) => *n_files += 1,
+                    None => found.push((note, &file.path, 1)),
+                }
+            }
+        }
+        let line = |(note, path, n_files): (&str, &str, usize)| match n_files {
+            1 => format!("{path}: {note}"),
+            _ => format!("{path} and {} more file(s): {note}", n_files - 1),
+        };
+        found.into_iter().map(line).collect()
+    }
+
     /// Whether rows were dropped or changed, or a symbol refused: something a user should look at.
     pub fn has_losses(&self) -> bool {
         let harmless =
@@ -232,17 +281,8 @@ impl fmt::Display for DataReport {
             let length = format_duration(longest.longest_gap_ms);
             writeln!(f, "  longest gap: {length} after {} in {}", format_ms(after), longest.symbol)?;
         }
-        for refused in self.refused.iter().take(10) {
-            writeln!(f, "  refused {}: {}", refused.symbol, refused.reason)?;
-        }
-        if self.refused.len() > 10 {
-            writeln!(f, "  refused {} more", self.refused.len() - 10)?;
-        }
-        for note in &self.notes {
-            writeln!(f, "  {note}")?;
-        }
-        for file in self.files.iter().filter(|file| !file.notes.is_empty()).take(10) {
-            writeln!(f, "  {}: {}", file.path, file.notes.join("; "))?;
+        for line in self.refusals().iter().chain(&self.notes).chain(&self.file_remarks()) {
+            writeln!(f, "  {line}")?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! The file appears under its name only once it is complete.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,12 +21,42 @@ use crate::timestamp::format_ms;
 /// Rows handed to the Parquet encoder at a time.
 const BATCH_ROWS: usize = 65_536;
 
+/// What can be written.
+#[derive(Clone, Copy)]
+enum Format {
+    Parquet,
+    Csv,
+}
+
+impl Format {
+    /// The format that the path's ending names.
+    fn of(path: &Path) -> Result<Self, MarketError> {
+        match path.extension().and_then(|end| end.to_str()).map(str::to_ascii_lowercase).as_deref() {
+            Some("parquet") => Ok(Format::Parquet),
+            Some("csv") => Ok(Format::Csv),
+            _ => Err(MarketError::OutputFormat { path: path.to_path_buf() }),
+        }
+    }
+}
+
 /// Writes Parquet or CSV, as the path's ending says.
 pub fn write(universe: &Universe, path: &Path) -> Result<(), MarketError> {
-    match path.extension().and_then(|end| end.to_str()).map(str::to_ascii_lowercase).as_deref() {
-        Some("parquet") => write_parquet(universe, path),
-        Some("csv") => write_csv(universe, path),
-        _ => Err(MarketError::OutputFormat { path: path.to_path_buf() }),
+    match Format::of(path)? {
+        Format::Parquet => write_parquet(universe, path),
+        Format::Csv => write_csv(universe, path),
+    }
+}
+
+/// Whether [`write`] could write there: the ending names a format and the folder exists. Asked before work that takes
+/// its time, so that the work is not done in vain.
+pub fn check_output(path: &Path) -> Result<(), MarketError> {
+    Format::of(path)?;
+    if path.is_dir() {
+        return Err(MarketError::write(path, &ErrorKind::IsADirectory.into()));
+    }
+    match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        Some(folder) if !folder.is_dir() => Err(MarketError::write(path, &ErrorKind::NotFound.into())),
+        _ => Ok(()),
     }
 }
 
@@ -40,9 +70,8 @@ pub fn write_parquet(universe: &Universe, path: &Path) -> Result<(), MarketError
     }
     fields.extend(names.iter().map(|name| Field::new(name, DataType::Float64, true)));
     let schema = Arc::new(Schema::new(fields));
-    let fail = |error: &dyn std::fmt::Display| MarketError::Parquet {
-        path: path.to_path_buf(),
-        message: error.to_string(),
+    let fail = |error: &dyn std::fmt::Display| {
+        MarketError::write(path, &std::io::Error::other(error.to_string()))
     };
     replace(path, |file| {
         let properties =
@@ -69,7 +98,7 @@ pub fn write_csv(universe: &Universe, path: &Path) -> Result<(), MarketError> {
         let mut out = BufWriter::with_capacity(1 << 18, file);
         write_text(&mut out, universe, &names)
             .and_then(|()| out.flush())
-            .map_err(|source| MarketError::io(path, source))
+            .map_err(|source| MarketError::write(path, &source))
     })
 }
 
@@ -137,9 +166,9 @@ fn replace(path: &Path, fill: impl FnOnce(File) -> Result<(), MarketError>) -> R
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".part");
     let part = path.with_file_name(name);
-    let file = File::create(&part).map_err(|source| MarketError::io(&part, source))?;
+    let file = File::create(&part).map_err(|source| MarketError::write(path, &source))?;
     let outcome =
-        fill(file).and_then(|()| fs::rename(&part, path).map_err(|source| MarketError::io(path, source)));
+        fill(file).and_then(|()| fs::rename(&part, path).map_err(|source| MarketError::write(path, &source)));
     if outcome.is_err() {
         // The first error is the one to report; a leftover part file does no harm.
         let _ = fs::remove_file(&part);

@@ -116,6 +116,15 @@ impl Domain {
         }
     }
 
+    /// Whether an encoded value is of the right kind, whatever the range.
+    pub fn is_kind_of(&self, value: f64) -> bool {
+        match self {
+            Self::Float { .. } => value.is_finite(),
+            Self::Int { .. } => value.is_finite() && value.fract() == 0.0,
+            Self::Choice { .. } | Self::Bool => self.contains(value),
+        }
+    }
+
     /// The number that encodes a value; `None` if the value is of the wrong kind or outside the domain.
     pub fn encode(&self, value: &Value) -> Option<f64> {
         let encoded = match (self, value) {

@@ -160,7 +160,10 @@ impl Space {
             // Whether a value lies inside a broken domain means nothing.
             if errors.len() == n_before {
                 param.check_value("default", param.default, &mut errors);
-                if let Some(fixed) = param.fixed {
+                // What is fixed is not searched, so the range does not bind it; but it must be of the right kind.
+                if let Some(fixed) = param.fixed
+                    && !param.domain.is_kind_of(fixed)
+                {
                     param.check_value("fixed value", fixed, &mut errors);
                 }
             }
@@ -425,15 +428,24 @@ mod tests {
     #[test]
     fn all_mistakes_are_reported_together() {
         let mut outside = Param::new("k", float(0.0, 1.0), 0.5);
-        outside.fixed = Some(7.0);
+        outside.fixed = Some(f64::INFINITY);
         let twice = Param::new("k", float(0.0, 1.0), 0.5);
         assert_eq!(
             messages(vec![outside, twice]),
             [
-                "parameter `k`: the fixed value 7 is not a number from 0 to 1",
+                "parameter `k`: the fixed value inf is not a number from 0 to 1",
                 "parameter `k` is defined twice"
             ]
         );
+    }
+
+    #[test]
+    fn a_fixed_value_may_lie_outside_the_range() {
+        let mut param = Param::new("n", Domain::Int { low: 5, high: 60, step: 5, log: false }, 5.0);
+        param.fixed = Some(3.0);
+        assert!(messages(vec![param.clone()]).is_empty());
+        param.fixed = Some(3.5);
+        assert_eq!(messages(vec![param]).len(), 1);
     }
 
     #[test]

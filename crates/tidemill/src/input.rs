@@ -9,6 +9,7 @@ use tidemill_backtest::{Overrides, Strategy};
 use tidemill_market::synth::{Planted, RegimeOptions, regime};
 use tidemill_market::{LoadOptions, Universe, load, timeframe, timestamp};
 
+use crate::number;
 use crate::settings::Settings;
 
 /// Shipped strategies: name and text.
@@ -61,10 +62,10 @@ pub struct DataSource {
     #[arg(long, value_name = "TIME")]
     pub to: Option<String>,
     /// Share of the time span that is in-sample; the rest is only reported.
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     pub split: Option<f64>,
     /// Cut the in-sample part into this many blocks and reduce the objective over them.
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub folds: Option<usize>,
 }
 
@@ -79,6 +80,9 @@ impl StrategyArgs {
     /// Opens a shipped strategy by name or a file by path.
     pub fn open(&self, strategy: &str, settings: &Settings) -> Result<Strategy> {
         let mut set = settings.execution_settings();
+        if self.profile.is_some() && !set.is_empty() {
+            eprintln!("note: [execution] of {} is laid over the profile", settings.origin());
+        }
         set.extend(self.set.iter().cloned());
         let overrides = Overrides { profile: self.profile.clone(), set, objective: self.objective.clone() };
         if let Some((name, source)) = SHIPPED.iter().find(|(name, _)| *name == strategy)
@@ -130,6 +134,15 @@ impl DataSource {
         let resample =
             self.resample.as_deref().map(timeframe::parse_duration).transpose().context("--resample")?;
         if files.is_empty() {
+            for (given, flag) in [
+                (self.symbols.is_some(), "--symbols"),
+                (self.timezone.is_some(), "--timezone"),
+                (resample.is_some(), "--resample"),
+            ] {
+                if given {
+                    bail!("{flag} needs --data; without it generated data is used");
+                }
+            }
             let planted = Planted::default();
             let universe = regime(&RegimeOptions {
                 n_bars: 20_000,
@@ -150,6 +163,14 @@ impl DataSource {
             resample,
             ..LoadOptions::default()
         };
+        for file in files {
+            let name = file.to_string_lossy();
+            if !file.exists()
+                && (SHIPPED.iter().any(|(shipped, _)| *shipped == name) || name.ends_with(".toml"))
+            {
+                bail!("`{name}` was taken for a data file\n  hint: write the strategy before --data");
+            }
+        }
         let loaded = load(files, &options)?;
         let report = &loaded.report;
         let mut notes: Vec<String> = report
@@ -165,25 +186,32 @@ impl DataSource {
             report.refused.iter().map(|refused| format!("{} refused: {}", refused.symbol, refused.reason)),
         );
         let symbols = loaded.universe.symbols.len();
+        let bars = loaded.universe.n_bars() as u64;
+        let mut timeframes: Vec<i64> = loaded.universe.symbols.iter().map(|bars| bars.timeframe_ms).collect();
+        timeframes.sort_unstable();
+        timeframes.dedup();
+        let timeframe = match timeframes[..] {
+            [one] => timeframe::format_duration(one),
+            _ => "mixed timeframes".into(),
+        };
         let origin = format!(
-            "{} {}, {} bars of {}",
-            symbols,
-            if symbols == 1 { "symbol" } else { "symbols" },
-            crate::number::count(loaded.universe.n_bars() as u64),
-            loaded
-                .universe
-                .symbols
-                .first()
-                .map_or_else(String::new, |bars| timeframe::format_duration(bars.timeframe_ms)),
+            "{}, {} of {timeframe}",
+            number::counted(symbols as u64, "symbol"),
+            number::counted(bars, "bar")
         );
         Ok(Input { universe: loaded.universe, layout, origin, notes })
     }
 }
 
+/// More threads than this help nobody.
+const MAX_THREADS: usize = 1024;
+
 /// Sets the number of worker threads.
 pub fn set_threads(threads: Option<usize>) -> Result<()> {
-    if threads == Some(0) {
-        bail!("--threads must be at least 1");
+    if let Some(threads) = threads
+        && !(1..=MAX_THREADS).contains(&threads)
+    {
+        bail!("the number of threads must lie between 1 and {MAX_THREADS}, found {threads}");
     }
     if let Some(threads) = threads {
         rayon::ThreadPoolBuilder::new()

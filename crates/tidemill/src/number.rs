@@ -31,6 +31,11 @@ pub fn count(value: u64) -> String {
     out
 }
 
+/// A count with its noun: `1 bar`, `2 bars`.
+pub fn counted(value: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
+}
+
 /// A metric as reports show it: those labelled `[%]` in per cent.
 pub fn metric(label: &str, value: Option<f64>) -> String {
     match value {

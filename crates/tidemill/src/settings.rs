@@ -22,6 +22,9 @@ pub struct Settings {
     pub sweep: SweepSettings,
     /// Execution keys laid over every strategy.
     pub execution: toml::Table,
+    /// Where it was read from.
+    #[serde(skip)]
+    path: PathBuf,
 }
 
 /// Where data comes from.
@@ -68,7 +71,34 @@ impl Settings {
         };
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read settings {}", path.display()))?;
-        toml::from_str(&text).with_context(|| format!("settings {}", path.display()))
+        let mut settings: Self = toml::from_str(&text).map_err(|error| {
+            anyhow::anyhow!("settings {}: {}", path.display(), error.to_string().trim_end())
+        })?;
+        settings.path = path.into();
+        settings.check()?;
+        Ok(settings)
+    }
+
+    /// What it was read from, for messages.
+    pub fn origin(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Values that no flag could correct are refused here, in the name of the file.
+    fn check(&self) -> Result<()> {
+        if self.sweep.trials == Some(0) {
+            anyhow::bail!("settings {}: sweep.trials must be at least 1", self.origin());
+        }
+        for key in self.execution.keys() {
+            if !tidemill_backtest::strategy::EXECUTION_KEYS.contains(&key.as_str()) {
+                let known = tidemill_backtest::strategy::EXECUTION_KEYS.join(", ");
+                anyhow::bail!(
+                    "settings {}: unknown key execution.{key}; known keys are {known}",
+                    self.origin()
+                );
+            }
+        }
+        Ok(())
     }
 
     /// Execution keys as `name=value` settings.

@@ -581,23 +581,25 @@ impl<'a> Engine<'a> {
         })
     }
 
-    /// Windows of a trial that no data can fill, as `(function, window)`.
-    pub fn impossible_windows(&self, row: &[f64]) -> Vec<(String, f64)> {
+    /// Windows of a trial that no symbol can fill, so that what they belong to is never available.
+    pub fn impossible_windows(&self, row: &[f64]) -> Vec<f64> {
         let params = self.decode(row);
         let mut out = Vec::new();
-        let longest = self.symbols.iter().map(|symbol| symbol.bars.len()).max().unwrap_or(0);
+        let longest = self.symbols.iter().map(|symbol| symbol.bars.len()).max().unwrap_or(0) as f64;
         let Some(symbol) = self.symbols.first() else { return out };
         let scalars = self.scalars(&params, symbol.bars.timeframe_ms);
         for slot in &self.plan.slots {
-            if let Slot::Call { func, arguments, .. } = slot {
-                for scalar in arguments {
-                    let value = scalars[*scalar];
-                    if !(value >= 1.0 && value <= longest as f64) {
-                        out.push((format!("{func:?}").to_lowercase(), value));
-                    }
+            if let Slot::Call { func, arguments, .. } = slot
+                && let Some(scalar) = arguments.first()
+            {
+                let window = scalars[*scalar];
+                if !(window >= 1.0) || (func.is_windowed() && window > longest) {
+                    out.push(window);
                 }
             }
         }
+        out.sort_by(f64::total_cmp);
+        out.dedup();
         out
     }
 

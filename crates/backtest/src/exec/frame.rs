@@ -45,8 +45,10 @@ pub struct Scratch {
     pub points: Vec<f64>,
     /// Results of number operations, one block each.
     numbers: Vec<f64>,
-    /// Results of truth operations, one block each: bits that are true, bits that are false.
-    truths: Vec<(u64, u64)>,
+    /// Results of truth operations, one block each: the bits that are true.
+    yes: Vec<u64>,
+    /// The bits that are false; those in neither are not available.
+    no: Vec<u64>,
 }
 
 /// Words of one block when a whole column is written out: large enough that the operations, not their dispatch, cost time.
@@ -85,7 +87,7 @@ impl<'a> Frame<'a> {
     /// Truth of a condition for the 64 bars of one word; bits past the last bar are clear.
     pub fn truth_word(&self, tape: &Tape, word: usize, scratch: &mut Scratch) -> u64 {
         self.run(tape, word, 1, scratch);
-        scratch.truths[tape.ops.len() - 1].0 & self.valid(word)
+        scratch.yes[tape.ops.len() - 1] & self.valid(word)
     }
 
     /// Truth of a condition over all bars.
@@ -96,7 +98,7 @@ impl<'a> Frame<'a> {
             let count = BLOCK.min(n_words - word);
             self.run(tape, word, count, scratch);
             let last = (tape.ops.len() - 1) * count;
-            out.extend(scratch.truths[last..last + count].iter().map(|(yes, _)| *yes));
+            out.extend_from_slice(&scratch.yes[last..last + count]);
         }
         if let Some(last) = out.last_mut() {
             *last &= self.valid(n_words - 1);
@@ -135,9 +137,10 @@ impl<'a> Frame<'a> {
     /// Runs a formula over `n_words` words; operation `k` leaves its result in block `k` of the scratch space.
     fn run(&self, tape: &Tape, word: usize, n_words: usize, scratch: &mut Scratch) {
         let (n_ops, first, lanes) = (tape.ops.len(), word * WORD, n_words * WORD);
-        if scratch.numbers.len() < n_ops * lanes || scratch.truths.len() < n_ops * n_words {
+        if scratch.numbers.len() < n_ops * lanes || scratch.yes.len() < n_ops * n_words {
             scratch.numbers.resize(n_ops * BLOCK * WORD, 0.0);
-            scratch.truths.resize(n_ops * BLOCK, (0, 0));
+            scratch.yes.resize(n_ops * BLOCK, 0);
+            scratch.no.resize(n_ops * BLOCK, 0);
         }
         for (at, op) in tape.ops.iter().enumerate() {
             let (earlier, rest) = scratch.numbers.split_at_mut(at * lanes);
@@ -146,9 +149,10 @@ impl<'a> Frame<'a> {
                 let here = self.in_place(&tape.ops[operand], first, lanes);
                 here.unwrap_or(&earlier[operand * lanes..(operand + 1) * lanes])
             };
-            let (truths, rest) = scratch.truths.split_at_mut(at * n_words);
-            let result = &mut rest[..n_words];
-            let truth = |operand: usize| &truths[operand * n_words..(operand + 1) * n_words];
+            let words = |operand: usize| operand * n_words..(operand + 1) * n_words;
+            let ((yeses, yes), (noes, no)) =
+                (scratch.yes.split_at_mut(at * n_words), scratch.no.split_at_mut(at * n_words));
+            let (yes, no) = (&mut yes[..n_words], &mut no[..n_words]);
             match op {
                 // Whole blocks are read where they lie.
                 Op::Column { .. } if at + 1 < n_ops && self.in_place(op, first, lanes).is_some() => {}
@@ -166,45 +170,67 @@ impl<'a> Frame<'a> {
                     }
                 }
                 Op::Scalar(scalar) => out.fill(self.scalars[*scalar]),
-                Op::Truth(scalar) => result.fill(spread(self.scalars[*scalar])),
+                Op::Truth(scalar) => {
+                    let (all_yes, all_no) = spread(self.scalars[*scalar]);
+                    yes.fill(all_yes);
+                    no.fill(all_no);
+                }
                 Op::Position(_) => out.fill(point::NA),
                 Op::Unary(op, a) => unary_lanes(*op, number(*a), out),
                 Op::Binary(op, a, b) => binary_lanes(*op, number(*a), number(*b), out),
                 Op::Compare(op, a, b) => {
                     let (a, b) = (number(*a), number(*b));
-                    let (yes, no) = tape.needs[at];
-                    if yes {
-                        simd::compare(*op, a, b, |word, bits| result[word].0 = bits);
+                    if tape.needs[at].0 {
+                        simd::compare(*op, a, b, yes);
                     }
-                    if no {
-                        simd::compare(opposite(*op), a, b, |word, bits| result[word].1 = bits);
+                    if tape.needs[at].1 {
+                        simd::compare(opposite(*op), a, b, no);
                     }
                 }
                 Op::IsNa(a) => {
-                    simd::compare(Op2::Eq, number(*a), number(*a), |word, bits| result[word] = (!bits, bits));
+                    simd::compare(Op2::Eq, number(*a), number(*a), no);
+                    yes.iter_mut().zip(no).for_each(|(yes, no)| *yes = !*no);
                 }
                 Op::Not(a) => {
-                    for (out, a) in result.iter_mut().zip(truth(*a)) {
-                        *out = (a.1, a.0);
-                    }
+                    yes.copy_from_slice(&noes[words(*a)]);
+                    no.copy_from_slice(&yeses[words(*a)]);
                 }
                 Op::Logic(op, a, b) => {
-                    for ((out, a), b) in result.iter_mut().zip(truth(*a)).zip(truth(*b)) {
-                        *out = if *op == Op2::And { (a.0 & b.0, a.1 | b.1) } else { (a.0 | b.0, a.1 & b.1) };
+                    let and = |out: &mut [u64], all: &[u64]| {
+                        for ((out, a), b) in out.iter_mut().zip(&all[words(*a)]).zip(&all[words(*b)]) {
+                            *out = a & b;
+                        }
+                    };
+                    let or = |out: &mut [u64], all: &[u64]| {
+                        for ((out, a), b) in out.iter_mut().zip(&all[words(*a)]).zip(&all[words(*b)]) {
+                            *out = a | b;
+                        }
+                    };
+                    if *op == Op2::And {
+                        and(yes, yeses);
+                        or(no, noes);
+                    } else {
+                        or(yes, yeses);
+                        and(no, noes);
                     }
                 }
                 Op::SelectTruth(c, a, b) => {
-                    for (((out, c), a), b) in result.iter_mut().zip(truth(*c)).zip(truth(*a)).zip(truth(*b)) {
-                        *out = ((c.0 & a.0) | (c.1 & b.0), (c.0 & a.1) | (c.1 & b.1));
+                    for word in 0..n_words {
+                        let at = |operand: usize| {
+                            (yeses[operand * n_words + word], noes[operand * n_words + word])
+                        };
+                        let ((cy, cn), (ay, an), (by, bn)) = (at(*c), at(*a), at(*b));
+                        yes[word] = (cy & ay) | (cn & by);
+                        no[word] = (cy & an) | (cn & bn);
                     }
                 }
                 Op::Select(c, a, b) => {
-                    let (c, a, b) = (truth(*c), number(*a), number(*b));
+                    let (yes, no) = (&yeses[words(*c)], &noes[words(*c)]);
+                    let (a, b) = (number(*a), number(*b));
                     for lane in 0..lanes {
-                        let (yes, no) = c[lane / WORD];
-                        out[lane] = if yes >> (lane % WORD) & 1 == 1 {
+                        out[lane] = if yes[lane / WORD] >> (lane % WORD) & 1 == 1 {
                             a[lane]
-                        } else if no >> (lane % WORD) & 1 == 1 {
+                        } else if no[lane / WORD] >> (lane % WORD) & 1 == 1 {
                             b[lane]
                         } else {
                             point::NA

@@ -9,7 +9,7 @@ use crate::graph::Op2;
 
 /// The versions that this machine runs.
 struct Versions {
-    compare: fn(Op2, &[f64; WORD], &[f64; WORD]) -> u64,
+    compare: fn(Op2, &[[f64; WORD]], &[[f64; WORD]], &mut [u64]),
     first_touch: fn(&[f64], &[f64], f64, f64) -> usize,
 }
 
@@ -19,7 +19,7 @@ static VERSIONS: LazyLock<Versions> = LazyLock::new(|| {
         if is_x86_feature_detected!("avx512f") {
             return Versions {
                 // SAFETY: the machine has AVX-512F, as was just asked.
-                compare: |op, a, b| unsafe { x86::compare_avx512(op, a, b) },
+                compare: |op, a, b, out| unsafe { x86::compare_avx512(op, a, b, out) },
                 // SAFETY: as above.
                 first_touch: |low, high, below, above| unsafe {
                     x86::first_touch_avx512(low, high, below, above)
@@ -29,7 +29,7 @@ static VERSIONS: LazyLock<Versions> = LazyLock::new(|| {
         if is_x86_feature_detected!("avx2") {
             return Versions {
                 // SAFETY: the machine has AVX2, as was just asked.
-                compare: |op, a, b| unsafe { x86::compare_avx2(op, a, b) },
+                compare: |op, a, b, out| unsafe { x86::compare_avx2(op, a, b, out) },
                 // SAFETY: as above.
                 first_touch: |low, high, below, above| unsafe {
                     x86::first_touch_avx2(low, high, below, above)
@@ -42,12 +42,8 @@ static VERSIONS: LazyLock<Versions> = LazyLock::new(|| {
 
 /// Bits of a comparison, 64 lanes a word; NaN never compares true: `!=` means "less or greater" here.
 #[inline]
-pub fn compare(op: Op2, a: &[f64], b: &[f64], mut out: impl FnMut(usize, u64)) {
-    let compare = VERSIONS.compare;
-    let (a, b) = (a.as_chunks::<WORD>().0, b.as_chunks::<WORD>().0);
-    for (word, (a, b)) in a.iter().zip(b).enumerate() {
-        out(word, compare(op, a, b));
-    }
+pub fn compare(op: Op2, a: &[f64], b: &[f64], out: &mut [u64]) {
+    (VERSIONS.compare)(op, a.as_chunks::<WORD>().0, b.as_chunks::<WORD>().0, out);
 }
 
 /// First bar in `from..=to` with `low <= below` or `high >= above`, or `to + 1`. Levels that do not exist are −∞ and +∞.
@@ -60,19 +56,20 @@ pub fn first_touch(low: &[f64], high: &[f64], below: f64, above: f64, from: usiz
 }
 
 /// The specification of [`compare`].
-#[inline(always)]
-fn compare_plain(op: Op2, a: &[f64; WORD], b: &[f64; WORD]) -> u64 {
+fn compare_plain(op: Op2, a: &[[f64; WORD]], b: &[[f64; WORD]], out: &mut [u64]) {
     #[inline(always)]
-    fn bits(a: &[f64; WORD], b: &[f64; WORD], holds: impl Fn(f64, f64) -> bool) -> u64 {
-        (0..WORD).fold(0, |bits, lane| bits | u64::from(holds(a[lane], b[lane])) << lane)
+    fn bits(a: &[[f64; WORD]], b: &[[f64; WORD]], out: &mut [u64], holds: impl Fn(f64, f64) -> bool) {
+        for ((a, b), out) in a.iter().zip(b).zip(out) {
+            *out = (0..WORD).fold(0, |bits, lane| bits | u64::from(holds(a[lane], b[lane])) << lane);
+        }
     }
     match op {
-        Op2::Lt => bits(a, b, |x, y| x < y),
-        Op2::Le => bits(a, b, |x, y| x <= y),
-        Op2::Gt => bits(a, b, |x, y| x > y),
-        Op2::Ge => bits(a, b, |x, y| x >= y),
-        Op2::Eq => bits(a, b, |x, y| x == y),
-        _ => bits(a, b, |x, y| matches!(x.partial_cmp(&y), Some(order) if order.is_ne())),
+        Op2::Lt => bits(a, b, out, |x, y| x < y),
+        Op2::Le => bits(a, b, out, |x, y| x <= y),
+        Op2::Gt => bits(a, b, out, |x, y| x > y),
+        Op2::Ge => bits(a, b, out, |x, y| x >= y),
+        Op2::Eq => bits(a, b, out, |x, y| x == y),
+        _ => bits(a, b, out, |x, y| matches!(x.partial_cmp(&y), Some(order) if order.is_ne())),
     }
 }
 
@@ -106,16 +103,18 @@ mod x86 {
     }
 
     #[target_feature(enable = "avx512f")]
-    pub(super) fn compare_avx512(op: Op2, a: &[f64; WORD], b: &[f64; WORD]) -> u64 {
+    pub(super) fn compare_avx512(op: Op2, a: &[[f64; WORD]], b: &[[f64; WORD]], out: &mut [u64]) {
         macro_rules! bits {
-            ($predicate:expr) => {{
-                let mut bits = 0_u64;
-                for part in 0..WORD / 8 {
-                    bits |= u64::from(_mm512_cmp_pd_mask::<$predicate>(eight(a, part), eight(b, part)))
-                        << (part * 8);
+            ($predicate:expr) => {
+                for ((a, b), out) in a.iter().zip(b).zip(out) {
+                    let mut bits = 0_u64;
+                    for part in 0..WORD / 8 {
+                        bits |= u64::from(_mm512_cmp_pd_mask::<$predicate>(eight(a, part), eight(b, part)))
+                            << (part * 8);
+                    }
+                    *out = bits;
                 }
-                bits
-            }};
+            };
         }
         match op {
             Op2::Lt => bits!(_CMP_LT_OQ),
@@ -128,16 +127,18 @@ mod x86 {
     }
 
     #[target_feature(enable = "avx2")]
-    pub(super) fn compare_avx2(op: Op2, a: &[f64; WORD], b: &[f64; WORD]) -> u64 {
+    pub(super) fn compare_avx2(op: Op2, a: &[[f64; WORD]], b: &[[f64; WORD]], out: &mut [u64]) {
         macro_rules! bits {
-            ($predicate:expr) => {{
-                let mut bits = 0_u64;
-                for part in 0..WORD / 4 {
-                    let holds = _mm256_cmp_pd::<$predicate>(four(a, part), four(b, part));
-                    bits |= (_mm256_movemask_pd(holds) as u64) << (part * 4);
+            ($predicate:expr) => {
+                for ((a, b), out) in a.iter().zip(b).zip(out) {
+                    let mut bits = 0_u64;
+                    for part in 0..WORD / 4 {
+                        let holds = _mm256_cmp_pd::<$predicate>(four(a, part), four(b, part));
+                        bits |= (_mm256_movemask_pd(holds) as u64) << (part * 4);
+                    }
+                    *out = bits;
                 }
-                bits
-            }};
+            };
         }
         match op {
             Op2::Lt => bits!(_CMP_LT_OQ),
@@ -211,7 +212,7 @@ mod tests {
         if is_x86_feature_detected!("avx2") {
             all.push(Versions {
                 // SAFETY: the machine has AVX2, as was just asked.
-                compare: |op, a, b| unsafe { x86::compare_avx2(op, a, b) },
+                compare: |op, a, b, out| unsafe { x86::compare_avx2(op, a, b, out) },
                 // SAFETY: as above.
                 first_touch: |l, h, below, above| unsafe { x86::first_touch_avx2(l, h, below, above) },
             });
@@ -222,11 +223,15 @@ mod tests {
     #[test]
     fn every_version_compares_as_the_plain_one() {
         let values = [f64::NAN, 0.0, -0.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, 5e-324];
-        let a: [f64; WORD] = std::array::from_fn(|lane| values[lane % 8]);
-        let b: [f64; WORD] = std::array::from_fn(|lane| values[lane / 8]);
+        let a: [[f64; WORD]; 2] =
+            std::array::from_fn(|word| std::array::from_fn(|lane| values[(lane + word) % 8]));
+        let b: [[f64; WORD]; 2] = std::array::from_fn(|_| std::array::from_fn(|lane| values[lane / 8]));
         for op in [Op2::Lt, Op2::Le, Op2::Gt, Op2::Ge, Op2::Eq, Op2::Ne] {
             for version in versions() {
-                assert_eq!((version.compare)(op, &a, &b), compare_plain(op, &a, &b), "{op:?}");
+                let (mut ours, mut plain) = ([0; 2], [0; 2]);
+                (version.compare)(op, &a, &b, &mut ours);
+                compare_plain(op, &a, &b, &mut plain);
+                assert_eq!(ours, plain, "{op:?}");
             }
         }
     }

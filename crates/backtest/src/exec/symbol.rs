@@ -15,6 +15,8 @@ pub struct Symbol<'a> {
     pub day: Vec<u32>,
     /// Last bar of each day.
     pub last_bar: Vec<u32>,
+    /// Close of that bar: marks read these one after the other, and not all over the closes.
+    pub day_close: Vec<f64>,
     /// Each day's place among the days of the whole universe.
     pub calendar: Vec<u32>,
     extra: Vec<&'a [f64]>,
@@ -42,6 +44,7 @@ impl<'a> Symbol<'a> {
         }
         Self {
             bars,
+            day_close: last_bar.iter().map(|bar| bars.close[*bar as usize]).collect(),
             bar_index: (0..n_bars).map(|bar| bar as f64).collect(),
             hour: bars.ts_ms.iter().map(|ts| (ts.rem_euclid(DAY_MS) / 3_600_000) as f64).collect(),
             // 1970-01-01 was a Thursday: day 3 of a week that begins on Monday.

@@ -243,7 +243,8 @@ impl<'a> Walker<'a> {
             for exit in run.exits.iter_mut().filter(|exit| exit.kind == ExitKind::Stop) {
                 let Watch::Number(formula) = &exit.watch else { continue };
                 let level = formula.value(signal, &opened.opening, &mut scratch.points);
-                let exists = holds(&exit.when, signal, &opened.opening, scratch) && level.is_finite();
+                let exists =
+                    holds(&exit.when, signal, &opened.opening, scratch) && level.is_finite() && level > 0.0;
                 exit.level = f64::NAN;
                 if exists {
                     exit.level = level;
@@ -286,7 +287,7 @@ impl<'a> Walker<'a> {
                 continue;
             }
             match exit.kind {
-                ExitKind::Target => {
+                ExitKind::Target if value > 0.0 => {
                     exit.level = value;
                     if opened.target.is_nan() {
                         opened.target = value;
@@ -444,10 +445,9 @@ impl<'a> Walker<'a> {
         };
         let result = |exit: f64| sign * (exit - entry) - (entry + exit) * self.cost_bps / 10_000.0;
         let mut daily = |day: u32, change: f64| observer.daily(day, change);
-        let close = &self.symbol.bars.close;
         book.flat_until(entry_idx, &mut daily);
         while book.day_end() < exited.bar {
-            let pnl = result(close[book.day_end()]);
+            let pnl = result(self.symbol.day_close[book.day() as usize]);
             let value = book.value(book.equity(), pnl, pnl / entry, share);
             book.mark(value, &mut daily);
         }

@@ -112,7 +112,8 @@ impl Default for Execution {
     }
 }
 
-pub(super) const KEYS: [&str; 10] = [
+/// Keys of `[execution]`.
+pub const KEYS: [&str; 10] = [
     "fee_bps",
     "slippage_bps",
     "sizing",

@@ -31,9 +31,10 @@ impl ParamSpec {
     /// Encodes a value of the user's. It may lie outside the search range, but must be of the right kind.
     pub(super) fn encode(&self, value: &Value) -> Result<f64, String> {
         match (&self.domain, value) {
-            (Domain::Float { .. }, value) => {
-                number(value).ok_or_else(|| format!("`{}` is a number, found {}", self.name, value.kind()))
-            }
+            (Domain::Float { .. }, value) => number(value).ok_or_else(|| match value {
+                Value::Float(_) => format!("`{}` must be finite", self.name),
+                value => format!("`{}` is a number, found {}", self.name, value.kind()),
+            }),
             (Domain::Int { .. }, Value::Int(value)) => Ok(*value as f64),
             (Domain::Int { .. }, Value::Float(value)) if value.fract() == 0.0 && value.abs() < 9e15 => {
                 Ok(*value)

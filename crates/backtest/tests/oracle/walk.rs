@@ -164,7 +164,7 @@ impl<'a> Walk<'a> {
         let mut invalid = false;
         for exit in rules.exits.iter().filter(|exit| exit.kind == ExitKind::Stop) {
             let level = self.evaluator.value(&exit.value, signal_idx, position_without_stop(position));
-            if !exists(exit.when.as_ref()) || !level.is_finite() {
+            if !exists(exit.when.as_ref()) || !level.is_finite() || level <= 0.0 {
                 continue;
             }
             if position.stop.is_nan() {
@@ -206,8 +206,9 @@ impl<'a> Walk<'a> {
                 }
                 _ => self.evaluator.value(&exit.value, signal_idx, position),
             };
-            let absent =
-                !value.is_finite() || (matches!(exit.kind, ExitKind::Trail | ExitKind::Time) && value < 0.0);
+            let absent = !value.is_finite()
+                || (matches!(exit.kind, ExitKind::Trail | ExitKind::Time) && value < 0.0)
+                || (exit.kind == ExitKind::Target && value <= 0.0);
             if absent {
                 continue;
             }

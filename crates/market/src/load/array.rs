@@ -10,11 +10,11 @@ use super::table::SymbolColumn;
 use crate::bars::DAY_MS;
 use crate::timestamp::{Stamp, epoch_f64_to_ms, epoch_to_ms, parse_stamp, parse_time_of_day};
 
-/// Whether the type holds numbers.
+/// Whether the type holds numbers, or nothing but nulls.
 pub(crate) fn is_numeric(kind: &DataType) -> bool {
     match kind {
         DataType::Dictionary(_, values) => is_numeric(values),
-        DataType::Boolean => true,
+        DataType::Boolean | DataType::Null => true,
         kind => kind.is_numeric(),
     }
 }
@@ -54,6 +54,7 @@ pub(crate) fn push_numbers(array: &ArrayRef, out: &mut Vec<f64>) -> Result<(), S
         };
     }
     match array.data_type() {
+        DataType::Null => out.resize(out.len() + array.len(), f64::NAN),
         DataType::Float64 => extend!(Float64Type, |value| value),
         DataType::Float32 => extend!(Float32Type, f64::from),
         DataType::Float16 => extend!(Float16Type, |value| value.to_f64()),

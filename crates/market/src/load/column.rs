@@ -124,6 +124,11 @@ pub(crate) fn identifier(name: &str) -> String {
     if text.starts_with(|first: char| first.is_ascii_digit()) { format!("_{text}") } else { text.to_string() }
 }
 
+/// What a further column is called that has no name.
+pub(crate) fn unnamed(column: usize) -> String {
+    format!("column_{}", column + 1)
+}
+
 /// As [`identifier`], without the numbering some vendors put in front (`1. open`).
 fn role_name(name: &str) -> String {
     let identifier = identifier(name);
@@ -208,7 +213,7 @@ impl Layout {
     /// Adds a further column under a name that nothing else has.
     pub(crate) fn push_extra(&mut self, column: usize, name: &str) {
         const RESERVED: [&str; 7] = ["symbol", "timestamp", "open", "high", "low", "close", "volume"];
-        let base = if name.is_empty() { format!("column_{}", column + 1) } else { name.to_string() };
+        let base = if name.is_empty() { unnamed(column) } else { name.to_string() };
         let is_free =
             |name: &str| !RESERVED.contains(&name) && self.extra.iter().all(|(_, taken)| taken != name);
         let name = if is_free(&base) { base } else { format!("{base}_{}", column + 1) };

@@ -9,16 +9,18 @@ use std::path::Path;
 
 use jiff::tz::TimeZone;
 
-use super::column::{Layout, TimeLook, TimeSource, identifier, is_header};
+use super::column::{Layout, TimeLook, TimeSource, identifier, is_header, unnamed};
 use super::line::{Cells, Line, lines, sniff_delimiter};
 use super::number::{Decimal, is_null, parse_number};
-use super::table::{SymbolColumn, Table};
+use super::table::{SymbolColumn, Table, printable};
 use super::time::TimeColumn;
 use crate::error::MarketError;
 use crate::timestamp::{Stamp, parse_stamp, parse_time_of_day};
 
 /// Rows looked at when the layout has to be guessed.
 const SAMPLE_ROWS: usize = 200;
+/// Bytes looked at to tell text from binary content.
+const BINARY_SAMPLE_BYTES: usize = 8_192;
 /// Names of the twelve columns of an exchange's kline dump after time and OHLCV.
 const KLINE_EXTRA: [&str; 6] =
     ["close_time", "quote_volume", "trades", "taker_buy_volume", "taker_buy_quote_volume", "ignore"];
@@ -28,6 +30,9 @@ const NEEDED: &str = "a header with open, high, low, close and a time column (da
 pub(crate) fn parse(raw: &[u8], path: &Path, zone: &TimeZone) -> Result<Table, MarketError> {
     let text = decode(raw);
     let text: &[u8] = &text;
+    if looks_binary(text) {
+        return Err(MarketError::Binary { path: path.to_path_buf() });
+    }
     let Some((first_number, first_line)) = lines(text).next() else {
         return Err(MarketError::Empty { path: path.to_path_buf() });
     };
@@ -54,6 +59,7 @@ pub(crate) fn parse(raw: &[u8], path: &Path, zone: &TimeZone) -> Result<Table, M
         return Err(MarketError::Empty { path: path.to_path_buf() });
     }
     table.forget_empty_volume();
+    table.note_empty_columns();
     Ok(table)
 }
 
@@ -73,10 +79,20 @@ fn decode(raw: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
+/// Whether the start of the file is no text: a NUL, many control characters, or mostly bytes that are no UTF-8. A few
+/// bytes of another encoding do no harm, since all that is needed is ASCII.
+fn looks_binary(text: &[u8]) -> bool {
+    let head = &text[..text.len().min(BINARY_SAMPLE_BYTES)];
+    let is_control = |byte: &&u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
+    let n_controls = head.iter().filter(is_control).count();
+    let head_text = String::from_utf8_lossy(head);
+    let n_broken = head_text.chars().filter(|&each| each == char::REPLACEMENT_CHARACTER).count();
+    head.contains(&0) || n_controls * 50 > head.len() || n_broken * 10 > head.len() * 3
+}
+
 /// The start of a line, for messages.
 fn excerpt(line: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&line[..line.len().min(120)]).into_owned();
-    text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+    printable(&String::from_utf8_lossy(&line[..line.len().min(120)]))
 }
 
 /// A header has letters; a row of data has many digits. Saves looking at every row as a possible header.
@@ -158,7 +174,7 @@ impl<'a> Source<'a> {
         };
         let layout = Layout::from_names(&names, look).map_err(|missing| {
             let problem = format!("no column for {}", missing.0.join(", "));
-            self.columns_error(number, problem, names.join(", "))
+            self.columns_error(number, problem, printable(&names.join(", ")))
         })?;
         Ok((layout, notes))
     }
@@ -325,7 +341,7 @@ impl<'a> Source<'a> {
         }
         let mut ignored: Vec<String> = Vec::new();
         for ((_, name), column) in layout.extra.iter().zip(extra) {
-            match column.finish() {
+            match column.finish(name) {
                 Some(values) => table.extra.push((name.clone(), values)),
                 None => ignored.push(identifier(name)),
             }
@@ -346,7 +362,8 @@ fn read_time<'a>(source: TimeSource, cell: impl Fn(usize) -> &'a [u8]) -> Option
     }
 }
 
-/// A further column, kept if at least half of its filled cells are numbers.
+/// A further column, kept if at least half of its filled cells are numbers. One without a filled cell is kept too, not
+/// available throughout, if the header names it; without a name it is only a delimiter too many.
 struct ExtraColumn {
     column: usize,
     values: Vec<f64>,
@@ -369,7 +386,8 @@ impl ExtraColumn {
         self.values.push(value);
     }
 
-    fn finish(self) -> Option<Vec<f64>> {
-        (self.n_numbers > 0 && self.n_numbers >= self.n_text).then_some(self.values)
+    fn finish(self, name: &str) -> Option<Vec<f64>> {
+        let is_named = name != unnamed(self.column);
+        (self.n_numbers >= self.n_text && (self.n_numbers > 0 || is_named)).then_some(self.values)
     }
 }

@@ -18,7 +18,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::array::{is_numeric, is_text, push_clocks, push_numbers, push_stamps, push_symbols, text_cells};
 use super::column::{Layout, TimeLook, TimeSource};
-use super::table::{SymbolColumn, Table};
+use super::table::{SymbolColumn, Table, printable};
 use super::time::TimeColumn;
 use super::{footer, page};
 use crate::error::MarketError;
@@ -159,6 +159,7 @@ fn decode(file: File, path: &Path, zone: &TimeZone) -> Result<Table, MarketError
         return Err(MarketError::Empty { path: path.to_path_buf() });
     }
     table.forget_empty_volume();
+    table.note_empty_columns();
     Ok(table)
 }
 
@@ -190,6 +191,7 @@ fn look_of(kind: &DataType, sample: &[String]) -> TimeLook {
         DataType::Date32 => TimeLook::Date,
         DataType::Time32(_) | DataType::Time64(_) => TimeLook::Clock,
         DataType::Timestamp(_, _) | DataType::Date64 => TimeLook::Full,
+        DataType::Null => TimeLook::Other,
         kind if is_text(kind) => {
             let stamps = || sample.iter().filter_map(|cell| parse_stamp(cell.as_bytes()));
             if stamps().any(|stamp| !stamp.date_only) {
@@ -214,7 +216,7 @@ fn describe(schema: &arrow_schema::Schema) -> String {
         .take(40)
         .map(|field| format!("{} ({})", field.name(), field.data_type()))
         .collect();
-    columns.join(", ")
+    printable(&columns.join(", "))
 }
 
 fn wanted_columns(layout: &Layout) -> Vec<usize> {

@@ -50,6 +50,26 @@ impl Table {
             self.notes.push("the volume column holds no number: volume is 0".to_string());
         }
     }
+
+    /// A further column without a single number is there, but a strategy that uses it never has a value.
+    pub(crate) fn note_empty_columns(&mut self) {
+        let is_empty = |values: &[f64]| values.iter().all(|value| !value.is_finite());
+        let empty: Vec<&str> = self
+            .extra
+            .iter()
+            .filter(|(_, values)| is_empty(values))
+            .map(|(name, _)| name.as_str())
+            .collect();
+        if !empty.is_empty() {
+            let names = empty.join(", ");
+            self.notes.push(format!("column(s) without a single number, not available throughout: {names}"));
+        }
+    }
+}
+
+/// Text of a file for a message: what would move the cursor or change colours is a space.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
 }
 
 /// Collects distinct symbols while rows go by; rows of one symbol usually follow each other.

@@ -43,7 +43,7 @@ pub struct BacktestArgs {
     #[arg(long)]
     json: bool,
     /// Worker threads [default: all cores].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threads: Option<usize>,
 }
 
@@ -57,6 +57,8 @@ struct Evaluation<'a> {
     train: Metrics,
     test: Option<Metrics>,
     score: Score,
+    /// Why there is no score.
+    invalid: Option<&'static str>,
     params: Vec<(String, Value)>,
     year_days: f64,
     warnings: Vec<String>,
@@ -111,15 +113,24 @@ fn evaluate<'a>(strategy: &'a Strategy, input: &'a Input) -> Result<Evaluation<'
         .map(|(_, metrics)| *metrics)
         .collect();
     let score = Objective::new(strategy).score(&train, &counting, &engine.decode(&row));
-    let warnings = engine
+    let mut warnings: Vec<String> = engine
         .impossible_windows(&row)
         .into_iter()
-        .map(|(function, window)| {
-            format!(
-                "{function} has a window of {window} bars, which the data cannot fill: it is never available"
-            )
+        .map(|window| {
+            format!("no symbol has enough bars for a window of {window}: what uses it is never available")
         })
         .collect();
+    if input.layout.split.is_some() && outcome.test.is_none() {
+        warnings.push("the out-of-sample part has no bar".into());
+    }
+    let objective = Objective::new(strategy);
+    let invalid = match score {
+        Score::Valid(_) => None,
+        Score::Invalid if !objective.accepts(&train, &engine.decode(&row)) => {
+            Some("`require` of [objective] is not met")
+        }
+        Score::Invalid => Some("it is not defined for these trades"),
+    };
     Ok(Evaluation {
         strategy,
         input,
@@ -129,6 +140,7 @@ fn evaluate<'a>(strategy: &'a Strategy, input: &'a Input) -> Result<Evaluation<'
         train,
         test: outcome.test.as_ref().map(finish),
         score,
+        invalid,
         params: param_values(&space, &row),
         year_days,
         warnings,
@@ -154,6 +166,12 @@ pub fn metrics_json(metrics: &Metrics) -> Value {
 }
 
 impl Evaluation<'_> {
+    /// Whether single segments say more than the totals, and are few enough to be columns.
+    fn shows_segments(&self, most: usize) -> bool {
+        let totals = 1 + usize::from(self.test.is_some());
+        self.segments.len() > totals && self.segments.len() <= most
+    }
+
     /// Trades with the segment they belong to.
     fn trades(&self) -> impl Iterator<Item = (&Segment, &tidemill_backtest::trade::Trade, &str)> {
         self.segments.iter().zip(&self.details).flat_map(|(segment, detail)| {
@@ -221,7 +239,11 @@ fn to_json(evaluation: &Evaluation<'_>) -> Value {
         "parameters": Map::from_iter(evaluation.params.iter().cloned()),
         "execution": evaluation.strategy.execution,
         "year_days": evaluation.year_days,
-        "objective": { "maximize": evaluation.strategy.objective.text, "value": evaluation.score.value() },
+        "objective": {
+            "maximize": evaluation.strategy.objective.text,
+            "value": evaluation.score.value(),
+            "invalid": evaluation.invalid,
+        },
         "metrics": metrics_json(&evaluation.train),
         "out_of_sample": evaluation.test.as_ref().map(metrics_json),
         "segments": segments,
@@ -281,7 +303,7 @@ fn to_text(evaluation: &Evaluation<'_>) -> String {
     if evaluation.test.is_some() {
         header.push("out-of-sample".into());
     }
-    let several = evaluation.segments.len() > 1 && evaluation.segments.len() <= MAX_COLUMNS;
+    let several = evaluation.shows_segments(MAX_COLUMNS);
     if several {
         header.extend(evaluation.segments.iter().map(|segment| segment.name.clone()));
     }
@@ -297,9 +319,10 @@ fn to_text(evaluation: &Evaluation<'_>) -> String {
     }
     let mut out = table.render(1);
     out += &format!(
-        "\nobjective {} = {}   (year of {} days)\n",
+        "\nobjective {} = {}{}   (year of {} days)\n",
         evaluation.strategy.objective.text.split_whitespace().collect::<Vec<_>>().join(" "),
         number::short(evaluation.score.value()),
+        evaluation.invalid.map_or_else(String::new, |why| format!(" ({why})")),
         evaluation.year_days
     );
     let mut reasons: std::collections::BTreeMap<&str, (usize, f64)> = std::collections::BTreeMap::new();

@@ -13,7 +13,7 @@ use tidemill_market::report::DataReport;
 use tidemill_market::synth::{Planted, RegimeOptions, lcg, regime};
 use tidemill_market::timeframe::{format_duration, parse_duration};
 use tidemill_market::timestamp::format_ms;
-use tidemill_market::{LoadOptions, Universe, load, write};
+use tidemill_market::{LoadOptions, Universe, check_output, load, write};
 
 use crate::number::count;
 use crate::table::Table;
@@ -181,6 +181,7 @@ fn inspect(args: &InspectArgs) -> Result<ExitCode> {
 }
 
 fn convert(args: &ConvertArgs) -> Result<ExitCode> {
+    check_output(&args.out)?;
     let (universe, report) = args.source.load()?;
     eprint!("{report}");
     write(&universe, &args.out)?;
@@ -189,6 +190,7 @@ fn convert(args: &ConvertArgs) -> Result<ExitCode> {
 }
 
 fn generate(args: &GenerateArgs) -> Result<ExitCode> {
+    check_output(&args.out)?;
     let n_symbols = args.symbols.unwrap_or(1);
     if args.bars == 0 || n_symbols == 0 {
         bail!("--bars and --symbols must be at least 1");

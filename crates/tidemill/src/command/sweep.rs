@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 use tidemill_backtest::objective::Objective;
@@ -43,19 +43,19 @@ pub struct SweepArgs {
     #[command(flatten)]
     source: DataSource,
     /// Number of parameter sets; a grid may have fewer [default: 10000].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     trials: Option<u64>,
     /// How parameter sets are chosen: random, sobol or grid [default: sobol].
     #[arg(long, value_name = "NAME")]
     sampler: Option<String>,
     /// The same seed gives the same trials [default: 1].
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
     seed: Option<u64>,
     /// Worker threads [default: all cores].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threads: Option<usize>,
     /// Trials shown [default: 10].
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
     top: Option<usize>,
     /// Write all trials into this folder as Parquet.
     #[arg(long, value_name = "DIR")]
@@ -100,7 +100,7 @@ pub fn run(args: SweepArgs) -> Result<ExitCode> {
         let names: Vec<&str> = METRICS.iter().map(|(_, name, _)| *name).collect();
         let writer = folder.trials_writer(&space, &names)?;
         let journal = Journal::create(&folder.journal_path())?;
-        Ok(Store { writer, journal, run: format!("sweep-{}", resolved.seed) })
+        Ok(Store { flushed: Instant::now(), writer, journal, run: format!("sweep-{}", resolved.seed) })
     });
     let store = folder.transpose()?;
     let mut sweep = Sweep::new(&strategy, engine, space, &resolved, store);
@@ -108,7 +108,7 @@ pub fn run(args: SweepArgs) -> Result<ExitCode> {
         "sweeping {} over {}: {} trials, sampler {}, {} threads",
         strategy.name,
         input.origin,
-        number::count(resolved.trials),
+        number::count(sweep.trials),
         resolved.sampler.name(),
         rayon::current_num_threads()
     );
@@ -120,6 +120,14 @@ pub fn run(args: SweepArgs) -> Result<ExitCode> {
     } else {
         write!(out, "{}", sweep_text(&strategy, &sweep))?;
         out.flush()?;
+        if summary.valid == 0 {
+            let windows = sweep.engine.impossible_windows(&sweep.space.default_point());
+            if let Some(window) = windows.last() {
+                eprintln!(
+                    "note: no symbol has enough bars for a window of {window}, a default of this strategy"
+                );
+            }
+        }
         eprintln!("{}", summary_line(&summary));
         if let Some(dir) = &args.out {
             eprintln!("trials: {}", dir.join("trials").display());
@@ -127,7 +135,7 @@ pub fn run(args: SweepArgs) -> Result<ExitCode> {
     }
     if interrupted {
         let kept = number::count(summary.trials);
-        eprintln!("stopped: {kept} of {} trials are done and kept", number::count(resolved.trials));
+        eprintln!("stopped: {kept} of {} trials are done and kept", number::count(sweep.trials));
         return Ok(ExitCode::from(130));
     }
     Ok(ExitCode::SUCCESS)
@@ -186,8 +194,12 @@ fn drop_nulls(value: Value) -> Value {
     }
 }
 
+/// Longest time that finished trials stay in memory only.
+const FLUSH_EVERY: Duration = Duration::from_secs(30);
+
 /// Where trials and events go.
 struct Store {
+    flushed: Instant,
     writer: TrialsWriter,
     journal: Journal,
     run: String,
@@ -205,6 +217,7 @@ struct Sweep<'a> {
     valid: u64,
     started: Instant,
     bars: u64,
+    seed: u64,
 }
 
 struct Summary {
@@ -218,7 +231,7 @@ struct Summary {
 struct Scored {
     score: Score,
     train: Metrics,
-    test: Option<Metrics>,
+    test: Option<(Score, Metrics)>,
 }
 
 impl<'a> Sweep<'a> {
@@ -230,19 +243,21 @@ impl<'a> Sweep<'a> {
         store: Option<Store>,
     ) -> Self {
         let sampler = resolved.sampler.build(&space, resolved.seed, Some(resolved.trials));
+        let trials = sampler.remaining().map_or(resolved.trials, |left| left.min(resolved.trials));
         let bars = engine.segments().iter().map(|segment| segment.range.len() as u64).sum();
         Self {
             strategy,
             engine,
             space,
             sampler,
-            trials: resolved.trials,
+            trials,
             best: Best::new(resolved.top),
             store,
             done: 0,
             valid: 0,
             started: Instant::now(),
             bars,
+            seed: resolved.seed,
         }
     }
 
@@ -311,6 +326,11 @@ impl<'a> Sweep<'a> {
                 .map(|metric| scored.iter().map(|trial| trial.train.values()[metric]).collect())
                 .collect();
             store.writer.append(points, &scores, &columns)?;
+            // A slow sweep must not lose much to a power cut.
+            if store.flushed.elapsed() > FLUSH_EVERY {
+                store.writer.flush()?;
+                store.flushed = Instant::now();
+            }
             let mut event = Event::new(&store.run, "evaluate", format!("trials_{}", self.done))
                 .lasting_ms(began.elapsed().as_secs_f64() * 1e3)
                 .on(DeviceMode::Cpu)
@@ -340,7 +360,7 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// Score and metrics of one trial.
+/// Score and metrics of one trial; out of sample the objective is reduced in the same way.
 fn score(
     engine: &Engine<'_>,
     objective: &Objective<'_>,
@@ -349,26 +369,37 @@ fn score(
     outcome: &Outcome,
 ) -> Scored {
     let year_days = engine.year_days();
-    let train = Metrics::new(&outcome.train, year_days);
-    let counting: Vec<Metrics> = engine
-        .segments()
-        .iter()
-        .zip(&outcome.segments)
-        .filter(|(segment, _)| segment.role == Role::Train)
-        .map(|(_, tally)| Metrics::new(tally, year_days))
-        .collect();
     let mut row = vec![0.0; points.n_params()];
     points.read_row(at, &mut row);
-    let score = objective.score(&train, &counting, &engine.decode(&row));
-    Scored { score, train, test: outcome.test.as_ref().map(|tally| Metrics::new(tally, year_days)) }
+    let params = engine.decode(&row);
+    let part = |role: Role, pooled: &Metrics| {
+        let segments: Vec<Metrics> = engine
+            .segments()
+            .iter()
+            .zip(&outcome.segments)
+            .filter(|(segment, _)| segment.role == role)
+            .map(|(_, tally)| Metrics::new(tally, year_days))
+            .collect();
+        (objective.accepts(pooled, &params), objective.reduced(pooled, &segments, &params))
+    };
+    let train = Metrics::new(&outcome.train, year_days);
+    let (accepted, score) = part(Role::Train, &train);
+    let test = outcome.test.as_ref().map(|tally| {
+        let metrics = Metrics::new(tally, year_days);
+        (part(Role::Test, &metrics).1, metrics)
+    });
+    Scored { score: if accepted { score } else { Score::Invalid }, train, test }
 }
 
 fn progress_bar(trials: u64) -> ProgressBar {
     let bar = ProgressBar::new(trials);
     let style = ProgressStyle::with_template(
-        "{bar:32} {human_pos}/{human_len} trials  {per_sec}  {eta} left  best {msg}",
+        "{bar:32} {human_pos}/{human_len} trials  {rate}/s  {eta} left  best {msg}",
     );
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+        let _ = write!(out, "{}", number::count(state.per_sec() as u64));
+    };
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("rate", rate));
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }
@@ -385,6 +416,9 @@ const SHOWN: [Metric; 6] = [
 
 fn sweep_text(strategy: &Strategy, sweep: &Sweep<'_>) -> String {
     if sweep.best.trials().is_empty() {
+        if sweep.valid > 0 {
+            return String::new();
+        }
         return format!(
             "No trial was valid: {}.\n",
             if sweep.strategy.objective.require.is_some() {
@@ -395,13 +429,17 @@ fn sweep_text(strategy: &Strategy, sweep: &Sweep<'_>) -> String {
         );
     }
     let label = |metric: Metric| METRICS.iter().find(|(m, ..)| *m == metric).map_or("", |(.., label)| *label);
-    let simple = METRICS.iter().any(|(_, name, _)| *name == strategy.objective.text);
-    let mut header =
-        vec!["#".to_string(), if simple { strategy.objective.text.clone() } else { "objective".into() }];
-    header.extend(SHOWN.iter().filter(|m| !(simple && **m == Metric::Sharpe)).map(|m| label(*m).to_string()));
+    // A plain metric as objective is shown under its name; of one segment it is not shown a second time.
+    let plain = METRICS.iter().find(|(_, name, _)| *name == strategy.objective.text);
+    let title = plain.map_or("objective", |(_, name, _)| *name);
+    let several = sweep.engine.segments().iter().filter(|segment| segment.role == Role::Train).count() > 1;
+    let shown: Vec<Metric> =
+        SHOWN.into_iter().filter(|metric| several || plain.is_none_or(|(own, ..)| own != metric)).collect();
+    let mut header = vec!["#".to_string(), title.to_string()];
+    header.extend(shown.iter().map(|metric| label(*metric).to_string()));
     let tested = sweep.best.trials().iter().any(|trial| trial.test.is_some());
     if tested {
-        header.extend(["OOS Sharpe".to_string(), "OOS Return [%]".to_string(), "OOS Trades".to_string()]);
+        header.extend([format!("OOS {title}"), "OOS Return [%]".to_string(), "OOS Trades".to_string()]);
     }
     let free: Vec<usize> =
         (0..sweep.space.len()).filter(|at| sweep.space.params[*at].fixed.is_none()).collect();
@@ -410,15 +448,10 @@ fn sweep_text(strategy: &Strategy, sweep: &Sweep<'_>) -> String {
     let mut table = Table::new(header);
     for trial in sweep.best.trials() {
         let mut row = vec![trial.number.to_string(), number::short(trial.score.value())];
-        row.extend(
-            SHOWN
-                .iter()
-                .filter(|m| !(simple && **m == Metric::Sharpe))
-                .map(|m| number::metric(label(*m), trial.train.get(*m))),
-        );
+        row.extend(shown.iter().map(|metric| number::metric(label(*metric), trial.train.get(*metric))));
         if tested {
-            let test = |metric: Metric| trial.test.as_ref().and_then(|metrics| metrics.get(metric));
-            row.push(number::short(test(Metric::Sharpe)));
+            let test = |metric: Metric| trial.test.as_ref().and_then(|(_, metrics)| metrics.get(metric));
+            row.push(number::short(trial.test.as_ref().and_then(|(score, _)| score.value())));
             row.push(number::metric("[%]", test(Metric::TotalReturn)));
             row.push(number::short(test(Metric::Trades)));
         }
@@ -444,8 +477,8 @@ fn sweep_text(strategy: &Strategy, sweep: &Sweep<'_>) -> String {
 
 fn summary_line(summary: &Summary) -> String {
     format!(
-        "{} trials in {:.2} s ({} trials/s, {:.2e} bar-evaluations/s), {} valid",
-        number::count(summary.trials),
+        "{} in {:.2} s ({} trials/s, {:.2e} bar-evaluations/s), {} valid",
+        number::counted(summary.trials, "trial"),
         summary.seconds,
         number::count((summary.trials as f64 / summary.seconds) as u64),
         summary.bar_evals / summary.seconds,
@@ -470,7 +503,9 @@ fn sweep_json(
                 "objective": trial.score.value(),
                 "parameters": Map::from_iter(param_values(&sweep.space, &trial.row)),
                 "metrics": metrics_json(&trial.train),
-                "out_of_sample": trial.test.as_ref().map(metrics_json),
+                "out_of_sample": trial.test.as_ref().map(|(score, metrics)| {
+                    json!({ "objective": score.value(), "metrics": metrics_json(metrics) })
+                }),
             })
         })
         .collect();
@@ -479,6 +514,11 @@ fn sweep_json(
         "profile": strategy.profile,
         "data": input.origin,
         "objective": strategy.objective.text,
+        "execution": strategy.execution,
+        "sampler": sweep.sampler.name(),
+        "seed": sweep.seed,
+        "segments": sweep.engine.segments().len(),
+        "notes": input.notes,
         "trials": summary.trials,
         "valid": summary.valid,
         "interrupted": interrupted,

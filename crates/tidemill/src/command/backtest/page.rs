@@ -26,6 +26,9 @@ pub(super) fn report(evaluation: &Evaluation<'_>) -> Report {
         "Sharpe and Sortino are annualised with {} days a year, from equity marked at the end of each UTC day, open positions at the close less costs.",
         evaluation.year_days
     )];
+    if evaluation.test.is_some() {
+        notes.insert(0, "The headline figures are those of the in-sample part; the table shows both.".into());
+    }
     notes.extend(evaluation.input.notes.iter().chain(&evaluation.warnings).cloned());
     let (segments, metrics) = metric_rows(evaluation);
     Report {
@@ -52,7 +55,7 @@ pub(super) fn report(evaluation: &Evaluation<'_>) -> Report {
         segments,
         equity_kind: if additive { EquityKind::Additive } else { EquityKind::Compound },
         year_days: evaluation.year_days,
-        portfolio: None,
+        portfolio: (symbols.len() > 1).then(|| portfolio(evaluation, additive)),
         series: (0..symbols.len()).map(|at| symbol_series(evaluation, at, additive)).collect(),
     }
 }
@@ -78,7 +81,7 @@ fn metric_rows(evaluation: &Evaluation<'_>) -> (Vec<String>, Vec<MetricRow>) {
         names.extend(["in-sample".to_string(), "out-of-sample".to_string()]);
         columns.extend([evaluation.train, test]);
     }
-    if evaluation.segments.len() > 1 && evaluation.segments.len() <= MAX_COLUMNS {
+    if evaluation.shows_segments(MAX_COLUMNS) {
         names.extend(evaluation.segments.iter().map(|segment| segment.name.clone()));
         columns.extend(&evaluation.segment_metrics);
     }
@@ -221,4 +224,35 @@ fn curve(evaluation: &Evaluation<'_>, bars: &Bars, segments: &[usize], additive:
         }
     }
     Curve { start, equity, buy_hold }
+}
+
+/// All symbols together as the pooled metrics see them: equal parts of capital in each, kept by the day.
+fn portfolio(evaluation: &Evaluation<'_>, additive: bool) -> Curve {
+    let symbols = &evaluation.input.universe.symbols;
+    let start = if additive { 0.0 } else { 1.0 };
+    // Changes of the strategy and of holding, by day.
+    let mut changes: std::collections::BTreeMap<i64, (f64, f64)> = std::collections::BTreeMap::new();
+    for (at, bars) in symbols.iter().enumerate() {
+        let mine: Vec<usize> =
+            (0..evaluation.segments.len()).filter(|s| evaluation.segments[*s].symbol == at).collect();
+        let curve = curve(evaluation, bars, &mine, additive);
+        let change = |now: f64, before: f64| if additive { now - before } else { now / before - 1.0 };
+        let (mut before, mut held_before) = (start, start);
+        for ((day, equity), (_, held)) in curve.equity.iter().zip(&curve.buy_hold) {
+            let entry = changes.entry(*day).or_default();
+            entry.0 += if before > 0.0 || additive { change(*equity, before) } else { 0.0 };
+            entry.1 += change(*held, held_before);
+            (before, held_before) = (*equity, *held);
+        }
+    }
+    let share = if additive { 1.0 } else { 1.0 / symbols.len() as f64 };
+    let (mut equity, mut held) = (start, start);
+    let mut curve = Curve { start, equity: Vec::new(), buy_hold: Vec::new() };
+    for (day, (ours, market)) in changes {
+        equity = if additive { equity + ours } else { equity * (1.0 + ours * share) };
+        held = if additive { held + market } else { held * (1.0 + market * share) };
+        curve.equity.push((day, equity));
+        curve.buy_hold.push((day, held));
+    }
+    curve
 }

@@ -13,8 +13,8 @@ pub struct Trial {
     pub row: Vec<f64>,
     /// Metrics over the counting segments.
     pub train: Metrics,
-    /// Metrics over the others.
-    pub test: Option<Metrics>,
+    /// Objective and metrics over the others.
+    pub test: Option<(Score, Metrics)>,
 }
 
 /// The best few, best first; of equals the earlier trial.

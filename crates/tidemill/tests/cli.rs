@@ -1,0 +1,22 @@
+//! The whole program from the outside: what a person types, what comes back, which exit code, which files.
+//!
+//! Every test runs the built program in a folder of its own, so that no `tidemill.toml` of the developer is read.
+
+#[path = "cli/bad_input.rs"]
+mod bad_input;
+#[path = "cli/data_choice.rs"]
+mod data_choice;
+#[path = "cli/golden.rs"]
+mod golden;
+#[path = "cli/output.rs"]
+mod output;
+#[path = "cli/settings.rs"]
+mod settings;
+#[path = "cli/shared_data.rs"]
+mod shared_data;
+#[path = "cli/study.rs"]
+mod study;
+#[path = "cli/support.rs"]
+mod support;
+#[path = "cli/sweep.rs"]
+mod sweep;

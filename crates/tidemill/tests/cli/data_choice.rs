@@ -1,0 +1,142 @@
+//! Which data is used: several files, folders, symbols, zones, larger bars, further columns.
+
+use crate::support::Place;
+
+/// Daily bars from Monday 2020-01-06 on, on all days or on weekdays only.
+fn daily(weekends: bool) -> String {
+    let mut text = String::from("date,open,high,low,close,volume\n");
+    let mut close = 100.0;
+    for day in 0..600_u32 {
+        if !weekends && day % 7 >= 5 {
+            continue;
+        }
+        let open = close;
+        close = 100.0 + f64::from(day * 7919 % 1000) / 50.0;
+        let (high, low) = (open.max(close) + 1.0, open.min(close) - 1.0);
+        // 2020-01-06T00:00Z.
+        let seconds = 1_578_268_800 + i64::from(day) * 86_400;
+        text += &format!("{seconds},{open},{high},{low},{close},100\n");
+    }
+    text
+}
+
+#[test]
+fn a_year_has_252_days_unless_there_are_bars_on_weekends() {
+    let place = Place::new();
+    place.write("week.csv", daily(false));
+    place.write("all.csv", daily(true));
+    let line = "backtest zscore-dip --set threshold=1 --data";
+    assert_eq!(place.json(&format!("{line} week.csv"))["year_days"], 252.0);
+    assert_eq!(place.json(&format!("{line} all.csv"))["year_days"], 365.0);
+    assert_eq!(place.json(&format!("{line} week.csv all.csv"))["year_days"], 365.0);
+    assert_eq!(place.json(&format!("{line} week.csv all.csv --symbols week"))["year_days"], 252.0);
+}
+
+#[test]
+fn files_folders_and_symbols_are_chosen() {
+    let place = Place::with_bars();
+    let text = place.read("lcg.csv");
+    place.write("many/A.csv", text.replace("LCG,", "AAA,"));
+    place.write("many/B.csv", text.replace("LCG,", "BBB,"));
+    place.write("many/notes.txt", "not data");
+    let symbols = |line: &str| -> Vec<String> {
+        let answer = place.json(&format!("backtest zscore-dip --data {line}"));
+        let segments = answer["segments"].as_array().unwrap();
+        segments.iter().map(|segment| segment["symbol"].as_str().unwrap().to_string()).collect()
+    };
+    assert_eq!(symbols("many"), ["AAA", "BBB"]);
+    assert_eq!(symbols("many/B.csv lcg.csv"), ["BBB", "LCG"]);
+    assert_eq!(symbols("many --symbols BBB"), ["BBB"]);
+    place.refused("backtest zscore-dip --data many --symbols BBB,CCC", "symbol \"CCC\" is not in the data");
+    let bare = text.replace("LCG,", "").replace("symbol,", "");
+    place.write("one/BTC.csv", &bare);
+    place.write("two/BTC.csv", &bare);
+    place.refused("backtest zscore-dip --data one two", "would both be symbol \"BTC\"");
+}
+
+#[test]
+fn one_symbol_in_two_timeframes_is_refused() {
+    let place = Place::with_bars();
+    place.ok("data convert lcg.csv --resample 1h --out hours.csv");
+    let said = place.line("backtest zscore-dip --data lcg.csv hours.csv");
+    said.is_refusal("two timeframes", "LCG");
+}
+
+#[test]
+fn a_strategy_behind_data_is_pointed_out() {
+    let place = Place::with_bars();
+    place.refused("sweep --data lcg.csv ema-cross", "before --data");
+    place.write("own.toml", "[long]\nenter = 'close > open'\nmax_hold = '5'\n");
+    place.refused("backtest --data lcg.csv own.toml", "STRATEGY");
+    place.refused("sweep --data lcg.csv own.toml", "before --data");
+}
+
+#[test]
+fn choices_of_data_are_never_ignored() {
+    let place = Place::new();
+    let said = place.line("sweep --trials 20 --symbols NOSUCH");
+    said.is_refusal("--symbols without --data", "NOSUCH");
+    let said = place.line("backtest zscore-dip --resample 1h");
+    assert!(said.code == Some(2) || said.stdout.contains("1h"), "{}{}", said.stdout, said.stderr);
+    let said = place.line("backtest zscore-dip --symbols SYN1 --json");
+    assert!(said.code == Some(2) || said.json()["segments"].as_array().unwrap().len() == 1);
+}
+
+#[test]
+fn bars_are_resampled_and_zones_resolved() {
+    let place = Place::with_bars();
+    let hours = place.json("backtest zscore-dip --data lcg.csv --resample 1h");
+    assert_eq!(hours["segments"][0]["bars"], 1250);
+    place.refused("backtest zscore-dip --data lcg.csv --resample 7m", "not a whole multiple");
+    place.refused("backtest zscore-dip --data lcg.csv --resample foo", "\"foo\" is not a timeframe");
+    place.refused("backtest zscore-dip --data lcg.csv --timezone Mars/Base", "Mars/Base");
+
+    let naive = place.read("lcg.csv").replace('Z', "").replace("LCG,", "").replace("symbol,", "");
+    place.write("naive.csv", naive);
+    let start = |zone: &str| {
+        let answer = place.json(&format!("backtest zscore-dip --data naive.csv {zone}"));
+        answer["segments"][0]["from"].as_str().unwrap().to_string()
+    };
+    assert_eq!(start(""), "2024-01-01T00:00:00Z");
+    assert_eq!(start("--timezone America/New_York"), "2024-01-01T05:00:00Z");
+    assert_eq!(start("--timezone +02:00"), "2023-12-31T22:00:00Z");
+}
+
+#[test]
+fn from_and_to_bound_the_trades_but_not_the_indicators() {
+    let place = Place::with_bars();
+    let part = place.json("backtest zscore-dip --data lcg.csv --from 2024-01-10 --to 2024-01-20T12:00Z");
+    assert_eq!(part["segments"][0]["from"], "2024-01-10T00:00:00Z");
+    assert_eq!(part["segments"][0]["to"], "2024-01-20T11:45:00Z");
+    let first = place
+        .json("backtest zscore-dip --data lcg.csv --set window=500 --set threshold=0.5 --from 2024-01-10");
+    let entry = first["trades"][0]["entry_idx"].as_u64().unwrap();
+    assert!((864..1364).contains(&entry), "a window of 500 bars is warm at once: {entry}");
+}
+
+#[test]
+fn further_columns_are_series() {
+    let place = Place::with_bars();
+    let with_column = |cell: fn(usize) -> String| {
+        let text = place.read("lcg.csv");
+        let lines = text.lines().enumerate().map(|(at, line)| match at {
+            0 => format!("{line},Funding Rate"),
+            at => format!("{line},{}", cell(at)),
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    place.write("own.toml", "[long]\nenter = 'funding_rate > 2'\nmax_hold = '3'\n");
+    place.write("numbers.csv", with_column(|at| (at % 100 / 97).to_string().replace('1', "2.5")));
+    let answer = place.json("backtest own.toml --data numbers.csv");
+    assert_eq!(answer["trades"][0]["signal_idx"], 96, "{}", answer["trades"][0]);
+    place.refused("backtest own.toml --data lcg.csv", "unknown name `funding_rate`");
+    // All missing: either a series that is never available, or a refusal that names the column.
+    place.write("missing.csv", with_column(|_| "NaN".into()));
+    let said = place.line("backtest own.toml --data missing.csv");
+    assert!(matches!(said.code, Some(0 | 2)), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("funding") && said.stderr.contains("left out") || said.code == Some(0),
+        "{}",
+        said.stderr
+    );
+}
