@@ -208,7 +208,7 @@ impl<'a> Walk<'a> {
             };
             let absent = !value.is_finite()
                 || (matches!(exit.kind, ExitKind::Trail | ExitKind::Time) && value < 0.0)
-                || (exit.kind == ExitKind::Target && value <= 0.0);
+                || (matches!(exit.kind, ExitKind::Stop | ExitKind::Target) && value <= 0.0);
             if absent {
                 continue;
             }
