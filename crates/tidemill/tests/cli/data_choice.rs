@@ -75,7 +75,7 @@ fn a_strategy_behind_data_is_pointed_out() {
 fn choices_of_data_are_never_ignored() {
     let place = Place::new();
     let said = place.line("sweep --trials 20 --symbols NOSUCH");
-    said.is_refusal("--symbols without --data", "NOSUCH");
+    said.is_refusal("--symbols without --data", "--symbols");
     let said = place.line("backtest zscore-dip --resample 1h");
     assert!(said.code == Some(2) || said.stdout.contains("1h"), "{}{}", said.stdout, said.stderr);
     let said = place.line("backtest zscore-dip --symbols SYN1 --json");

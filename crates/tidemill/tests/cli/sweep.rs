@@ -25,7 +25,7 @@ fn json_of_a_sweep_has_the_documented_shape_best_first() {
     for trial in best {
         assert!(trial["trial"].as_u64().unwrap() < 300);
         assert_eq!(trial["objective"], trial["metrics"]["net_pnl"]);
-        assert!(trial["out_of_sample"]["trades"].is_number());
+        assert!(trial["out_of_sample"]["metrics"]["trades"].is_number());
         let params = &trial["parameters"];
         assert_eq!(params["stop_atr"].is_null(), params["use_stop"] == false, "inactive is null: {params}");
     }
@@ -36,8 +36,9 @@ fn the_answer_depends_on_the_seed_and_not_on_the_threads() {
     let place = Place::with_bars();
     for sampler in ["random", "sobol", "grid"] {
         let run = |rest: &str| {
-            let line =
-                format!("sweep seller-exhaustion --data lcg.csv --trials 400 --top 400 --sampler {sampler}");
+            let line = format!(
+                "sweep seller-exhaustion --profile legacy --data lcg.csv --trials 400 --top 400 --sampler {sampler}"
+            );
             timeless(place.json(&format!("{line} {rest}")))
         };
         let first = run("--seed 5");
@@ -69,7 +70,7 @@ fn each_trial_is_what_a_backtest_of_its_parameters_says() {
             let given = settings(&trial["parameters"]).join(" ");
             let single = place.json(&format!("backtest {common} {given}"));
             assert_eq!(single["metrics"], trial["metrics"], "{strategy} {given}");
-            assert_eq!(single["out_of_sample"], trial["out_of_sample"], "{strategy} {given}");
+            assert_eq!(single["out_of_sample"], trial["out_of_sample"]["metrics"], "{strategy} {given}");
             assert_eq!(single["objective"]["value"], trial["objective"], "{strategy} {given}");
         }
     }
@@ -78,15 +79,18 @@ fn each_trial_is_what_a_backtest_of_its_parameters_says() {
 #[test]
 fn a_grid_has_each_combination_once_however_many_trials_are_asked_for() {
     let place = Place::with_bars();
-    let fixed = "--set window=20 --set threshold=1 --set use_stop=false --objective trades";
-    let line = format!("sweep zscore-dip --data lcg.csv {fixed} --sampler grid --top 100");
+    place.write(
+        "hold.toml",
+        "[params]\nhold = { int = [2, 60], default = 9 }\nuse_stop = { bool = true }\ndepth = { float = [0.1, 0.9], default = 0.5, when = 'use_stop' }\n[long]\nenter = 'close > open'\n[[long.exits]]\nkind = 'time'\nbars = 'hold'\n[[long.exits]]\nkind = 'stop'\nlevel = 'low * depth'\nwhen = 'use_stop'\n[objective]\nmaximize = 'trades'\n",
+    );
+    let line = "sweep hold.toml --data lcg.csv --set use_stop=false --sampler grid --top 100";
     let answer = place.json(&format!("{line} --trials 18446744073709551615"));
-    assert_eq!(answer["trials"], 59, "max_hold has 59 values, and stop_atr none without a stop");
+    assert_eq!(answer["trials"], 59, "hold has 59 values, and depth none where it is not used");
     let mut held: Vec<i64> = answer["best"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|trial| trial["parameters"]["max_hold"].as_i64().unwrap())
+        .map(|trial| trial["parameters"]["hold"].as_i64().unwrap())
         .collect();
     held.sort_unstable();
     assert_eq!(held, (2..=60).collect::<Vec<_>>());
