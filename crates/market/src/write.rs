@@ -70,9 +70,8 @@ pub fn write_parquet(universe: &Universe, path: &Path) -> Result<(), MarketError
     }
     fields.extend(names.iter().map(|name| Field::new(name, DataType::Float64, true)));
     let schema = Arc::new(Schema::new(fields));
-    let fail = |error: &dyn std::fmt::Display| {
-        MarketError::write(path, &std::io::Error::other(error.to_string()))
-    };
+    let fail =
+        |error: &dyn std::fmt::Display| MarketError::write(path, &std::io::Error::other(error.to_string()));
     replace(path, |file| {
         let properties =
             WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();

@@ -48,6 +48,17 @@ fn inspect_shows_a_row_per_symbol_and_what_was_wrong() {
 }
 
 #[test]
+fn a_column_without_values_is_shown_and_noted() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows =
+        "time,open,high,low,close,volume,funding\n2024-01-01,1,2,1,2,3,NaN\n2024-01-02,1,2,1,2,3,NaN\n";
+    std::fs::write(dir.path().join("X.csv"), rows).unwrap();
+    let shown = text(&tidemill(dir.path(), &["inspect", "X.csv"]).stdout);
+    assert!(shown.contains("not available: 2") && shown.contains("further series: funding"), "{shown}");
+    assert!(shown.contains("not available throughout: funding"), "{shown}");
+}
+
+#[test]
 fn resampling_and_selection_apply() {
     let dir = tempfile::tempdir().unwrap();
     assert!(
@@ -67,11 +78,25 @@ fn bad_input_is_exit_code_two_with_a_cure() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("empty.csv"), "").unwrap();
     std::fs::write(dir.path().join("bad.parquet"), "PAR1 not really PAR1").unwrap();
+    std::fs::write(dir.path().join("garbage.parquet"), b"\x1b[2J\0\x01\x02\xff").unwrap();
+    std::fs::write(dir.path().join("garbage.csv"), b"\x1b[2J\0\x01\x02\xff").unwrap();
+    for (name, times) in
+        [("fast.csv", ["01T00", "01T01", "01T02"]), ("slow.csv", ["01T00", "02T00", "03T00"])]
+    {
+        let rows = times.map(|time| format!("A,2024-01-{time}:00,1,2,1,2\n")).concat();
+        std::fs::write(dir.path().join(name), format!("symbol,time,open,high,low,close\n{rows}")).unwrap();
+    }
     for (args, expected) in [
         (vec!["inspect", "missing.csv"], "no such file"),
         (vec!["inspect", "empty.csv"], "empty"),
         (vec!["inspect", "bad.parquet"], "not readable as Parquet"),
+        (vec!["inspect", "garbage.parquet"], "not readable as Parquet: the start mark is missing"),
+        (vec!["inspect", "garbage.csv"], "looks binary, neither CSV nor Parquet"),
+        (vec!["inspect", "fast.csv", "slow.csv"], "fast.csv has 1h bars of symbol \"A\" and slow.csv has 1d"),
         (vec!["generate", "--out", "x.xls"], "end the name in"),
+        (vec!["generate", "--out", "no/x.csv"], "there is no folder no"),
+        (vec!["convert", "fast.csv", "--out", "no/x.parquet"], "there is no folder no"),
+        (vec!["convert", "fast.csv", "--out", "x.txt"], "end the name in"),
         (vec!["generate", "--out", "x.csv", "--bars", "0"], "at least 1"),
         (vec!["generate", "--out", "x.csv", "--edge", "2"], "from 0 to 1"),
         (vec!["generate", "--out", "x.csv", "--timeframe", "soon"], "not a timeframe"),
@@ -81,6 +106,8 @@ fn bad_input_is_exit_code_two_with_a_cure() {
         let message = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {message}");
         assert!(message.contains(expected), "{args:?}: {message}");
+        assert!(message.starts_with("error: "), "nothing comes before the error: {args:?}: {message}");
+        assert!(message.chars().all(|each| !each.is_control() || each == '\n'), "{args:?}: {message}");
         assert!(output.stdout.is_empty());
     }
 }

@@ -125,7 +125,8 @@ fn shared_name(symbol: &str, parts: &[Part]) -> Option<MarketError> {
 /// The first time about which two files disagree, and how many there are.
 fn contradiction(symbol: &str, parts: &[Part]) -> Option<MarketError> {
     // Time, part, row.
-    let mut rows: Vec<(i64, usize, usize)> = Vec::with_capacity(parts.iter().map(|part| part.rows.len()).sum());
+    let mut rows: Vec<(i64, usize, usize)> =
+        Vec::with_capacity(parts.iter().map(|part| part.rows.len()).sum());
     for (index, part) in parts.iter().enumerate() {
         rows.extend(part.rows.iter().map(|&(ts_ms, row)| (ts_ms, index, row)));
     }

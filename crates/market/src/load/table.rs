@@ -54,12 +54,8 @@ impl Table {
     /// A further column without a single number is there, but a strategy that uses it never has a value.
     pub(crate) fn note_empty_columns(&mut self) {
         let is_empty = |values: &[f64]| values.iter().all(|value| !value.is_finite());
-        let empty: Vec<&str> = self
-            .extra
-            .iter()
-            .filter(|(_, values)| is_empty(values))
-            .map(|(name, _)| name.as_str())
-            .collect();
+        let empty: Vec<&str> =
+            self.extra.iter().filter(|(_, values)| is_empty(values)).map(|(name, _)| name.as_str()).collect();
         if !empty.is_empty() {
             let names = empty.join(", ");
             self.notes.push(format!("column(s) without a single number, not available throughout: {names}"));
