@@ -54,6 +54,9 @@ fn the_folder_holds_every_trial_and_what_was_run() {
     {
         assert!(text.contains(part), "{part}: {text}");
     }
+    let fixed = &study.header().config["fixed"];
+    assert_eq!(fixed["use_stop"].as_bool(), Some(true), "values, not codes: {fixed}");
+    assert_eq!(fixed["window"].as_integer(), Some(30), "values, not codes: {fixed}");
     let events = read_journal(&study.journal_path()).unwrap().collect::<Result<Vec<_>, _>>().unwrap();
     assert!(!events.is_empty());
 }
