@@ -43,6 +43,8 @@ pub struct Objective {
     pub overridden: bool,
     /// A trial that does not meet this is invalid.
     pub require: Option<Expr>,
+    /// The text of `require`.
+    pub require_text: Option<String>,
     /// Over segments.
     pub reduce: Reduce,
 }
@@ -254,10 +256,11 @@ impl Strategy {
 
 fn read_objective(reader: &mut Reader, table: &Table) -> Objective {
     reader.known_keys(table, &["maximize", "require", "reduce"], "[objective]");
-    let text = match table.get("maximize").map(|item| &item.value) {
-        Some(Value::Text(text, _)) => text.clone(),
-        _ => "sharpe".into(),
+    let text_of = |key: &str| match table.get(key).map(|item| &item.value) {
+        Some(Value::Text(text, _)) => Some(text.clone()),
+        _ => None,
     };
+    let text = text_of("maximize").unwrap_or_else(|| "sharpe".into());
     let maximize = reader
         .expression(table, "maximize")
         .unwrap_or_else(|| Expr { kind: crate::expr::Kind::Name("sharpe".into()), span: 0..0 });
@@ -273,7 +276,14 @@ fn read_objective(reader: &mut Reader, table: &Table) -> Objective {
             ],
         )
         .unwrap_or(Reduce::Mean);
-    Objective { maximize, text, overridden: false, require: reader.expression(table, "require"), reduce }
+    Objective {
+        maximize,
+        text,
+        overridden: false,
+        require: reader.expression(table, "require"),
+        require_text: text_of("require"),
+        reduce,
+    }
 }
 
 /// Why a strategy could not be opened.

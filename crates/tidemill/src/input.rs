@@ -172,19 +172,7 @@ impl DataSource {
             }
         }
         let loaded = load(files, &options)?;
-        let report = &loaded.report;
-        let mut notes: Vec<String> = report
-            .issues
-            .iter()
-            .map(|issue| {
-                let place =
-                    issue.first.first().map(|place| format!(", first at {place}")).unwrap_or_default();
-                format!("{}: {}{place}", issue.kind.describe(), issue.count)
-            })
-            .collect();
-        notes.extend(
-            report.refused.iter().map(|refused| format!("{} refused: {}", refused.symbol, refused.reason)),
-        );
+        let notes = loaded.report.remarks();
         let symbols = loaded.universe.symbols.len();
         let bars = loaded.universe.n_bars() as u64;
         let mut timeframes: Vec<i64> = loaded.universe.symbols.iter().map(|bars| bars.timeframe_ms).collect();

@@ -225,7 +225,18 @@ impl<'a> Engine<'a> {
         let this = &*self;
         let wanted: Vec<usize> =
             (0..this.segments.len()).filter(|at| this.segments[*at].symbol == symbol).collect();
-        rows.par_iter_mut().enumerate().for_each_init(Scratch::default, |scratch, (trial, row)| {
+        // Trials that share a mask go one after the other: they enter on the same bars, which then lie in the cache.
+        let mut order: Vec<(usize, &mut Row)> = rows.iter_mut().enumerate().collect();
+        let masks: Vec<&Vec<u32>> = prepared
+            .conditions
+            .iter()
+            .flat_map(|condition| condition.masks.iter().map(|(_, of)| of))
+            .collect();
+        order.sort_by(|(a, _), (b, _)| {
+            let differs = masks.iter().map(|of| of[*a].cmp(&of[*b])).find(|order| order.is_ne());
+            differs.unwrap_or(a.cmp(b))
+        });
+        order.into_par_iter().for_each_init(Scratch::default, |scratch, (trial, row)| {
             this.with_walker(symbol, trial, &scalars[trial], &prepared, scratch, |walker| {
                 for at in &wanted {
                     let segment = &this.segments[*at];

@@ -58,7 +58,7 @@ struct Evaluation<'a> {
     test: Option<Metrics>,
     score: Score,
     /// Why there is no score.
-    invalid: Option<&'static str>,
+    invalid: Option<String>,
     params: Vec<(String, Value)>,
     year_days: f64,
     warnings: Vec<String>,
@@ -127,9 +127,9 @@ fn evaluate<'a>(strategy: &'a Strategy, input: &'a Input) -> Result<Evaluation<'
     let invalid = match score {
         Score::Valid(_) => None,
         Score::Invalid if !objective.accepts(&train, &engine.decode(&row)) => {
-            Some("`require` of [objective] is not met")
+            Some(format!("not met: {}", strategy.objective.require_text.as_deref().unwrap_or("`require`")))
         }
-        Score::Invalid => Some("it is not defined for these trades"),
+        Score::Invalid => Some("it is not defined for these trades".into()),
     };
     Ok(Evaluation {
         strategy,
@@ -322,7 +322,7 @@ fn to_text(evaluation: &Evaluation<'_>) -> String {
         "\nobjective {} = {}{}   (year of {} days)\n",
         evaluation.strategy.objective.text.split_whitespace().collect::<Vec<_>>().join(" "),
         number::short(evaluation.score.value()),
-        evaluation.invalid.map_or_else(String::new, |why| format!(" ({why})")),
+        evaluation.invalid.as_ref().map_or_else(String::new, |why| format!(" ({why})")),
         evaluation.year_days
     );
     let mut reasons: std::collections::BTreeMap<&str, (usize, f64)> = std::collections::BTreeMap::new();

@@ -169,7 +169,11 @@ fn header(strategy: &Strategy, input: &Input, resolved: &Resolved) -> Result<Stu
     let config = json!({
         "strategy": { "name": strategy.name, "file": strategy.file, "profile": strategy.profile, "source": strategy.source },
         "execution": strategy.execution,
-        "objective": { "maximize": strategy.objective.text, "reduce": strategy.objective.reduce },
+        "objective": {
+            "maximize": strategy.objective.text,
+            "require": strategy.objective.require_text,
+            "reduce": strategy.objective.reduce,
+        },
         "fixed": fixed,
         "segments": input.layout,
         "sweep": { "trials": resolved.trials, "sampler": resolved.sampler.name() },
