@@ -169,7 +169,7 @@ fn the_table_names_the_objective_and_why_it_is_missing() {
         assert!(said.stdout.contains(text), "{text}: {}", said.stdout);
     }
     let said = place.ok("backtest ema-cross --data lcg.csv");
-    assert!(said.stdout.contains("`require`"), "30 trades are required: {}", said.stdout);
+    assert!(said.stdout.contains("trades >= 30"), "why it is missing: {}", said.stdout);
 }
 
 #[cfg(unix)]
