@@ -165,9 +165,8 @@ impl DataSource {
         };
         for file in files {
             let name = file.to_string_lossy();
-            if !file.exists()
-                && (SHIPPED.iter().any(|(shipped, _)| *shipped == name) || name.ends_with(".toml"))
-            {
+            let shipped = !file.exists() && SHIPPED.iter().any(|(shipped, _)| *shipped == name);
+            if shipped || name.ends_with(".toml") {
                 bail!("`{name}` was taken for a data file\n  hint: write the strategy before --data");
             }
         }

@@ -592,7 +592,7 @@ impl<'a> Engine<'a> {
         })
     }
 
-    /// Windows of a trial that no symbol can fill, so that what they belong to is never available.
+    /// Windows of a trial that no symbol can fill, or that are below 1, so that what they belong to is never available.
     pub fn impossible_windows(&self, row: &[f64]) -> Vec<f64> {
         let params = self.decode(row);
         let mut out = Vec::new();
@@ -604,7 +604,8 @@ impl<'a> Engine<'a> {
                 && let Some(scalar) = arguments.first()
             {
                 let window = scalars[*scalar];
-                if !(window >= 1.0) || (func.is_windowed() && window > longest) {
+                let too_long = func.is_windowed() && window > longest;
+                if window.is_nan() || window < 1.0 || too_long {
                     out.push(window);
                 }
             }

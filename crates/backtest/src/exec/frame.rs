@@ -52,7 +52,7 @@ pub struct Scratch {
 }
 
 /// Words of one block when a whole column is written out: large enough that the operations, not their dispatch, cost time.
-const BLOCK: usize = 16;
+const BLOCK: usize = 32;
 
 /// A scalar as a window length: 0 where it makes no sense, which gives a column of NaN.
 pub fn window(scalar: f64) -> usize {
@@ -153,6 +153,7 @@ impl<'a> Frame<'a> {
             let ((yeses, yes), (noes, no)) =
                 (scratch.yes.split_at_mut(at * n_words), scratch.no.split_at_mut(at * n_words));
             let (yes, no) = (&mut yes[..n_words], &mut no[..n_words]);
+            let (needs_yes, needs_no) = tape.needs[at];
             match op {
                 // Whole blocks are read where they lie.
                 Op::Column { .. } if at + 1 < n_ops && self.in_place(op, first, lanes).is_some() => {}
@@ -169,7 +170,11 @@ impl<'a> Frame<'a> {
                         };
                     }
                 }
-                Op::Scalar(scalar) => out.fill(self.scalars[*scalar]),
+                Op::Scalar(scalar) => {
+                    if tape.spreads[at] {
+                        out.fill(self.scalars[*scalar]);
+                    }
+                }
                 Op::Truth(scalar) => {
                     let (all_yes, all_no) = spread(self.scalars[*scalar]);
                     yes.fill(all_yes);
@@ -179,12 +184,20 @@ impl<'a> Frame<'a> {
                 Op::Unary(op, a) => unary_lanes(*op, number(*a), out),
                 Op::Binary(op, a, b) => binary_lanes(*op, number(*a), number(*b), out),
                 Op::Compare(op, a, b) => {
-                    let (a, b) = (number(*a), number(*b));
-                    if tape.needs[at].0 {
-                        simd::compare(*op, a, b, yes);
+                    let compare = |op: Op2, out: &mut [u64]| match (&tape.ops[*a], &tape.ops[*b]) {
+                        (_, Op::Scalar(scalar)) => {
+                            simd::compare_scalar(op, number(*a), self.scalars[*scalar], out)
+                        }
+                        (Op::Scalar(scalar), _) => {
+                            simd::compare_scalar(mirrored(op), number(*b), self.scalars[*scalar], out);
+                        }
+                        _ => simd::compare(op, number(*a), number(*b), out),
+                    };
+                    if needs_yes {
+                        compare(*op, yes);
                     }
-                    if tape.needs[at].1 {
-                        simd::compare(opposite(*op), a, b, no);
+                    if needs_no {
+                        compare(opposite(*op), no);
                     }
                 }
                 Op::IsNa(a) => {
@@ -192,26 +205,27 @@ impl<'a> Frame<'a> {
                     yes.iter_mut().zip(no).for_each(|(yes, no)| *yes = !*no);
                 }
                 Op::Not(a) => {
-                    yes.copy_from_slice(&noes[words(*a)]);
-                    no.copy_from_slice(&yeses[words(*a)]);
+                    if needs_yes {
+                        yes.copy_from_slice(&noes[words(*a)]);
+                    }
+                    if needs_no {
+                        no.copy_from_slice(&yeses[words(*a)]);
+                    }
                 }
                 Op::Logic(op, a, b) => {
-                    let and = |out: &mut [u64], all: &[u64]| {
-                        for ((out, a), b) in out.iter_mut().zip(&all[words(*a)]).zip(&all[words(*b)]) {
-                            *out = a & b;
+                    let join = |and: bool, out: &mut [u64], all: &[u64]| {
+                        let pairs = all[words(*a)].iter().zip(&all[words(*b)]);
+                        if and {
+                            out.iter_mut().zip(pairs).for_each(|(out, (a, b))| *out = a & b);
+                        } else {
+                            out.iter_mut().zip(pairs).for_each(|(out, (a, b))| *out = a | b);
                         }
                     };
-                    let or = |out: &mut [u64], all: &[u64]| {
-                        for ((out, a), b) in out.iter_mut().zip(&all[words(*a)]).zip(&all[words(*b)]) {
-                            *out = a | b;
-                        }
-                    };
-                    if *op == Op2::And {
-                        and(yes, yeses);
-                        or(no, noes);
-                    } else {
-                        or(yes, yeses);
-                        and(no, noes);
+                    if needs_yes {
+                        join(*op == Op2::And, yes, yeses);
+                    }
+                    if needs_no {
+                        join(*op == Op2::Or, no, noes);
                     }
                 }
                 Op::SelectTruth(c, a, b) => {
@@ -295,6 +309,17 @@ fn binary_lanes(op: Op2, a: &[f64], b: &[f64], out: &mut [f64]) {
     }
 }
 
+/// The comparison with its sides exchanged.
+fn mirrored(op: Op2) -> Op2 {
+    match op {
+        Op2::Lt => Op2::Gt,
+        Op2::Le => Op2::Ge,
+        Op2::Gt => Op2::Lt,
+        Op2::Ge => Op2::Le,
+        other => other,
+    }
+}
+
 /// The comparison that is true where both sides are available and this one is false.
 fn opposite(op: Op2) -> Op2 {
     match op {
@@ -325,7 +350,7 @@ mod tests {
         for op in [Op2::Add, Op2::Sub, Op2::Mul, Op2::Div, Op2::Min, Op2::Max] {
             let mut ops = base.clone();
             ops.push(Op::Binary(op, 0, 1));
-            let tape = Tape { needs: vec![(false, false); 3], ops };
+            let tape = Tape { needs: vec![(false, false); 3], spreads: vec![true; 3], ops };
             let column = frame.numbers(&tape, &mut scratch);
             for (bar, word) in column.into_iter().enumerate() {
                 let single = Formula::new(&tape, &frame).value(bar, &Opening::NONE, &mut scratch.points);
@@ -339,7 +364,7 @@ mod tests {
                 if negated {
                     ops.push(Op::Not(2));
                 }
-                let tape = Tape { needs: vec![(true, true); ops.len()], ops };
+                let tape = Tape { needs: vec![(true, true); ops.len()], spreads: vec![true; ops.len()], ops };
                 for bar in 0..100 {
                     let word = frame.truth_word(&tape, bar / 64, &mut scratch) >> (bar % 64) & 1;
                     let single = Formula::new(&tape, &frame).value(bar, &Opening::NONE, &mut scratch.points);
@@ -354,7 +379,7 @@ mod tests {
         let a = vec![1.0; 70];
         let frame = Frame { columns: &[&a], scalars: &[0.5], n_bars: 70 };
         let ops = vec![Op::Column { slot: 0, shift: None }, Op::Scalar(0), Op::Compare(Op2::Gt, 0, 1)];
-        let tape = Tape { needs: vec![(true, true); 3], ops };
+        let tape = Tape { needs: vec![(true, true); 3], spreads: vec![true; 3], ops };
         assert_eq!(frame.truth_word(&tape, 1, &mut Scratch::default()), 0b11_1111);
     }
 }

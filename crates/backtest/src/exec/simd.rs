@@ -7,9 +7,12 @@ use std::sync::LazyLock;
 use super::frame::WORD;
 use crate::graph::Op2;
 
+/// Compares word by word.
+type Compare = fn(Op2, &[[f64; WORD]], &[[f64; WORD]], &mut [u64]);
+
 /// The versions that this machine runs.
 struct Versions {
-    compare: fn(Op2, &[[f64; WORD]], &[[f64; WORD]], &mut [u64]),
+    compare: Compare,
     first_touch: fn(&[f64], &[f64], f64, f64) -> usize,
 }
 
@@ -44,6 +47,15 @@ static VERSIONS: LazyLock<Versions> = LazyLock::new(|| {
 #[inline]
 pub fn compare(op: Op2, a: &[f64], b: &[f64], out: &mut [u64]) {
     (VERSIONS.compare)(op, a.as_chunks::<WORD>().0, b.as_chunks::<WORD>().0, out);
+}
+
+/// As [`compare`], with one number on the right of every lane.
+#[inline]
+pub fn compare_scalar(op: Op2, a: &[f64], b: f64, out: &mut [u64]) {
+    let b = [b; WORD];
+    for (a, out) in a.as_chunks::<WORD>().0.iter().zip(out) {
+        (VERSIONS.compare)(op, std::slice::from_ref(a), std::slice::from_ref(&b), std::slice::from_mut(out));
+    }
 }
 
 /// First bar in `from..=to` with `low <= below` or `high >= above`, or `to + 1`. Levels that do not exist are −∞ and +∞.

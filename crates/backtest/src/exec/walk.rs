@@ -154,12 +154,15 @@ impl<'a> Walker<'a> {
         let mut book = Book::new(&self.symbol.last_bar, first_day, last_day, range.len(), additive);
         let mut from = range.start;
         let mut reversal: Option<(usize, usize)> = None;
+        let mut opened = Opened::NONE;
         while let Some((signal, side)) = reversal.take().or_else(|| self.next_entry(from, range.end)) {
             from = signal + 1;
             if signal + 1 >= range.end {
                 break;
             }
-            let Some(opened) = self.open(signal, side) else { continue };
+            if !self.open(signal, side, &mut opened) {
+                continue;
+            }
             let exited = self.find_exit(&opened, side, range.end - 1);
             if exited.reason == Reason::End && self.execution.end_of_data == EndOfData::Discard {
                 break;
@@ -210,9 +213,9 @@ impl<'a> Walker<'a> {
         (wants(1 - side) && !wants(side)).then_some((bar, 1 - side))
     }
 
-    /// Fills an entry and fixes its levels; `None` if it must not be taken.
+    /// Fills an entry and fixes its levels; false if it must not be taken.
     #[inline(always)]
-    fn open(&mut self, signal: usize, side: usize) -> Option<Opened> {
+    fn open(&mut self, signal: usize, side: usize, opened: &mut Opened) -> bool {
         let bars = self.symbol.bars;
         let Self { sides, frame, scratch, execution, .. } = self;
         let run = &mut sides[side];
@@ -225,18 +228,8 @@ impl<'a> Walker<'a> {
             (FillAt::NextOpen, FirstCheck::EntryBar) => entry_idx,
             _ => entry_idx + 1,
         };
-        let mut opened = Opened {
-            signal,
-            entry_idx,
-            first,
-            opening: Opening { entry, ..Opening::NONE },
-            time: (usize::MAX, 0),
-            leave: (usize::MAX, 0),
-            below: f64::NEG_INFINITY,
-            above: f64::INFINITY,
-            target: f64::NAN,
-            moving: false,
-        };
+        *opened =
+            Opened { signal, entry_idx, first, opening: Opening { entry, ..Opening::NONE }, ..Opened::NONE };
         // Stops first: risk needs them, and the other levels need risk.
         if run.has_stop {
             let mut beyond = false;
@@ -256,7 +249,7 @@ impl<'a> Walker<'a> {
                 }
             }
             if beyond && execution.invalid_stop == InvalidStop::Skip {
-                return None;
+                return false;
             }
         }
         let risk = match &run.risk {
@@ -311,7 +304,7 @@ impl<'a> Walker<'a> {
                 _ => {}
             }
         }
-        Some(opened)
+        true
     }
 
     /// The first bar from the entry on that closes the position, and how.
@@ -473,6 +466,20 @@ impl<'a> Walker<'a> {
 }
 
 impl Opened {
+    /// Before anything is known.
+    const NONE: Self = Self {
+        signal: 0,
+        entry_idx: 0,
+        first: 0,
+        opening: Opening::NONE,
+        time: (usize::MAX, 0),
+        leave: (usize::MAX, 0),
+        below: f64::NEG_INFINITY,
+        above: f64::INFINITY,
+        target: f64::NAN,
+        moving: false,
+    };
+
     /// Takes in a fixed level that lies below or above the market.
     #[inline(always)]
     fn bound(&mut self, level: f64, is_below: bool) {

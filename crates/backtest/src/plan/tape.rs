@@ -57,6 +57,8 @@ pub struct Tape {
     pub ops: Vec<Op>,
     /// For each operation with a truth value: whether its "true" and its "false" bits are needed.
     pub needs: Vec<(bool, bool)>,
+    /// For each scalar: whether something reads it lane by lane; comparisons do not.
+    pub spreads: Vec<bool>,
 }
 
 impl Planner<'_> {
@@ -87,7 +89,22 @@ impl Planner<'_> {
                 _ => {}
             }
         }
-        Tape { ops, needs }
+        // The result itself is read lane by lane, and so is what is not compared.
+        let mut spreads = vec![false; ops.len()];
+        if let Some(last) = spreads.last_mut() {
+            *last = true;
+        }
+        for op in &ops {
+            match op {
+                Op::Unary(_, a) | Op::IsNa(a) => spreads[*a] = true,
+                Op::Binary(_, a, b) | Op::Select(_, a, b) => {
+                    spreads[*a] = true;
+                    spreads[*b] = true;
+                }
+                _ => {}
+            }
+        }
+        Tape { ops, needs, spreads }
     }
 
     fn emit(&mut self, id: NodeId, ops: &mut Vec<Op>, done: &mut FxHashMap<NodeId, usize>) -> usize {

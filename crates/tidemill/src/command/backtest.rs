@@ -116,8 +116,11 @@ fn evaluate<'a>(strategy: &'a Strategy, input: &'a Input) -> Result<Evaluation<'
     let mut warnings: Vec<String> = engine
         .impossible_windows(&row)
         .into_iter()
-        .map(|window| {
-            format!("no symbol has enough bars for a window of {window}: what uses it is never available")
+        .map(|window| match window {
+            w if w >= 1.0 => {
+                format!("no symbol has enough bars for a window of {w}: what uses it is never available")
+            }
+            w => format!("a window of {w} makes no sense: what uses it is never available"),
         })
         .collect();
     if input.layout.split.is_some() && outcome.test.is_none() {

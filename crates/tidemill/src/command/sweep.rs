@@ -149,7 +149,7 @@ fn resolve(args: &SweepArgs, settings: &Settings) -> Result<Resolved> {
     let sampler = args.sampler.as_deref().or(settings.sweep.sampler.as_deref()).unwrap_or("sobol");
     Ok(Resolved {
         trials,
-        sampler: sampler.parse().map_err(|error| anyhow::anyhow!("--sampler: {error}"))?,
+        sampler: sampler.parse().map_err(|error| anyhow::anyhow!("sampler: {error}"))?,
         seed: args.seed.or(settings.sweep.seed).unwrap_or(1),
         top: args.top.or(settings.sweep.top).unwrap_or(10),
         cache_bytes: settings.run.cache_mb.unwrap_or(512).clamp(1, 1 << 20) << 20,
@@ -164,7 +164,7 @@ fn header(strategy: &Strategy, input: &Input, resolved: &Resolved) -> Result<Stu
     let fixed: Map<String, Value> = strategy
         .params
         .iter()
-        .filter_map(|param| param.fixed.map(|code| (param.name.clone(), json!(code))))
+        .filter_map(|param| Some((param.name.clone(), json!(param.domain.decode(param.fixed?)?))))
         .collect();
     let config = json!({
         "strategy": { "name": strategy.name, "file": strategy.file, "profile": strategy.profile, "source": strategy.source },
@@ -324,6 +324,7 @@ impl<'a> Sweep<'a> {
                 });
             }
         }
+        self.best.settle();
         self.done += points.len() as u64;
         if let Some(store) = &mut self.store {
             let columns: Vec<Vec<f64>> = (0..METRICS.len())
