@@ -1,63 +1,12 @@
 //! Indicators against the golden features of the seller-exhaustion strategy, which its P&L hangs on to the
 //! last bit.
 
-use sha2::{Digest, Sha256};
 use tidemill_market::indicator::*;
+use tidemill_market::{Bars, synth};
 
-struct Bars {
-    open: Vec<f64>,
-    high: Vec<f64>,
-    low: Vec<f64>,
-    close: Vec<f64>,
-    volume: Vec<f64>,
-}
-
-/// The generator of the golden data, integers only. A copy, so that these numbers do not depend on any other
-/// code.
+/// The golden data; the generator has tests of its own against the published hash.
 fn generate() -> Bars {
-    let mut state = 20_240_607_u64;
-    let mut draw = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as i64
-    };
-    let mut bars = Bars { open: vec![], high: vec![], low: vec![], close: vec![], volume: vec![] };
-    let mut previous = 50_000;
-    for i in 0..5_000 {
-        let [u1, u2, u3, u4, u5, u6] = std::array::from_fn(|_| draw());
-        let drift = [-12, -6, 9, -9, 16][(i / 400) % 5];
-        let burst = i64::from((130..160).contains(&(i % 190)));
-        let amplitude = 60 + 150 * burst;
-        let gap = if u2 % 23 == 0 { u1 % 801 - 400 } else { 0 };
-        let open = (previous + gap).max(2_000);
-        let close = (open + u3 % (2 * amplitude + 1) - amplitude + drift).max(2_000);
-        let high = open.max(close) + u4 % (amplitude + 1);
-        let low = open.min(close) - u5 % (amplitude + 1);
-        let mut volume = 1_000 + u6 % 500 + burst * (u6 % 1_999);
-        if u6 % 29 == 0 {
-            volume += 3_000 + u1 % 2_000;
-        }
-        previous = close;
-        for (column, ticks) in
-            [(&mut bars.open, open), (&mut bars.high, high), (&mut bars.low, low), (&mut bars.close, close)]
-        {
-            column.push(ticks as f64 / 100_000.0);
-        }
-        bars.volume.push(volume as f64);
-    }
-    bars
-}
-
-#[test]
-fn generated_bars_are_the_golden_ones() {
-    let bars = generate();
-    let mut hash = Sha256::new();
-    for i in 0..bars.close.len() {
-        for column in [&bars.open, &bars.high, &bars.low, &bars.close, &bars.volume] {
-            hash.update(column[i].to_le_bytes());
-        }
-    }
-    let hex: String = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
-    assert_eq!(hex, "3b52d344860fa3e6c3cbbfe3c1ee95291af34e74451630da61a44f2e0c653b3e");
+    synth::lcg(5_000)
 }
 
 #[test]

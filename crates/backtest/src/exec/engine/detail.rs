@@ -1,0 +1,117 @@
+//! One trial in full: its trades with their reasons, its daily returns, its signals.
+
+use super::Engine;
+use crate::exec::column::{self, Item};
+use crate::exec::frame::Scratch;
+use crate::exec::walk::Observer;
+use crate::plan::{LabelPiece, Slot};
+use crate::tally::Tally;
+use crate::trade::{Reason, Trade};
+
+/// One trial over one segment, in full.
+#[derive(Clone, Debug)]
+pub struct Detail {
+    /// The sums.
+    pub tally: Tally,
+    /// The trades, in order.
+    pub trades: Vec<Trade>,
+    /// The reason of each, as shown.
+    pub labels: Vec<String>,
+    /// Days of the symbol with their returns; days without return are left out.
+    pub daily: Vec<(u32, f64)>,
+}
+
+#[derive(Default)]
+struct Record {
+    trades: Vec<Trade>,
+    daily: Vec<(u32, f64)>,
+}
+
+impl Observer for Record {
+    fn trade(&mut self, trade: &Trade) {
+        self.trades.push(*trade);
+    }
+
+    fn daily(&mut self, day: u32, change: f64) {
+        self.daily.push((day, change));
+    }
+}
+
+impl Engine<'_> {
+    /// The trades of one trial, segment by segment, with the equity at the end of each day that changed it.
+    pub fn detail(&mut self, row: &[f64]) -> Vec<Detail> {
+        let params = self.decode(row);
+        let mut out: Vec<Option<Detail>> = self.segments.iter().map(|_| None).collect();
+        for symbol in 0..self.symbols.len() {
+            let wanted: Vec<usize> =
+                (0..self.segments.len()).filter(|at| self.segments[*at].symbol == symbol).collect();
+            if wanted.is_empty() {
+                continue;
+            }
+            let scalars = vec![self.scalars(&params, self.symbols[symbol].bars.timeframe_ms)];
+            let prepared = self.prepare(symbol, &scalars);
+            let this = &*self;
+            let mut scratch = Scratch::default();
+            this.with_walker(symbol, 0, &scalars[0], &prepared, &mut scratch, |walker| {
+                for at in wanted {
+                    let mut record = Record::default();
+                    let tally = walker.walk(this.segments[at].range.clone(), &mut record);
+                    let labels = record.trades.iter().map(|trade| this.label(trade, &scalars[0])).collect();
+                    out[at] = Some(Detail { tally, trades: record.trades, labels, daily: record.daily });
+                }
+            });
+        }
+        out.into_iter().flatten().collect()
+    }
+
+    /// The bars of a symbol on which the entry condition of a side (0 long, 1 short) is true.
+    pub fn entry_signals(&mut self, row: &[f64], symbol: usize, side: usize) -> Vec<usize> {
+        let params = self.decode(row);
+        let scalars = vec![self.scalars(&params, self.symbols[symbol].bars.timeframe_ms)];
+        let prepared = self.prepare(symbol, &scalars);
+        let Some(plan) = &self.plan.sides[side] else { return Vec::new() };
+        self.with_columns(symbol, 0, &scalars[0], &prepared, |frame| {
+            let Item::Mask(mask) = column::mask(&plan.enter.whole.tape, frame, &mut Scratch::default())
+            else {
+                return Vec::new();
+            };
+            mask.bars().iter().map(|bar| *bar as usize).collect()
+        })
+    }
+
+    /// Windows of a trial that no symbol can fill, or that are below 1, so that what they belong to is never available.
+    pub fn impossible_windows(&self, row: &[f64]) -> Vec<f64> {
+        let params = self.decode(row);
+        let mut out = Vec::new();
+        let longest = self.symbols.iter().map(|symbol| symbol.bars.len()).max().unwrap_or(0) as f64;
+        let Some(symbol) = self.symbols.first() else { return out };
+        let scalars = self.scalars(&params, symbol.bars.timeframe_ms);
+        for slot in &self.plan.slots {
+            if let Slot::Call { func, arguments, .. } = slot
+                && let Some(scalar) = arguments.first()
+            {
+                let window = scalars[*scalar];
+                let too_long = func.is_windowed() && window > longest;
+                if window.is_nan() || window < 1.0 || too_long {
+                    out.push(window);
+                }
+            }
+        }
+        out.sort_by(f64::total_cmp);
+        out.dedup();
+        out
+    }
+
+    fn label(&self, trade: &Trade, scalars: &[f64]) -> String {
+        let Reason::Exit(exit, gap) = trade.reason else { return "END".into() };
+        let Some(side) = &self.plan.sides[usize::from(trade.side < 0)] else { return String::new() };
+        let pieces = if gap { &side.exits[exit].gap_label } else { &side.exits[exit].label };
+        pieces
+            .iter()
+            .map(|piece| match piece {
+                LabelPiece::Text(text) => text.clone(),
+                LabelPiece::Value(scalar, decimals) => format!("{:.*}", decimals, scalars[*scalar]),
+            })
+            .collect()
+    }
+}

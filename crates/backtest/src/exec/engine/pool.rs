@@ -1,0 +1,97 @@
+//! Several segments as one: a portfolio of equal parts, marked by the day.
+
+use super::{Engine, Outcome};
+use crate::exec::walk::Observer;
+use crate::point;
+use crate::segment::Role;
+use crate::strategy::Sizing;
+use crate::tally::{Book, Tally};
+
+/// Results of one trial while its symbols are walked.
+pub(super) struct Row {
+    pub(super) segments: Vec<Tally>,
+    /// Summed daily returns over the calendar, for training and test; empty where there is nothing to pool.
+    pub(super) daily: [Vec<f64>; 2],
+}
+
+/// Adds daily returns into the calendar of the universe.
+pub(super) struct Pool<'a> {
+    pub(super) daily: &'a mut [f64],
+    pub(super) calendar: &'a [u32],
+}
+
+impl Observer for Pool<'_> {
+    fn daily(&mut self, day: u32, change: f64) {
+        self.daily[self.calendar[day as usize] as usize] += change;
+    }
+}
+
+impl Engine<'_> {
+    pub(super) fn finish(&self, row: Row) -> Outcome {
+        let pool = |role: Role| {
+            let tallies: Vec<&Tally> = self
+                .segments
+                .iter()
+                .zip(&row.segments)
+                .filter(|(s, _)| s.role == role)
+                .map(|(_, t)| t)
+                .collect();
+            match tallies[..] {
+                [] => None,
+                [tally] => Some(*tally),
+                _ => Some(self.pool(&tallies, &row.daily[role as usize], role)),
+            }
+        };
+        let (train, test) = (pool(Role::Train), pool(Role::Test));
+        Outcome { segments: row.segments, train: train.unwrap_or_default(), test }
+    }
+
+    /// Several segments as one: counts and sums add up; equity is that of equal parts in every symbol, marked daily.
+    fn pool(&self, tallies: &[&Tally], daily: &[f64], role: Role) -> Tally {
+        let mut pooled = Tally { equity: 1.0, ..Tally::default() };
+        for tally in tallies {
+            pooled.trades += tally.trades;
+            pooled.wins += tally.wins;
+            pooled.longs += tally.longs;
+            pooled.open_at_end += tally.open_at_end;
+            pooled.bars_held += tally.bars_held;
+            pooled.bars += tally.bars;
+            pooled.sum_pnl += tally.sum_pnl;
+            pooled.sum_win += tally.sum_win;
+            pooled.sum_loss += tally.sum_loss;
+            pooled.sum_ret += tally.sum_ret;
+            pooled.sum_r += tally.sum_r;
+            pooled.sum_r2 += tally.sum_r2;
+            pooled.drawdown_pnl = point::minimum(pooled.drawdown_pnl, tally.drawdown_pnl);
+            pooled.drawdown_pnl_ref = point::minimum(pooled.drawdown_pnl_ref, tally.drawdown_pnl_ref);
+        }
+        // The pool's days run from the first to the last on which any of its segments has a bar.
+        let (mut first, mut last) = (usize::MAX, 0);
+        for segment in self.segments.iter().filter(|segment| segment.role == role) {
+            let symbol = &self.symbols[segment.symbol];
+            let day = |bar: usize| symbol.calendar[symbol.day[bar] as usize] as usize;
+            first = first.min(day(segment.range.start));
+            last = last.max(day(segment.range.end - 1));
+        }
+        let additive = self.strategy.execution.sizing == Sizing::Unit;
+        let mut book = Book::new(&self.day_numbers, first as u32, last as u32, 1, additive);
+        let n_symbols = self.n_symbols[role as usize] as f64;
+        for (day, change) in daily.iter().enumerate().take(last + 1).skip(first) {
+            if *change != 0.0 {
+                book.flat_until(day, &mut |_, _| {});
+                book.move_to(book.value(book.equity(), *change, change / n_symbols, 1.0));
+            }
+        }
+        let marks = book.finish(&mut |_, _| {});
+        Tally {
+            equity: marks.equity,
+            drawdown: marks.drawdown,
+            days: marks.days,
+            sum_daily: marks.sum_daily,
+            sum_daily2: marks.sum_daily2,
+            sum_down2: marks.sum_down2,
+            longest_drawdown: marks.longest_drawdown,
+            ..pooled
+        }
+    }
+}
