@@ -6,6 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::expr::Binary;
+use crate::point;
 
 /// Position of a node in its graph.
 pub type NodeId = u32;
@@ -350,8 +351,8 @@ impl Graph {
         let value = |id: &NodeId| self.constants[*id as usize];
         match node {
             Node::Const(bits) => Some(f64::from_bits(*bits)),
-            Node::Unary(op, a) => Some(crate::point::unary(*op, value(a)?)),
-            Node::Binary(op, a, b) => Some(crate::point::binary(*op, value(a)?, value(b)?)),
+            Node::Unary(op, a) => Some(point::unary(*op, value(a)?)),
+            Node::Binary(op, a, b) => Some(point::binary(*op, value(a)?, value(b)?)),
             _ => None,
         }
     }
@@ -417,6 +418,27 @@ impl Graph {
         let least = self.add(Node::Binary(Op2::Min, a, b));
         let looks_ahead = self.add(Node::Binary(Op2::Lt, least, zero));
         self.add(Node::Select(looks_ahead, ahead, total))
+    }
+
+    /// Value of one scalar node, given those of its children and of the parameters; durations need a timeframe.
+    pub fn scalar(
+        &self,
+        id: NodeId,
+        child: impl Fn(NodeId) -> f64,
+        param: impl Fn(usize) -> f64,
+        timeframe_ms: Option<i64>,
+    ) -> f64 {
+        match self.node(id) {
+            Node::Const(bits) => f64::from_bits(*bits),
+            Node::Param(at) => param(*at as usize),
+            Node::Bars(duration_ms) => {
+                timeframe_ms.map_or(f64::NAN, |timeframe| point::duration_in_bars(*duration_ms, timeframe))
+            }
+            Node::Unary(op, a) => point::unary(*op, child(*a)),
+            Node::Binary(op, a, b) => point::binary(*op, child(*a), child(*b)),
+            Node::Select(c, a, b) => point::select(child(*c), child(*a), child(*b)),
+            Node::Source(_) | Node::Position(_) | Node::Shift(..) | Node::Call(..) => f64::NAN,
+        }
     }
 
     /// Value of a scalar that depends on nothing.

@@ -72,19 +72,6 @@ pub struct Maskable {
     pub tape: Tape,
     /// What makes two masks the same.
     pub key: KeyParts,
-    /// `column > scalar` and its like: slot, operator, scalar.
-    pub threshold: Option<Threshold>,
-}
-
-/// A comparison of an unshifted column with a scalar.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Threshold {
-    /// The column.
-    pub slot: usize,
-    /// The comparison, column on the left.
-    pub op: Op2,
-    /// The scalar.
-    pub scalar: usize,
 }
 
 /// One side, ready to run.
@@ -92,7 +79,7 @@ pub struct Threshold {
 pub struct SidePlan {
     /// Entry condition.
     pub enter: Condition,
-    /// Conjunction of nothing if there is no signal exit; else one per signal exit.
+    /// Ways out, in order of priority.
     pub exits: Vec<ExitPlan>,
     /// What one R is, if written.
     pub risk: Option<Tape>,
@@ -256,25 +243,7 @@ impl<'a> Planner<'a> {
     fn maskable(&mut self, root: NodeId) -> Maskable {
         let tape = self.tape(root);
         let key = self.key(root);
-        Maskable { threshold: self.threshold(root), tape, key }
-    }
-
-    fn threshold(&self, root: NodeId) -> Option<Threshold> {
-        let Node::Binary(op, a, b) = self.graph.node(root) else { return None };
-        let slot = |id: &NodeId| self.slot_of.get(&(*id, false)).copied();
-        let scalar = |id: &NodeId| self.scalar_of.get(id).copied();
-        let mirrored = match op {
-            Op2::Gt => Op2::Lt,
-            Op2::Ge => Op2::Le,
-            Op2::Lt => Op2::Gt,
-            Op2::Le => Op2::Ge,
-            _ => return None,
-        };
-        if let (Some(slot), Some(scalar)) = (slot(a), scalar(b)) {
-            return Some(Threshold { slot, op: *op, scalar });
-        }
-        let (slot, scalar) = (slot(b)?, scalar(a)?);
-        Some(Threshold { slot, op: mirrored, scalar })
+        Maskable { tape, key }
     }
 
     fn key(&mut self, root: NodeId) -> KeyParts {

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use tidemill_search::{Condition, Param, Space};
 
 use crate::compile::Program;
-use crate::graph::{Graph, Node, NodeId};
-use crate::point;
+use crate::graph::{Graph, NodeId};
 use crate::strategy::{ParamSpec, Strategy};
 
 /// Parameters in the order of the strategy; conditions become functions of the encoded values.
@@ -49,22 +48,12 @@ fn needed(graph: &Graph, root: NodeId) -> Vec<NodeId> {
 fn scalar(graph: &Graph, specs: &[ParamSpec], nodes: &[NodeId], row: &[f64]) -> f64 {
     let mut values: Vec<f64> = Vec::with_capacity(nodes.len());
     for id in nodes {
-        let value = |id: &NodeId| nodes.binary_search(id).map_or(f64::NAN, |at| values[at]);
-        let result = match graph.node(*id) {
-            Node::Const(bits) => f64::from_bits(*bits),
-            Node::Param(at) => {
-                let spec = &specs[*at as usize];
-                let encoded =
-                    row.get(*at as usize).copied().filter(|code| !code.is_nan()).unwrap_or(spec.default);
-                spec.decode(encoded)
-            }
-            Node::Unary(op, a) => point::unary(*op, value(a)),
-            Node::Binary(op, a, b) => point::binary(*op, value(a), value(b)),
-            Node::Select(c, a, b) => point::select(value(c), value(a), value(b)),
-            Node::Bars(_) | Node::Source(_) | Node::Position(_) | Node::Shift(..) | Node::Call(..) => {
-                f64::NAN
-            }
+        let child = |id: NodeId| nodes.binary_search(&id).map_or(f64::NAN, |at| values[at]);
+        let param = |at: usize| {
+            let encoded = row.get(at).copied().filter(|code| !code.is_nan());
+            specs[at].decode(encoded.unwrap_or(specs[at].default))
         };
+        let result = graph.scalar(*id, child, param, None);
         values.push(result);
     }
     values.last().copied().unwrap_or(f64::NAN)

@@ -13,14 +13,12 @@ use tidemill_search::Points;
 
 use super::cache::Cache;
 use super::column::Item;
-use super::frame::{Frame, Scratch};
+use super::frame::Scratch;
 use super::mask::Signal;
 use super::symbol::{Symbol, calendar};
 use super::walk::{SideRun, Silent, Walker};
 use crate::compile::{Program, compile};
-use crate::graph::Node;
-use crate::plan::{Condition, ExitValue, Plan, Slot};
-use crate::point;
+use crate::plan::{Condition, ExitValue, Plan};
 use crate::segment::{Role, Segment};
 use crate::strategy::{Strategy, StrategyError};
 use crate::tally::Tally;
@@ -177,16 +175,8 @@ impl<'a> Engine<'a> {
         let mut by_node = vec![f64::NAN; graph.nodes.len()];
         let mut out = Vec::with_capacity(self.plan.scalars.len());
         for id in &self.plan.scalars {
-            let value = |id: &u32| by_node[*id as usize];
-            let result = match graph.node(*id) {
-                Node::Const(bits) => f64::from_bits(*bits),
-                Node::Param(param) => params[*param as usize],
-                Node::Bars(duration_ms) => point::duration_in_bars(*duration_ms, timeframe_ms),
-                Node::Unary(op, a) => point::unary(*op, value(a)),
-                Node::Binary(op, a, b) => point::binary(*op, value(a), value(b)),
-                Node::Select(c, a, b) => point::select(value(c), value(a), value(b)),
-                Node::Source(_) | Node::Position(_) | Node::Shift(..) | Node::Call(..) => f64::NAN,
-            };
+            let result =
+                graph.scalar(*id, |child| by_node[child as usize], |at| params[at], Some(timeframe_ms));
             by_node[*id as usize] = result;
             out.push(result);
         }
@@ -243,38 +233,29 @@ impl<'a> Engine<'a> {
         scratch: &mut Scratch,
         run: impl FnOnce(&mut Walker<'_>) -> T,
     ) -> T {
-        let data = &self.symbols[symbol];
-        let n_bars = data.bars.len();
-        let columns: Vec<&[f64]> = (0..self.plan.slots.len())
-            .map(|slot| match &self.plan.slots[slot] {
-                Slot::Source(source) => data.source(*source),
-                _ => match &*prepared.slots[slot][prepared.slot_of[slot][trial] as usize] {
-                    Item::Column(column) => column.as_slice(),
-                    _ => &[],
-                },
-            })
-            .collect();
-        let frame = Frame { columns: &columns, scalars, n_bars };
-        let mut signals =
-            self.conditions().into_iter().zip(&prepared.conditions).map(|(condition, prepared)| {
-                let masks = prepared
-                    .masks
-                    .iter()
-                    .filter_map(|(items, of)| match &*items[of[trial] as usize] {
-                        Item::Mask(mask) => Some(mask),
-                        _ => None,
-                    })
-                    .collect();
-                Signal::new(condition, masks, &prepared.residual, &frame)
-            });
-        let bind = |side: usize| {
-            let plan = self.plan.sides[side].as_ref()?;
-            let enter = signals.next()?;
-            let exits = plan.exits.iter().filter(|exit| matches!(exit.value, ExitValue::Signal(_))).count();
-            Some(SideRun::new(plan, side == 0, &frame, enter, signals.by_ref().take(exits).collect()))
-        };
-        let sides: Vec<SideRun<'_>> = (0..2).filter_map(bind).collect();
-        run(&mut Walker::new(data, frame, &self.strategy.execution, sides, scratch))
+        self.with_columns(symbol, trial, scalars, prepared, |frame| {
+            let mut signals =
+                self.conditions().into_iter().zip(&prepared.conditions).map(|(condition, prepared)| {
+                    let masks = prepared
+                        .masks
+                        .iter()
+                        .filter_map(|(items, of)| match &*items[of[trial] as usize] {
+                            Item::Mask(mask) => Some(mask),
+                            _ => None,
+                        })
+                        .collect();
+                    Signal::new(condition, masks, &prepared.residual, frame)
+                });
+            let bind = |side: usize| {
+                let plan = self.plan.sides[side].as_ref()?;
+                let enter = signals.next()?;
+                let exits =
+                    plan.exits.iter().filter(|exit| matches!(exit.value, ExitValue::Signal(_))).count();
+                Some(SideRun::new(plan, side == 0, frame, enter, signals.by_ref().take(exits).collect()))
+            };
+            let sides: Vec<SideRun<'_>> = (0..2).filter_map(bind).collect();
+            run(&mut Walker::new(&self.symbols[symbol], *frame, &self.strategy.execution, sides, scratch))
+        })
     }
 
     /// All conditions of the plan in a fixed order: for each side its entry, then its signal exits.

@@ -1,6 +1,6 @@
 //! What the executor keeps of one symbol besides its bars: time columns and the table of days.
 
-use tidemill_market::{Bars, DAY_MS};
+use tidemill_market::{Bars, DAY_MS, timestamp};
 
 use crate::graph::Source;
 
@@ -47,8 +47,7 @@ impl<'a> Symbol<'a> {
             day_close: last_bar.iter().map(|bar| bars.close[*bar as usize]).collect(),
             bar_index: (0..n_bars).map(|bar| bar as f64).collect(),
             hour: bars.ts_ms.iter().map(|ts| (ts.rem_euclid(DAY_MS) / 3_600_000) as f64).collect(),
-            // 1970-01-01 was a Thursday: day 3 of a week that begins on Monday.
-            weekday: bars.ts_ms.iter().map(|ts| (ts.div_euclid(DAY_MS) + 3).rem_euclid(7) as f64).collect(),
+            weekday: bars.ts_ms.iter().map(|ts| timestamp::weekday(*ts) as f64).collect(),
             day,
             last_bar,
             calendar: places,
