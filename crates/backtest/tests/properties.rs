@@ -17,7 +17,7 @@ use tidemill_backtest::strategy::{GapFill, Sizing};
 use tidemill_backtest::trade::Trade;
 use tidemill_backtest::{Detail, Engine, EngineOptions, Overrides, Strategy};
 use tidemill_market::{Bars, Universe, synth};
-use tidemill_search::SamplerKind;
+use tidemill_search::{SamplerKind, SamplerSettings};
 
 use tape::Tape;
 
@@ -56,7 +56,7 @@ fn shipped() -> Vec<Strategy> {
 /// The default and a few random parameter sets.
 fn some_rows(strategy: &Strategy, universe: &Universe, n: usize) -> Vec<Vec<f64>> {
     let space = engine(strategy, universe, whole(universe)).space();
-    let points = SamplerKind::Random.build(&space, 7, None).ask(n);
+    let points = SamplerKind::Random.build(&space, &SamplerSettings::new(7)).unwrap().ask(n);
     let mut rows = vec![space.default_point()];
     for at in 0..points.len() {
         let mut row = vec![0.0; space.len()];

@@ -4,15 +4,15 @@
 //! A sampler is asked for points, something else evaluates them, and the sampler is told the scores:
 //!
 //! ```
-//! use tidemill_search::{Domain, Param, SamplerKind, Score, Space};
+//! use tidemill_search::{Domain, Param, SamplerKind, SamplerSettings, Score, Scores, Space};
 //!
 //! let range = Domain::Float { low: -1.0, high: 1.0, step: None, log: false };
 //! let space = Space { params: vec![Param::new("x", range, 0.0)] };
 //! space.validate().unwrap();
-//! let mut sampler = SamplerKind::Sobol.build(&space, 42, None);
+//! let mut sampler = SamplerKind::Sobol.build(&space, &SamplerSettings::new(42)).unwrap();
 //! let points = sampler.ask(64);
 //! let scores: Vec<Score> = points.column(0).iter().map(|x| Score::new(-x * x)).collect();
-//! sampler.tell(&points, &scores);
+//! sampler.tell(&points, &Scores::single(&scores));
 //! ```
 
 pub mod domain;
@@ -21,12 +21,14 @@ pub mod point;
 pub mod rng;
 pub mod sampler;
 mod scale;
+pub mod score;
 pub mod space;
 pub mod value;
 
 pub use domain::{Choice, Domain};
 pub use folder::{FolderError, StudyFolder, StudyHeader, TrialBatch, TrialsWriter, read_trials};
-pub use point::{Points, Score};
-pub use sampler::{Sampler, SamplerKind};
+pub use point::Points;
+pub use sampler::{Sampler, SamplerError, SamplerKind, SamplerSettings};
+pub use score::{Score, Scores};
 pub use space::{Condition, Param, Space, SpaceError};
 pub use value::Value;

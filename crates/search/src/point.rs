@@ -1,8 +1,6 @@
-//! Parameter sets and their scores, stored compactly.
+//! Parameter sets, stored compactly.
 
 use std::ops::Range;
-
-use serde::{Deserialize, Serialize};
 
 /// Many parameter sets of one space: column-major, one `f64` per value.
 ///
@@ -97,42 +95,6 @@ impl Points {
     }
 }
 
-/// What a trial was worth to the objective.
-///
-/// `Invalid` is an outcome, not an error: no trade, no variance, or a requirement not met. It ranks below every valid score and is shown as `null`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Score {
-    /// A finite value, larger is better.
-    Valid(f64),
-    /// No meaningful value.
-    Invalid,
-}
-
-impl Score {
-    /// A valid score if the value is finite.
-    pub fn new(value: f64) -> Self {
-        if value.is_finite() { Self::Valid(value) } else { Self::Invalid }
-    }
-
-    /// The value, if valid.
-    pub fn value(self) -> Option<f64> {
-        match self {
-            Self::Valid(value) => Some(value),
-            Self::Invalid => None,
-        }
-    }
-
-    /// Best first, invalid last.
-    pub fn cmp_best_first(self, other: Self) -> std::cmp::Ordering {
-        match (self, other) {
-            (Self::Valid(a), Self::Valid(b)) => b.total_cmp(&a),
-            (Self::Valid(_), Self::Invalid) => std::cmp::Ordering::Less,
-            (Self::Invalid, Self::Valid(_)) => std::cmp::Ordering::Greater,
-            (Self::Invalid, Self::Invalid) => std::cmp::Ordering::Equal,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,14 +117,5 @@ mod tests {
         let mut points = Points::new(0);
         points.push(&[]);
         assert_eq!(points.len(), 1);
-    }
-
-    #[test]
-    fn invalid_scores_rank_below_every_valid_one() {
-        let mut scores =
-            [Score::Invalid, Score::new(-1e300), Score::new(2.0), Score::new(f64::NAN), Score::new(3.0)];
-        scores.sort_by(|a, b| a.cmp_best_first(*b));
-        let values: Vec<_> = scores.iter().map(|score| score.value()).collect();
-        assert_eq!(values, [Some(3.0), Some(2.0), Some(-1e300), None, None]);
     }
 }

@@ -11,7 +11,8 @@ pub use sobol::{Sobol, TABLE_DIMENSIONS};
 use std::fmt;
 use std::str::FromStr;
 
-use crate::point::{Points, Score};
+use crate::point::Points;
+use crate::score::Scores;
 use crate::space::Space;
 
 /// Proposes points and learns from their scores.
@@ -33,10 +34,30 @@ pub trait Sampler: Send {
     fn ask(&mut self, n: usize) -> Points;
 
     /// Reports the scores of points that were asked, one for each.
-    fn tell(&mut self, points: &Points, scores: &[Score]);
+    fn tell(&mut self, points: &Points, scores: &Scores);
 
     /// At most how many points are still to come; `None` if there is no end. Exact if no parameter is conditional.
     fn remaining(&self) -> Option<u64>;
+}
+
+/// What a sampler is built for. All of it is part of a study's configuration, because points may depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SamplerSettings {
+    /// The same seed gives the same points.
+    pub seed: u64,
+    /// How many points will be asked in total, if that is known.
+    pub n_trials: Option<u64>,
+    /// How many points are asked at a time, usually.
+    pub batch: usize,
+    /// Number of objectives, at least one.
+    pub n_objectives: usize,
+}
+
+impl SamplerSettings {
+    /// One objective, an unknown number of trials, batches of 64.
+    pub fn new(seed: u64) -> Self {
+        Self { seed, n_trials: None, batch: 64, n_objectives: 1 }
+    }
 }
 
 /// The samplers that users may choose.
@@ -63,14 +84,14 @@ impl SamplerKind {
         }
     }
 
-    /// A sampler of this kind over a valid space. `n_trials` is how many points will be asked in total, if that is known; the
-    /// grid chooses its levels by it.
-    pub fn build(self, space: &Space, seed: u64, n_trials: Option<u64>) -> Box<dyn Sampler> {
-        match self {
+    /// A sampler of this kind over a valid space.
+    pub fn build(self, space: &Space, settings: &SamplerSettings) -> Result<Box<dyn Sampler>, SamplerError> {
+        let &SamplerSettings { seed, n_trials, .. } = settings;
+        Ok(match self {
             Self::Random => Box::new(Random::new(space, seed)),
             Self::Sobol => Box::new(Sobol::new(space, seed)),
             Self::Grid => Box::new(Grid::new(space, n_trials)),
-        }
+        })
     }
 }
 
@@ -80,22 +101,25 @@ impl fmt::Display for SamplerKind {
     }
 }
 
-/// A sampler name that does not exist.
+/// Why there is no such sampler.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("there is no sampler `{name}`; choose one of {}", SamplerKind::ALL.map(SamplerKind::name).join(", "))]
-pub struct UnknownSampler {
-    /// What was asked for.
-    pub name: String,
+pub enum SamplerError {
+    /// A name that does not exist.
+    #[error("there is no sampler `{name}`; choose one of {}", SamplerKind::ALL.map(SamplerKind::name).join(", "))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+    },
 }
 
 impl FromStr for SamplerKind {
-    type Err = UnknownSampler;
+    type Err = SamplerError;
 
-    fn from_str(name: &str) -> Result<Self, UnknownSampler> {
+    fn from_str(name: &str) -> Result<Self, SamplerError> {
         Self::ALL
             .into_iter()
             .find(|kind| kind.name() == name)
-            .ok_or_else(|| UnknownSampler { name: name.to_owned() })
+            .ok_or_else(|| SamplerError::Unknown { name: name.to_owned() })
     }
 }
 
@@ -107,7 +131,7 @@ mod tests {
     fn names_parse_back_and_unknown_ones_list_the_choices() {
         for kind in SamplerKind::ALL {
             assert_eq!(kind.name().parse(), Ok(kind));
-            assert_eq!(kind.build(&Space::default(), 0, None).name(), kind.name());
+            assert_eq!(kind.build(&Space::default(), &SamplerSettings::new(0)).unwrap().name(), kind.name());
         }
         let error = "tpee".parse::<SamplerKind>().unwrap_err();
         assert_eq!(error.to_string(), "there is no sampler `tpee`; choose one of random, sobol, grid");

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use tidemill_search::{Choice, Domain, Param, Points, Sampler, SamplerKind, Score, Space};
+use tidemill_search::{
+    Choice, Domain, Param, Points, Sampler, SamplerKind, SamplerSettings, Score, Scores, Space,
+};
 
 /// Builds a fresh sampler over a space from a seed.
 type Build<'a> = &'a dyn Fn(&Space, u64) -> Box<dyn Sampler>;
@@ -20,24 +22,31 @@ fn conforms(build: Build) {
     fixed_parameters_keep_their_value(build);
 }
 
+fn build(kind: SamplerKind) -> impl Fn(&Space, u64) -> Box<dyn Sampler> {
+    move |space, seed| {
+        let settings = SamplerSettings { n_trials: Some(N_POINTS as u64), ..SamplerSettings::new(seed) };
+        kind.build(space, &settings).expect("every space of this suite suits every sampler")
+    }
+}
+
 #[test]
 fn random_conforms() {
-    conforms(&|space, seed| SamplerKind::Random.build(space, seed, Some(N_POINTS as u64)));
+    conforms(&build(SamplerKind::Random));
 }
 
 #[test]
 fn sobol_conforms() {
-    conforms(&|space, seed| SamplerKind::Sobol.build(space, seed, Some(N_POINTS as u64)));
+    conforms(&build(SamplerKind::Sobol));
 }
 
 #[test]
 fn grid_conforms() {
-    conforms(&|space, seed| SamplerKind::Grid.build(space, seed, Some(N_POINTS as u64)));
+    conforms(&build(SamplerKind::Grid));
 }
 
 #[test]
 fn the_whole_grid_conforms() {
-    conforms(&|space, seed| SamplerKind::Grid.build(space, seed, None));
+    conforms(&|space, seed| SamplerKind::Grid.build(space, &SamplerSettings::new(seed)).expect("a grid"));
 }
 
 #[test]
@@ -141,11 +150,11 @@ fn invalid_scores_and_late_tells_are_survived(build: Build, space: &Space) {
     let mut sampler = build(space, 3);
     let first = sampler.ask(10);
     let second = sampler.ask(10);
-    sampler.tell(&first, &vec![Score::Invalid; first.len()]);
+    sampler.tell(&first, &Scores::single(&vec![Score::Invalid; first.len()]));
     let third = sampler.ask(10);
-    sampler.tell(&second, &vec![Score::new(1.0); second.len()]);
-    sampler.tell(&third, &vec![Score::Invalid; third.len()]);
-    sampler.tell(&Points::new(space.len()), &[]);
+    sampler.tell(&second, &Scores::single(&vec![Score::new(1.0); second.len()]));
+    sampler.tell(&third, &Scores::single(&vec![Score::Invalid; third.len()]));
+    sampler.tell(&Points::new(space.len()), &Scores::single(&[]));
     sampler.ask(10);
 }
 

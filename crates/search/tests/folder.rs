@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tidemill_search::{
-    Choice, Domain, FolderError, Param, Points, SamplerKind, Score, Space, StudyFolder, StudyHeader,
-    TrialBatch, Value, read_trials,
+    Choice, Domain, FolderError, Param, Points, SamplerKind, SamplerSettings, Score, Space, StudyFolder,
+    StudyHeader, TrialBatch, Value, read_trials,
 };
 
 const METRICS: [&str; 2] = ["sharpe", "trades"];
@@ -45,7 +45,7 @@ struct Trials {
 }
 
 fn trials(n: usize) -> Trials {
-    let points = SamplerKind::Random.build(&space(), 3, None).ask(n);
+    let points = SamplerKind::Random.build(&space(), &SamplerSettings::new(3)).unwrap().ask(n);
     let number = |idx: usize| if idx % 7 == 3 { f64::NAN } else { idx as f64 * 0.5 };
     Trials {
         points,

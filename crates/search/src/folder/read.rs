@@ -11,7 +11,8 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchR
 
 use crate::folder::write::parquet_error;
 use crate::folder::{FolderError, HEADER_FILE, TRIALS_DIR, part};
-use crate::point::{Points, Score};
+use crate::point::Points;
+use crate::score::Score;
 use crate::space::Space;
 use crate::value::Value;
 

@@ -15,7 +15,8 @@ use parquet::schema::types::ColumnPath;
 
 use crate::folder::durable::DurableFile;
 use crate::folder::{FolderError, part};
-use crate::point::{Points, Score};
+use crate::point::Points;
+use crate::score::Score;
 use crate::space::Space;
 
 /// Trials per part; only the last part of a run may hold fewer.

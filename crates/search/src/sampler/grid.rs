@@ -1,9 +1,10 @@
 //! All combinations of the parameters' values.
 
 use crate::domain::Domain;
-use crate::point::{Points, Score};
+use crate::point::Points;
 use crate::sampler::Sampler;
 use crate::scale::Scale;
+use crate::score::Scores;
 use crate::space::{Param, Space};
 
 /// Walks the combinations like an odometer, the last parameter fastest.
@@ -164,7 +165,7 @@ impl Sampler for Grid {
         points
     }
 
-    fn tell(&mut self, _points: &Points, _scores: &[Score]) {}
+    fn tell(&mut self, _points: &Points, _scores: &Scores) {}
 
     fn remaining(&self) -> Option<u64> {
         Some(if self.state == State::Done { 0 } else { self.bound.saturating_sub(self.n_asked) })

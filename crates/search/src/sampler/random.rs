@@ -1,8 +1,9 @@
 //! Independent uniform points.
 
-use crate::point::{Points, Score};
+use crate::point::Points;
 use crate::rng::Stream;
 use crate::sampler::Sampler;
+use crate::score::Scores;
 use crate::space::Space;
 
 /// Draws every parameter on its own, uniformly (in the logarithm where the domain says so).
@@ -39,7 +40,7 @@ impl Sampler for Random {
         })
     }
 
-    fn tell(&mut self, _points: &Points, _scores: &[Score]) {}
+    fn tell(&mut self, _points: &Points, _scores: &Scores) {}
 
     fn remaining(&self) -> Option<u64> {
         None

@@ -9,9 +9,10 @@
 
 use ::sobol::params::JoeKuoD6;
 
-use crate::point::{Points, Score};
+use crate::point::Points;
 use crate::rng::{Stream, to_unit};
 use crate::sampler::Sampler;
+use crate::score::Scores;
 use crate::space::Space;
 
 /// Number of free parameters that the table of direction numbers covers. Further ones are drawn at random.
@@ -67,7 +68,7 @@ impl Sampler for Sobol {
         })
     }
 
-    fn tell(&mut self, _points: &Points, _scores: &[Score]) {}
+    fn tell(&mut self, _points: &Points, _scores: &Scores) {}
 
     fn remaining(&self) -> Option<u64> {
         None

@@ -11,7 +11,7 @@ use serde_json::json;
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{Engine, EngineOptions, Metrics, Overrides, Strategy};
 use tidemill_market::{LoadOptions, load};
-use tidemill_search::SamplerKind;
+use tidemill_search::{SamplerKind, SamplerSettings};
 
 use crate::input::set_threads;
 
@@ -66,7 +66,7 @@ fn cpu_sweep(args: CpuSweepArgs) -> Result<ExitCode> {
         let began = Instant::now();
         let mut engine = Engine::new(&strategy, &universe, segments.clone(), EngineOptions::default())?;
         let space = engine.space();
-        let points = SamplerKind::Grid.build(&space, 0, None).ask(usize::MAX / 2);
+        let points = SamplerKind::Grid.build(&space, &SamplerSettings::new(0))?.ask(usize::MAX / 2);
         let outcomes = engine.evaluate(&points);
         let metrics: Vec<Metrics> =
             outcomes.par_iter().map(|outcome| Metrics::new(&outcome.train, engine.year_days())).collect();

@@ -17,7 +17,9 @@ use serde_json::{Map, Value, json};
 use tidemill_backtest::objective::Objective;
 use tidemill_backtest::segment::Role;
 use tidemill_backtest::{Engine, EngineOptions, METRICS, Metric, Metrics, Outcome, Strategy};
-use tidemill_search::{Points, SamplerKind, Score, Space, StudyFolder, StudyHeader, TrialsWriter};
+use tidemill_search::{
+    Points, SamplerKind, SamplerSettings, Score, Scores, Space, StudyFolder, StudyHeader, TrialsWriter,
+};
 use tidemill_telemetry::{DeviceMode, Event, Journal};
 
 use super::backtest::{metrics_json, param_values};
@@ -103,7 +105,7 @@ pub fn run(args: SweepArgs) -> Result<ExitCode> {
         Ok(Store { flushed: Instant::now(), writer, journal, run: format!("sweep-{}", resolved.seed) })
     });
     let store = folder.transpose()?;
-    let mut sweep = Sweep::new(&strategy, engine, space, &resolved, store);
+    let mut sweep = Sweep::new(&strategy, engine, space, &resolved, store)?;
     eprintln!(
         "sweeping {} over {}: {} trials, sampler {}, {} threads",
         strategy.name,
@@ -245,11 +247,13 @@ impl<'a> Sweep<'a> {
         space: Space,
         resolved: &Resolved,
         store: Option<Store>,
-    ) -> Self {
-        let sampler = resolved.sampler.build(&space, resolved.seed, Some(resolved.trials));
+    ) -> Result<Self> {
+        let settings =
+            SamplerSettings { n_trials: Some(resolved.trials), ..SamplerSettings::new(resolved.seed) };
+        let sampler = resolved.sampler.build(&space, &settings)?;
         let trials = sampler.remaining().map_or(resolved.trials, |left| left.min(resolved.trials));
         let bars = engine.segments().iter().map(|segment| segment.range.len() as u64).sum();
-        Self {
+        Ok(Self {
             strategy,
             engine,
             space,
@@ -262,7 +266,7 @@ impl<'a> Sweep<'a> {
             started: Instant::now(),
             bars,
             seed: resolved.seed,
-        }
+        })
     }
 
     /// Runs all batches; true if it was interrupted.
@@ -309,7 +313,7 @@ impl<'a> Sweep<'a> {
             .map(|(at, outcome)| score(engine, &objective, points, at, outcome))
             .collect();
         let scores: Vec<Score> = scored.iter().map(|trial| trial.score).collect();
-        self.sampler.tell(points, &scores);
+        self.sampler.tell(points, &Scores::single(&scores));
         for (at, trial) in scored.iter().enumerate() {
             self.valid += u64::from(trial.score.value().is_some());
             if self.best.wants(trial.score) {
