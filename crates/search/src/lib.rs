@@ -18,6 +18,7 @@
 pub mod domain;
 pub mod folder;
 pub mod point;
+pub mod quality;
 pub mod rng;
 pub mod sampler;
 mod scale;
