@@ -17,6 +17,7 @@
 
 pub mod domain;
 pub mod folder;
+pub mod pareto;
 pub mod point;
 pub mod quality;
 pub mod rng;
@@ -28,6 +29,7 @@ pub mod value;
 
 pub use domain::{Choice, Domain};
 pub use folder::{FolderError, StudyFolder, StudyHeader, TrialBatch, TrialsWriter, read_trials};
+pub use pareto::ParetoFront;
 pub use point::Points;
 pub use sampler::{Sampler, SamplerError, SamplerKind, SamplerSettings};
 pub use score::{Score, Scores};

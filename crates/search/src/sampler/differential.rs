@@ -1,0 +1,144 @@
+//! Differential evolution on the best points of the whole study.
+//!
+//! A child starts from an elite, moves towards one of the very best, and adds the difference of two others: where the elites lie
+//! along a valley, so do their differences, and steps shrink as the elites draw together. It converges faster than the genetic
+//! algorithm where one basin leads to the optimum, and explores less.
+
+use crate::point::Points;
+use crate::sampler::archive::Archive;
+use crate::sampler::archive::gene::{Streams, points_from_genes, reflect};
+use crate::sampler::genetic::{N_ELITES, n_start};
+use crate::sampler::{Sampler, SamplerSettings, Sobol};
+use crate::score::Scores;
+use crate::space::Space;
+
+/// Share of the elites that a child may move towards.
+const BEST_SHARE: f64 = 0.1;
+
+/// How likely a gene is changed, one of these per child: few genes suit separable problems, all of them rotated ones.
+const CHANGE_SHARES: [f64; 4] = [0.1, 0.5, 0.9, 1.0];
+
+/// Range of the length of a child's steps, as a share of the differences.
+const STEP: (f64, f64) = (0.1, 1.0);
+
+/// Keeps the streams of this sampler apart from those of others under the same seed.
+const SEED_TWIST: u64 = 0x4469_6666_6572_656e;
+
+/// Moves elites towards the best and along the differences of others (the scheme known as current-to-pbest/1).
+///
+/// Both the length of the step and the share of changed genes are drawn anew for each child, so that nothing needs tuning.
+/// Categories are inherited from the elites. Steps are reflected at the bounds. Until enough valid points were told, points come
+/// from a scrambled Sobol sequence.
+#[derive(Clone, Debug)]
+pub struct Differential {
+    space: Space,
+    streams: Streams,
+    start: Sobol,
+    /// How many valid points make a start.
+    n_start: u64,
+    archive: Archive,
+    n_asked: u64,
+}
+
+/// What a child is made of; the elites are places in the archive.
+#[derive(Clone, Copy, Debug)]
+struct Recipe {
+    current: usize,
+    best: usize,
+    plus: usize,
+    minus: usize,
+    step: f64,
+    change_share: f64,
+    /// A gene that changes for certain.
+    sure_gene: usize,
+}
+
+impl Differential {
+    /// A sampler over a valid space.
+    pub fn new(space: &Space, settings: &SamplerSettings) -> Self {
+        Self {
+            space: space.clone(),
+            streams: Streams::new(settings.seed, SEED_TWIST),
+            start: Sobol::new(space, settings.seed),
+            n_start: n_start(settings),
+            archive: Archive::new(space, N_ELITES),
+            n_asked: 0,
+        }
+    }
+
+    fn recipe(&self, trial: u64) -> Recipe {
+        let n_elites = self.archive.elites().len();
+        let unit = |purpose: u64| self.streams.point(purpose).unit(trial);
+        let place =
+            |purpose: u64, n_places: usize| ((unit(purpose) * n_places as f64) as usize).min(n_places - 1);
+        let n_best = ((n_elites as f64 * BEST_SHARE) as usize).clamp(1, n_elites);
+        let current = place(0, n_elites);
+        // Distinct as long as there are enough elites.
+        let plus = if n_elites < 2 { current } else { (current + 1 + place(2, n_elites - 1)) % n_elites };
+        let minus = if n_elites < 2 { current } else { (plus + 1 + place(3, n_elites - 1)) % n_elites };
+        Recipe {
+            current,
+            best: place(1, n_best),
+            plus,
+            minus,
+            step: STEP.0 + (STEP.1 - STEP.0) * unit(4),
+            change_share: CHANGE_SHARES[place(5, CHANGE_SHARES.len())],
+            sure_gene: place(6, self.archive.genes().len().max(1)),
+        }
+    }
+}
+
+impl Sampler for Differential {
+    fn name(&self) -> &'static str {
+        "de"
+    }
+
+    fn ask(&mut self, n: usize) -> Points {
+        let first_trial = self.n_asked;
+        self.n_asked += n as u64;
+        if self.archive.n_valid() < self.n_start {
+            return self.start.ask(n);
+        }
+        let genes = self.archive.genes();
+        let recipes: Vec<Recipe> = (0..n as u64).map(|idx| self.recipe(first_trial + idx)).collect();
+        points_from_genes(&self.space, genes, n, |gene_idx, column| {
+            let gene = &genes[gene_idx];
+            let pool = self.archive.pool(gene_idx);
+            let [changes, draws] = [0, 1].map(|purpose| self.streams.gene(gene.param_idx, purpose));
+            for ((trial, recipe), slot) in (first_trial..).zip(&recipes).zip(column) {
+                let value = pool.values[recipe.current];
+                let is_changed = changes.unit(trial) < recipe.change_share || recipe.sure_gene == gene_idx;
+                *slot = if !is_changed && !value.is_nan() {
+                    value
+                } else if gene.is_category {
+                    // The step is a share of the way to the best: here, the chance to get there.
+                    let donor = if draws.unit(trial) < recipe.step { recipe.best } else { recipe.plus };
+                    gene.inherited([pool.values[donor], value], draws.unit(trial))
+                } else {
+                    let [from, best, plus, minus] = [recipe.current, recipe.best, recipe.plus, recipe.minus]
+                        .map(|place| pool.units[place]);
+                    // Where a parameter is inactive there is no difference to take.
+                    let towards = if best.is_nan() { 0.0 } else { best - from };
+                    let along = if (plus - minus).is_nan() { 0.0 } else { plus - minus };
+                    let unit = from + recipe.step * (towards + along);
+                    if unit.is_nan() {
+                        let known = [best, plus, minus].into_iter().find(|unit| !unit.is_nan());
+                        gene.value(known.unwrap_or_else(|| draws.unit(trial)))
+                    } else if unit == from {
+                        value
+                    } else {
+                        gene.value(reflect(unit))
+                    }
+                };
+            }
+        })
+    }
+
+    fn tell(&mut self, points: &Points, scores: &Scores) {
+        self.archive.extend(points, scores);
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        None
+    }
+}
