@@ -1,12 +1,19 @@
 //! The [`Sampler`]: proposes points of a space and learns from their scores.
 
+mod archive;
+mod differential;
+mod genetic;
 mod grid;
 mod random;
 mod sobol;
+mod tpe;
 
+pub use differential::Differential;
+pub use genetic::Genetic;
 pub use grid::Grid;
 pub use random::Random;
 pub use sobol::{Sobol, TABLE_DIMENSIONS};
+pub use tpe::Tpe;
 
 use std::fmt;
 use std::str::FromStr;
@@ -69,11 +76,17 @@ pub enum SamplerKind {
     Sobol,
     /// All combinations.
     Grid,
+    /// Tree-structured Parzen estimator, one parameter at a time.
+    Tpe,
+    /// A genetic algorithm on the best points of the study.
+    Genetic,
+    /// Differential evolution on the best points of the study.
+    Differential,
 }
 
 impl SamplerKind {
     /// Every kind, in the order shown to users.
-    pub const ALL: [Self; 3] = [Self::Random, Self::Sobol, Self::Grid];
+    pub const ALL: [Self; 6] = [Self::Random, Self::Sobol, Self::Grid, Self::Tpe, Self::Genetic, Self::Differential];
 
     /// The name by which users choose it.
     pub fn name(self) -> &'static str {
@@ -81,16 +94,30 @@ impl SamplerKind {
             Self::Random => "random",
             Self::Sobol => "sobol",
             Self::Grid => "grid",
+            Self::Tpe => "tpe",
+            Self::Genetic => "ga",
+            Self::Differential => "de",
         }
+    }
+
+    /// Whether it learns from, or does not depend on, more than one objective.
+    pub fn serves_several_objectives(self) -> bool {
+        !matches!(self, Self::Genetic | Self::Differential)
     }
 
     /// A sampler of this kind over a valid space.
     pub fn build(self, space: &Space, settings: &SamplerSettings) -> Result<Box<dyn Sampler>, SamplerError> {
-        let &SamplerSettings { seed, n_trials, .. } = settings;
+        let &SamplerSettings { seed, n_trials, n_objectives, .. } = settings;
+        if n_objectives > 1 && !self.serves_several_objectives() {
+            return Err(SamplerError::SeveralObjectives { kind: self, n_objectives });
+        }
         Ok(match self {
             Self::Random => Box::new(Random::new(space, seed)),
             Self::Sobol => Box::new(Sobol::new(space, seed)),
             Self::Grid => Box::new(Grid::new(space, n_trials)),
+            Self::Tpe => Box::new(Tpe::new(space, settings)),
+            Self::Genetic => Box::new(Genetic::new(space, settings)),
+            Self::Differential => Box::new(Differential::new(space, settings)),
         })
     }
 }
@@ -109,6 +136,14 @@ pub enum SamplerError {
     Unknown {
         /// What was asked for.
         name: String,
+    },
+    /// A sampler that cannot learn from several objectives.
+    #[error("the sampler `{kind}` serves one objective, and there are {n_objectives}; choose one of {}", SamplerKind::ALL.into_iter().filter(|kind| kind.serves_several_objectives()).map(SamplerKind::name).collect::<Vec<_>>().join(", "))]
+    SeveralObjectives {
+        /// The sampler.
+        kind: SamplerKind,
+        /// How many objectives there are.
+        n_objectives: usize,
     },
 }
 
@@ -134,6 +169,23 @@ mod tests {
             assert_eq!(kind.build(&Space::default(), &SamplerSettings::new(0)).unwrap().name(), kind.name());
         }
         let error = "tpee".parse::<SamplerKind>().unwrap_err();
-        assert_eq!(error.to_string(), "there is no sampler `tpee`; choose one of random, sobol, grid");
+        let message = error.to_string();
+        assert!(
+            message.starts_with("there is no sampler `tpee`; choose one of random, sobol, grid"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_sampler_for_one_objective_refuses_several_and_names_those_that_do_not() {
+        let settings = SamplerSettings { n_objectives: 2, ..SamplerSettings::new(0) };
+        for kind in SamplerKind::ALL {
+            let built = kind.build(&Space::default(), &settings);
+            assert_eq!(built.is_ok(), kind.serves_several_objectives(), "{kind}");
+        }
+        let error = SamplerKind::Genetic.build(&Space::default(), &settings).err().unwrap();
+        let message = error.to_string();
+        let start = "the sampler `ga` serves one objective, and there are 2; choose one of random, sobol, grid";
+        assert!(message.starts_with(start), "{message}");
     }
 }

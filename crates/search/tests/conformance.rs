@@ -50,8 +50,23 @@ fn the_whole_grid_conforms() {
 }
 
 #[test]
+fn genetic_conforms() {
+    conforms(&build(SamplerKind::Genetic));
+}
+
+#[test]
+fn differential_conforms() {
+    conforms(&build(SamplerKind::Differential));
+}
+
+#[test]
+fn tpe_conforms() {
+    conforms(&build(SamplerKind::Tpe));
+}
+
+#[test]
 fn every_sampler_is_in_this_suite() {
-    assert_eq!(SamplerKind::ALL.map(SamplerKind::name), ["random", "sobol", "grid"]);
+    assert_eq!(SamplerKind::ALL.map(SamplerKind::name), ["random", "sobol", "grid", "tpe", "ga", "de"]);
 }
 
 const N_POINTS: usize = 3000;

@@ -1,0 +1,239 @@
+//! The density of observations of one parameter, as masses of its cells.
+//!
+//! Ordered values carry truncated normal kernels whose width is the distance to the farther neighbour, at least a floor that
+//! shrinks with their number down to one hundredth of the range. Most kernels of a long history sit at the floor; those are
+//! gathered by cell and spread together, so that the cost hardly depends on how many there are. Options carry smoothed counts.
+//! A wide prior, worth one observation, is part of every density.
+
+use super::cells::Cells;
+use super::normal::{Normal, REACH};
+
+/// The narrowest kernel there is, as a share of the range.
+const NARROWEST: f64 = 0.01;
+
+/// A density that is being gathered.
+pub(super) struct Density {
+    is_ordered: bool,
+    /// Number of kernels, the prior included.
+    n_kernels: f64,
+    floor: f64,
+    /// Weight of the kernels at the floor, by cell.
+    gathered: Vec<f64>,
+    /// Mass of all other kernels.
+    mass: Vec<f64>,
+}
+
+impl Density {
+    /// The density of `n_observations` that are yet to be added.
+    pub(super) fn new(cells: &Cells, n_observations: usize) -> Self {
+        let n_kernels = n_observations as f64 + 1.0;
+        Self {
+            is_ordered: cells.is_ordered(),
+            n_kernels,
+            floor: (1.0 / (1.0 + n_kernels)).max(NARROWEST),
+            gathered: vec![0.0; cells.len()],
+            mass: vec![0.0; cells.len()],
+        }
+    }
+
+    /// Adds observations of a weight each in the order of their places; a weight of zero marks one that does not count.
+    pub(super) fn add(&mut self, sorted: impl Iterator<Item = (f64, f64)> + Clone) {
+        if !self.is_ordered {
+            for (unit, weight) in sorted {
+                let cell = self.cell(unit);
+                self.gathered[cell] += weight;
+            }
+            return;
+        }
+        // The prior sits in the middle and counts as a neighbour.
+        let mut rest = sorted.filter(|(_, weight)| *weight > 0.0).peekable();
+        let mut before: Option<f64> = None;
+        let mut is_prior_ahead = true;
+        while let Some((unit, weight)) = rest.next() {
+            if is_prior_ahead && unit >= 0.5 {
+                is_prior_ahead = false;
+                before = Some(0.5);
+            }
+            let next = rest.peek().map(|(next, _)| *next);
+            let after = if is_prior_ahead { Some(next.map_or(0.5, |next| next.min(0.5))) } else { next };
+            let left = before.map_or(0.0, |before| unit - before);
+            let right = after.map_or(0.0, |after| after - unit);
+            self.add_kernel(unit, left.max(right), weight);
+            before = Some(unit);
+        }
+    }
+
+    /// Adds observations of which only the cell is known; they are taken to lie close to others.
+    pub(super) fn add_to_cell(&mut self, cell: usize, weight: f64) {
+        self.gathered[cell] += weight;
+    }
+
+    /// The masses of the cells, up to a common factor.
+    pub(super) fn finish(mut self) -> Vec<f64> {
+        if self.is_ordered {
+            self.spread_gathered();
+            let prior = kernel_mass(0.5, 1.0, self.mass.len(), 1.0);
+            self.mass.iter_mut().zip(prior).for_each(|(mass, prior)| *mass += prior);
+            return self.mass;
+        }
+        // Every kernel gives a small share to all options alike, and the prior is such shares alone.
+        let n_options = self.gathered.len() as f64;
+        let total: f64 = self.gathered.iter().sum();
+        let scale = 1.0 / (1.0 + n_options / self.n_kernels);
+        let even = total * scale / self.n_kernels + 1.0 / n_options;
+        self.gathered.iter().map(|weight| weight * scale + even).collect()
+    }
+
+    fn cell(&self, unit: f64) -> usize {
+        ((unit * self.gathered.len() as f64) as usize).min(self.gathered.len() - 1)
+    }
+
+    fn add_kernel(&mut self, unit: f64, deviation: f64, weight: f64) {
+        if deviation <= self.floor {
+            let cell = self.cell(unit);
+            self.gathered[cell] += weight;
+            return;
+        }
+        let (first, last) = reached(unit, deviation.min(1.0), self.mass.len());
+        let normal = Normal::table();
+        let deviation = deviation.min(1.0);
+        let weight = weight / normal.inside(unit, deviation);
+        let step = 1.0 / (deviation * self.mass.len() as f64);
+        let offset = unit / deviation;
+        let mut below = normal.below(first as f64 * step - offset);
+        for (cell, mass) in (first..).zip(&mut self.mass[first..last]) {
+            let above = normal.below((cell + 1) as f64 * step - offset);
+            *mass += weight * (above - below);
+            below = above;
+        }
+    }
+
+    /// Spreads what was gathered with one kernel, cut at the ends of the range and scaled to keep its weight.
+    fn spread_gathered(&mut self) {
+        let n_cells = self.mass.len();
+        let normal = Normal::table();
+        let step = 1.0 / (self.floor * n_cells as f64);
+        // Cells to each side that the kernel reaches.
+        let reach = ((REACH / step).ceil() as usize).min(n_cells - 1);
+        let share = |offset: usize| {
+            let middle = offset as f64 * step;
+            normal.below(middle + 0.5 * step) - normal.below(middle - 0.5 * step)
+        };
+        let half: Vec<f64> = (0..=reach).map(share).collect();
+        let shares: Vec<f64> = half.iter().rev().chain(&half[1..]).copied().collect();
+        let mut padded = vec![0.0; n_cells + 2 * reach];
+        for (cell, weight) in self.gathered.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
+            let inside = normal.inside((cell as f64 + 0.5) / n_cells as f64, self.floor);
+            let weight = weight / inside;
+            for (mass, share) in padded[cell..].iter_mut().zip(&shares) {
+                *mass += weight * share;
+            }
+        }
+        self.mass.iter_mut().zip(&padded[reach..]).for_each(|(mass, more)| *mass += more);
+    }
+}
+
+/// The masses of the cells under one kernel.
+fn kernel_mass(unit: f64, deviation: f64, n_cells: usize, weight: f64) -> impl Iterator<Item = f64> {
+    let normal = Normal::table();
+    let weight = weight / normal.inside(unit, deviation);
+    let below = move |cell: usize| normal.below((cell as f64 / n_cells as f64 - unit) / deviation);
+    (0..n_cells).map(move |cell| weight * (below(cell + 1) - below(cell)))
+}
+
+/// The range of cells that a kernel reaches.
+fn reached(unit: f64, deviation: f64, n_cells: usize) -> (usize, usize) {
+    let place = |unit: f64| unit * n_cells as f64;
+    let first = place(unit - REACH * deviation).max(0.0) as usize;
+    let last = (place(unit + REACH * deviation) as usize).saturating_add(1).min(n_cells);
+    (first.min(n_cells - 1), last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Domain;
+
+    fn unit_range() -> Cells {
+        Cells::new(&Domain::Float { low: 0.0, high: 1.0, step: None, log: false })
+    }
+
+    fn density_of(points: &[f64]) -> Vec<f64> {
+        let mut density = Density::new(&unit_range(), points.len());
+        density.add(points.iter().map(|unit| (*unit, 1.0)));
+        density.finish()
+    }
+
+    /// The definition, kernel by kernel with the error function.
+    fn by_definition(points: &[f64]) -> Vec<f64> {
+        let mut all: Vec<f64> = points.iter().copied().chain([0.5]).collect();
+        all.sort_by(f64::total_cmp);
+        let floor = (1.0 / (2.0 + points.len() as f64)).max(0.01);
+        let below = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
+        let mut mass = vec![0.0; 256];
+        let mut add = |mean: f64, deviation: f64| {
+            let inside = below((1.0 - mean) / deviation) - below(-mean / deviation);
+            for (cell, mass) in mass.iter_mut().enumerate() {
+                let edge = |cell: usize| below((cell as f64 / 256.0 - mean) / deviation);
+                *mass += (edge(cell + 1) - edge(cell)) / inside;
+            }
+        };
+        for point in points {
+            let place = all.iter().position(|unit| unit == point).unwrap();
+            let left = if place > 0 { point - all[place - 1] } else { 0.0 };
+            let right = if place + 1 < all.len() { all[place + 1] - point } else { 0.0 };
+            add(*point, left.max(right).clamp(floor, 1.0));
+        }
+        add(0.5, 1.0);
+        mass
+    }
+
+    #[test]
+    fn densities_follow_their_definition() {
+        let spread: Vec<f64> = (0..40).map(|idx| (f64::from(idx) * 0.618_034).fract()).collect();
+        let mut dense: Vec<f64> = (0..400).map(|idx| (f64::from(idx) * 0.618_034).fract().powi(2)).collect();
+        let mut sparse = vec![0.9, 0.03, 0.31];
+        sparse.sort_by(f64::total_cmp);
+        dense.sort_by(f64::total_cmp);
+        let mut spread = spread;
+        spread.sort_by(f64::total_cmp);
+        for points in [vec![0.25], vec![0.75], sparse, spread, dense] {
+            let expected = by_definition(&points);
+            let largest = expected.iter().fold(0.0, |a: f64, b| a.max(*b));
+            for (cell, (mass, expected)) in density_of(&points).iter().zip(&expected).enumerate() {
+                let error = (mass - expected).abs();
+                assert!(error < 0.04 * largest, "{} points, cell {cell}: {mass} {expected}", points.len());
+            }
+        }
+    }
+
+    #[test]
+    fn the_whole_mass_is_the_weight_of_all_kernels() {
+        for points in [vec![], vec![0.0], vec![0.0, 0.001, 0.002, 1.0], vec![0.2; 300]] {
+            let total: f64 = density_of(&points).iter().sum();
+            assert!(
+                (total - points.len() as f64 - 1.0).abs() < 1e-3 * (1.0 + points.len() as f64),
+                "{total}"
+            );
+        }
+    }
+
+    #[test]
+    fn options_are_smoothed_counts() {
+        let cells = Cells::new(&Domain::Bool);
+        let mut density = Density::new(&cells, 3);
+        density.add([(0.25, 1.0), (0.75, 1.0), (0.75, 1.0)].into_iter());
+        let mass = density.finish();
+        // Four kernels: each observation gives (1 + 1/4) / (1 + 2/4) to its own and (1/4) / (1 + 2/4) to the other option.
+        let (own, other) = (1.25 / 1.5, 0.25 / 1.5);
+        assert!((mass[0] - (own + 2.0 * other + 0.5)).abs() < 1e-12);
+        assert!((mass[1] - (2.0 * own + other + 0.5)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn observations_without_weight_leave_no_trace() {
+        let mut with = Density::new(&unit_range(), 2);
+        with.add([(0.1, 1.0), (0.2, 0.0), (0.4, 1.0)].into_iter());
+        assert_eq!(with.finish(), density_of(&[0.1, 0.4]));
+    }
+}

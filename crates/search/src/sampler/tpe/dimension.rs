@@ -1,0 +1,116 @@
+//! What the sampler knows of one parameter.
+
+use super::best::BestTrial;
+use super::cells::Cells;
+use super::density::Density;
+use super::law::{Candidates, Law};
+use crate::domain::Domain;
+use crate::rng::Stream;
+
+/// Keeps the draws apart from those of other samplers under the same seed.
+const DRAW_TWIST: u64 = 0x5061_727a_656e_2121;
+/// Keeps the order of equal ratios apart from the draws.
+const TIE_TWIST: u64 = 0x7469_6573_6272_6b21;
+
+/// One free parameter: its cells, the observations where it was active, and the law that follows from them.
+#[derive(Clone, Debug)]
+pub(super) struct Dimension {
+    param_idx: usize,
+    cells: Cells,
+    n_observed: usize,
+    /// Per cell, the sum of the numbers of its observations, counted from one. Divided by the number of trials, that is their
+    /// weight: it rises linearly from the oldest to the newest.
+    weight: Vec<u64>,
+    /// Every observation as its place in the unit interval and its number, in the order of the places; while there are few.
+    places: Vec<(f64, u32)>,
+    law: Law,
+}
+
+/// What is known of the whole study when the laws are made.
+pub(super) struct Standing<'a> {
+    pub(super) seed: u64,
+    pub(super) n_told: u64,
+    pub(super) good: &'a [BestTrial],
+    /// The weight of every observation by its number, zero for the good ones; while observations are kept one by one.
+    pub(super) weights: Option<&'a [f64]>,
+}
+
+impl Dimension {
+    pub(super) fn new(param_idx: usize, domain: &Domain) -> Self {
+        let cells = Cells::new(domain);
+        Self {
+            param_idx,
+            n_observed: 0,
+            weight: vec![0; cells.len()],
+            cells,
+            places: Vec::new(),
+            law: Law::default(),
+        }
+    }
+
+    pub(super) fn param_idx(&self) -> usize {
+        self.param_idx
+    }
+
+    /// Takes in a column of observations, the first of which has the given number; NaN where the parameter is inactive.
+    pub(super) fn observe(&mut self, first_number: u64, column: &[f64], keep_places: bool) {
+        for (number, value) in (first_number..).zip(column) {
+            if !value.is_nan() {
+                self.weight[self.cells.cell(*value)] += number + 1;
+                self.n_observed += 1;
+            }
+        }
+        if keep_places {
+            let active = (first_number..).zip(column).filter(|(_, value)| !value.is_nan());
+            self.places.extend(active.map(|(number, value)| (self.cells.unit(*value), number as u32)));
+            // Stable, and quick where only the tail is out of order.
+            self.places.sort_by(|a, b| a.0.total_cmp(&b.0));
+        } else {
+            self.places = Vec::new();
+        }
+    }
+
+    /// Makes the law of the winner anew.
+    pub(super) fn learn(&mut self, standing: &Standing) {
+        let active = || {
+            standing
+                .good
+                .iter()
+                .map(|trial| (trial.number, trial.row[self.param_idx]))
+                .filter(|(_, v)| !v.is_nan())
+        };
+        let mut good_places: Vec<f64> = active().map(|(_, value)| self.cells.unit(value)).collect();
+        good_places.sort_unstable_by(f64::total_cmp);
+        let mut good = Density::new(&self.cells, good_places.len());
+        good.add(good_places.iter().map(|unit| (*unit, 1.0)));
+        let mut other = Density::new(&self.cells, self.n_observed - good_places.len());
+        match standing.weights {
+            Some(weights) => {
+                other.add(self.places.iter().map(|(unit, number)| (*unit, weights[*number as usize])));
+            }
+            None => {
+                let mut weight = self.weight.clone();
+                active().for_each(|(number, value)| weight[self.cells.cell(value)] -= number + 1);
+                for (cell, weight) in weight.into_iter().enumerate() {
+                    other.add_to_cell(cell, weight as f64 / standing.n_told as f64);
+                }
+            }
+        }
+        let chance =
+            Stream::new(standing.seed ^ TIE_TWIST ^ standing.n_told.rotate_left(32), self.param_idx as u64);
+        self.law = Law::new(&good.finish(), &other.finish(), &chance);
+    }
+
+    /// The values of some trials, the first of which has the given index.
+    pub(super) fn draw(&self, seed: u64, first_trial: u64, n: usize, candidates: Candidates) -> Vec<f64> {
+        let stream = Stream::new(seed ^ DRAW_TWIST, self.param_idx as u64);
+        let value = |trial_idx: u64| {
+            // The upper bits choose the cell, the lower ones the place inside.
+            let bits = stream.bits(trial_idx);
+            let uniform = ((bits >> 24) as f64 + 0.5) / (1_u64 << 40) as f64;
+            let share = (bits & 0xff_ffff) as f64 / (1_u64 << 24) as f64;
+            self.cells.value(self.law.cell(candidates.winning_mass(trial_idx, uniform)), share)
+        };
+        (first_trial..first_trial + n as u64).map(value).collect()
+    }
+}
