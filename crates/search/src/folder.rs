@@ -1,26 +1,41 @@
 //! The study folder: everything a search leaves behind, readable without a server.
 //!
 //! - `study.toml`: what was run (resolved configuration, data hash, seed, version);
-//! - `trials/part-000042.parquet`: every trial with its parameters, metrics and objective, in trial order over the parts;
+//! - `trials/part-000042.parquet`: the trials with their parameters, metrics and objectives, in trial order over the parts;
+//! - `trials/log.bin`: the trials after the last part, while the study runs or is interrupted;
+//! - `study.lock`: held by the process that writes;
 //! - `journal.jsonl`: what happened when.
 //!
-//! A file appears under its final name only once it is complete and on disk. What a killed run leaves half-written bears a
-//! temporary name, is never read, and goes when the next writer opens the folder.
+//! A file appears under its final name only once it is complete and on disk; the log alone grows in place, by records that are
+//! whole or not counted. What a killed run leaves half-written bears a temporary name, is never read, and goes when the next writer
+//! opens the folder.
 
+mod column;
 mod durable;
+mod error;
+mod export;
+mod header;
+mod layout;
+mod lock;
+mod log;
 mod part;
 mod read;
 mod write;
 
-pub use read::{Column, TrialBatch, Trials, read_trials};
+pub use column::Column;
+pub use error::FolderError;
+pub use export::{ExportFormat, UnknownFormat, export};
+pub use header::{Difference, StudyHeader};
+pub use read::{EvenTrials, TrialBatch, Trials, read_trials};
 pub use write::{ROWS_PER_PART, TrialsWriter};
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
+use crate::folder::header::HeaderFile;
+use crate::folder::lock::Lock;
 use crate::space::Space;
 
 /// Name of the file that makes a folder a study.
@@ -32,134 +47,60 @@ pub const TRIALS_DIR: &str = "trials";
 /// Name of the journal.
 pub const JOURNAL_FILE: &str = "journal.jsonl";
 
+/// Name of the file that the writing process holds locked.
+pub const LOCK_FILE: &str = "study.lock";
+
 /// Layout version written into new studies.
 const FORMAT: u32 = 1;
-
-/// What was run; the contents of `study.toml`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct StudyHeader {
-    /// Version of the program that made the study.
-    pub version: String,
-    /// Seed of the sampler.
-    #[serde(serialize_with = "write_seed", deserialize_with = "read_seed")]
-    pub seed: u64,
-    /// Hash of the data that was searched on.
-    pub data_hash: String,
-    /// The resolved configuration.
-    pub config: toml::Table,
-}
-
-/// `study.toml` as a whole: the layout version stands first, so that a later one can be recognised.
-#[derive(Serialize, Deserialize)]
-struct HeaderFile<T> {
-    format: u32,
-    #[serde(flatten)]
-    header: T,
-}
-
-/// A failure to create, read or write a study folder.
-#[derive(Debug, thiserror::Error)]
-pub enum FolderError {
-    /// The operating system refused.
-    #[error("cannot {action} {}", path.display())]
-    Io {
-        /// What was attempted.
-        action: &'static str,
-        /// On which file or folder.
-        path: PathBuf,
-        /// Why it failed.
-        source: io::Error,
-    },
-    /// The folder holds something else.
-    #[error("{} is not empty and not a study; choose a new or an empty folder", dir.display())]
-    Foreign {
-        /// The folder.
-        dir: PathBuf,
-    },
-    /// The folder holds a study already.
-    #[error("{} already holds a study; choose another folder", dir.display())]
-    Exists {
-        /// The folder.
-        dir: PathBuf,
-    },
-    /// The folder holds no study.
-    #[error("{} is not a study: it has no {HEADER_FILE}", dir.display())]
-    NotAStudy {
-        /// The folder.
-        dir: PathBuf,
-    },
-    /// The header cannot be read.
-    #[error("cannot understand {}", path.display())]
-    Header {
-        /// The file.
-        path: PathBuf,
-        /// Where it is wrong.
-        source: Box<toml::de::Error>,
-    },
-    /// The header cannot be expressed.
-    #[error("cannot express the configuration of the study as TOML")]
-    Config {
-        /// Why.
-        source: Box<toml::ser::Error>,
-    },
-    /// The study was made by a later version.
-    #[error("{} has layout {format}; this version knows up to {FORMAT}", dir.display())]
-    Format {
-        /// The folder.
-        dir: PathBuf,
-        /// Its layout version.
-        format: u32,
-    },
-    /// A part cannot be written or read.
-    #[error("cannot {action} {}", path.display())]
-    Parquet {
-        /// What was attempted.
-        action: &'static str,
-        /// The part.
-        path: PathBuf,
-        /// Why it failed.
-        source: Box<parquet::errors::ParquetError>,
-    },
-    /// A part is readable and makes no sense.
-    #[error("{}: {problem}", path.display())]
-    Part {
-        /// The part.
-        path: PathBuf,
-        /// What is wrong.
-        problem: String,
-    },
-    /// Two columns of the trials would have the same name.
-    #[error("`{name}` cannot be the name of a metric here: it is taken")]
-    ColumnName {
-        /// The name.
-        name: String,
-    },
-    /// Points, scores and metrics of an append do not have the same length, or not the columns that were announced.
-    #[error("{what}: expected {expected}, got {got}")]
-    Shape {
-        /// What was counted.
-        what: &'static str,
-        /// How many there should be.
-        expected: usize,
-        /// How many there are.
-        got: usize,
-    },
-}
-
-impl FolderError {
-    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Io { action, path: path.to_owned(), source }
-    }
-}
 
 /// A folder that holds one study.
 #[derive(Clone, Debug)]
 pub struct StudyFolder {
     dir: PathBuf,
     header: StudyHeader,
+    /// Held until the last clone is gone, if this folder was opened for writing.
+    lock: Option<Arc<Lock>>,
+}
+
+/// A folder opened for writing by [`StudyFolder::open_or_create`].
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// The folder; no other process can write into it while this or a clone of it is there.
+    pub folder: StudyFolder,
+    /// Whether it held this study already.
+    pub is_resumed: bool,
+    /// The version of the program that made the study, if it is another one than asked for. No reason to refuse, but to be said: if
+    /// the samplers or the evaluation changed in between, resuming will notice and stop.
+    pub made_by: Option<String>,
 }
 
 impl StudyFolder {
+    /// Opens the study with this header for writing, or makes it in a folder that is absent or empty.
+    ///
+    /// A study with another configuration is refused with all differences, and so is one that another process writes.
+    pub fn open_or_create(dir: &Path, header: &StudyHeader) -> Result<Opened, FolderError> {
+        fs::create_dir_all(dir).map_err(FolderError::io("create the folder", dir))?;
+        // Before the lock, so that a folder with other things in it stays untouched.
+        if !dir.join(HEADER_FILE).exists() && !is_vacant(dir)? {
+            return Err(FolderError::Foreign { dir: dir.to_owned() });
+        }
+        let lock = Arc::new(Lock::take(dir)?);
+        if !dir.join(HEADER_FILE).exists() {
+            let folder = Self { lock: Some(lock), ..Self::create(dir, header)? };
+            return Ok(Opened { folder, is_resumed: false, made_by: None });
+        }
+        let folder = Self { lock: Some(lock), ..Self::open(dir)? };
+        let differences = folder.header.differences(header);
+        if !differences.is_empty() {
+            return Err(FolderError::Differs { dir: dir.to_owned(), differences });
+        }
+        // A kill between the two steps of an earlier version, or a copy without empty folders.
+        let trials_dir = dir.join(TRIALS_DIR);
+        fs::create_dir_all(&trials_dir).map_err(FolderError::io("create the folder", &trials_dir))?;
+        let made_by = Some(folder.header.version.clone()).filter(|version| *version != header.version);
+        Ok(Opened { folder, is_resumed: true, made_by })
+    }
+
     /// Makes a new study in a folder that is absent or empty.
     ///
     /// The header is written last: a folder without it is not a study, so that a kill in between leaves nothing half-made.
@@ -176,10 +117,10 @@ impl StudyFolder {
         let trials_dir = dir.join(TRIALS_DIR);
         fs::create_dir_all(&trials_dir).map_err(FolderError::io("create the folder", &trials_dir))?;
         durable::write_file(&dir.join(HEADER_FILE), text.as_bytes())?;
-        Ok(Self { dir: dir.to_owned(), header: header.clone() })
+        Ok(Self { dir: dir.to_owned(), header: header.clone(), lock: None })
     }
 
-    /// Opens a study that exists.
+    /// Opens a study that exists, to look at it.
     pub fn open(dir: &Path) -> Result<Self, FolderError> {
         let path = dir.join(HEADER_FILE);
         let text = match fs::read_to_string(&path) {
@@ -195,7 +136,7 @@ impl StudyFolder {
             return Err(FolderError::Format { dir: dir.to_owned(), format });
         }
         let file: HeaderFile<StudyHeader> = toml::from_str(&text).map_err(parsed)?;
-        Ok(Self { dir: dir.to_owned(), header: file.header })
+        Ok(Self { dir: dir.to_owned(), header: file.header, lock: None })
     }
 
     /// Where it is.
@@ -213,14 +154,38 @@ impl StudyFolder {
         self.dir.join(JOURNAL_FILE)
     }
 
-    /// A writer that continues after the trials already there.
-    pub fn trials_writer(&self, space: &Space, metric_names: &[&str]) -> Result<TrialsWriter, FolderError> {
-        TrialsWriter::open(&self.dir.join(TRIALS_DIR), space, metric_names)
+    /// The same folder with the lock on it, which is taken now if it is not held yet.
+    pub fn locked(&self) -> Result<Self, FolderError> {
+        let lock = match &self.lock {
+            Some(lock) => Arc::clone(lock),
+            None => Arc::new(Lock::take(&self.dir)?),
+        };
+        Ok(Self { lock: Some(lock), ..self.clone() })
     }
 
-    /// The trials, part by part.
+    /// A writer of trials with a single objective; see [`StudyFolder::writer`].
+    pub fn trials_writer(&self, space: &Space, metric_names: &[&str]) -> Result<TrialsWriter, FolderError> {
+        self.writer(space, metric_names, 1)
+    }
+
+    /// A writer that continues after the trials already there. There must be only one at a time, which the lock is for.
+    pub fn writer(
+        &self,
+        space: &Space,
+        metric_names: &[&str],
+        n_objectives: usize,
+    ) -> Result<TrialsWriter, FolderError> {
+        TrialsWriter::open(&self.dir.join(TRIALS_DIR), space, metric_names, n_objectives)
+    }
+
+    /// The trials in order.
     pub fn trials(&self) -> Result<Trials, FolderError> {
         read_trials(&self.dir)
+    }
+
+    /// Number of trials.
+    pub fn n_trials(&self) -> Result<u64, FolderError> {
+        read::count_trials(&self.dir)
     }
 }
 
@@ -231,32 +196,11 @@ fn is_vacant(dir: &Path) -> Result<bool, FolderError> {
         let path = entry.path();
         let is_empty_trials = entry.file_name() == TRIALS_DIR
             && fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_none());
-        if !is_empty_trials && !durable::is_temporary(&path) {
+        if !is_empty_trials && !durable::is_temporary(&path) && entry.file_name() != LOCK_FILE {
             return Ok(false);
         }
     }
     Ok(true)
-}
-
-/// TOML integers are signed, so that a seed above their range is written as text.
-fn write_seed<S: Serializer>(seed: &u64, serializer: S) -> Result<S::Ok, S::Error> {
-    match i64::try_from(*seed) {
-        Ok(seed) => serializer.serialize_i64(seed),
-        Err(_) => serializer.serialize_str(&seed.to_string()),
-    }
-}
-
-fn read_seed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Seed {
-        Number(u64),
-        Text(String),
-    }
-    match Seed::deserialize(deserializer)? {
-        Seed::Number(seed) => Ok(seed),
-        Seed::Text(text) => text.parse().map_err(serde::de::Error::custom),
-    }
 }
 
 #[cfg(test)]
@@ -324,5 +268,50 @@ mod tests {
         let error = StudyFolder::create(&file.join("study"), &header(1)).unwrap_err();
         assert!(error.to_string().starts_with("cannot create the folder"), "{error}");
         assert!(std::error::Error::source(&error).is_some());
+    }
+
+    #[test]
+    fn opening_again_resumes_and_a_second_writer_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().join("deep/study");
+        let first = StudyFolder::open_or_create(&dir, &header(1)).unwrap();
+        assert!(!first.is_resumed);
+        let error = StudyFolder::open_or_create(&dir, &header(1)).unwrap_err();
+        assert!(matches!(error, FolderError::Locked { holder: Some(pid), .. } if pid == std::process::id()));
+        assert!(StudyFolder::open(&dir).unwrap().locked().is_err());
+        first.folder.locked().unwrap();
+        drop(first);
+        let mut later = header(1);
+        later.version = "0.2.0".into();
+        let second = StudyFolder::open_or_create(&dir, &later).unwrap();
+        assert!(second.is_resumed);
+        assert_eq!(second.made_by.as_deref(), Some("0.1.0"));
+    }
+
+    #[test]
+    fn another_configuration_is_refused_with_the_differences_and_the_cure() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(StudyFolder::open_or_create(dir.path(), &header(1)).unwrap());
+        let mut asked = header(2);
+        asked.config.insert("trials".into(), 200.into());
+        let text = StudyFolder::open_or_create(dir.path(), &asked).unwrap_err().to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].ends_with("holds a study with another configuration:"), "{text}");
+        assert_eq!(
+            lines[1..3],
+            ["  seed: 1 in the study, 2 asked for", "  trials: 100 in the study, 200 asked for"]
+        );
+        assert!(lines[3].starts_with("  hint: choose another folder"), "{text}");
+        // The refusal left nothing locked or changed.
+        assert_eq!(StudyFolder::open_or_create(dir.path(), &header(1)).unwrap().folder.header().seed, 1);
+    }
+
+    #[test]
+    fn foreign_folders_are_not_even_locked() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("thesis.txt"), "years of work").unwrap();
+        let error = StudyFolder::open_or_create(dir.path(), &header(1)).unwrap_err();
+        assert!(matches!(error, FolderError::Foreign { .. }), "{error}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 }

@@ -28,7 +28,9 @@ pub mod space;
 pub mod value;
 
 pub use domain::{Choice, Domain};
-pub use folder::{FolderError, StudyFolder, StudyHeader, TrialBatch, TrialsWriter, read_trials};
+pub use folder::{
+    ExportFormat, FolderError, StudyFolder, StudyHeader, TrialBatch, TrialsWriter, export, read_trials,
+};
 pub use pareto::ParetoFront;
 pub use point::Points;
 pub use sampler::{Sampler, SamplerError, SamplerKind, SamplerSettings};

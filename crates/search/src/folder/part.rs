@@ -1,112 +1,25 @@
-//! One Parquet part: its columns, its name, and the way from points to Arrow arrays.
-//!
-//! Columns are `trial`, the parameters, the metrics and `objective`. Integers are Int64, floats and numeric choices Float64, other
-//! choices Utf8, switches Boolean; null stands for an inactive parameter, an undefined metric or an invalid trial. Each column
-//! carries its role as metadata, so that a reader need not know the space.
+//! One Parquet part: its name, and the way from columns of encoded values to a file.
 
-use std::collections::{BTreeSet, HashMap};
-use std::fs;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
+use arrow_schema::{DataType, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::Compression;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::schema::types::ColumnPath;
 
-use crate::domain::{Choice, Domain};
-use crate::folder::{FolderError, durable};
-use crate::space::Space;
-use crate::value::Value;
-
-/// Name of the column that counts the trials.
-pub(super) const TRIAL: &str = "trial";
-
-/// Name of the column that holds the score.
-pub(super) const OBJECTIVE: &str = "objective";
-
-/// Metadata key that tells parameters from metrics.
-pub(super) const ROLE: &str = "tidemill.role";
-
-/// Metadata key of a parameter's own name, where the column had to take another.
-pub(super) const NAME: &str = "tidemill.name";
-
-/// Role of a parameter.
-pub(super) const ROLE_PARAM: &str = "param";
-
-/// Role of a metric.
-pub(super) const ROLE_METRIC: &str = "metric";
-
-/// The columns of the parts of one study.
-pub(super) fn schema(space: &Space, metric_names: &[&str]) -> Result<Schema, FolderError> {
-    let mut taken = BTreeSet::from([TRIAL, OBJECTIVE]);
-    for name in metric_names {
-        if !taken.insert(name) {
-            return Err(FolderError::ColumnName { name: (*name).to_owned() });
-        }
-    }
-    let param_field = |param: &crate::space::Param| {
-        // A parameter may be called like a metric; the column then says what it is.
-        let name = if taken.contains(param.name.as_str()) {
-            format!("param:{}", param.name)
-        } else {
-            param.name.clone()
-        };
-        let metadata = [(ROLE, ROLE_PARAM), (NAME, &param.name)];
-        Field::new(name, data_type(&param.domain), true).with_metadata(owned(&metadata))
-    };
-    let metric_field = |name: &&str| {
-        Field::new(*name, DataType::Float64, true).with_metadata(owned(&[(ROLE, ROLE_METRIC), (NAME, name)]))
-    };
-    let mut fields = vec![Field::new(TRIAL, DataType::UInt64, false)];
-    fields.extend(space.params.iter().map(param_field));
-    fields.extend(metric_names.iter().map(metric_field));
-    fields.push(Field::new(OBJECTIVE, DataType::Float64, true));
-    Ok(Schema::new(fields))
-}
-
-/// The encoded values of one parameter as an Arrow column.
-pub(super) fn param_array(domain: &Domain, values: &[f64]) -> ArrayRef {
-    match (domain, data_type(domain)) {
-        (_, DataType::Int64) => {
-            let decode = |value: &f64| value.is_finite().then_some(*value as i64);
-            Arc::new(values.iter().map(decode).collect::<Int64Array>())
-        }
-        (_, DataType::Boolean) => {
-            let decode = |value: &f64| value.is_finite().then_some(*value != 0.0);
-            Arc::new(values.iter().map(decode).collect::<BooleanArray>())
-        }
-        (Domain::Choice { .. }, DataType::Float64) => {
-            let decode = |value: &f64| match domain.decode(*value) {
-                Some(Value::Float(number)) => Some(number),
-                _ => None,
-            };
-            Arc::new(values.iter().map(decode).collect::<Float64Array>())
-        }
-        (Domain::Choice { .. }, _) => {
-            let decode = |value: &f64| domain.decode(*value).map(|value| value.to_string());
-            Arc::new(values.iter().map(decode).collect::<StringArray>())
-        }
-        _ => number_array(values),
-    }
-}
-
-/// Numbers as an Arrow column; what is not finite becomes null.
-pub(super) fn number_array(values: &[f64]) -> ArrayRef {
-    Arc::new(values.iter().map(|value| value.is_finite().then_some(*value)).collect::<Float64Array>())
-}
-
-/// The encoded value of a decoded one that was read from a part, where mixed choices are all text.
-pub(super) fn encode(domain: &Domain, value: &Value) -> Option<f64> {
-    match (domain, value) {
-        (Domain::Choice { options }, Value::Text(text)) => {
-            let is_option = |option: &Choice| match option {
-                Choice::Text(name) => name == text,
-                Choice::Number(number) => number.to_string() == *text,
-            };
-            options.iter().position(is_option).map(|option_idx| option_idx as f64)
-        }
-        _ => domain.encode(value),
-    }
-}
+use crate::folder::column::number_array;
+use crate::folder::durable::{self, DurableFile};
+use crate::folder::layout::Layout;
+use crate::folder::{FolderError, ROWS_PER_PART};
 
 /// Path of a part by its number.
 pub(super) fn path(trials_dir: &Path, part_idx: usize) -> PathBuf {
@@ -126,8 +39,8 @@ pub(super) fn list(trials_dir: &Path) -> Result<Vec<PathBuf>, FolderError> {
     }
     for (expected, found) in numbers.iter().enumerate() {
         if expected != *found {
-            let problem = "this part is missing, and later ones are there".to_owned();
-            return Err(FolderError::Part { path: path(trials_dir, expected), problem });
+            let problem = "this part is missing, and later ones are there";
+            return Err(FolderError::part(&path(trials_dir, expected), problem));
         }
     }
     Ok((0..numbers.len()).map(|part_idx| path(trials_dir, part_idx)).collect())
@@ -144,18 +57,75 @@ pub(super) fn remove_leftovers(trials_dir: &Path) -> Result<(), FolderError> {
     Ok(())
 }
 
-fn data_type(domain: &Domain) -> DataType {
-    match domain {
-        Domain::Float { .. } => DataType::Float64,
-        Domain::Int { .. } => DataType::Int64,
-        Domain::Bool => DataType::Boolean,
-        Domain::Choice { options } => {
-            let all_numbers = options.iter().all(|option| matches!(option, Choice::Number(_)));
-            if all_numbers { DataType::Float64 } else { DataType::Utf8 }
-        }
-    }
+/// Number of trials in a part.
+pub(super) fn n_rows(path: &Path) -> Result<u64, FolderError> {
+    let file = File::open(path).map_err(FolderError::io("open", path))?;
+    let reader = SerializedFileReader::new(file).map_err(FolderError::parquet("read", path))?;
+    Ok(u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0))
 }
 
-fn owned(metadata: &[(&str, &str)]) -> HashMap<String, String> {
-    metadata.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+/// Checks that a part has the columns of a layout.
+pub(super) fn check_columns(path: &Path, layout: &Layout) -> Result<(), FolderError> {
+    let file = File::open(path).map_err(FolderError::io("open", path))?;
+    let reader =
+        ParquetRecordBatchReaderBuilder::try_new(file).map_err(FolderError::parquet("read", path))?;
+    let describe = |schema: &Schema| -> Vec<String> {
+        schema.fields().iter().map(|field| format!("{} ({})", field.name(), field.data_type())).collect()
+    };
+    let (found, expected) = (describe(reader.schema()), describe(&layout.schema()));
+    if found == expected {
+        return Ok(());
+    }
+    let same = found.iter().zip(&expected).take_while(|(found, expected)| found == expected).count();
+    let shown = |columns: &[String]| columns.get(same).map_or("nothing", String::as_str).to_owned();
+    let problem = format!("column {}: expected {}, found {}", same + 1, shown(&expected), shown(&found));
+    Err(FolderError::part(path, problem))
+}
+
+/// Writes trials as a part: it appears whole or not at all. `columns` are the encoded values in the order of the layout.
+pub(super) fn write(
+    path: &Path,
+    layout: &Layout,
+    first_trial: u64,
+    columns: &[&[f64]],
+) -> Result<(), FolderError> {
+    let mut file = DurableFile::create(path)?;
+    write_rows(&mut file, layout, first_trial, columns).map_err(FolderError::parquet("write", path))?;
+    file.commit()
+}
+
+fn write_rows(
+    file: &mut DurableFile,
+    layout: &Layout,
+    first_trial: u64,
+    columns: &[&[f64]],
+) -> Result<(), ParquetError> {
+    let n_rows = columns.first().map_or(0, |column| column.len()) as u64;
+    let n_params = layout.params.len();
+    let trials: ArrayRef = Arc::new(UInt64Array::from_iter_values(first_trial..first_trial + n_rows));
+    let params = layout.params.iter().zip(columns).map(|((_, kind), column)| kind.array(column));
+    let numbers = columns[n_params..].iter().map(|column| number_array(column));
+    let schema = Arc::new(layout.schema());
+    let batch =
+        RecordBatch::try_new(schema.clone(), std::iter::once(trials).chain(params).chain(numbers).collect())?;
+    let mut writer = arrow_writer(file, schema)?;
+    writer.write(&batch)?;
+    writer.close()?;
+    Ok(())
+}
+
+/// A writer of trials as Parquet.
+pub(super) fn arrow_writer<W: Write + Send>(
+    out: W,
+    schema: Arc<Schema>,
+) -> Result<ArrowWriter<W>, ParquetError> {
+    // Real numbers rarely repeat, so that a dictionary of them would only cost time.
+    let reals = schema.fields().iter().filter(|field| *field.data_type() == DataType::Float64);
+    let builder = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_max_row_group_row_count(Some(ROWS_PER_PART));
+    let properties = reals.fold(builder, |builder, field| {
+        builder.set_column_dictionary_enabled(ColumnPath::new(vec![field.name().clone()]), false)
+    });
+    ArrowWriter::try_new(out, schema, Some(properties.build()))
 }

@@ -9,40 +9,16 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
-use crate::folder::write::parquet_error;
-use crate::folder::{FolderError, HEADER_FILE, TRIALS_DIR, part};
+use crate::folder::column::{Column, Kind, finite};
+use crate::folder::log::{LogReader, Record};
+use crate::folder::write::skipped;
+use crate::folder::{FolderError, HEADER_FILE, TRIALS_DIR, layout, part};
 use crate::point::Points;
-use crate::score::Score;
+use crate::score::{Score, Scores};
 use crate::space::Space;
-use crate::value::Value;
 
 /// Rows of one batch.
 const BATCH_ROWS: usize = 8192;
-
-/// The values of one column; `None` where there is none.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Column {
-    /// Whole numbers.
-    Int(Vec<Option<i64>>),
-    /// Real numbers.
-    Float(Vec<Option<f64>>),
-    /// Names.
-    Text(Vec<Option<String>>),
-    /// Switches.
-    Bool(Vec<Option<bool>>),
-}
-
-impl Column {
-    /// One value.
-    pub fn value(&self, row_idx: usize) -> Option<Value> {
-        match self {
-            Self::Int(values) => values[row_idx].map(Value::Int),
-            Self::Float(values) => values[row_idx].map(Value::Float),
-            Self::Text(values) => values[row_idx].clone().map(Value::Text),
-            Self::Bool(values) => values[row_idx].map(Value::Bool),
-        }
-    }
-}
 
 /// Some consecutive trials.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,8 +29,10 @@ pub struct TrialBatch {
     pub params: Vec<(String, Column)>,
     /// Metrics by name; `None` where undefined.
     pub metrics: Vec<(String, Vec<Option<f64>>)>,
-    /// Scores.
+    /// What the trials were worth to the first objective.
     pub scores: Vec<Score>,
+    /// The values of the objectives after the first; `None` where a trial is invalid.
+    pub further_objectives: Vec<Vec<Option<f64>>>,
 }
 
 impl TrialBatch {
@@ -65,34 +43,86 @@ impl TrialBatch {
         }
         let mut columns = Vec::with_capacity(space.len());
         for (param, (name, column)) in space.params.iter().zip(&self.params) {
-            if param.name != *name {
+            let values = Kind::of(&param.domain).encode(column)?;
+            // What is fixed may lie outside the range.
+            let is_possible =
+                |value: &f64| value.is_nan() || param.domain.contains(*value) || param.fixed == Some(*value);
+            if param.name != *name || !values.iter().all(is_possible) {
                 return None;
             }
-            let encode = |row_idx| match column.value(row_idx) {
-                None => Some(f64::NAN),
-                Some(value) => part::encode(&param.domain, &value),
-            };
-            columns.push((0..self.trials.len()).map(encode).collect::<Option<Vec<f64>>>()?);
+            columns.push(values);
         }
         Some(Points::from_columns(self.trials.len(), columns))
     }
+
+    /// What the trials were worth to all objectives.
+    pub fn to_scores(&self) -> Scores {
+        let first = self.scores.iter().map(|score| score.value().unwrap_or(f64::NAN)).collect();
+        let further = self.further_objectives.iter().map(|values| undefined_as_nan(values));
+        Scores::from_columns(self.scores.len(), std::iter::once(first).chain(further).collect())
+    }
+
+    /// The metrics as plain numbers, NaN where undefined.
+    pub fn to_metrics(&self) -> Vec<Vec<f64>> {
+        self.metrics.iter().map(|(_, values)| undefined_as_nan(values)).collect()
+    }
+
+    /// A batch with the same columns and no trials.
+    pub(super) fn emptied(&self) -> Self {
+        Self {
+            trials: Vec::new(),
+            params: self.params.iter().map(|(name, column)| (name.clone(), column.emptied())).collect(),
+            metrics: self.metrics.iter().map(|(name, _)| (name.clone(), Vec::new())).collect(),
+            scores: Vec::new(),
+            further_objectives: vec![Vec::new(); self.further_objectives.len()],
+        }
+    }
+
+    /// Adds `n` trials from the place `from` of another batch; false if that one has other columns.
+    pub(super) fn extend_from(&mut self, other: &Self, from: usize, n: usize) -> bool {
+        let same_lengths = self.params.len() == other.params.len()
+            && self.metrics.len() == other.metrics.len()
+            && self.further_objectives.len() == other.further_objectives.len();
+        let mut is_same = same_lengths;
+        for ((name, column), (other_name, more)) in self.params.iter_mut().zip(&other.params) {
+            is_same &= name == other_name && column.extend_from(more, from, n);
+        }
+        for ((name, values), (other_name, more)) in self.metrics.iter_mut().zip(&other.metrics) {
+            is_same &= name == other_name;
+            values.extend_from_slice(&more[from..from + n]);
+        }
+        for (values, more) in self.further_objectives.iter_mut().zip(&other.further_objectives) {
+            values.extend_from_slice(&more[from..from + n]);
+        }
+        self.trials.extend_from_slice(&other.trials[from..from + n]);
+        self.scores.extend_from_slice(&other.scores[from..from + n]);
+        is_same
+    }
 }
 
-/// Streams the trials of a study folder in order.
+fn undefined_as_nan(values: &[Option<f64>]) -> Vec<f64> {
+    values.iter().map(|value| value.unwrap_or(f64::NAN)).collect()
+}
+
+/// Streams the trials of a study folder in order, also of one that is being written.
 pub fn read_trials(dir: &Path) -> Result<Trials, FolderError> {
     if !dir.join(HEADER_FILE).exists() {
         return Err(FolderError::NotAStudy { dir: dir.to_owned() });
     }
-    let parts = part::list(&dir.join(TRIALS_DIR))?;
-    Ok(Trials { parts: parts.into_iter(), current: None, n_read: 0 })
+    let trials_dir = dir.join(TRIALS_DIR);
+    // The log first: what leaves it while we look is then in the parts that we list afterwards, and the open file stays as it is.
+    let log = LogReader::open(&trials_dir)?;
+    let parts = part::list(&trials_dir)?;
+    Ok(Trials { parts: parts.into_iter(), current: None, log, n_read: 0 })
 }
 
-/// The trials of a study folder, as an iterator over batches.
+/// The trials of a study folder, as an iterator over batches: the parts, then the log.
 ///
-/// The parts are those that existed when it was made, so that a live study can be read. It ends after the first error.
+/// They are those that existed when it was made, so that a live study can be read. It ends after the first error.
 pub struct Trials {
     parts: std::vec::IntoIter<PathBuf>,
     current: Option<(PathBuf, ParquetRecordBatchReader)>,
+    log: Option<LogReader>,
     n_read: u64,
 }
 
@@ -104,36 +134,143 @@ impl Iterator for Trials {
         if let Some(Err(_)) = result {
             self.parts = Vec::new().into_iter();
             self.current = None;
+            self.log = None;
         }
         result
     }
 }
 
 impl Trials {
+    /// The same trials in batches of exactly `n_rows`, the last one excepted.
+    pub fn in_batches_of(self, n_rows: usize) -> EvenTrials {
+        EvenTrials { trials: self, n_rows: n_rows.max(1), current: None, offset: 0 }
+    }
+
     fn next_batch(&mut self) -> Result<Option<TrialBatch>, FolderError> {
         loop {
             if let Some((path, reader)) = &mut self.current {
                 if let Some(batch) = reader.next() {
-                    let batch = batch.map_err(|source| parquet_error("read", path, source.into()))?;
-                    let batch = decode(&batch)
-                        .map_err(|problem| FolderError::Part { path: path.clone(), problem })?;
+                    let batch = batch
+                        .map_err(parquet::errors::ParquetError::from)
+                        .map_err(FolderError::parquet("read", path))?;
+                    let batch = decode(&batch).map_err(|problem| FolderError::part(path, problem))?;
                     if !batch.trials.iter().copied().eq(self.n_read..self.n_read + batch.trials.len() as u64)
                     {
                         let problem = format!("expected trial {} to follow", self.n_read);
-                        return Err(FolderError::Part { path: path.clone(), problem });
+                        return Err(FolderError::part(path, problem));
                     }
                     self.n_read += batch.trials.len() as u64;
                     return Ok(Some(batch));
                 }
                 self.current = None;
             }
-            let Some(path) = self.parts.next() else { return Ok(None) };
+            let Some(path) = self.parts.next() else { return self.next_logged() };
             let file = File::open(&path).map_err(FolderError::io("open", &path))?;
             let reader = ParquetRecordBatchReaderBuilder::try_new(file)
                 .and_then(|builder| builder.with_batch_size(BATCH_ROWS).build())
-                .map_err(|source| parquet_error("read", &path, source))?;
+                .map_err(FolderError::parquet("read", &path))?;
             self.current = Some((path, reader));
         }
+    }
+
+    /// The next trials of the log that are in no part.
+    fn next_logged(&mut self) -> Result<Option<TrialBatch>, FolderError> {
+        let Some(log) = &mut self.log else { return Ok(None) };
+        while let Some(record) = log.next_record()? {
+            let n_skipped = skipped(log, record.first_trial, record.n_rows, self.n_read)?;
+            if n_skipped < record.n_rows {
+                let batch = decode_record(log, &record, n_skipped);
+                self.n_read += batch.trials.len() as u64;
+                return Ok(Some(batch));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Trials in batches of equal length, whatever the files they are in.
+pub struct EvenTrials {
+    trials: Trials,
+    n_rows: usize,
+    current: Option<TrialBatch>,
+    offset: usize,
+}
+
+impl Iterator for EvenTrials {
+    type Item = Result<TrialBatch, FolderError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut even: Option<TrialBatch> = None;
+        loop {
+            if let Some(current) = &self.current {
+                let even = even.get_or_insert_with(|| current.emptied());
+                let n = (self.n_rows - even.trials.len()).min(current.trials.len() - self.offset);
+                if !even.extend_from(current, self.offset, n) {
+                    let problem = "the columns differ from those of the trials before";
+                    let path = current.trials.first().map_or_else(PathBuf::new, |trial| {
+                        PathBuf::from(format!("the file that holds trial {trial}"))
+                    });
+                    return Some(Err(FolderError::part(&path, problem)));
+                }
+                self.offset += n;
+            }
+            if even.as_ref().is_some_and(|even| even.trials.len() == self.n_rows) {
+                return even.map(Ok);
+            }
+            self.offset = 0;
+            match self.trials.next().transpose() {
+                Ok(Some(batch)) => self.current = Some(batch),
+                Ok(None) => {
+                    self.current = None;
+                    return even.filter(|even| !even.trials.is_empty()).map(Ok);
+                }
+                Err(error) => {
+                    self.current = None;
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+}
+
+/// Number of trials in a study folder, without reading those that are in parts.
+pub(super) fn count_trials(dir: &Path) -> Result<u64, FolderError> {
+    let trials_dir = dir.join(TRIALS_DIR);
+    let log = LogReader::open(&trials_dir)?;
+    let parts = part::list(&trials_dir)?;
+    let mut n_trials = parts.iter().map(|path| part::n_rows(path)).sum::<Result<u64, FolderError>>()?;
+    if let Some(mut log) = log {
+        while let Some(record) = log.next_record()? {
+            n_trials = n_trials.max(record.first_trial + record.n_rows as u64);
+        }
+    }
+    Ok(n_trials)
+}
+
+fn decode_record(log: &LogReader, record: &Record, n_skipped: usize) -> TrialBatch {
+    let layout = log.layout();
+    let (n_params, n_metrics) = (layout.params.len(), layout.metrics.len());
+    let column = |column_idx: usize| &record.columns[column_idx][n_skipped..];
+    let numbers = |column_idx| column(column_idx).iter().map(|value| finite(*value)).collect();
+    let end = record.first_trial + record.n_rows as u64;
+    TrialBatch {
+        trials: (record.first_trial + n_skipped as u64..end).collect(),
+        params: layout
+            .params
+            .iter()
+            .enumerate()
+            .map(|(param_idx, (name, kind))| (name.clone(), kind.decode(column(param_idx))))
+            .collect(),
+        metrics: layout
+            .metrics
+            .iter()
+            .enumerate()
+            .map(|(metric_idx, name)| (name.clone(), numbers(n_params + metric_idx)))
+            .collect(),
+        scores: column(n_params + n_metrics).iter().map(|value| Score::new(*value)).collect(),
+        further_objectives: (1..layout.n_objectives)
+            .map(|objective_idx| numbers(n_params + n_metrics + objective_idx))
+            .collect(),
     }
 }
 
@@ -142,16 +279,18 @@ fn decode(batch: &RecordBatch) -> Result<TrialBatch, String> {
     let mut params = Vec::new();
     let mut metrics = Vec::new();
     let mut scores = None;
+    let mut further_objectives = Vec::new();
     for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
-        let own_name = || field.metadata().get(part::NAME).unwrap_or(field.name()).clone();
-        match (field.name().as_str(), field.metadata().get(part::ROLE).map(String::as_str)) {
-            (_, Some(part::ROLE_PARAM)) => params.push((own_name(), column(field, array.as_ref())?)),
-            (_, Some(part::ROLE_METRIC)) => metrics.push((own_name(), numbers(field, array.as_ref())?)),
-            (part::TRIAL, _) => {
+        let own_name = || field.metadata().get(layout::NAME).unwrap_or(field.name()).clone();
+        match (field.name().as_str(), field.metadata().get(layout::ROLE).map(String::as_str)) {
+            (_, Some(layout::ROLE_PARAM)) => params.push((own_name(), column(field, array.as_ref())?)),
+            (_, Some(layout::ROLE_METRIC)) => metrics.push((own_name(), numbers(field, array.as_ref())?)),
+            (_, Some(layout::ROLE_OBJECTIVE)) => further_objectives.push(numbers(field, array.as_ref())?),
+            (layout::TRIAL, _) => {
                 let array = array.as_primitive_opt::<UInt64Type>().ok_or_else(|| wrong_type(field))?;
                 trials = Some(array.values().to_vec());
             }
-            (part::OBJECTIVE, _) => {
+            (layout::OBJECTIVE, _) => {
                 let values = numbers(field, array.as_ref())?;
                 scores = Some(values.iter().map(|value| value.map_or(Score::Invalid, Score::new)).collect());
             }
@@ -160,10 +299,11 @@ fn decode(batch: &RecordBatch) -> Result<TrialBatch, String> {
         }
     }
     Ok(TrialBatch {
-        trials: trials.ok_or_else(|| format!("the column `{}` is missing", part::TRIAL))?,
+        trials: trials.ok_or_else(|| format!("the column `{}` is missing", layout::TRIAL))?,
         params,
         metrics,
-        scores: scores.ok_or_else(|| format!("the column `{}` is missing", part::OBJECTIVE))?,
+        scores: scores.ok_or_else(|| format!("the column `{}` is missing", layout::OBJECTIVE))?,
+        further_objectives,
     })
 }
 

@@ -1,63 +1,80 @@
-//! Appending trials: rows collect in memory and leave it as durable parts of fixed length.
+//! Appending trials: every batch goes to the log at once, and leaves it in durable parts of fixed length.
+//!
+//! A trial is in the log, or in a part, or for a moment in both; a trial that is in a part does not count in the log. The order
+//! is what makes this safe at any instant: the batch is in the log before a part with any of it appears, and the log without it
+//! takes the place of the old one only when the part is on disk under its name.
 
-use std::fs::File;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
-use arrow_schema::{DataType, Schema};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::Compression;
-use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::schema::types::ColumnPath;
-
-use crate::folder::durable::DurableFile;
+use crate::folder::layout::Layout;
+use crate::folder::log::{LOG_FILE, LogReader, LogWriter};
 use crate::folder::{FolderError, part};
 use crate::point::Points;
-use crate::score::Score;
+use crate::score::{Score, Scores};
 use crate::space::Space;
 
-/// Trials per part; only the last part of a run may hold fewer.
+/// Trials per part; only the last part of a study may hold fewer.
 pub const ROWS_PER_PART: usize = 65_536;
 
 /// Writes trials into a study folder.
 ///
-/// At most one part is held in memory, whatever the number of trials. Call [`TrialsWriter::finish`] at the end; a writer that is
-/// dropped instead (an early return, a panic) still tries to save what it holds, but cannot say whether that worked.
+/// What was appended survives the end of the process, however it comes; after [`TrialsWriter::sync`] also a loss of power. At most
+/// one part and one batch are held in memory. Call [`TrialsWriter::finish`] when the study is complete.
 #[derive(Debug)]
 pub struct TrialsWriter {
     dir: PathBuf,
-    space: Space,
-    schema: Arc<Schema>,
-    properties: WriterProperties,
+    layout: Layout,
     rows_per_part: usize,
     n_parts: usize,
-    n_saved: u64,
-    points: Points,
-    metrics: Vec<Vec<f64>>,
-    objective: Vec<f64>,
+    /// Trials in parts.
+    n_compacted: u64,
+    log: Option<LogWriter>,
+    /// The trials of the log, encoded, column by column.
+    columns: Vec<Vec<f64>>,
 }
 
 impl TrialsWriter {
-    pub(super) fn open(trials_dir: &Path, space: &Space, metric_names: &[&str]) -> Result<Self, FolderError> {
-        let schema = part::schema(space, metric_names)?;
+    pub(super) fn open(
+        trials_dir: &Path,
+        space: &Space,
+        metric_names: &[&str],
+        n_objectives: usize,
+    ) -> Result<Self, FolderError> {
+        let layout = Layout::new(space, metric_names, n_objectives)?;
         part::remove_leftovers(trials_dir)?;
         let parts = part::list(trials_dir)?;
-        let n_saved = parts.iter().map(|path| n_rows(path)).sum::<Result<u64, FolderError>>()?;
-        Ok(Self {
+        if let Some(last) = parts.last() {
+            part::check_columns(last, &layout)?;
+        }
+        let mut writer = Self {
             dir: trials_dir.to_owned(),
-            space: space.clone(),
-            properties: properties(&schema),
-            schema: Arc::new(schema),
             rows_per_part: ROWS_PER_PART,
             n_parts: parts.len(),
-            n_saved,
-            points: Points::new(space.len()),
-            metrics: vec![Vec::new(); metric_names.len()],
-            objective: Vec::new(),
-        })
+            n_compacted: parts.iter().map(|path| part::n_rows(path)).sum::<Result<u64, FolderError>>()?,
+            log: None,
+            columns: vec![Vec::new(); layout.n_columns()],
+            layout,
+        };
+        writer.recover()?;
+        Ok(writer)
+    }
+
+    /// Takes up what the log holds beyond the parts.
+    fn recover(&mut self) -> Result<(), FolderError> {
+        let Some(mut log) = LogReader::open(&self.dir)? else { return Ok(()) };
+        if *log.layout() != self.layout {
+            let problem = "the log has other parameters, metrics or objectives than this study";
+            return Err(FolderError::part(log.path(), problem));
+        }
+        while let Some(record) = log.next_record()? {
+            let n_skipped = skipped(&log, record.first_trial, record.n_rows, self.n_trials())?;
+            for (column, values) in self.columns.iter_mut().zip(&record.columns) {
+                column.extend_from_slice(&values[n_skipped..]);
+            }
+        }
+        self.log = Some(LogWriter::open(&self.dir, log.end())?);
+        Ok(())
     }
 
     /// The same writer with parts of another length.
@@ -66,23 +83,38 @@ impl TrialsWriter {
         self
     }
 
-    /// Number of trials so far, saved or not.
+    /// Number of trials in the folder.
     pub fn n_trials(&self) -> u64 {
-        self.n_saved + self.points.len() as u64
+        self.n_compacted + self.n_logged() as u64
     }
 
-    /// Number of trials that are durable.
-    pub fn n_saved(&self) -> u64 {
-        self.n_saved
+    /// Number of trials that are in parts; the others are in the log.
+    pub fn n_compacted(&self) -> u64 {
+        self.n_compacted
     }
 
-    /// Adds trials, with one column of values per metric; a value that is not finite is stored as null.
-    ///
-    /// After a failure nothing is lost that was handed over: full rows stay in memory, and [`TrialsWriter::flush`] tries again.
+    fn n_logged(&self) -> usize {
+        self.columns.first().map_or(0, Vec::len)
+    }
+
+    /// Adds trials of a single objective; see [`TrialsWriter::append_batch`].
     pub fn append(
         &mut self,
         points: &Points,
         scores: &[Score],
+        metrics: &[Vec<f64>],
+    ) -> Result<(), FolderError> {
+        self.append_batch(points, &Scores::single(scores), metrics)
+    }
+
+    /// Adds trials, with one column of values per metric; a value that is not finite is stored as null.
+    ///
+    /// After a failure either none or all of the trials are in the folder, and [`TrialsWriter::n_trials`] says which: if the log
+    /// could not be written, none; if it could and only a part could not be made of it, all, and the next call tries again.
+    pub fn append_batch(
+        &mut self,
+        points: &Points,
+        scores: &Scores,
         metrics: &[Vec<f64>],
     ) -> Result<(), FolderError> {
         let n_points = points.len();
@@ -90,91 +122,96 @@ impl TrialsWriter {
             true => Ok(()),
             false => Err(FolderError::Shape { what, expected, got }),
         };
-        check("parameters of the points", self.points.n_params(), points.n_params())?;
+        check("parameters of the points", self.layout.params.len(), points.n_params())?;
         check("scores of an append", n_points, scores.len())?;
-        check("metrics of an append", self.metrics.len(), metrics.len())?;
+        check("objectives of an append", self.layout.n_objectives, scores.n_objectives())?;
+        check("metrics of an append", self.layout.metrics.len(), metrics.len())?;
         for column in metrics {
             check("values of a metric", n_points, column.len())?;
         }
-        let mut from = 0;
-        while from < n_points {
-            if self.points.len() >= self.rows_per_part {
-                self.flush()?;
-            }
-            let to = n_points.min(from + self.rows_per_part - self.points.len());
-            self.points.extend_from(points, from..to);
-            for (buffer, column) in self.metrics.iter_mut().zip(metrics) {
-                buffer.extend_from_slice(&column[from..to]);
-            }
-            self.objective.extend(scores[from..to].iter().map(|score| score.value().unwrap_or(f64::NAN)));
-            from = to;
-        }
-        if self.points.len() >= self.rows_per_part { self.flush() } else { Ok(()) }
-    }
-
-    /// Saves what is in memory as a part of its own, however short.
-    pub fn flush(&mut self) -> Result<(), FolderError> {
-        if self.points.is_empty() {
+        if n_points == 0 {
             return Ok(());
         }
-        let path = part::path(&self.dir, self.n_parts);
-        let mut file = DurableFile::create(&path)?;
-        self.write_rows(&mut file).map_err(|source| parquet_error("write", &path, source))?;
-        file.commit()?;
-        self.n_parts += 1;
-        self.n_saved += self.points.len() as u64;
-        self.points.clear();
-        self.metrics.iter_mut().for_each(Vec::clear);
-        self.objective.clear();
-        Ok(())
-    }
-
-    /// Saves what is left and returns the number of trials in the folder.
-    pub fn finish(mut self) -> Result<u64, FolderError> {
-        self.flush()?;
-        Ok(self.n_saved)
-    }
-
-    fn write_rows(&self, file: &mut DurableFile) -> Result<(), ParquetError> {
-        let n_rows = self.points.len() as u64;
-        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
-        columns.push(Arc::new(UInt64Array::from_iter_values(self.n_saved..self.n_saved + n_rows)));
-        for (param_idx, param) in self.space.params.iter().enumerate() {
-            columns.push(part::param_array(&param.domain, self.points.column(param_idx)));
+        let params = (0..points.n_params()).map(|param_idx| points.column(param_idx));
+        let objectives = (0..scores.n_objectives()).map(|objective_idx| scores.column(objective_idx));
+        let columns: Vec<&[f64]> =
+            params.chain(metrics.iter().map(Vec::as_slice)).chain(objectives).collect();
+        let first_trial = self.n_trials();
+        let log = match &mut self.log {
+            Some(log) => log,
+            empty => empty.insert(LogWriter::create(&self.dir, &self.layout, first_trial, &self.columns)?),
+        };
+        log.append(first_trial, &columns)?;
+        for (column, values) in self.columns.iter_mut().zip(columns) {
+            column.extend_from_slice(values);
         }
-        columns.extend(self.metrics.iter().map(|column| part::number_array(column)));
-        columns.push(part::number_array(&self.objective));
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)?;
-        let mut writer = ArrowWriter::try_new(file, Arc::clone(&self.schema), Some(self.properties.clone()))?;
-        writer.write(&batch)?;
-        writer.close()?;
+        if self.n_logged() >= self.rows_per_part { self.compact() } else { Ok(()) }
+    }
+
+    /// Moves full parts out of the log.
+    fn compact(&mut self) -> Result<(), FolderError> {
+        while self.n_logged() >= self.rows_per_part {
+            self.write_part(self.rows_per_part)?;
+        }
+        let log = LogWriter::create(&self.dir, &self.layout, self.n_compacted, &self.columns)?;
+        self.log = Some(log);
         Ok(())
+    }
+
+    /// Makes a part of the first trials of the log.
+    fn write_part(&mut self, n_rows: usize) -> Result<(), FolderError> {
+        // A part may end inside a batch, so that the rest of that batch must be as durable.
+        self.sync()?;
+        let columns: Vec<&[f64]> = self.columns.iter().map(|column| &column[..n_rows]).collect();
+        part::write(&part::path(&self.dir, self.n_parts), &self.layout, self.n_compacted, &columns)?;
+        self.n_parts += 1;
+        self.n_compacted += n_rows as u64;
+        for column in &mut self.columns {
+            column.drain(..n_rows);
+        }
+        Ok(())
+    }
+
+    /// Makes everything appended survive a loss of power too.
+    pub fn sync(&mut self) -> Result<(), FolderError> {
+        self.log.as_mut().map_or(Ok(()), LogWriter::sync)
+    }
+
+    /// The same as [`TrialsWriter::sync`].
+    pub fn flush(&mut self) -> Result<(), FolderError> {
+        self.sync()
+    }
+
+    /// Ends the study: all of it is then in parts, of which the last may be short. Returns the number of trials.
+    pub fn finish(mut self) -> Result<u64, FolderError> {
+        while self.n_logged() > 0 {
+            self.write_part(self.n_logged().min(self.rows_per_part))?;
+        }
+        if self.log.take().is_some() {
+            let path = self.dir.join(LOG_FILE);
+            fs::remove_file(&path).map_err(FolderError::io("remove", &path))?;
+        }
+        Ok(self.n_compacted)
     }
 }
 
 impl Drop for TrialsWriter {
     fn drop(&mut self) {
-        // Nobody is left to hear of a failure; `finish` is the way to know.
-        drop(self.flush());
+        // Nobody is left to hear of a failure; `sync` is the way to know.
+        drop(self.sync());
     }
 }
 
-/// Real numbers rarely repeat, so that a dictionary of them would only cost time.
-fn properties(schema: &Schema) -> WriterProperties {
-    let reals = schema.fields().iter().filter(|field| *field.data_type() == DataType::Float64);
-    reals
-        .fold(WriterProperties::builder().set_compression(Compression::SNAPPY), |builder, field| {
-            builder.set_column_dictionary_enabled(ColumnPath::new(vec![field.name().clone()]), false)
-        })
-        .build()
-}
-
-fn n_rows(path: &Path) -> Result<u64, FolderError> {
-    let file = File::open(path).map_err(FolderError::io("open", path))?;
-    let reader = SerializedFileReader::new(file).map_err(|source| parquet_error("read", path, source))?;
-    Ok(u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0))
-}
-
-pub(super) fn parquet_error(action: &'static str, path: &Path, source: ParquetError) -> FolderError {
-    FolderError::Parquet { action, path: path.to_owned(), source: Box::new(source) }
+/// How many trials of a record are known already, if `n_known` trials are; an error if some are missing before it.
+pub(super) fn skipped(
+    log: &LogReader,
+    first_trial: u64,
+    n_rows: usize,
+    n_known: u64,
+) -> Result<usize, FolderError> {
+    if first_trial > n_known {
+        let problem = format!("expected trial {n_known} to follow, found trial {first_trial}");
+        return Err(FolderError::part(log.path(), problem));
+    }
+    Ok(usize::try_from(n_known - first_trial).unwrap_or(usize::MAX).min(n_rows))
 }

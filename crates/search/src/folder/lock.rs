@@ -1,0 +1,58 @@
+//! One writer at a time: a lock that the operating system releases, however the process ends.
+//!
+//! The lock is on a file that stays where it is. A file that came and went would let two processes lock two files of one name.
+
+use std::fs::{File, TryLockError};
+use std::io::{Read, Write};
+use std::path::Path;
+
+use crate::folder::{FolderError, LOCK_FILE};
+
+/// The right to write into a study folder, held until dropped.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    /// Closing the file releases the lock.
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock of a folder, or says who has it.
+    pub(super) fn take(dir: &Path) -> Result<Self, FolderError> {
+        let path = dir.join(LOCK_FILE);
+        let mut file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(FolderError::io("open", &path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                let holder = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
+                return Err(FolderError::Locked { dir: dir.to_owned(), holder });
+            }
+            Err(TryLockError::Error(error)) => return Err(FolderError::io("lock", &path)(error)),
+        }
+        // The number is for people. Where it cannot be written, on a full disk, the lock holds all the same.
+        drop(file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())));
+        Ok(Self { _file: file })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_holder_is_refused_and_told_who_holds_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = Lock::take(dir.path()).unwrap();
+        let error = Lock::take(dir.path()).unwrap_err();
+        let pid = std::process::id();
+        assert!(error.to_string().contains(&format!("is in use by process {pid};")), "{error}");
+        drop(lock);
+        Lock::take(dir.path()).unwrap();
+    }
+}
