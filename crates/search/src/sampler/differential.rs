@@ -13,7 +13,7 @@ use crate::score::Scores;
 use crate::space::Space;
 
 /// Share of the elites that a child may move towards.
-const BEST_SHARE: f64 = 0.1;
+const BEST_SHARE: f64 = 0.2;
 
 /// How likely a gene is changed, one of these per child: few genes suit separable problems, all of them rotated ones.
 const CHANGE_SHARES: [f64; 4] = [0.1, 0.5, 0.9, 1.0];

@@ -4,8 +4,9 @@
 //! slow trial and a batch may have any size. With 10^5 trials and more this beats density models by orders of magnitude.
 
 use crate::point::Points;
-use crate::sampler::archive::Archive;
+use crate::rng::to_unit;
 use crate::sampler::archive::gene::{Gene, Streams, normal, points_from_genes, reflect};
+use crate::sampler::archive::{Archive, Pool};
 use crate::sampler::{Sampler, SamplerSettings, Sobol};
 use crate::score::Scores;
 use crate::space::Space;
@@ -19,13 +20,21 @@ const CROSSOVER_SHARE: f64 = 0.9;
 /// A blended gene lies between its parents or up to this share of their distance beyond.
 const OVERSHOOT: f64 = 0.3;
 
+/// Decimal logarithm of the shortest and the longest step of a mutation, as a share of the range.
+const LOG_STEP: (f64, f64) = (-5.0, -0.5);
+
+/// Purposes of a gene's random numbers.
+const CROSSING: u64 = 0;
+const MUTATION: u64 = 1;
+const STEP: u64 = 2;
+
 /// Keeps the streams of this sampler apart from those of others under the same seed.
 const SEED_TWIST: u64 = 0x4765_6e65_7469_6373;
 
 /// Breeds points from the elites of the study.
 ///
 /// One parent wins a tournament of two, the other is any elite. Nine children of ten blend each gene with probability one half
-/// (a category is swapped); genes mutate with probability `2/d` by a step of any size from a thousandth to a third of the range.
+/// (a category is swapped); genes mutate with probability `2/d` by a step of any size up to a third of the range.
 /// Steps are reflected at the bounds. Until enough valid points were told, points come from a scrambled Sobol sequence.
 #[derive(Clone, Debug)]
 pub struct Genetic {
@@ -38,14 +47,14 @@ pub struct Genetic {
     n_asked: u64,
 }
 
-/// Who the parents of a child are, as places in the archive.
+/// How a child is made; the parents are places in the archive.
 #[derive(Clone, Copy, Debug)]
-struct Parents {
-    first: usize,
-    second: usize,
+struct Recipe {
+    first: u16,
+    second: u16,
     is_crossed: bool,
-    /// A gene that mutates for certain; none if there is no such gene.
-    sure_gene: usize,
+    /// A gene that mutates for certain, if there is such a gene.
+    sure_gene: u32,
 }
 
 impl Genetic {
@@ -61,7 +70,7 @@ impl Genetic {
         }
     }
 
-    fn parents(&self, trial: u64) -> Parents {
+    fn recipe(&self, trial: u64) -> Recipe {
         let n_elites = self.archive.elites().len();
         let n_genes = self.archive.genes().len();
         let place = |purpose: u64, n_places: usize| {
@@ -72,8 +81,8 @@ impl Genetic {
         let second = if n_elites < 2 { first } else { (first + 1 + place(2, n_elites - 1)) % n_elites };
         let is_crossed = self.streams.point(3).unit(trial) < CROSSOVER_SHARE;
         // A child of one parent is a copy unless something mutates.
-        let sure_gene = if is_crossed || n_genes == 0 { usize::MAX } else { place(4, n_genes) };
-        Parents { first, second, is_crossed, sure_gene }
+        let sure_gene = if is_crossed || n_genes == 0 { u32::MAX } else { place(4, n_genes) as u32 };
+        Recipe { first: first as u16, second: second as u16, is_crossed, sure_gene }
     }
 }
 
@@ -94,38 +103,13 @@ impl Sampler for Genetic {
             return self.start.ask(n);
         }
         let genes = self.archive.genes();
-        let mutation_share = (2.0 / genes.len().max(1) as f64).max(0.01);
-        let parents: Vec<Parents> = (0..n as u64).map(|idx| self.parents(first_trial + idx)).collect();
+        let recipes: Vec<Recipe> = (0..n as u64).map(|idx| self.recipe(first_trial + idx)).collect();
         points_from_genes(&self.space, genes, n, |gene_idx, column| {
             let pool = self.archive.pool(gene_idx);
-            let breeder = Breeder { gene: &genes[gene_idx], streams: &self.streams };
-            let [blends, mutations] =
-                [0, 1].map(|purpose| self.streams.gene(breeder.gene.param_idx, purpose));
-            for ((trial, child), slot) in (first_trial..).zip(&parents).zip(column) {
-                let (mut unit, mut value) = (pool.units[child.first], pool.values[child.first]);
-                let mut is_moved = false;
-                if child.is_crossed {
-                    let bits = blends.bits(trial);
-                    if bits & 1 == 1 || value.is_nan() {
-                        let (other_unit, other_value) = (pool.units[child.second], pool.values[child.second]);
-                        if breeder.gene.is_category || value.is_nan() || other_value.is_nan() {
-                            (unit, value) = (other_unit, other_value);
-                        } else {
-                            let weight = crate::rng::to_unit(bits) * (1.0 + 2.0 * OVERSHOOT) - OVERSHOOT;
-                            unit = reflect(unit + weight * (other_unit - unit));
-                            is_moved = true;
-                        }
-                    }
-                }
-                let is_mutated = child.sure_gene == gene_idx || mutations.unit(trial) < mutation_share;
-                *slot = if is_mutated || value.is_nan() {
-                    breeder.mutated(unit, value, is_moved, trial)
-                } else if is_moved {
-                    breeder.gene.value(unit)
-                } else {
-                    value
-                };
-            }
+            let mutation_share = (2.0 / genes.len() as f64).clamp(0.01, 1.0);
+            let gene = &genes[gene_idx];
+            let breeder = Breeder { gene_idx, gene, pool: &pool, mutation_share, streams: &self.streams };
+            breeder.breed(first_trial, &recipes, column);
         })
     }
 
@@ -138,25 +122,89 @@ impl Sampler for Genetic {
     }
 }
 
-/// Draws what happens rarely to a gene.
+/// Makes one gene of all children.
 struct Breeder<'a> {
+    gene_idx: usize,
     gene: &'a Gene,
+    pool: &'a Pool,
+    mutation_share: f64,
     streams: &'a Streams,
 }
 
 impl Breeder<'_> {
+    /// Fills a column with the genes of all children.
+    fn breed(&self, first_trial: u64, recipes: &[Recipe], column: &mut [f64]) {
+        let gene = self.gene;
+        if gene.is_category || self.pool.values.iter().any(|value| value.is_nan()) {
+            self.breed_each(first_trial, recipes, column, |recipe, bits| self.crossed(recipe, bits));
+        } else if let Some((low, high)) = gene.line() {
+            // A value of a plain range costs less than a branch that is taken every other time.
+            self.breed_each(first_trial, recipes, column, |recipe, bits| {
+                let (is_blended, unit) = self.blend(recipe, bits);
+                let blended = (low + unit * (high - low)).min(high);
+                if is_blended { blended } else { self.pool.values[usize::from(recipe.first)] }
+            });
+        } else {
+            self.breed_each(first_trial, recipes, column, |recipe, bits| {
+                let (is_blended, unit) = self.blend(recipe, bits);
+                if is_blended { gene.value(unit) } else { self.pool.values[usize::from(recipe.first)] }
+            });
+        }
+    }
+
+    /// Crosses and mutates. `cross` is given random bits of which it may use the upper 53 and the lowest; those between tell
+    /// almost all genes that they do not mutate, which saves a second draw.
+    fn breed_each(
+        &self,
+        first_trial: u64,
+        recipes: &[Recipe],
+        column: &mut [f64],
+        cross: impl Fn(&Recipe, u64) -> f64,
+    ) {
+        let [crossings, mutations] = [CROSSING, MUTATION].map(|p| self.streams.gene(self.gene.param_idx, p));
+        let n_suspects = (self.mutation_share * 1024.0).ceil();
+        let confirmed_share = self.mutation_share * 1024.0 / n_suspects;
+        let n_suspects = n_suspects as u64;
+        for ((trial, recipe), slot) in (first_trial..).zip(recipes).zip(column) {
+            let bits = crossings.bits(trial);
+            let value = cross(recipe, bits);
+            let is_mutated = (bits >> 1 & 1023) < n_suspects && mutations.unit(trial) < confirmed_share;
+            let is_sure = recipe.sure_gene == self.gene_idx as u32;
+            *slot = if is_mutated || is_sure || value.is_nan() { self.mutated(value, trial) } else { value };
+        }
+    }
+
+    /// Whether a child blends this gene, and the place of the blend.
+    fn blend(&self, recipe: &Recipe, bits: u64) -> (bool, f64) {
+        let weight = to_unit(bits) * (1.0 + 2.0 * OVERSHOOT) - OVERSHOOT;
+        let [from, to] = [recipe.first, recipe.second].map(|place| self.pool.units[usize::from(place)]);
+        (recipe.is_crossed & (bits & 1 == 1), reflect(from + weight * (to - from)))
+    }
+
+    /// A gene that has no middle is swapped; what one parent lacks comes from the other.
+    fn crossed(&self, recipe: &Recipe, bits: u64) -> f64 {
+        let [value, other] = [recipe.first, recipe.second].map(|place| self.pool.values[usize::from(place)]);
+        let (is_blended, unit) = self.blend(recipe, bits);
+        if self.gene.is_category || (value + other).is_nan() {
+            if (is_blended && !other.is_nan()) || value.is_nan() { other } else { value }
+        } else if is_blended {
+            self.gene.value(unit)
+        } else {
+            value
+        }
+    }
+
     /// A gene after mutation; drawn uniformly if no parent has a value.
-    fn mutated(&self, unit: f64, value: f64, is_moved: bool, trial: u64) -> f64 {
+    fn mutated(&self, value: f64, trial: u64) -> f64 {
         let draw = |purpose: u64| self.streams.gene(self.gene.param_idx, purpose).unit(trial);
         if self.gene.is_category {
-            return self.gene.other_option(value, draw(2));
+            return self.gene.other_option(value, draw(STEP));
         }
         if value.is_nan() {
-            return self.gene.value(draw(2));
+            return self.gene.value(draw(STEP));
         }
-        let length = libm::exp10(-3.0 + 2.5 * draw(2));
-        let step = length * normal(draw(3), draw(4));
-        let value = if is_moved { self.gene.value(unit) } else { value };
-        self.gene.nudged(unit, value, step)
+        let length = libm::exp10(LOG_STEP.0 + (LOG_STEP.1 - LOG_STEP.0) * draw(STEP));
+        let step = length * normal(draw(STEP + 1), draw(STEP + 2));
+        self.gene.nudged(self.gene.unit(value), value, step)
     }
 }
