@@ -13,7 +13,7 @@ pub use genetic::Genetic;
 pub use grid::Grid;
 pub use random::Random;
 pub use sobol::{Sobol, TABLE_DIMENSIONS};
-pub use tpe::Tpe;
+pub use tpe::{Tpe, TpeMultivariate};
 
 use std::fmt;
 use std::str::FromStr;
@@ -78,6 +78,8 @@ pub enum SamplerKind {
     Grid,
     /// Tree-structured Parzen estimator, one parameter at a time.
     Tpe,
+    /// Tree-structured Parzen estimator, all parameters jointly.
+    TpeMultivariate,
     /// A genetic algorithm on the best points of the study.
     Genetic,
     /// Differential evolution on the best points of the study.
@@ -86,7 +88,7 @@ pub enum SamplerKind {
 
 impl SamplerKind {
     /// Every kind, in the order shown to users.
-    pub const ALL: [Self; 6] = [Self::Random, Self::Sobol, Self::Grid, Self::Tpe, Self::Genetic, Self::Differential];
+    pub const ALL: [Self; 7] = [Self::Random, Self::Sobol, Self::Grid, Self::Tpe, Self::TpeMultivariate, Self::Genetic, Self::Differential];
 
     /// The name by which users choose it.
     pub fn name(self) -> &'static str {
@@ -95,6 +97,7 @@ impl SamplerKind {
             Self::Sobol => "sobol",
             Self::Grid => "grid",
             Self::Tpe => "tpe",
+            Self::TpeMultivariate => "tpe-mv",
             Self::Genetic => "ga",
             Self::Differential => "de",
         }
@@ -116,6 +119,7 @@ impl SamplerKind {
             Self::Sobol => Box::new(Sobol::new(space, seed)),
             Self::Grid => Box::new(Grid::new(space, n_trials)),
             Self::Tpe => Box::new(Tpe::new(space, settings)),
+            Self::TpeMultivariate => Box::new(TpeMultivariate::new(space, settings)),
             Self::Genetic => Box::new(Genetic::new(space, settings)),
             Self::Differential => Box::new(Differential::new(space, settings)),
         })

@@ -65,8 +65,13 @@ fn tpe_conforms() {
 }
 
 #[test]
+fn tpe_multivariate_conforms() {
+    conforms(&build(SamplerKind::TpeMultivariate));
+}
+
+#[test]
 fn every_sampler_is_in_this_suite() {
-    assert_eq!(SamplerKind::ALL.map(SamplerKind::name), ["random", "sobol", "grid", "tpe", "ga", "de"]);
+    assert_eq!(SamplerKind::ALL.map(SamplerKind::name), ["random", "sobol", "grid", "tpe", "tpe-mv", "ga", "de"]);
 }
 
 const N_POINTS: usize = 3000;

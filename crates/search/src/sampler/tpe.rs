@@ -12,14 +12,20 @@ mod best;
 pub(crate) mod cells;
 mod density;
 mod dimension;
+mod joint;
 mod law;
+mod multivariate;
 mod normal;
+mod recency;
+
+pub use multivariate::TpeMultivariate;
 
 use rayon::prelude::*;
 
 use best::BestTrials;
 use dimension::{Dimension, Standing};
 use law::Candidates;
+use recency::Recency;
 
 use crate::point::Points;
 use crate::sampler::{Sampler, SamplerSettings, Sobol};
@@ -43,9 +49,6 @@ const SMALL_BATCH: usize = 8;
 
 /// Up to this many trials every observation has a kernel of its own; beyond, all kernels have the least width.
 const MAX_PLACES: u64 = 3000;
-
-/// The newest trials that weigh the same; older ones weigh less.
-const N_NEWEST: usize = 25;
 
 /// Tree-structured Parzen estimator with independent parameters.
 #[derive(Clone, Debug)]
@@ -85,7 +88,8 @@ impl Tpe {
     /// Makes the laws anew if something was told, and draws one column per free parameter.
     fn draw(&mut self, n: usize) -> Vec<Vec<f64>> {
         let good = self.best.first(n_good(self.n_told, self.max_good));
-        let weights = (self.is_stale && self.n_told <= MAX_PLACES).then(|| weights(self.n_told, good));
+        let weights: Option<Vec<f64>> = (self.is_stale && self.n_told <= MAX_PLACES)
+            .then(|| Recency::new(self.n_told, good).weights(0..self.n_told).collect());
         let standing = Standing { seed: self.seed, n_told: self.n_told, good, weights: weights.as_deref() };
         let (is_stale, first) = (self.is_stale, self.n_asked);
         let draw = |dimension: &mut Dimension| {
@@ -145,19 +149,4 @@ impl Sampler for Tpe {
 /// How many of the best trials are good ones.
 fn n_good(n_told: u64, max_good: usize) -> usize {
     usize::try_from(n_told.div_ceil(TRIALS_PER_GOOD)).map_or(max_good, |n_good| n_good.min(max_good))
-}
-
-/// The weight of each trial by its number: zero if it is good, one if it is among the newest of the others, and falling linearly
-/// towards the oldest of them.
-fn weights(n_told: u64, good: &[best::BestTrial]) -> Vec<f64> {
-    let mut weights = vec![1.0; n_told as usize];
-    good.iter().for_each(|trial| weights[trial.number as usize] = 0.0);
-    let n_others = weights.len() - good.len();
-    let n_older = n_others.saturating_sub(N_NEWEST);
-    let oldest = 1.0 / n_others as f64;
-    let rise = if n_older > 1 { (1.0 - oldest) / (n_older - 1) as f64 } else { 0.0 };
-    for (rank, weight) in weights.iter_mut().filter(|weight| **weight > 0.0).take(n_older).enumerate() {
-        *weight = oldest + rise * rank as f64;
-    }
-    weights
 }

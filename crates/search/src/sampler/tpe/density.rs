@@ -16,6 +16,7 @@ pub(super) struct Density {
     is_ordered: bool,
     /// Number of kernels, the prior included.
     n_kernels: f64,
+    /// The least width of a kernel.
     floor: f64,
     /// Weight of the kernels at the floor, by cell.
     gathered: Vec<f64>,
@@ -30,7 +31,7 @@ impl Density {
         Self {
             is_ordered: cells.is_ordered(),
             n_kernels,
-            floor: (1.0 / (1.0 + n_kernels)).max(NARROWEST),
+            floor: least_width(n_observations),
             gathered: vec![0.0; cells.len()],
             mass: vec![0.0; cells.len()],
         }
@@ -45,20 +46,11 @@ impl Density {
             }
             return;
         }
-        // The prior sits in the middle and counts as a neighbour.
         let mut rest = sorted.filter(|(_, weight)| *weight > 0.0).peekable();
-        let mut before: Option<f64> = None;
-        let mut is_prior_ahead = true;
+        let mut before = None;
         while let Some((unit, weight)) = rest.next() {
-            if is_prior_ahead && unit >= 0.5 {
-                is_prior_ahead = false;
-                before = Some(0.5);
-            }
-            let next = rest.peek().map(|(next, _)| *next);
-            let after = if is_prior_ahead { Some(next.map_or(0.5, |next| next.min(0.5))) } else { next };
-            let left = before.map_or(0.0, |before| unit - before);
-            let right = after.map_or(0.0, |after| after - unit);
-            self.add_kernel(unit, left.max(right), weight);
+            let after = rest.peek().map(|(after, _)| *after);
+            self.add_kernel(unit, neighbour_distance(before, unit, after), weight);
             before = Some(unit);
         }
     }
@@ -133,6 +125,21 @@ impl Density {
     }
 }
 
+/// The least width of a kernel among some observations and the prior.
+pub(super) fn least_width(n_observations: usize) -> f64 {
+    (1.0 / (2.0 + n_observations as f64)).max(NARROWEST)
+}
+
+/// The distance of an observation to the farther of its neighbours; to the farther end of the range if it has none.
+pub(super) fn neighbour_distance(before: Option<f64>, unit: f64, after: Option<f64>) -> f64 {
+    match (before, after) {
+        (Some(before), Some(after)) => (unit - before).max(after - unit),
+        (Some(before), None) => unit - before,
+        (None, Some(after)) => after - unit,
+        (None, None) => unit.max(1.0 - unit),
+    }
+}
+
 /// The masses of the cells under one kernel.
 fn kernel_mass(unit: f64, deviation: f64, n_cells: usize, weight: f64) -> impl Iterator<Item = f64> {
     let normal = Normal::table();
@@ -166,7 +173,7 @@ mod tests {
 
     /// The definition, kernel by kernel with the error function.
     fn by_definition(points: &[f64]) -> Vec<f64> {
-        let mut all: Vec<f64> = points.iter().copied().chain([0.5]).collect();
+        let mut all: Vec<f64> = points.to_vec();
         all.sort_by(f64::total_cmp);
         let floor = (1.0 / (2.0 + points.len() as f64)).max(0.01);
         let below = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
@@ -182,7 +189,8 @@ mod tests {
             let place = all.iter().position(|unit| unit == point).unwrap();
             let left = if place > 0 { point - all[place - 1] } else { 0.0 };
             let right = if place + 1 < all.len() { all[place + 1] - point } else { 0.0 };
-            add(*point, left.max(right).clamp(floor, 1.0));
+            let alone = if points.len() == 1 { point.max(1.0 - point) } else { 0.0 };
+            add(*point, left.max(right).max(alone).clamp(floor, 1.0));
         }
         add(0.5, 1.0);
         mass
