@@ -25,6 +25,7 @@ pub mod sampler;
 mod scale;
 pub mod score;
 pub mod space;
+pub mod study;
 pub mod value;
 
 pub use domain::{Choice, Domain};
@@ -33,7 +34,11 @@ pub use folder::{
 };
 pub use pareto::ParetoFront;
 pub use point::Points;
-pub use sampler::{Sampler, SamplerError, SamplerKind, SamplerSettings};
+pub use sampler::{Enqueue, EnqueueError, Sampler, SamplerError, SamplerKind, SamplerSettings};
 pub use score::{Score, Scores};
 pub use space::{Condition, Param, Space, SpaceError};
+pub use study::{
+    Batch, EvaluateError, Evaluated, Evaluator, FunctionEvaluator, Study, StudyError, StudyEvent,
+    StudySummary, Timing,
+};
 pub use value::Value;

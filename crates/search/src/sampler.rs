@@ -2,6 +2,7 @@
 
 mod archive;
 mod differential;
+mod enqueue;
 mod genetic;
 mod grid;
 mod random;
@@ -9,6 +10,7 @@ mod sobol;
 mod tpe;
 
 pub use differential::Differential;
+pub use enqueue::{Enqueue, EnqueueError};
 pub use genetic::Genetic;
 pub use grid::Grid;
 pub use random::Random;

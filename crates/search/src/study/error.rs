@@ -1,0 +1,84 @@
+//! Why a study ended before its time, and on which side.
+
+use std::any::Any;
+
+use crate::folder::FolderError;
+use crate::study::evaluator::EvaluateError;
+
+/// Why a study ended before its time. All batches that were finished by then are in the folder, unless the folder is what failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// The sampler panicked.
+    #[error("the sampler `{sampler}` failed at batch {batch}: {message}")]
+    SamplerPanic {
+        /// Its name.
+        sampler: &'static str,
+        /// Which batch it was asked for or told of.
+        batch: u64,
+        /// What it said.
+        message: String,
+    },
+    /// The sampler proposed something impossible.
+    #[error("the sampler `{sampler}` failed at batch {batch}: asked for {expected} {what}, it gave {got}")]
+    SamplerShape {
+        /// Its name.
+        sampler: &'static str,
+        /// Which batch it was asked for.
+        batch: u64,
+        /// What was counted.
+        what: &'static str,
+        /// How many there should be, at most.
+        expected: usize,
+        /// How many there were.
+        got: usize,
+    },
+    /// The evaluator reported an error.
+    #[error("the evaluation of batch {batch} failed")]
+    Evaluator {
+        /// Which batch.
+        batch: u64,
+        /// Why.
+        source: EvaluateError,
+    },
+    /// The evaluator panicked.
+    #[error("the evaluation of batch {batch} failed: {message}")]
+    EvaluatorPanic {
+        /// Which batch.
+        batch: u64,
+        /// What it said.
+        message: String,
+    },
+    /// The evaluator returned something else than was asked for.
+    #[error("the evaluation of batch {batch} failed: expected {expected} {what}, got {got}")]
+    EvaluatorShape {
+        /// Which batch.
+        batch: u64,
+        /// What was counted.
+        what: &'static str,
+        /// How many there should be.
+        expected: usize,
+        /// How many there are.
+        got: usize,
+    },
+    /// The results cannot be kept.
+    #[error("the trials cannot be kept")]
+    Folder(#[from] FolderError),
+    /// The folder holds trials that this sampler would not have proposed.
+    #[error(
+        "the study cannot be resumed: trial {trial} {problem}\n  hint: the study was made by another version or its files were changed; \
+         `study export` still reads it; start a new one in another folder"
+    )]
+    Replay {
+        /// The first trial that is wrong.
+        trial: u64,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+/// What a panic said.
+pub(super) fn panic_message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
+}

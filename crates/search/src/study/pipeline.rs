@@ -1,0 +1,221 @@
+//! A study on three threads: the sampler proposes the next batch while the evaluator works on this one, and the batch before goes
+//! to disk.
+//!
+//! The evaluator stays on the thread of the caller, because devices are often bound to one. The sampler may be at most the lag
+//! ahead, and the channel to the evaluator is bounded too. What is sent back to the sampler cannot be more than what it sent, so
+//! that this channel needs no bound of its own; with one, both sides could wait for each other.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded, unbounded};
+
+use crate::study::error::StudyError;
+use crate::study::evaluator::{Batch, Evaluated};
+use crate::study::in_flight::{Finished, InFlight};
+use crate::study::replay::Replayed;
+use crate::study::schedule::Schedule;
+use crate::study::store::Store;
+use crate::study::timing::{BusyClock, Timing};
+use crate::study::watch::Watch;
+
+/// Batches that wait for the evaluator, at most, however long the lag.
+const MAX_WAITING: usize = 8;
+
+/// Batches that wait for the disk, at most.
+const MAX_UNSTORED: usize = 4;
+
+/// How long to wait for another batch before the evaluator is asked again whether it is ready.
+const POLL_EVERY: Duration = Duration::from_micros(100);
+
+/// What the sampler's thread says, in order. Times come with the part of them that overlapped.
+enum FromSampler {
+    Asked { batch: Batch, ask: Duration, overlap: Duration },
+    Told { tell: Duration, overlap: Duration },
+    Failed(StudyError),
+}
+
+/// Runs what is left of a study; true if it is complete. All that was finished is in the store, which is taken away if it failed.
+pub(super) fn run(
+    schedule: &mut Schedule,
+    lag: usize,
+    replayed: Replayed,
+    in_flight: InFlight,
+    clock: &BusyClock,
+    store: &mut Option<Store>,
+    watch: &mut Watch,
+) -> Result<bool, StudyError> {
+    thread::scope(|scope| {
+        // A batch gives rise to two messages.
+        let (to_evaluator, from_sampler) = bounded(2 * lag.saturating_add(1).min(MAX_WAITING));
+        let (to_sampler, from_evaluator) = unbounded();
+        let sampler = scope.spawn(move || {
+            let outcome = propose(schedule, replayed, clock, &to_evaluator, &from_evaluator);
+            outcome.unwrap_or_else(|error| {
+                // If nobody listens any more, another error came first.
+                drop(to_evaluator.send(FromSampler::Failed(error)));
+                false
+            })
+        });
+        let (to_disk, writer) = match store.take() {
+            None => (None, None),
+            Some(store) => {
+                let (to_disk, finished) = bounded(MAX_UNSTORED);
+                (Some(to_disk), Some(scope.spawn(move || store.drain(finished))))
+            }
+        };
+        let evaluation = Evaluation {
+            in_flight,
+            from_sampler,
+            watch,
+            ask_times: VecDeque::new(),
+            untold: VecDeque::new(),
+        };
+        // All ends of the channels on this side go with the call, and with them the other threads end.
+        let outcome = evaluation.run(to_sampler, to_disk);
+        let is_complete = sampler.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
+        let stored =
+            writer.map(|writer| writer.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload)));
+        // A folder that failed is the graver news: what the other side finished may not be kept.
+        *store = stored.transpose()?;
+        outcome.map(|()| is_complete)
+    })
+}
+
+/// The sampler's thread: follows the schedule as fast as results come; true if nothing is left to do.
+fn propose(
+    schedule: &mut Schedule,
+    replayed: Replayed,
+    clock: &BusyClock,
+    to_evaluator: &Sender<FromSampler>,
+    from_evaluator: &Receiver<Arc<Evaluated>>,
+) -> Result<bool, StudyError> {
+    let mut untold: VecDeque<(Batch, Option<Arc<Evaluated>>)> =
+        replayed.untold.into_iter().map(|finished| (finished.batch, Some(finished.evaluated))).collect();
+    let mut unfinished = replayed.unfinished;
+    loop {
+        while schedule.is_tell_due() {
+            let Some((batch, known)) = untold.pop_front() else { break };
+            let is_replayed = known.is_some();
+            let Some(evaluated) = known.or_else(|| from_evaluator.recv().ok()) else { return Ok(false) };
+            let (told, tell, overlap) = clock.measure(|| schedule.tell(&batch.points, &evaluated.scores));
+            told?;
+            if !is_replayed && to_evaluator.send(FromSampler::Told { tell, overlap }).is_err() {
+                return Ok(false);
+            }
+        }
+        let (asked, ask, overlap) = match unfinished.take() {
+            Some(batch) => (Some(batch), Duration::ZERO, Duration::ZERO),
+            None if schedule.is_ended() => return Ok(true),
+            None => {
+                let (asked, ask, overlap) = clock.measure(|| schedule.ask());
+                (asked?, ask, overlap)
+            }
+        };
+        let Some(batch) = asked else { continue };
+        untold.push_back((batch.clone(), None));
+        if to_evaluator.send(FromSampler::Asked { batch, ask, overlap }).is_err() {
+            return Ok(false);
+        }
+    }
+}
+
+/// The caller's thread.
+struct Evaluation<'a, 'b, 'c> {
+    in_flight: InFlight<'a>,
+    from_sampler: Receiver<FromSampler>,
+    watch: &'b mut Watch<'c>,
+    /// `ask` and its overlap of the batches in flight.
+    ask_times: VecDeque<(Duration, Duration)>,
+    /// Batches that are finished and not yet told, with their times so far.
+    untold: VecDeque<(u64, Timing)>,
+}
+
+impl Evaluation<'_, '_, '_> {
+    /// Evaluates what the sampler proposes until that ends, something fails, or it is stopped.
+    fn run(
+        mut self,
+        to_sampler: Sender<Arc<Evaluated>>,
+        to_disk: Option<Sender<Finished>>,
+    ) -> Result<(), StudyError> {
+        let mut outcome = Ok(());
+        let mut is_fed = true;
+        loop {
+            if is_fed {
+                is_fed = match self.feed() {
+                    Ok(is_fed) => is_fed,
+                    // The sampler failed, and what is in flight is still good; or the evaluator did, and it is not.
+                    Err(error @ (StudyError::SamplerPanic { .. } | StudyError::SamplerShape { .. })) => {
+                        outcome = Err(error);
+                        false
+                    }
+                    Err(error) => return Err(error),
+                };
+            }
+            if self.in_flight.is_empty() {
+                break;
+            }
+            let (finished, mut timing) = self.in_flight.collect()?;
+            (timing.ask, timing.overlap) = self.ask_times.pop_front().unwrap_or_default();
+            // A sampler that is gone said why, or will.
+            drop(to_sampler.send(finished.evaluated.clone()));
+            if let Some(to_disk) = &to_disk
+                && to_disk.send(finished.clone()).is_err()
+            {
+                // The writer says why when it is joined.
+                break;
+            }
+            self.untold.push_back((finished.batch.index, timing));
+            self.watch.finished(&finished, false);
+        }
+        // After a normal end all was told. Otherwise the sampler is not waited for.
+        while !self.untold.is_empty() {
+            self.told(Duration::ZERO, Duration::ZERO);
+        }
+        outcome
+    }
+
+    /// Submits what the sampler has proposed, as long as there is room; false if nothing more will come.
+    fn feed(&mut self) -> Result<bool, StudyError> {
+        while self.in_flight.has_room() {
+            if self.watch.is_stopped() {
+                return Ok(false);
+            }
+            let message = if self.in_flight.is_empty() {
+                self.from_sampler.recv().map_err(|_| TryRecvError::Disconnected)
+            } else if self.in_flight.is_ready()? {
+                self.from_sampler.try_recv()
+            } else {
+                self.from_sampler.recv_timeout(POLL_EVERY).map_err(|error| match error {
+                    RecvTimeoutError::Timeout => TryRecvError::Empty,
+                    RecvTimeoutError::Disconnected => TryRecvError::Disconnected,
+                })
+            };
+            match message {
+                Ok(FromSampler::Asked { batch, ask, overlap }) => {
+                    self.in_flight.submit(batch)?;
+                    self.ask_times.push_back((ask, overlap));
+                }
+                Ok(FromSampler::Told { tell, overlap }) => self.told(tell, overlap),
+                Ok(FromSampler::Failed(error)) => return Err(error),
+                Err(TryRecvError::Disconnected) => return Ok(false),
+                Err(TryRecvError::Empty) => {
+                    if self.in_flight.is_ready()? {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn told(&mut self, tell: Duration, overlap: Duration) {
+        if let Some((index, mut timing)) = self.untold.pop_front() {
+            timing.tell = tell;
+            timing.overlap += overlap;
+            self.watch.timed(index, timing);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The lag contract in one place: in which order a sampler is asked and told.
+//!
+//! Batch `b` is asked after exactly the batches `0 … b − 1 − L` were told. Whoever drives a [`Schedule`], live or in replay, on one
+//! thread or on three, can only follow that order, which is why all of them get the same points.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use crate::point::Points;
+use crate::sampler::Sampler;
+use crate::score::Scores;
+use crate::study::error::{StudyError, panic_message};
+use crate::study::evaluator::Batch;
+
+/// A sampler and how far it has got.
+pub(super) struct Schedule<'a> {
+    sampler: &'a mut dyn Sampler,
+    n_params: usize,
+    n_trials: u64,
+    batch: usize,
+    lag: u64,
+    n_asked_trials: u64,
+    n_asked: u64,
+    n_told: u64,
+    is_ended: bool,
+}
+
+impl<'a> Schedule<'a> {
+    pub(super) fn new(
+        sampler: &'a mut dyn Sampler,
+        n_params: usize,
+        n_trials: u64,
+        batch: usize,
+        lag: usize,
+    ) -> Self {
+        Self {
+            sampler,
+            n_params,
+            n_trials,
+            batch: batch.max(1),
+            lag: lag as u64,
+            n_asked_trials: 0,
+            n_asked: 0,
+            n_told: 0,
+            is_ended: false,
+        }
+    }
+
+    /// Whether a batch must be told before the next is asked, or before all is done.
+    pub(super) fn is_tell_due(&self) -> bool {
+        let n_due = if self.is_ended() { self.n_asked } else { self.n_asked.saturating_sub(self.lag) };
+        self.n_told < n_due
+    }
+
+    /// Whether there is nothing more to ask.
+    pub(super) fn is_ended(&self) -> bool {
+        self.is_ended || self.n_asked_trials >= self.n_trials
+    }
+
+    /// The next batch, unless there is none. No tell may be due.
+    pub(super) fn ask(&mut self) -> Result<Option<Batch>, StudyError> {
+        debug_assert!(!self.is_tell_due(), "the lag is exact");
+        if self.is_ended() {
+            return Ok(None);
+        }
+        let index = self.n_asked;
+        let n = usize::try_from(self.n_trials - self.n_asked_trials).unwrap_or(usize::MAX).min(self.batch);
+        let sampler = &mut *self.sampler;
+        let points = catch_unwind(AssertUnwindSafe(|| sampler.ask(n)))
+            .map_err(|payload| self.panicked(index, &*payload))?;
+        let check = |what, expected, got| StudyError::SamplerShape {
+            sampler: self.sampler.name(),
+            batch: index,
+            what,
+            expected,
+            got,
+        };
+        if points.len() > n {
+            return Err(check("points", n, points.len()));
+        }
+        if points.n_params() != self.n_params {
+            return Err(check("parameters", self.n_params, points.n_params()));
+        }
+        // Fewer than asked for means that a finite sampler has run out.
+        self.is_ended = points.len() < n;
+        if points.is_empty() {
+            return Ok(None);
+        }
+        let batch = Batch { index, first_trial: self.n_asked_trials, points: Arc::new(points) };
+        self.n_asked += 1;
+        self.n_asked_trials += batch.points.len() as u64;
+        Ok(Some(batch))
+    }
+
+    /// Tells the next batch.
+    pub(super) fn tell(&mut self, points: &Points, scores: &Scores) -> Result<(), StudyError> {
+        debug_assert!(self.is_tell_due(), "the lag is exact");
+        let index = self.n_told;
+        let sampler = &mut *self.sampler;
+        catch_unwind(AssertUnwindSafe(|| sampler.tell(points, scores)))
+            .map_err(|payload| self.panicked(index, &*payload))?;
+        self.n_told += 1;
+        Ok(())
+    }
+
+    fn panicked(&self, batch: u64, payload: &(dyn std::any::Any + Send)) -> StudyError {
+        StudyError::SamplerPanic { sampler: self.sampler.name(), batch, message: panic_message(payload) }
+    }
+}

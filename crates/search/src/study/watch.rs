@@ -1,0 +1,62 @@
+//! What the outside sees of a running study, and how it stops one.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::study::evaluator::{Batch, Evaluated};
+use crate::study::in_flight::Finished;
+use crate::study::timing::Timing;
+
+/// Something that happened in a study. Events come in the thread that runs it, batches in order.
+#[derive(Clone, Copy, Debug)]
+pub enum StudyEvent<'a> {
+    /// A batch was evaluated, or read back from the folder.
+    Finished {
+        /// The batch with its points.
+        batch: &'a Batch,
+        /// What came of it.
+        evaluated: &'a Evaluated,
+        /// Whether it was read back, and not evaluated now.
+        is_replayed: bool,
+    },
+    /// All is known about the time that a batch took, a little after it was finished. Batches that were read back took none.
+    Timed {
+        /// Number of the batch.
+        index: u64,
+        /// Where its time went.
+        timing: Timing,
+    },
+}
+
+/// The observer, the stop flag, and the running totals.
+pub(super) struct Watch<'a> {
+    pub(super) observer: Option<Box<dyn FnMut(StudyEvent<'_>) + 'a>>,
+    pub(super) stop: Option<&'a AtomicBool>,
+    pub(super) n_trials: u64,
+    pub(super) n_batches: u64,
+    pub(super) timing: Timing,
+}
+
+impl Watch<'_> {
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::SeqCst))
+    }
+
+    pub(super) fn finished(&mut self, finished: &Finished, is_replayed: bool) {
+        self.n_trials += finished.batch.points.len() as u64;
+        self.n_batches += 1;
+        if let Some(observer) = &mut self.observer {
+            observer(StudyEvent::Finished {
+                batch: &finished.batch,
+                evaluated: &finished.evaluated,
+                is_replayed,
+            });
+        }
+    }
+
+    pub(super) fn timed(&mut self, index: u64, timing: Timing) {
+        self.timing += timing;
+        if let Some(observer) = &mut self.observer {
+            observer(StudyEvent::Timed { index, timing });
+        }
+    }
+}

@@ -1,0 +1,793 @@
+//! The lagged pipeline: the same bits whatever the timing, and nothing finished is lost whatever fails.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tidemill_search::rng::Stream;
+use tidemill_search::{
+    Batch, Choice, Domain, Enqueue, EvaluateError, Evaluated, Evaluator, ExportFormat, FunctionEvaluator,
+    Param, Points, Sampler, SamplerKind, SamplerSettings, Score, Scores, Space, Study, StudyError,
+    StudyEvent, StudyFolder, StudyHeader, StudySummary, Timing, export,
+};
+
+fn space() -> Space {
+    let float = Domain::Float { low: -1.0, high: 1.0, step: None, log: false };
+    let mut tail = Param::new("tail", float.clone(), 0.5);
+    tail.when = Some(std::sync::Arc::new(|row| row[2] == 1.0));
+    let options = vec![Choice::Text("a".into()), Choice::Number(2.5), Choice::Number(7.0)];
+    Space {
+        params: vec![
+            Param::new("x", float, 0.0),
+            Param::new("n", Domain::Int { low: -20, high: 20, step: 1, log: false }, 1.0),
+            Param::new("on", Domain::Bool, 0.0),
+            tail,
+            Param::new("pick", Domain::Choice { options }, 0.0),
+        ],
+    }
+}
+
+/// Every point depends on every score told so far and on their order, so that no deviation from the schedule stays hidden.
+struct Toy {
+    space: Space,
+    state: u64,
+    n_asked: u64,
+    max_delay: Duration,
+    ends_after: Option<u64>,
+    panics_at: Option<u64>,
+}
+
+impl Toy {
+    fn new() -> Self {
+        let max_delay = Duration::ZERO;
+        Self { space: space(), state: 1, n_asked: 0, max_delay, ends_after: None, panics_at: None }
+    }
+}
+
+/// Sleeps for a time that differs from run to run.
+fn dawdle(at_most: Duration) {
+    if !at_most.is_zero() {
+        let nanos =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().subsec_nanos();
+        std::thread::sleep(at_most.mul_f64(Stream::new(u64::from(nanos), 0).unit(0)));
+    }
+}
+
+impl Sampler for Toy {
+    fn name(&self) -> &'static str {
+        "toy"
+    }
+
+    fn ask(&mut self, n: usize) -> Points {
+        dawdle(self.max_delay);
+        let left = self.ends_after.map_or(u64::MAX, |end| end.saturating_sub(self.n_asked));
+        let n = n.min(usize::try_from(left).unwrap_or(usize::MAX));
+        if self.panics_at.is_some_and(|at| self.n_asked >= at) {
+            panic!("out of ideas");
+        }
+        let mut points = Points::new(self.space.len());
+        for _ in 0..n {
+            let unit = |dimension| Stream::new(self.state, dimension).unit(self.n_asked);
+            let values =
+                self.space.params.iter().zip(0..).map(|(param, at)| param.domain.from_unit(unit(at)));
+            points.push(&values.collect::<Vec<f64>>());
+            self.n_asked += 1;
+        }
+        self.space.deactivate(&mut points);
+        points
+    }
+
+    fn tell(&mut self, points: &Points, scores: &Scores) {
+        dawdle(self.max_delay);
+        assert_eq!(points.len(), scores.len());
+        for row in 0..points.len() {
+            for value in [points.value(row, 0), scores.first(row).value().unwrap_or(9.0)] {
+                self.state = Stream::new(self.state, value.to_bits()).bits(row as u64);
+            }
+        }
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        self.ends_after.map(|end| end.saturating_sub(self.n_asked))
+    }
+}
+
+fn evaluate(batch: &Batch) -> Evaluated {
+    let points = &batch.points;
+    let score = |row| match points.value(row, 2) + points.value(row, 4) {
+        3.0 => Score::Invalid,
+        _ => Score::new(points.value(row, 0) * points.value(row, 1)),
+    };
+    let scores: Vec<Score> = (0..points.len()).map(score).collect();
+    let square = points.column(0).iter().map(|x| if *x > 0.9 { f64::NAN } else { x * x }).collect();
+    Evaluated { scores: Scores::single(&scores), metrics: vec![square] }
+}
+
+/// Works on several batches at once, on threads of its own.
+struct Parallel {
+    running: std::collections::VecDeque<std::thread::JoinHandle<Evaluated>>,
+    limit: usize,
+    max_delay: Duration,
+}
+
+impl Evaluator for Parallel {
+    fn submit(&mut self, batch: Batch) -> Result<(), EvaluateError> {
+        assert!(self.running.len() < self.limit);
+        let max_delay = self.max_delay;
+        self.running.push_back(std::thread::spawn(move || {
+            dawdle(max_delay);
+            evaluate(&batch)
+        }));
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<Evaluated, EvaluateError> {
+        let oldest = self.running.pop_front().ok_or("nothing to collect")?;
+        oldest.join().map_err(|_| "a worker panicked".into())
+    }
+
+    fn in_flight_limit(&self) -> usize {
+        self.limit
+    }
+
+    fn is_ready(&mut self) -> bool {
+        self.running.front().is_some_and(|oldest| oldest.is_finished())
+    }
+}
+
+/// All that came of a study, as bits.
+#[derive(Default, PartialEq, Debug)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn push(&mut self, batch: &Batch, evaluated: &Evaluated) {
+        let points = (0..batch.points.n_params()).flat_map(|at| batch.points.column(at));
+        let values = points.chain(evaluated.scores.column(0)).chain(evaluated.metrics.iter().flatten());
+        self.0.extend([batch.index, batch.first_trial, batch.points.len() as u64]);
+        self.0.extend(values.map(|value| value.to_bits()));
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Plan {
+    trials: u64,
+    batch: usize,
+    lag: usize,
+    pipeline: bool,
+}
+
+impl Plan {
+    fn run(
+        self,
+        sampler: &mut dyn Sampler,
+        evaluator: &mut dyn Evaluator,
+        folder: Option<&StudyFolder>,
+    ) -> (Result<StudySummary, StudyError>, Bits) {
+        let space = space();
+        let bits = RefCell::new(Bits::default());
+        let mut study = Study::new(&space, sampler)
+            .trials(self.trials)
+            .batch(self.batch)
+            .lag(self.lag)
+            .pipeline(self.pipeline)
+            .metrics(&["square"])
+            .rows_per_part(50)
+            .observe(|event| {
+                if let StudyEvent::Finished { batch, evaluated, .. } = event {
+                    bits.borrow_mut().push(batch, evaluated);
+                }
+            });
+        if let Some(folder) = folder {
+            study = study.folder(folder);
+        }
+        let result = study.run(evaluator);
+        (result, bits.into_inner())
+    }
+
+    fn plain(self) -> (StudySummary, Bits) {
+        let mut evaluator = FunctionEvaluator::new(|batch: &Batch| Ok(evaluate(batch)));
+        let (summary, bits) = self.run(&mut Toy::new(), &mut evaluator, None);
+        (summary.unwrap(), bits)
+    }
+}
+
+fn create(dir: &Path) -> StudyFolder {
+    let header = StudyHeader {
+        version: "0.1.0".into(),
+        seed: 1,
+        data_hash: "none".into(),
+        config: toml::Table::new(),
+    };
+    StudyFolder::open_or_create(dir, &header).unwrap().folder
+}
+
+fn exported(dir: &Path) -> Vec<Vec<u8>> {
+    let bytes = ExportFormat::ALL.map(|format| {
+        let mut bytes = Vec::new();
+        export(dir, format, &mut bytes).unwrap();
+        bytes
+    });
+    bytes.to_vec()
+}
+
+fn whole_message(error: &dyn std::error::Error) -> String {
+    std::iter::successors(Some(error), |error| error.source())
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
+}
+
+#[test]
+fn the_pipeline_equals_one_thread_for_every_lag_and_any_delays() {
+    let mut by_lag = Vec::new();
+    for lag in [0, 1, 2, 3] {
+        let plan = Plan { trials: 150, batch: 7, lag, pipeline: false };
+        let (summary, serial) = plan.plain();
+        assert_eq!((summary.n_trials, summary.n_batches, summary.is_complete), (150, 22, true));
+        let plan = Plan { pipeline: true, ..plan };
+        assert!(plan.plain().1 == serial, "lag {lag}");
+        for (limit, sampler_ms, evaluator_ms) in
+            [(1, 0, 2), (1, 2, 0), (2, 1, 1), (3, 0, 3), (4, 1, 4), (9, 3, 3)]
+        {
+            let max_delay = Duration::from_millis(sampler_ms);
+            let mut toy = Toy { max_delay, ..Toy::new() };
+            let max_delay = Duration::from_millis(evaluator_ms);
+            let mut evaluator = Parallel { running: Default::default(), limit, max_delay };
+            let (result, bits) = plan.run(&mut toy, &mut evaluator, None);
+            assert_eq!(result.unwrap().n_trials, 150);
+            assert!(bits == serial, "lag {lag}, {limit} in flight");
+        }
+        by_lag.push(serial);
+    }
+    assert!(by_lag.windows(2).all(|pair| pair[0] != pair[1]), "the toy notices the lag");
+}
+
+/// Writes down in which order it is asked and told.
+#[derive(Default)]
+struct Diary {
+    n_told: u64,
+    told_at_ask: Vec<u64>,
+}
+
+impl Sampler for Diary {
+    fn name(&self) -> &'static str {
+        "diary"
+    }
+
+    fn ask(&mut self, n: usize) -> Points {
+        self.told_at_ask.push(self.n_told);
+        Toy::new().ask(n)
+    }
+
+    fn tell(&mut self, _points: &Points, _scores: &Scores) {
+        self.n_told += 1;
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        None
+    }
+}
+
+#[test]
+fn a_batch_is_asked_after_exactly_the_batches_before_the_lag_were_told() {
+    for lag in [0, 1, 2, 3, 100] {
+        for pipeline in [false, true] {
+            let mut diary = Diary::default();
+            let mut evaluator = FunctionEvaluator::new(|batch: &Batch| Ok(evaluate(batch)));
+            let plan = Plan { trials: 95, batch: 10, lag, pipeline };
+            plan.run(&mut diary, &mut evaluator, None).0.unwrap();
+            let expected: Vec<u64> = (0..10_u64).map(|batch| batch.saturating_sub(lag as u64)).collect();
+            assert_eq!(diary.told_at_ask, expected, "lag {lag}");
+            assert_eq!(diary.n_told, 10, "in the end all is told");
+        }
+    }
+}
+
+#[test]
+fn batches_have_the_promised_sizes() {
+    // A single batch, exact multiples, remainders, a lag beyond the number of batches, nothing at all.
+    let cases: [(u64, usize, usize, &[usize]); 8] = [
+        (5, 8, 1, &[5]),
+        (8, 8, 1, &[8]),
+        (8, 8, 9, &[8]),
+        (16, 8, 1, &[8, 8]),
+        (17, 8, 1, &[8, 8, 1]),
+        (17, 8, usize::MAX, &[8, 8, 1]),
+        (3, 1, 2, &[1, 1, 1]),
+        (0, 8, 1, &[]),
+    ];
+    for (trials, batch, lag, sizes) in cases {
+        for pipeline in [false, true] {
+            let mut seen = Vec::new();
+            let mut evaluator = FunctionEvaluator::new(|batch: &Batch| {
+                assert_eq!(batch.first_trial, seen.iter().sum::<usize>() as u64);
+                seen.push(batch.points.len());
+                Ok(evaluate(batch))
+            });
+            let plan = Plan { trials, batch, lag, pipeline };
+            let summary = plan.run(&mut Toy::new(), &mut evaluator, None).0.unwrap();
+            assert_eq!((summary.n_trials, summary.is_complete), (trials, true));
+            assert_eq!(seen, sizes);
+        }
+    }
+}
+
+#[test]
+fn a_finite_sampler_ends_the_study() {
+    for (end, n_batches) in [(0, 0), (1, 1), (29, 3), (30, 3), (31, 4)] {
+        for pipeline in [false, true] {
+            for lag in [0, 1, 5] {
+                let mut toy = Toy { ends_after: Some(end), ..Toy::new() };
+                let mut evaluator = FunctionEvaluator::new(|batch: &Batch| Ok(evaluate(batch)));
+                let plan = Plan { trials: 1000, batch: 10, lag, pipeline };
+                let summary = plan.run(&mut toy, &mut evaluator, None).0.unwrap();
+                assert_eq!((summary.n_trials, summary.n_batches), (end, n_batches));
+                assert!(summary.is_complete);
+            }
+        }
+    }
+}
+
+/// Takes its time, always the same.
+struct Slow {
+    toy: Toy,
+    ask: Duration,
+    tell: Duration,
+}
+
+impl Sampler for Slow {
+    fn name(&self) -> &'static str {
+        "slow"
+    }
+
+    fn ask(&mut self, n: usize) -> Points {
+        std::thread::sleep(self.ask);
+        self.toy.ask(n)
+    }
+
+    fn tell(&mut self, points: &Points, scores: &Scores) {
+        std::thread::sleep(self.tell);
+        self.toy.tell(points, scores);
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        None
+    }
+}
+
+#[test]
+fn sampler_and_evaluator_really_work_at_the_same_time() {
+    let ms = Duration::from_millis;
+    let run = |lag, pipeline| {
+        let mut sampler = Slow { toy: Toy::new(), ask: ms(12), tell: ms(6) };
+        let mut evaluator = FunctionEvaluator::new(|batch: &Batch| {
+            std::thread::sleep(ms(20));
+            Ok(evaluate(batch))
+        });
+        let plan = Plan { trials: 200, batch: 10, lag, pipeline };
+        plan.run(&mut sampler, &mut evaluator, None).0.unwrap()
+    };
+    let sum = |timing: &Timing| timing.ask + timing.tell + timing.evaluate;
+    let piped = run(1, true);
+    // 20 batches of 20 ms beside 18 ms: one after the other they take 760 ms, together little more than 400.
+    assert!(piped.wall < sum(&piped.timing).mul_f64(0.75), "{piped:?}");
+    assert!(piped.wall < piped.timing.evaluate + ms(150), "{piped:?}");
+    assert!(piped.timing.overlap > (piped.timing.ask + piped.timing.tell).mul_f64(0.8), "{piped:?}");
+    assert!(piped.timing.idle < piped.timing.evaluate.mul_f64(0.3), "{piped:?}");
+    for (lag, pipeline) in [(0, true), (1, false)] {
+        let serial = run(lag, pipeline);
+        assert!(serial.wall >= sum(&serial.timing).mul_f64(0.9), "{serial:?}");
+        assert!(serial.timing.overlap < ms(5), "{serial:?}");
+        assert!(serial.timing.idle > ms(19 * 18), "{serial:?}");
+    }
+}
+
+#[test]
+fn every_batch_is_reported_once_in_order_with_its_times() {
+    for pipeline in [false, true] {
+        let space = space();
+        let (mut finished, mut timed, mut total) = (Vec::new(), Vec::new(), Timing::default());
+        let mut sampler =
+            Slow { toy: Toy::new(), ask: Duration::from_millis(1), tell: Duration::from_millis(1) };
+        let mut evaluator = FunctionEvaluator::new(|batch: &Batch| {
+            std::thread::sleep(Duration::from_millis(2));
+            Ok(evaluate(batch))
+        });
+        let summary = Study::new(&space, &mut sampler)
+            .trials(95)
+            .batch(10)
+            .pipeline(pipeline)
+            .metrics(&["square"])
+            .observe(|event| match event {
+                StudyEvent::Finished { batch, evaluated, is_replayed } => {
+                    assert!(!is_replayed && evaluated.scores.len() == batch.points.len());
+                    finished.push(batch.index);
+                }
+                StudyEvent::Timed { index, timing } => {
+                    assert!(timing.evaluate >= Duration::from_millis(2), "{timing:?}");
+                    assert!(timing.ask >= Duration::from_millis(1), "{timing:?}");
+                    assert!(timing.tell >= Duration::from_millis(1), "{timing:?}");
+                    assert!(timing.overlap <= timing.ask + timing.tell, "{timing:?}");
+                    total += timing;
+                    timed.push(index);
+                }
+            })
+            .run(&mut evaluator)
+            .unwrap();
+        assert_eq!((&finished, &timed), (&(0..10).collect(), &(0..10).collect()));
+        assert_eq!(summary.timing, total);
+        assert!(summary.wall >= total.evaluate && summary.wall >= total.evaluate + total.idle);
+    }
+}
+
+/// Runs the toy in a folder, with a fresh sampler.
+fn run_in(
+    folder: &StudyFolder,
+    plan: Plan,
+    evaluate: impl FnMut(&Batch) -> Result<Evaluated, EvaluateError>,
+) -> (Result<StudySummary, StudyError>, Bits) {
+    plan.run(&mut Toy::new(), &mut FunctionEvaluator::new(evaluate), Some(folder))
+}
+
+#[test]
+fn an_evaluator_that_fails_is_named_and_what_was_finished_is_kept() {
+    let plan = Plan { trials: 200, batch: 10, lag: 1, pipeline: false };
+    let whole = plan.plain().1;
+    for (pipeline, lag) in [(false, 0), (true, 0), (true, 1), (false, 2), (true, 3)] {
+        let dir = tempfile::tempdir().unwrap();
+        let plan = Plan { pipeline, lag, ..plan };
+        let failures: [fn() -> Result<Evaluated, EvaluateError>; 3] = [
+            || Err("the device is gone".into()),
+            || panic!("index out of bounds"),
+            || Ok(Evaluated { scores: Scores::single(&[Score::Invalid]), metrics: vec![vec![0.0]] }),
+        ];
+        let messages = [
+            "the evaluation of batch 4 failed: the device is gone",
+            "the evaluation of batch 9 failed: index out of bounds",
+            "the evaluation of batch 14 failed: expected 10 scores, got 1",
+        ];
+        for ((failure, message), fails_at) in failures.iter().zip(messages).zip([4, 9, 14]) {
+            let folder = create(dir.path());
+            let (result, _) =
+                run_in(
+                    &folder,
+                    plan,
+                    |batch| {
+                        if batch.index == fails_at { failure() } else { Ok(evaluate(batch)) }
+                    },
+                );
+            assert_eq!(whole_message(&result.unwrap_err()), message);
+            assert_eq!(folder.n_trials().unwrap(), fails_at * 10);
+        }
+        // Thrice interrupted and then finished, it is the study that was never interrupted.
+        let folder = create(dir.path());
+        let (result, bits) = run_in(&folder, plan, |batch| Ok(evaluate(batch)));
+        let summary = result.unwrap();
+        assert_eq!((summary.n_trials, summary.n_replayed, summary.n_batches), (200, 140, 20));
+        assert!(bits == plan.plain().1);
+        assert!(lag == 1 || bits != whole);
+    }
+}
+
+#[test]
+fn a_sampler_that_panics_is_named_and_what_was_finished_is_kept() {
+    for (pipeline, lag) in [(false, 0), (false, 1), (true, 0), (true, 1), (true, 3)] {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = create(dir.path());
+        let plan = Plan { trials: 200, batch: 10, lag, pipeline };
+        let mut toy = Toy { panics_at: Some(70), ..Toy::new() };
+        let mut evaluator = FunctionEvaluator::new(|batch: &Batch| Ok(evaluate(batch)));
+        let error = plan.run(&mut toy, &mut evaluator, Some(&folder)).0.unwrap_err();
+        assert_eq!(error.to_string(), "the sampler `toy` failed at batch 7: out of ideas");
+        let n_kept = folder.n_trials().unwrap();
+        // At the moment of the panic the batches before the lag were told, and so finished; the others may have been under way.
+        assert!(n_kept >= 70 - 10 * lag as u64 && n_kept <= 70 && n_kept % 10 == 0, "{n_kept}");
+        let summary = run_in(&folder, plan, |batch| Ok(evaluate(batch))).0.unwrap();
+        assert_eq!((summary.n_trials, summary.n_replayed), (200, n_kept));
+    }
+}
+
+#[test]
+fn a_stopped_study_keeps_what_is_finished_and_goes_on_to_the_same_end() {
+    for lag in [0, 1, 2, 3] {
+        let plan = Plan { trials: 333, batch: 10, lag, pipeline: false };
+        let place = tempfile::tempdir().unwrap();
+        let (whole_dir, dir) = (place.path().join("whole"), place.path().join("parts"));
+        let whole = run_in(&create(&whole_dir), plan, |batch| Ok(evaluate(batch)));
+        assert!(whole.0.unwrap().is_complete);
+        let mut n_runs = 0;
+        loop {
+            let folder = create(&dir);
+            let stop = AtomicBool::new(false);
+            let space = space();
+            let mut toy = Toy::new();
+            let mut n_evaluated = 0;
+            let mut evaluator = FunctionEvaluator::new(|batch: &Batch| {
+                n_evaluated += 1;
+                if n_evaluated == 5 {
+                    stop.store(true, Ordering::SeqCst);
+                }
+                Ok(evaluate(batch))
+            });
+            let n_before = folder.n_trials().unwrap();
+            let summary = Study::new(&space, &mut toy)
+                .trials(333)
+                .batch(10)
+                .lag(lag)
+                .pipeline(n_runs % 2 == 0)
+                .metrics(&["square"])
+                .rows_per_part(50)
+                .folder(&folder)
+                .stop(&stop)
+                .run(&mut evaluator)
+                .unwrap();
+            assert_eq!((summary.n_replayed, summary.n_trials), (n_before, folder.n_trials().unwrap()));
+            n_runs += 1;
+            if summary.is_complete {
+                break;
+            }
+            assert_eq!(summary.n_trials, n_before + 50, "nothing finished is lost, nothing else is begun");
+        }
+        assert_eq!(n_runs, 7);
+        assert!(exported(&dir) == exported(&whole_dir), "lag {lag}");
+        let names = |dir: &Path| {
+            let entries = std::fs::read_dir(dir.join("trials")).unwrap();
+            let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(&dir), names(&whole_dir));
+        // Once more: nothing is left to do, and all is seen again.
+        let (again, bits) = run_in(&create(&dir), plan, |_| Err("nothing to evaluate".into()));
+        assert_eq!((again.unwrap().n_replayed, bits), (333, whole.1));
+    }
+}
+
+#[test]
+fn every_sampler_resumes_to_the_same_end_for_every_lag() {
+    let space = space();
+    for kind in SamplerKind::ALL {
+        for lag in [0, 1, 3] {
+            let place = tempfile::tempdir().unwrap();
+            let run = |dir: &Path, fails_at: u64, pipeline: bool| {
+                let settings = SamplerSettings { n_trials: Some(300), batch: 16, ..SamplerSettings::new(5) };
+                let mut known = Points::new(space.len());
+                known.push(&[0.25, 3.0, 0.0, f64::NAN, 1.0]);
+                let inner = kind.build(&space, &settings).unwrap();
+                let mut sampler = Enqueue::new(&space, known, inner).unwrap();
+                let mut evaluator = FunctionEvaluator::new(|batch: &Batch| match batch.index == fails_at {
+                    true => Err("interrupted".into()),
+                    false => Ok(evaluate(batch)),
+                });
+                let plan = Plan { trials: 300, batch: 16, lag, pipeline };
+                plan.run(&mut sampler, &mut evaluator, Some(&create(dir))).0
+            };
+            let (whole, parts) = (place.path().join("whole"), place.path().join("parts"));
+            run(&whole, 999, false).unwrap();
+            for fails_at in [1, 2, 7, 11] {
+                assert!(matches!(
+                    run(&parts, fails_at, fails_at % 2 == 0),
+                    Err(StudyError::Evaluator { .. })
+                ));
+            }
+            let summary = run(&parts, 999, true).unwrap();
+            assert_eq!(summary.n_replayed, 11 * 16, "{kind}");
+            assert!(exported(&parts) == exported(&whole), "{kind}, lag {lag}");
+        }
+    }
+}
+
+#[test]
+fn another_sampler_or_a_changed_file_is_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = Plan { trials: 60, batch: 10, lag: 1, pipeline: true };
+    run_in(&create(dir.path()), Plan { trials: 30, ..plan }, |batch| Ok(evaluate(batch))).0.unwrap();
+    let mut other = Toy { state: 2, ..Toy::new() };
+    let mut evaluator = FunctionEvaluator::new(|batch: &Batch| Ok(evaluate(batch)));
+    let error = plan.run(&mut other, &mut evaluator, Some(&create(dir.path()))).0.unwrap_err().to_string();
+    let expected = "the study cannot be resumed: trial 0 has x = ";
+    assert!(error.starts_with(expected) && error.contains("hint:"), "{error}");
+    // Other scores lead the sampler elsewhere.
+    let (_, bits) = run_in(&create(dir.path()), plan, |batch| Ok(evaluate(batch)));
+    assert!(bits == plan.plain().1);
+    let folder = create(dir.path());
+    let result = run_in(&folder, Plan { trials: 40, ..plan }, |batch| Ok(evaluate(batch))).0;
+    assert!(
+        result.unwrap_err().to_string().contains("trial 40 and those after it are more than were asked for")
+    );
+    let result = run_in(&folder, Plan { lag: 2, ..plan }, |batch| Ok(evaluate(batch))).0;
+    assert!(
+        result.unwrap_err().to_string().contains("cannot be resumed: trial 20"),
+        "the lag is part of a study"
+    );
+    assert_eq!(folder.n_trials().unwrap(), 60, "a refusal changes nothing");
+}
+
+#[test]
+fn a_study_that_lost_its_log_is_completed_again() {
+    let plan = Plan { trials: 200, batch: 20, lag: 1, pipeline: true };
+    for pipeline in [false, true] {
+        let place = tempfile::tempdir().unwrap();
+        let (whole, parts) = (place.path().join("whole"), place.path().join("parts"));
+        run_in(&create(&whole), plan, |batch| Ok(evaluate(batch))).0.unwrap();
+        let fail_at = |index| {
+            move |batch: &Batch| match batch.index == index {
+                true => Err("interrupted".into()),
+                false => Ok(evaluate(batch)),
+            }
+        };
+        run_in(&create(&parts), plan, fail_at(4)).0.unwrap_err();
+        // Parts have 50 rows and batches 20: without the log the third batch is half there.
+        std::fs::remove_file(parts.join("trials/log.bin")).unwrap();
+        assert_eq!(create(&parts).n_trials().unwrap(), 50);
+        let plan = Plan { pipeline, ..plan };
+        let (result, bits) = run_in(&create(&parts), plan, |batch| Ok(evaluate(batch)));
+        assert_eq!(result.unwrap().n_replayed, 40);
+        assert!(bits == plan.plain().1);
+        assert!(exported(&parts) == exported(&whole));
+    }
+}
+
+#[test]
+fn a_folder_in_use_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let holder = create(dir.path());
+    let plan = Plan { trials: 20, batch: 10, lag: 1, pipeline: true };
+    let looked_at = StudyFolder::open(dir.path()).unwrap();
+    let error = run_in(&looked_at, plan, |batch| Ok(evaluate(batch))).0.unwrap_err();
+    assert!(
+        whole_message(&error).contains(&format!("is in use by process {}", std::process::id())),
+        "{error}"
+    );
+    drop(holder);
+    run_in(&looked_at, plan, |batch| Ok(evaluate(batch))).0.unwrap();
+}
+
+#[test]
+fn a_folder_that_becomes_unwritable_is_named_and_nothing_complete_is_lost() {
+    for pipeline in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = create(dir.path());
+        let plan = Plan { trials: 2000, batch: 10, lag: 1, pipeline };
+        let (trials_dir, aside) = (dir.path().join("trials"), dir.path().join("aside"));
+        let result = run_in(&folder, plan, |batch| {
+            if batch.index == 7 {
+                // The open log can still be appended to; the next part cannot be made.
+                std::fs::rename(&trials_dir, &aside).unwrap();
+                std::fs::write(&trials_dir, b"").unwrap();
+            }
+            std::thread::sleep(Duration::from_millis(1));
+            Ok(evaluate(batch))
+        });
+        let message = whole_message(&result.0.unwrap_err());
+        assert!(message.starts_with("the trials cannot be kept: cannot "), "{message}");
+        assert!(message.contains(&*trials_dir.to_string_lossy()), "{message}");
+        std::fs::remove_file(&trials_dir).unwrap();
+        std::fs::rename(&aside, &trials_dir).unwrap();
+        // The writer may be a few batches behind; what it got is in the log, to the end of the last batch.
+        let n_kept = folder.n_trials().unwrap();
+        assert!((50..=100).contains(&n_kept) && n_kept % 10 == 0, "{n_kept}");
+        let (result, bits) = run_in(&folder, plan, |batch| Ok(evaluate(batch)));
+        assert_eq!(result.unwrap().n_replayed, n_kept);
+        assert!(bits == plan.plain().1);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_named_and_nothing_complete_is_lost() {
+    for pipeline in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = create(dir.path());
+        let plan = Plan { trials: 2000, batch: 10, lag: 1, pipeline };
+        let result = run_in(&folder, plan, |batch| {
+            if batch.index == 7 {
+                // A device that is always full, in place of the file that the next part begins as.
+                let file = dir.path().join("trials/.part-000001.parquet.tmp");
+                std::os::unix::fs::symlink("/dev/full", file).unwrap();
+            }
+            std::thread::sleep(Duration::from_millis(1));
+            Ok(evaluate(batch))
+        });
+        let message = whole_message(&result.0.unwrap_err());
+        assert!(message.contains("part-000001.parquet") && message.contains("No space left"), "{message}");
+        assert_eq!(folder.n_trials().unwrap(), 100);
+        let (result, bits) = run_in(&folder, plan, |batch| Ok(evaluate(batch)));
+        assert_eq!(result.unwrap().n_replayed, 100);
+        assert!(bits == plan.plain().1);
+    }
+}
+
+#[test]
+fn an_observer_that_panics_ends_the_study_and_loses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = create(dir.path());
+    let space = space();
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let mut toy = Toy::new();
+        let mut evaluator = FunctionEvaluator::new(|batch: &Batch| Ok(evaluate(batch)));
+        let study = Study::new(&space, &mut toy).trials(500).batch(10).lag(3).metrics(&["square"]);
+        let study = study.folder(&folder).observe(|event| {
+            if let StudyEvent::Finished { batch, .. } = event {
+                assert!(batch.index < 6, "seen enough");
+            }
+        });
+        study.run(&mut evaluator)
+    }));
+    assert!(panicked.is_err());
+    assert_eq!(folder.n_trials().unwrap(), 70);
+}
+
+#[test]
+fn several_objectives_are_told_and_kept() {
+    /// Expects two objectives.
+    struct Two(Toy);
+    impl Sampler for Two {
+        fn name(&self) -> &'static str {
+            "two"
+        }
+        fn ask(&mut self, n: usize) -> Points {
+            self.0.ask(n)
+        }
+        fn tell(&mut self, points: &Points, scores: &Scores) {
+            assert_eq!(scores.n_objectives(), 2);
+            let second = Scores::from_columns(scores.len(), vec![scores.column(1).to_vec()]);
+            self.0.tell(points, &second);
+        }
+        fn remaining(&self) -> Option<u64> {
+            None
+        }
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let space = space();
+    for n_trials in [100, 200] {
+        let mut evaluator = FunctionEvaluator::new(|batch: &Batch| {
+            let x = batch.points.column(0);
+            let columns = vec![x.to_vec(), x.iter().map(|x| 1.0 - x).collect()];
+            Ok(Evaluated { scores: Scores::from_columns(x.len(), columns), metrics: vec![] })
+        });
+        let folder = create(dir.path());
+        let mut sampler = Two(Toy::new());
+        let study = Study::new(&space, &mut sampler).trials(n_trials).batch(10).objectives(2).folder(&folder);
+        assert_eq!(study.run(&mut evaluator).unwrap().n_trials, n_trials);
+    }
+    let csv = String::from_utf8(exported(dir.path())[0].clone()).unwrap();
+    assert!(csv.starts_with("trial,x,n,on,tail,pick,objective,objective_2\n"), "{csv}");
+    assert_eq!(csv.lines().count(), 201);
+}
+
+/// The speed that a million trials need, persistence included; run it with `--ignored` on an optimised build.
+#[test]
+#[ignore = "measures speed"]
+fn a_million_trials_are_kept_at_two_hundred_thousand_a_second() {
+    let float = Domain::Float { low: -1.0, high: 1.0, step: None, log: false };
+    let space =
+        Space { params: (0..10).map(|at| Param::new(format!("x{at}"), float.clone(), 0.0)).collect() };
+    let dir = tempfile::tempdir().unwrap();
+    for kind in SamplerKind::ALL.into_iter().filter(|kind| *kind != SamplerKind::Grid) {
+        let folder = create(&dir.path().join(kind.name()));
+        let run = || {
+            let settings =
+                SamplerSettings { n_trials: Some(1_000_000), batch: 4096, ..SamplerSettings::new(1) };
+            let mut sampler = kind.build(&space, &settings).unwrap();
+            let mut evaluator = FunctionEvaluator::new(|batch: &Batch| {
+                let score = batch.points.column(0).iter().map(|x| -x * x).collect();
+                Ok(Evaluated {
+                    scores: Scores::from_columns(batch.points.len(), vec![score]),
+                    metrics: vec![],
+                })
+            });
+            let study = Study::new(&space, &mut *sampler).trials(1_000_000).batch(4096).folder(&folder);
+            study.run(&mut evaluator).unwrap()
+        };
+        let summary = run();
+        let rate = 1e6 / summary.wall.as_secs_f64();
+        let again = Instant::now();
+        assert_eq!(run().n_replayed, 1_000_000);
+        eprintln!("{kind}: {rate:.0} trials/s, {summary:?}; replayed in {:?}", again.elapsed());
+        if kind == SamplerKind::Random {
+            assert!(rate >= 200_000.0, "{rate}");
+        }
+    }
+}
