@@ -48,7 +48,7 @@ use crate::study::replay::Replayed;
 use crate::study::schedule::Schedule;
 use crate::study::store::Store;
 use crate::study::timing::BusyClock;
-use crate::study::watch::Watch;
+use crate::study::watch::{Observer, Watch};
 
 /// A search that is ready to run: what to ask, how often, in which steps, and where to keep it.
 pub struct Study<'a> {
@@ -63,7 +63,7 @@ pub struct Study<'a> {
     folder: Option<&'a StudyFolder>,
     rows_per_part: usize,
     stop: Option<&'a AtomicBool>,
-    observer: Option<Box<dyn FnMut(StudyEvent<'_>) + 'a>>,
+    observer: Option<Observer<'a>>,
 }
 
 /// How a study went.
@@ -175,8 +175,7 @@ impl<'a> Study<'a> {
             n_batches: 0,
             timing: Timing::default(),
         };
-        let mut schedule =
-            Schedule::new(self.sampler, self.space.len(), self.n_trials, self.batch, self.lag);
+        let mut schedule = Schedule::new(self.sampler, self.space.len(), self.n_trials, self.batch, self.lag);
         let mut replayed = Replayed::default();
         let mut store = None;
         if let Some(folder) = self.folder {

@@ -167,7 +167,7 @@ fn a_study_killed_at_random_moments_ends_as_if_uninterrupted() {
         let Ok(folder) = StudyFolder::open(&killed) else { continue };
         let n_trials = folder.n_trials().unwrap();
         assert!(
-            n_trials >= n_before && n_trials % BATCH as u64 == 0,
+            n_trials >= n_before && n_trials.is_multiple_of(BATCH as u64),
             "seed {seed}: {n_before}, then {n_trials}"
         );
         let n_read: usize = folder.trials().unwrap().map(|batch| batch.unwrap().trials.len()).sum();
@@ -210,7 +210,7 @@ fn a_log_that_cannot_grow_ends_the_study_and_loses_nothing() {
         String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("log.bin") && said.contains("File too large"), "{said}");
     let n_kept = StudyFolder::open(&limited).unwrap().n_trials().unwrap();
-    assert!(n_kept > 0 && n_kept % BATCH as u64 == 0 && n_kept < N_TRIALS, "{n_kept}");
+    assert!(n_kept > 0 && n_kept.is_multiple_of(BATCH as u64) && n_kept < N_TRIALS, "{n_kept}");
     let summary = run_study(&limited, Duration::ZERO);
     assert_eq!(summary.n_replayed, n_kept);
     assert!(contents(&limited) == contents(&whole));

@@ -537,3 +537,23 @@ fn wrong_shapes_and_names_are_errors() {
     assert_eq!(writer.n_trials(), 0);
     assert!(matches!(read_trials(&dir.path().join("nowhere")), Err(FolderError::NotAStudy { .. })));
 }
+
+#[test]
+fn a_part_with_other_columns_is_named() {
+    let place = tempfile::tempdir().unwrap();
+    let (ours, other) = (place.path().join("ours"), place.path().join("other"));
+    append(&StudyFolder::create(&ours, &header()).unwrap(), &trials(60), 60, 30);
+    let folder = StudyFolder::create(&other, &header()).unwrap();
+    let mut space = space();
+    space.params[0].name = "slow".into();
+    let mut writer = folder.trials_writer(&space, &METRICS).unwrap().with_rows_per_part(30);
+    let sixty = trials(60);
+    writer.append(&sixty.points, &sixty.scores, &sixty.metrics).unwrap();
+    writer.finish().unwrap();
+    fs::copy(other.join("trials/part-000001.parquet"), ours.join("trials/part-000001.parquet")).unwrap();
+    let error = read_trials(&ours).unwrap().in_batches_of(45).find_map(Result::err).unwrap().to_string();
+    let expected = "part-000001.parquet: its columns differ from those of the trials before";
+    assert!(error.ends_with(expected), "{error}");
+    let error = StudyFolder::open(&ours).unwrap().trials_writer(&self::space(), &METRICS).unwrap_err();
+    assert!(error.to_string().contains("expected fast (Int64), found slow (Int64)"), "{error}");
+}

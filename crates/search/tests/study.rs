@@ -482,7 +482,7 @@ fn a_sampler_that_panics_is_named_and_what_was_finished_is_kept() {
         assert_eq!(error.to_string(), "the sampler `toy` failed at batch 7: out of ideas");
         let n_kept = folder.n_trials().unwrap();
         // At the moment of the panic the batches before the lag were told, and so finished; the others may have been under way.
-        assert!(n_kept >= 70 - 10 * lag as u64 && n_kept <= 70 && n_kept % 10 == 0, "{n_kept}");
+        assert!(n_kept >= 70 - 10 * lag as u64 && n_kept <= 70 && n_kept.is_multiple_of(10), "{n_kept}");
         let summary = run_in(&folder, plan, |batch| Ok(evaluate(batch))).0.unwrap();
         assert_eq!((summary.n_trials, summary.n_replayed), (200, n_kept));
     }
@@ -667,7 +667,7 @@ fn a_folder_that_becomes_unwritable_is_named_and_nothing_complete_is_lost() {
         std::fs::rename(&aside, &trials_dir).unwrap();
         // The writer may be a few batches behind; what it got is in the log, to the end of the last batch.
         let n_kept = folder.n_trials().unwrap();
-        assert!((50..=100).contains(&n_kept) && n_kept % 10 == 0, "{n_kept}");
+        assert!((50..=100).contains(&n_kept) && n_kept.is_multiple_of(10), "{n_kept}");
         let (result, bits) = run_in(&folder, plan, |batch| Ok(evaluate(batch)));
         assert_eq!(result.unwrap().n_replayed, n_kept);
         assert!(bits == plan.plain().1);
@@ -765,7 +765,9 @@ fn a_million_trials_are_kept_at_two_hundred_thousand_a_second() {
     let space =
         Space { params: (0..10).map(|at| Param::new(format!("x{at}"), float.clone(), 0.0)).collect() };
     let dir = tempfile::tempdir().unwrap();
-    for kind in SamplerKind::ALL.into_iter().filter(|kind| *kind != SamplerKind::Grid) {
+    // A grid of ten continuous parameters has an end, and joint kernels are for small batches.
+    let is_meant = |kind: &SamplerKind| !["grid", "tpe-mv"].contains(&kind.name());
+    for kind in SamplerKind::ALL.into_iter().filter(is_meant) {
         let folder = create(&dir.path().join(kind.name()));
         let run = || {
             let settings =

@@ -2,6 +2,7 @@
 //!
 //! A kind is a domain without its range. It is all that a reader needs, so that trials can be read without their space.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
@@ -35,16 +36,15 @@ impl Column {
         }
     }
 
-    /// Adds the values from `from` on, at most `n` of them, of a column of the same kind; false if it is of another.
-    pub(super) fn extend_from(&mut self, other: &Self, from: usize, n: usize) -> bool {
+    /// Adds a range of the values of a column of the same kind; of another kind there is nothing to add.
+    pub(super) fn extend_from(&mut self, other: &Self, range: Range<usize>) {
         match (self, other) {
-            (Self::Int(values), Self::Int(more)) => values.extend_from_slice(&more[from..from + n]),
-            (Self::Float(values), Self::Float(more)) => values.extend_from_slice(&more[from..from + n]),
-            (Self::Text(values), Self::Text(more)) => values.extend_from_slice(&more[from..from + n]),
-            (Self::Bool(values), Self::Bool(more)) => values.extend_from_slice(&more[from..from + n]),
-            _ => return false,
+            (Self::Int(values), Self::Int(more)) => values.extend_from_slice(&more[range]),
+            (Self::Float(values), Self::Float(more)) => values.extend_from_slice(&more[range]),
+            (Self::Text(values), Self::Text(more)) => values.extend_from_slice(&more[range]),
+            (Self::Bool(values), Self::Bool(more)) => values.extend_from_slice(&more[range]),
+            _ => {}
         }
-        true
     }
 
     /// A column of the same kind without values.

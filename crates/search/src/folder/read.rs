@@ -68,7 +68,7 @@ impl TrialBatch {
     }
 
     /// A batch with the same columns and no trials.
-    pub(super) fn emptied(&self) -> Self {
+    fn emptied(&self) -> Self {
         Self {
             trials: Vec::new(),
             params: self.params.iter().map(|(name, column)| (name.clone(), column.emptied())).collect(),
@@ -78,25 +78,32 @@ impl TrialBatch {
         }
     }
 
-    /// Adds `n` trials from the place `from` of another batch; false if that one has other columns.
-    pub(super) fn extend_from(&mut self, other: &Self, from: usize, n: usize) -> bool {
-        let same_lengths = self.params.len() == other.params.len()
-            && self.metrics.len() == other.metrics.len()
-            && self.further_objectives.len() == other.further_objectives.len();
-        let mut is_same = same_lengths;
-        for ((name, column), (other_name, more)) in self.params.iter_mut().zip(&other.params) {
-            is_same &= name == other_name && column.extend_from(more, from, n);
+    /// Whether both have the same columns.
+    fn has_columns_of(&self, other: &Self) -> bool {
+        let is_same_param =
+            |((name, column), (other_name, other_column)): (&(String, Column), &(String, Column))| {
+                name == other_name && column.data_type() == other_column.data_type()
+            };
+        self.params.len() == other.params.len()
+            && self.params.iter().zip(&other.params).all(is_same_param)
+            && self.metrics.iter().map(|(name, _)| name).eq(other.metrics.iter().map(|(name, _)| name))
+            && self.further_objectives.len() == other.further_objectives.len()
+    }
+
+    /// Adds `n` trials from the place `from` of another batch with the same columns.
+    fn extend_from(&mut self, other: &Self, from: usize, n: usize) {
+        let range = from..from + n;
+        for ((_, column), (_, more)) in self.params.iter_mut().zip(&other.params) {
+            column.extend_from(more, range.clone());
         }
-        for ((name, values), (other_name, more)) in self.metrics.iter_mut().zip(&other.metrics) {
-            is_same &= name == other_name;
-            values.extend_from_slice(&more[from..from + n]);
+        for ((_, values), (_, more)) in self.metrics.iter_mut().zip(&other.metrics) {
+            values.extend_from_slice(&more[range.clone()]);
         }
         for (values, more) in self.further_objectives.iter_mut().zip(&other.further_objectives) {
-            values.extend_from_slice(&more[from..from + n]);
+            values.extend_from_slice(&more[range.clone()]);
         }
-        self.trials.extend_from_slice(&other.trials[from..from + n]);
-        self.scores.extend_from_slice(&other.scores[from..from + n]);
-        is_same
+        self.trials.extend_from_slice(&other.trials[range.clone()]);
+        self.scores.extend_from_slice(&other.scores[range]);
     }
 }
 
@@ -113,7 +120,7 @@ pub fn read_trials(dir: &Path) -> Result<Trials, FolderError> {
     // The log first: what leaves it while we look is then in the parts that we list afterwards, and the open file stays as it is.
     let log = LogReader::open(&trials_dir)?;
     let parts = part::list(&trials_dir)?;
-    Ok(Trials { parts: parts.into_iter(), current: None, log, n_read: 0 })
+    Ok(Trials { parts: parts.into_iter(), current: None, log, n_read: 0, columns: None })
 }
 
 /// The trials of a study folder, as an iterator over batches: the parts, then the log.
@@ -124,6 +131,8 @@ pub struct Trials {
     current: Option<(PathBuf, ParquetRecordBatchReader)>,
     log: Option<LogReader>,
     n_read: u64,
+    /// A batch without trials that has the columns of all of them.
+    columns: Option<TrialBatch>,
 }
 
 impl Iterator for Trials {
@@ -159,6 +168,7 @@ impl Trials {
                         let problem = format!("expected trial {} to follow", self.n_read);
                         return Err(FolderError::part(path, problem));
                     }
+                    check_columns(&mut self.columns, &batch, path)?;
                     self.n_read += batch.trials.len() as u64;
                     return Ok(Some(batch));
                 }
@@ -180,12 +190,21 @@ impl Trials {
             let n_skipped = skipped(log, record.first_trial, record.n_rows, self.n_read)?;
             if n_skipped < record.n_rows {
                 let batch = decode_record(log, &record, n_skipped);
+                check_columns(&mut self.columns, &batch, log.path())?;
                 self.n_read += batch.trials.len() as u64;
                 return Ok(Some(batch));
             }
         }
         Ok(None)
     }
+}
+
+/// Checks that a batch has the columns of those before it.
+fn check_columns(known: &mut Option<TrialBatch>, batch: &TrialBatch, path: &Path) -> Result<(), FolderError> {
+    if known.get_or_insert_with(|| batch.emptied()).has_columns_of(batch) {
+        return Ok(());
+    }
+    Err(FolderError::part(path, "its columns differ from those of the trials before"))
 }
 
 /// Trials in batches of equal length, whatever the files they are in.
@@ -205,13 +224,7 @@ impl Iterator for EvenTrials {
             if let Some(current) = &self.current {
                 let even = even.get_or_insert_with(|| current.emptied());
                 let n = (self.n_rows - even.trials.len()).min(current.trials.len() - self.offset);
-                if !even.extend_from(current, self.offset, n) {
-                    let problem = "the columns differ from those of the trials before";
-                    let path = current.trials.first().map_or_else(PathBuf::new, |trial| {
-                        PathBuf::from(format!("the file that holds trial {trial}"))
-                    });
-                    return Some(Err(FolderError::part(&path, problem)));
-                }
+                even.extend_from(current, self.offset, n);
                 self.offset += n;
             }
             if even.as_ref().is_some_and(|even| even.trials.len() == self.n_rows) {

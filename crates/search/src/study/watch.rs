@@ -27,9 +27,12 @@ pub enum StudyEvent<'a> {
     },
 }
 
+/// Whom a study tells what happens.
+pub(super) type Observer<'a> = Box<dyn FnMut(StudyEvent<'_>) + 'a>;
+
 /// The observer, the stop flag, and the running totals.
 pub(super) struct Watch<'a> {
-    pub(super) observer: Option<Box<dyn FnMut(StudyEvent<'_>) + 'a>>,
+    pub(super) observer: Option<Observer<'a>>,
     pub(super) stop: Option<&'a AtomicBool>,
     pub(super) n_trials: u64,
     pub(super) n_batches: u64,
