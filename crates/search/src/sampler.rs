@@ -1,6 +1,7 @@
 //! The [`Sampler`]: proposes points of a space and learns from their scores.
 
 mod archive;
+mod auto;
 mod differential;
 mod enqueue;
 mod genetic;
@@ -9,6 +10,7 @@ mod random;
 mod sobol;
 mod tpe;
 
+pub use auto::Auto;
 pub use differential::Differential;
 pub use enqueue::{Enqueue, EnqueueError};
 pub use genetic::Genetic;
@@ -86,11 +88,13 @@ pub enum SamplerKind {
     Genetic,
     /// Differential evolution on the best points of the study.
     Differential,
+    /// A portfolio of the others that moves its trials to whatever pays.
+    Auto,
 }
 
 impl SamplerKind {
     /// Every kind, in the order shown to users.
-    pub const ALL: [Self; 7] = [Self::Random, Self::Sobol, Self::Grid, Self::Tpe, Self::TpeMultivariate, Self::Genetic, Self::Differential];
+    pub const ALL: [Self; 8] = [Self::Random, Self::Sobol, Self::Grid, Self::Tpe, Self::TpeMultivariate, Self::Genetic, Self::Differential, Self::Auto];
 
     /// The name by which users choose it.
     pub fn name(self) -> &'static str {
@@ -102,6 +106,7 @@ impl SamplerKind {
             Self::TpeMultivariate => "tpe-mv",
             Self::Genetic => "ga",
             Self::Differential => "de",
+            Self::Auto => "auto",
         }
     }
 
@@ -124,6 +129,7 @@ impl SamplerKind {
             Self::TpeMultivariate => Box::new(TpeMultivariate::new(space, settings)),
             Self::Genetic => Box::new(Genetic::new(space, settings)),
             Self::Differential => Box::new(Differential::new(space, settings)),
+            Self::Auto => Box::new(Auto::new(space, settings)),
         })
     }
 }

@@ -70,8 +70,13 @@ fn tpe_multivariate_conforms() {
 }
 
 #[test]
+fn auto_conforms() {
+    conforms(&build(SamplerKind::Auto));
+}
+
+#[test]
 fn every_sampler_is_in_this_suite() {
-    assert_eq!(SamplerKind::ALL.map(SamplerKind::name), ["random", "sobol", "grid", "tpe", "tpe-mv", "ga", "de"]);
+    assert_eq!(SamplerKind::ALL.map(SamplerKind::name), ["random", "sobol", "grid", "tpe", "tpe-mv", "ga", "de", "auto"]);
 }
 
 const N_POINTS: usize = 3000;

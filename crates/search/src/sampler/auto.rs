@@ -1,0 +1,244 @@
+//! A portfolio of samplers that moves its trials to whatever pays: the default.
+//!
+//! No sampler is best everywhere. Density models learn most from the first hundreds of trials, evolution on the elites of the
+//! study wins by orders of magnitude with a hundred thousand, and which operator suits depends on the problem. So several run
+//! side by side. A member earns credit when a trial of its own enters the best of the study, and the shares follow what a trial
+//! of each member earned lately.
+//!
+//! Some members are islands: they learn from their own trials alone, and from the few best of the study every now and then. A
+//! basin that draws everybody else then leaves them alone for a while.
+
+mod credit;
+mod migrant;
+mod pending;
+
+use rayon::prelude::*;
+
+use crate::point::Points;
+use crate::rng::{Stream, to_unit};
+use crate::sampler::{Differential, Genetic, Sampler, SamplerSettings, Sobol, Tpe};
+use crate::score::Scores;
+use crate::space::Space;
+use credit::Credit;
+use migrant::Migrants;
+use pending::Pending;
+
+/// Place of the sequence that starts a study; it keeps a small share for ever.
+const START: u8 = 0;
+
+/// Islands hear of the best of the study after this many batches.
+const BATCHES_PER_EXCHANGE: u64 = 8;
+
+/// The increment that spreads trials over members: 2^64 divided by the golden ratio, made odd.
+const WEYL: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Keeps the streams of this sampler apart from those of others under the same seed.
+const SEED_TWIST: u64 = 0x506f_7274_666f_6c69;
+
+/// Up to this many trials a study is short, and density models get most of it.
+const MAX_SHORT_TRIALS: u64 = 8192;
+
+/// The least number of trials that count as a batch, where time is measured in batches.
+const MIN_PERIOD: usize = 32;
+
+/// How a member proposes points.
+#[derive(Clone, Copy, Debug)]
+enum Method {
+    Densities,
+    Genetic,
+    Differential,
+}
+
+/// A member before it is built.
+#[derive(Clone, Copy, Debug)]
+struct Role {
+    method: Method,
+    is_island: bool,
+    start: f64,
+    floor: f64,
+}
+
+const fn role(method: Method, is_island: bool, start: f64, floor: f64) -> Role {
+    Role { method, is_island, start, floor }
+}
+
+/// Measured best with about a thousand trials.
+const SHORT: [Role; 3] = [
+    role(Method::Densities, false, 0.7, 0.1),
+    role(Method::Genetic, false, 0.15, 0.1),
+    role(Method::Differential, false, 0.15, 0.1),
+];
+
+/// Measured best with a hundred thousand trials. Most is kept for breeding: credit alone would favour whoever descends fastest,
+/// into a basin that need not be the best.
+const LONG: [Role; 4] = [
+    role(Method::Densities, false, 0.08, 0.05),
+    role(Method::Genetic, true, 0.45, 0.4),
+    role(Method::Genetic, false, 0.25, 0.2),
+    role(Method::Differential, false, 0.2, 0.1),
+];
+
+/// For several objectives.
+const FRONTS: [Role; 1] = [role(Method::Densities, false, 0.98, 0.9)];
+
+/// Splits trials over several samplers by what they have found lately.
+///
+/// Which member proposes a trial depends on the seed, the number of the trial and the shares as of the last `tell`.
+pub struct Auto {
+    n_params: usize,
+    members: Vec<Member>,
+    credit: Credit,
+    pending: Pending,
+    migrants: Migrants,
+    /// Where the sequence that spreads trials over members begins.
+    offset: u64,
+    n_asked: u64,
+    n_told: u64,
+    /// Trials between two exchanges.
+    exchange_period: u64,
+}
+
+/// A sampler of the portfolio.
+struct Member {
+    sampler: Box<dyn Sampler>,
+    /// Learns from its own trials, the start and strangers alone.
+    is_island: bool,
+    /// Share at the start, and the least it ever gets.
+    start: f64,
+    floor: f64,
+}
+
+impl Auto {
+    /// A sampler over a valid space.
+    pub fn new(space: &Space, settings: &SamplerSettings) -> Self {
+        let members = members(space, settings);
+        let period = settings.batch.max(MIN_PERIOD);
+        let credit = Credit::new(members.iter().map(|member| (member.start, member.floor)), period);
+        Self {
+            n_params: space.len(),
+            members,
+            credit,
+            pending: Pending::default(),
+            migrants: Migrants::default(),
+            offset: Stream::new(settings.seed ^ SEED_TWIST, 0).bits(0),
+            n_asked: 0,
+            n_told: 0,
+            exchange_period: BATCHES_PER_EXCHANGE * period as u64,
+        }
+    }
+
+    /// The names of the members and the shares of the trials that they get until the next `tell`.
+    pub fn shares(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        self.members.iter().map(|member| member.sampler.name()).zip(self.credit.shares())
+    }
+
+    /// The member that proposes a trial.
+    fn owner(&self, trial: u64, bounds: &[f64]) -> u8 {
+        if self.n_told == 0 {
+            return START;
+        }
+        // Multiples of the golden ratio fill the interval evenly, so that every few trials are split by the shares.
+        let place = to_unit(self.offset.wrapping_add(trial.wrapping_mul(WEYL)));
+        bounds.iter().position(|bound| place < *bound).unwrap_or(bounds.len() - 1) as u8
+    }
+}
+
+/// The members for a space and a budget.
+///
+/// Several objectives have no single order by which to pay credit, so that one sampler which ranks by fronts serves them alone.
+fn members(space: &Space, settings: &SamplerSettings) -> Vec<Member> {
+    let start = Member {
+        sampler: Box::new(Sobol::new(space, settings.seed)),
+        is_island: false,
+        start: 0.02,
+        floor: 0.02,
+    };
+    let is_long = settings.n_trials.is_none_or(|n_trials| n_trials > MAX_SHORT_TRIALS);
+    let plan: &[Role] = match (settings.n_objectives, is_long) {
+        (2.., _) => &FRONTS,
+        (_, true) => &LONG,
+        (_, false) => &SHORT,
+    };
+    let member = |(role_idx, role): (usize, &Role)| {
+        let settings = SamplerSettings {
+            seed: Stream::new(settings.seed ^ SEED_TWIST, 1 + role_idx as u64).bits(0),
+            batch: (settings.batch as f64 * role.start).ceil() as usize,
+            ..*settings
+        };
+        let sampler: Box<dyn Sampler> = match role.method {
+            Method::Densities => Box::new(Tpe::new(space, &settings)),
+            Method::Genetic => Box::new(Genetic::new(space, &settings)),
+            Method::Differential => Box::new(Differential::new(space, &settings)),
+        };
+        Member { sampler, is_island: role.is_island, start: role.start, floor: role.floor }
+    };
+    std::iter::once(start).chain(plan.iter().enumerate().map(member)).collect()
+}
+
+/// Some of the points with their scores.
+fn select(points: &Points, scores: &Scores, chosen: &[usize]) -> (Points, Scores) {
+    let pick = |column: &[f64]| chosen.iter().map(|idx| column[*idx]).collect();
+    let point_columns = (0..points.n_params()).map(|param_idx| pick(points.column(param_idx))).collect();
+    let score_columns = (0..scores.n_objectives()).map(|idx| pick(scores.column(idx))).collect();
+    (Points::from_columns(chosen.len(), point_columns), Scores::from_columns(chosen.len(), score_columns))
+}
+
+impl Sampler for Auto {
+    fn name(&self) -> &'static str {
+        "auto"
+    }
+
+    fn ask(&mut self, n: usize) -> Points {
+        let mut bounds: Vec<f64> = self.credit.shares().collect();
+        for member_idx in 1..bounds.len() {
+            bounds[member_idx] += bounds[member_idx - 1];
+        }
+        let owners: Vec<u8> = (0..n as u64).map(|idx| self.owner(self.n_asked + idx, &bounds)).collect();
+        self.n_asked += n as u64;
+        let ask_own = |(member_idx, member): (usize, &mut Member)| {
+            let n_own = owners.iter().filter(|owner| usize::from(**owner) == member_idx).count();
+            member.sampler.ask(n_own)
+        };
+        let parts: Vec<Points> = self.members.par_iter_mut().enumerate().map(ask_own).collect();
+        let column = |param_idx: usize| {
+            let mut rests: Vec<_> = parts.iter().map(|part| part.column(param_idx).iter()).collect();
+            owners
+                .iter()
+                .map(|owner| rests[usize::from(*owner)].next().copied().unwrap_or(f64::NAN))
+                .collect()
+        };
+        let points = Points::from_columns(n, (0..self.n_params).into_par_iter().map(column).collect());
+        self.pending.push(&points, &owners);
+        points
+    }
+
+    fn tell(&mut self, points: &Points, scores: &Scores) {
+        let owners = self.pending.pop(points);
+        let column = scores.column(0);
+        self.credit.book(&owners, column);
+        self.migrants.extend(points, column);
+        let n_before = self.n_told;
+        self.n_told += points.len() as u64;
+        let is_exchange = self.n_told / self.exchange_period > n_before / self.exchange_period;
+        let migrants = is_exchange.then(|| self.migrants.points(self.n_params));
+        self.members.par_iter_mut().enumerate().for_each(|(member_idx, member)| {
+            if !member.is_island {
+                member.sampler.tell(points, scores);
+                return;
+            }
+            let is_heard = |owner: Option<u8>| {
+                owner.is_none_or(|owner| owner == START || usize::from(owner) == member_idx)
+            };
+            let heard: Vec<usize> = (0..points.len()).filter(|idx| is_heard(owners[*idx])).collect();
+            let (points, scores) = select(points, scores, &heard);
+            member.sampler.tell(&points, &scores);
+            if let Some((points, scores)) = &migrants {
+                member.sampler.tell(points, scores);
+            }
+        });
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        None
+    }
+}
