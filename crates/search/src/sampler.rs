@@ -2,19 +2,25 @@
 
 mod archive;
 mod auto;
+mod cmaes;
 mod differential;
 mod enqueue;
+mod generational;
 mod genetic;
 mod grid;
+mod nsga2;
 mod random;
 mod sobol;
 mod tpe;
 
 pub use auto::Auto;
+pub use cmaes::CmaEs;
 pub use differential::Differential;
 pub use enqueue::{Enqueue, EnqueueError};
+pub use generational::Generational;
 pub use genetic::Genetic;
 pub use grid::Grid;
+pub use nsga2::Nsga2;
 pub use random::Random;
 pub use sobol::{Sobol, TABLE_DIMENSIONS};
 pub use tpe::{Tpe, TpeMultivariate};
@@ -88,13 +94,31 @@ pub enum SamplerKind {
     Genetic,
     /// Differential evolution on the best points of the study.
     Differential,
+    /// Covariance matrix adaptation, for numeric parameters above all.
+    CmaEs,
+    /// A genetic algorithm for several objectives.
+    Nsga2,
+    /// The generational genetic algorithm of the seller-exhaustion system.
+    Generational,
     /// A portfolio of the others that moves its trials to whatever pays.
     Auto,
 }
 
 impl SamplerKind {
     /// Every kind, in the order shown to users.
-    pub const ALL: [Self; 8] = [Self::Random, Self::Sobol, Self::Grid, Self::Tpe, Self::TpeMultivariate, Self::Genetic, Self::Differential, Self::Auto];
+    pub const ALL: [Self; 11] = [
+        Self::Random,
+        Self::Sobol,
+        Self::Grid,
+        Self::Tpe,
+        Self::TpeMultivariate,
+        Self::Genetic,
+        Self::Differential,
+        Self::CmaEs,
+        Self::Nsga2,
+        Self::Generational,
+        Self::Auto,
+    ];
 
     /// The name by which users choose it.
     pub fn name(self) -> &'static str {
@@ -106,13 +130,16 @@ impl SamplerKind {
             Self::TpeMultivariate => "tpe-mv",
             Self::Genetic => "ga",
             Self::Differential => "de",
+            Self::CmaEs => "cmaes",
+            Self::Nsga2 => "nsga2",
+            Self::Generational => "ga-seller",
             Self::Auto => "auto",
         }
     }
 
     /// Whether it learns from, or does not depend on, more than one objective.
     pub fn serves_several_objectives(self) -> bool {
-        !matches!(self, Self::Genetic | Self::Differential)
+        !matches!(self, Self::Genetic | Self::Differential | Self::CmaEs | Self::Generational)
     }
 
     /// A sampler of this kind over a valid space.
@@ -129,6 +156,9 @@ impl SamplerKind {
             Self::TpeMultivariate => Box::new(TpeMultivariate::new(space, settings)),
             Self::Genetic => Box::new(Genetic::new(space, settings)),
             Self::Differential => Box::new(Differential::new(space, settings)),
+            Self::CmaEs => Box::new(CmaEs::new(space, settings)),
+            Self::Nsga2 => Box::new(Nsga2::new(space, settings)),
+            Self::Generational => Box::new(Generational::new(space, settings)),
             Self::Auto => Box::new(Auto::new(space, settings)),
         })
     }
@@ -197,7 +227,8 @@ mod tests {
         }
         let error = SamplerKind::Genetic.build(&Space::default(), &settings).err().unwrap();
         let message = error.to_string();
-        let start = "the sampler `ga` serves one objective, and there are 2; choose one of random, sobol, grid";
+        let start =
+            "the sampler `ga` serves one objective, and there are 2; choose one of random, sobol, grid";
         assert!(message.starts_with(start), "{message}");
     }
 }

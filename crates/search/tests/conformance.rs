@@ -75,8 +75,26 @@ fn auto_conforms() {
 }
 
 #[test]
+fn cmaes_conforms() {
+    conforms(&build(SamplerKind::CmaEs));
+}
+
+#[test]
+fn nsga2_conforms() {
+    conforms(&build(SamplerKind::Nsga2));
+}
+
+#[test]
+fn generational_conforms() {
+    conforms(&build(SamplerKind::Generational));
+}
+
+#[test]
 fn every_sampler_is_in_this_suite() {
-    assert_eq!(SamplerKind::ALL.map(SamplerKind::name), ["random", "sobol", "grid", "tpe", "tpe-mv", "ga", "de", "auto"]);
+    assert_eq!(
+        SamplerKind::ALL.map(SamplerKind::name),
+        ["random", "sobol", "grid", "tpe", "tpe-mv", "ga", "de", "cmaes", "nsga2", "ga-seller", "auto"]
+    );
 }
 
 const N_POINTS: usize = 3000;
