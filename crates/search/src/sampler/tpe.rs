@@ -90,13 +90,19 @@ impl Tpe {
         let good = self.best.first(n_good(self.n_told, self.max_good));
         let weights: Option<Vec<f64>> = (self.is_stale && self.n_told <= MAX_PLACES)
             .then(|| Recency::new(self.n_told, good).weights(0..self.n_told).collect());
-        let standing = Standing { seed: self.seed, n_told: self.n_told, good, weights: weights.as_deref() };
+        let standing = Standing {
+            seed: self.seed,
+            n_told: self.n_told,
+            candidates: self.candidates,
+            good,
+            weights: weights.as_deref(),
+        };
         let (is_stale, first) = (self.is_stale, self.n_asked);
         let draw = |dimension: &mut Dimension| {
             if is_stale {
                 dimension.learn(&standing);
             }
-            dimension.draw(standing.seed, first, n, self.candidates)
+            dimension.draw(standing.seed, first, n)
         };
         // A dimension is tens of microseconds of work.
         let columns = self.dimensions.par_iter_mut().with_min_len(4).map(draw).collect();

@@ -89,36 +89,69 @@ impl Cells {
     }
 
     /// The cell of a value; of the nearest one if it lies outside.
-    #[inline]
     pub(crate) fn cell(&self, value: f64) -> usize {
-        let place = match &self.layout {
-            Layout::Single { low, per_step, .. } => (value - low) * per_step + 0.5,
-            Layout::Linear { low, per_width, .. } => (value - low) * per_width,
-            Layout::Log { edges, guide, first_bits, shift } => {
-                let value = value.max(edges[0]);
-                let entry_idx = (value.to_bits() >> shift).saturating_sub(*first_bits) as usize;
-                let mut cell = usize::from(guide[entry_idx.min(guide.len() - 1)]);
-                while cell + 1 < MAX_CELLS && value >= edges[cell + 1] {
-                    cell += 1;
-                }
-                return cell;
-            }
-            Layout::Unit => self.scale.unit(value) * MAX_CELLS as f64,
-        };
+        let mut found = 0;
+        self.each(&[value], |_, cell| found = cell);
+        found
+    }
+
+    /// Calls `visit` with the index and the cell of every value of a column that is not NaN, in order.
+    #[inline]
+    pub(crate) fn each(&self, column: &[f64], mut visit: impl FnMut(usize, usize)) {
+        let active = column.iter().copied().enumerate().filter(|(_, value)| !value.is_nan());
+        let last = self.n_cells - 1;
         // A negative number becomes zero.
-        (place as usize).min(self.n_cells - 1)
+        match &self.layout {
+            Layout::Single { low, per_step, .. } => {
+                active.for_each(|(idx, value)| {
+                    visit(idx, (((value - low) * per_step + 0.5) as usize).min(last))
+                });
+            }
+            Layout::Linear { low, per_width, .. } => {
+                active.for_each(|(idx, value)| visit(idx, (((value - low) * per_width) as usize).min(last)));
+            }
+            Layout::Log { edges, guide, first_bits, shift } => {
+                for (idx, value) in active {
+                    let value = value.max(edges[0]);
+                    let entry_idx = (value.to_bits() >> shift).saturating_sub(*first_bits) as usize;
+                    let mut cell = usize::from(guide[entry_idx.min(guide.len() - 1)]);
+                    while cell < last && value >= edges[cell + 1] {
+                        cell += 1;
+                    }
+                    visit(idx, cell);
+                }
+            }
+            Layout::Unit => {
+                active.for_each(|(idx, value)| {
+                    visit(idx, ((self.scale.unit(value) * MAX_CELLS as f64) as usize).min(last));
+                });
+            }
+        }
     }
 
     /// The value at a share of the way through a cell.
-    #[inline]
     pub(crate) fn value(&self, cell: usize, share: f64) -> f64 {
+        self.values(std::iter::once((cell, share))).swap_remove(0)
+    }
+
+    /// The values at some shares of the way through some cells.
+    #[inline]
+    pub(crate) fn values(&self, places: impl Iterator<Item = (usize, f64)>) -> Vec<f64> {
         match &self.layout {
-            Layout::Single { values, .. } => values[cell],
-            Layout::Linear { low, high, width, .. } => (low + (cell as f64 + share) * width).min(*high),
-            Layout::Log { edges, .. } => {
-                (edges[cell] + share * (edges[cell + 1] - edges[cell])).min(edges[MAX_CELLS])
+            Layout::Single { values, .. } => places.map(|(cell, _)| values[cell]).collect(),
+            Layout::Linear { low, high, width, .. } => {
+                places.map(|(cell, share)| (low + (cell as f64 + share) * width).min(*high)).collect()
             }
-            Layout::Unit => self.scale.value((cell as f64 + share) / MAX_CELLS as f64),
+            Layout::Log { edges, .. } => {
+                let top = edges[MAX_CELLS];
+                let value = |(cell, share): (usize, f64)| {
+                    (edges[cell] + share * (edges[cell + 1] - edges[cell])).min(top)
+                };
+                places.map(value).collect()
+            }
+            Layout::Unit => places
+                .map(|(cell, share)| self.scale.value((cell as f64 + share) / MAX_CELLS as f64))
+                .collect(),
         }
     }
 }

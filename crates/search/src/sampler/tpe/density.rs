@@ -115,8 +115,9 @@ impl Density {
         let shares: Vec<f64> = half.iter().rev().chain(&half[1..]).copied().collect();
         let mut padded = vec![0.0; n_cells + 2 * reach];
         for (cell, weight) in self.gathered.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
-            let inside = normal.inside((cell as f64 + 0.5) / n_cells as f64, self.floor);
-            let weight = weight / inside;
+            let unit = (cell as f64 + 0.5) / n_cells as f64;
+            let is_whole = unit.min(1.0 - unit) > REACH * self.floor;
+            let weight = if is_whole { *weight } else { weight / normal.inside(unit, self.floor) };
             for (mass, share) in padded[cell..].iter_mut().zip(&shares) {
                 *mass += weight * share;
             }

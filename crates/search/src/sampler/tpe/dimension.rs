@@ -3,7 +3,7 @@
 use super::best::BestTrial;
 use super::cells::Cells;
 use super::density::Density;
-use super::law::{Candidates, Law};
+use super::law::{Candidates, Law, UNIFORM_BITS};
 use crate::domain::Domain;
 use crate::rng::Stream;
 
@@ -30,6 +30,7 @@ pub(super) struct Dimension {
 pub(super) struct Standing<'a> {
     pub(super) seed: u64,
     pub(super) n_told: u64,
+    pub(super) candidates: Candidates,
     pub(super) good: &'a [BestTrial],
     /// The weight of every observation by its number, zero for the good ones; while observations are kept one by one.
     pub(super) weights: Option<&'a [f64]>,
@@ -54,12 +55,11 @@ impl Dimension {
 
     /// Takes in a column of observations, the first of which has the given number; NaN where the parameter is inactive.
     pub(super) fn observe(&mut self, first_number: u64, column: &[f64], keep_places: bool) {
-        for (number, value) in (first_number..).zip(column) {
-            if !value.is_nan() {
-                self.weight[self.cells.cell(*value)] += number + 1;
-                self.n_observed += 1;
-            }
-        }
+        let (weight, n_observed) = (&mut self.weight, &mut self.n_observed);
+        self.cells.each(column, |idx, cell| {
+            weight[cell] += first_number + idx as u64 + 1;
+            *n_observed += 1;
+        });
         if keep_places {
             let active = (first_number..).zip(column).filter(|(_, value)| !value.is_nan());
             self.places.extend(active.map(|(number, value)| (self.cells.unit(*value), number as u32)));
@@ -98,19 +98,18 @@ impl Dimension {
         }
         let chance =
             Stream::new(standing.seed ^ TIE_TWIST ^ standing.n_told.rotate_left(32), self.param_idx as u64);
-        self.law = Law::new(&good.finish(), &other.finish(), &chance);
+        self.law = Law::new(&good.finish(), &other.finish(), standing.candidates, &chance);
     }
 
     /// The values of some trials, the first of which has the given index.
-    pub(super) fn draw(&self, seed: u64, first_trial: u64, n: usize, candidates: Candidates) -> Vec<f64> {
+    pub(super) fn draw(&self, seed: u64, first_trial: u64, n: usize) -> Vec<f64> {
         let stream = Stream::new(seed ^ DRAW_TWIST, self.param_idx as u64);
-        let value = |trial_idx: u64| {
-            // The upper bits choose the cell, the lower ones the place inside.
+        let place = |trial_idx: u64| {
+            // The lower bits choose the cell, the upper ones the place inside.
             let bits = stream.bits(trial_idx);
-            let uniform = ((bits >> 24) as f64 + 0.5) / (1_u64 << 40) as f64;
-            let share = (bits & 0xff_ffff) as f64 / (1_u64 << 24) as f64;
-            self.cells.value(self.law.cell(candidates.winning_mass(trial_idx, uniform)), share)
+            let share = (bits >> UNIFORM_BITS) as f64 / (1_u64 << (u64::BITS - UNIFORM_BITS)) as f64;
+            (self.law.cell(trial_idx, bits), share)
         };
-        (first_trial..first_trial + n as u64).map(value).collect()
+        self.cells.values((first_trial..first_trial + n as u64).map(place))
     }
 }

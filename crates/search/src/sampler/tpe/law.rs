@@ -8,65 +8,11 @@
 use super::cells::MAX_CELLS;
 use crate::rng::Stream;
 
-/// Buckets of the table that starts the search for a place.
-const N_BUCKETS: usize = 256;
+/// Bits of the uniform number that chooses a cell.
+pub(super) const UNIFORM_BITS: u32 = 40;
 
-/// The cells of a parameter in ascending order of their ratio, with the cumulative mass of the good density.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Law {
-    order: Vec<u8>,
-    cumulative: Vec<f64>,
-    /// Per bucket of the cumulative mass, the first rank that may hold it.
-    first_rank: Vec<u8>,
-}
-
-impl Law {
-    /// The law of two densities given as masses of cells. Ratios that are equal but for rounding are ordered by chance, so that
-    /// no side of a plateau is preferred in the long run.
-    pub(super) fn new(good: &[f64], other: &[f64], chance: &Stream) -> Self {
-        debug_assert!(good.len() <= MAX_CELLS && good.len() == other.len());
-        let key = |(cell, (good, other)): (usize, (&f64, &f64))| {
-            let ratio = u64::from(((good / other) as f32).to_bits() >> 10);
-            ratio << 32 | chance.bits(cell as u64) >> 48 << 8 | cell as u64
-        };
-        let mut keys: Vec<u64> = good.iter().zip(other).enumerate().map(key).collect();
-        keys.sort_unstable();
-        let order: Vec<u8> = keys.iter().map(|key| *key as u8).collect();
-        let total: f64 = good.iter().sum();
-        let mut mass = 0.0;
-        let mut cumulative: Vec<f64> = order
-            .iter()
-            .map(|cell| {
-                mass += good[usize::from(*cell)];
-                mass / total
-            })
-            .collect();
-        if let Some(last) = cumulative.last_mut() {
-            *last = 1.0;
-        }
-        let mut rank = 0;
-        let first_rank = (0..N_BUCKETS)
-            .map(|bucket| {
-                while cumulative[rank] < bucket as f64 / N_BUCKETS as f64 {
-                    rank += 1;
-                }
-                rank as u8
-            })
-            .collect();
-        Self { order, cumulative, first_rank }
-    }
-
-    /// The cell where the cumulative mass reaches a number in `0..=1`.
-    #[inline]
-    pub(super) fn cell(&self, mass: f64) -> usize {
-        let bucket = ((mass * N_BUCKETS as f64) as usize).min(N_BUCKETS - 1);
-        let mut rank = usize::from(self.first_rank[bucket]);
-        while self.cumulative[rank] < mass && rank + 1 < self.cumulative.len() {
-            rank += 1;
-        }
-        usize::from(self.order[rank])
-    }
-}
+/// Buckets of the table that starts the search for a rank; many more than cells, so that it mostly ends there.
+const BUCKET_BITS: u32 = 10;
 
 /// How many candidates a winner is picked from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,22 +24,118 @@ pub(super) enum Candidates {
 }
 
 impl Candidates {
-    /// The cumulative mass at which the winner of a trial lies.
-    #[inline]
-    pub(super) fn winning_mass(self, trial_idx: u64, uniform: f64) -> f64 {
-        match (self, trial_idx % 4) {
-            (Self::Many, _) => libm::cbrt(uniform.sqrt().sqrt().sqrt()),
-            (Self::InTurn, 0) => uniform,
-            (Self::InTurn, 1) => uniform.sqrt(),
-            (Self::InTurn, 2) => uniform.sqrt().sqrt(),
-            (Self::InTurn, _) => uniform.sqrt().sqrt().sqrt(),
+    /// The numbers of candidates, which trials take in turn.
+    fn numbers(self) -> &'static [u32] {
+        match self {
+            Self::Many => &[24],
+            Self::InTurn => &[1, 2, 4, 8],
         }
     }
+}
+
+/// The cells of a parameter in ascending order of their ratio, and where their probabilities end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Law {
+    order: Vec<u8>,
+    /// Per number of candidates.
+    ranks: Vec<Ranks>,
+}
+
+/// The law of the rank of the winner among a number of candidates.
+#[derive(Clone, Debug)]
+struct Ranks {
+    /// The uniform number, as an integer of so many bits, at which each rank ends; the last rank ends at the top.
+    end: [u64; MAX_CELLS],
+    /// Per bucket of uniform numbers, the first rank that may hold one.
+    first: [u8; 1 << BUCKET_BITS],
+}
+
+impl Law {
+    /// The law of two densities given as masses of cells. Ratios that are equal but for rounding are ordered by chance, so that
+    /// no side of a plateau is preferred in the long run.
+    pub(super) fn new(good: &[f64], other: &[f64], candidates: Candidates, chance: &Stream) -> Self {
+        debug_assert!(good.len() <= MAX_CELLS && good.len() == other.len());
+        let key = |(cell, (good, other)): (usize, (&f64, &f64))| {
+            let ratio = u64::from(((good / other) as f32).to_bits() >> 10);
+            ratio << 32 | chance.bits(cell as u64) >> 48 << 8 | cell as u64
+        };
+        let mut keys: Vec<u64> = good.iter().zip(other).enumerate().map(key).collect();
+        keys.sort_unstable();
+        let order: Vec<u8> = keys.iter().map(|key| *key as u8).collect();
+        let total: f64 = good.iter().sum();
+        let mut mass = 0.0;
+        let cumulate = |cell: &u8| {
+            mass += good[usize::from(*cell)];
+            mass / total
+        };
+        let cumulative: Vec<f64> = order.iter().map(cumulate).collect();
+        let ranks = candidates.numbers().iter().map(|n_candidates| Ranks::new(&cumulative, *n_candidates));
+        Self { ranks: ranks.collect(), order }
+    }
+
+    /// The cell of a trial's winner, from the uniform number that the lower bits of `uniform` are.
+    #[inline]
+    pub(super) fn cell(&self, trial_idx: u64, uniform: u64) -> usize {
+        let ranks = &self.ranks[trial_idx as usize % self.ranks.len()];
+        usize::from(self.order[ranks.rank(uniform)])
+    }
+}
+
+impl Ranks {
+    fn new(cumulative: &[f64], n_candidates: u32) -> Self {
+        const TOP: u64 = 1 << UNIFORM_BITS;
+        let mut ranks = Self { end: [TOP; MAX_CELLS], first: [0; 1 << BUCKET_BITS] };
+        let mut n_filled = 0;
+        for (rank, mass) in cumulative.iter().enumerate() {
+            let end = if rank + 1 == cumulative.len() {
+                TOP
+            } else {
+                ((power(*mass, n_candidates) * TOP as f64) as u64).min(TOP)
+            };
+            ranks.end[rank] = end;
+            // A bucket that starts before the end of this rank is the first one of no later rank.
+            let n_started = end.div_ceil(1 << (UNIFORM_BITS - BUCKET_BITS)) as usize;
+            if n_started > n_filled {
+                ranks.first[n_filled..n_started].fill(rank as u8);
+                n_filled = n_started;
+            }
+        }
+        ranks
+    }
+
+    #[inline]
+    fn rank(&self, uniform: u64) -> usize {
+        let uniform = uniform & ((1 << UNIFORM_BITS) - 1);
+        let mut rank = self.first[(uniform >> (UNIFORM_BITS - BUCKET_BITS)) as usize];
+        while self.end[usize::from(rank)] <= uniform {
+            rank += 1;
+        }
+        usize::from(rank)
+    }
+}
+
+/// A power by repeated squaring, whose result does not depend on the platform.
+fn power(base: f64, exponent: u32) -> f64 {
+    let (mut result, mut square) = (1.0, base);
+    let mut rest = exponent;
+    while rest > 0 {
+        if rest % 2 == 1 {
+            result *= square;
+        }
+        square *= square;
+        rest /= 2;
+    }
+    result
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A uniform number in `0..1` as the integer that the law takes.
+    fn integer(uniform: f64) -> u64 {
+        (uniform * (1_u64 << UNIFORM_BITS) as f64) as u64
+    }
 
     #[test]
     fn winners_of_the_law_are_winners_among_candidates() {
@@ -101,26 +143,23 @@ mod tests {
         let good: Vec<f64> = (0..20).map(|cell| 1.0 + f64::from(cell * 7 % 20)).collect();
         let other: Vec<f64> = (0..20).map(|cell| 1.0 + f64::from(cell * 3 % 20)).collect();
         let total: f64 = good.iter().sum();
-        let law = Law::new(&good, &other, &Stream::new(1, 1));
+        let law = Law::new(&good, &other, Candidates::Many, &Stream::new(1, 1));
         let (uniforms, draws) = (Stream::new(2, 0), Stream::new(2, 1));
         let n_trials = 200_000;
         let mut by_law = [0_i32; 20];
         let mut by_draws = [0_i32; 20];
         for trial_idx in 0..n_trials {
-            by_law[law.cell(Candidates::Many.winning_mass(trial_idx, uniforms.unit(trial_idx)))] += 1;
+            by_law[law.cell(trial_idx, uniforms.bits(trial_idx))] += 1;
             let candidate = |draw_idx| {
                 let mut mass = draws.unit(trial_idx * 24 + draw_idx) * total;
-                (0..19)
-                    .find(|cell| {
-                        mass -= good[*cell];
-                        mass < 0.0
-                    })
-                    .unwrap_or(19)
+                let is_reached = |cell: &usize| {
+                    mass -= good[*cell];
+                    mass < 0.0
+                };
+                (0..19).find(is_reached).unwrap_or(19)
             };
-            let winner = (0..24)
-                .map(candidate)
-                .max_by(|a, b| (good[*a] / other[*a]).total_cmp(&(good[*b] / other[*b])))
-                .unwrap();
+            let ratio = |cell: usize| good[cell] / other[cell];
+            let winner = (0..24).map(candidate).max_by(|a, b| ratio(*a).total_cmp(&ratio(*b))).unwrap();
             by_draws[winner] += 1;
         }
         for cell in 0..20 {
@@ -132,19 +171,27 @@ mod tests {
     }
 
     #[test]
-    fn one_candidate_is_a_draw_from_the_good_density() {
-        let law = Law::new(&[1.0, 3.0], &[1.0, 1.0], &Stream::new(0, 0));
-        let n_second = (0..1000).filter(|idx| law.cell((f64::from(*idx) + 0.5) / 1000.0) == 1).count();
-        assert_eq!(n_second, 750);
-        assert_eq!((law.cell(0.0), law.cell(1.0)), (0, 1));
+    fn candidates_in_turn_win_with_the_power_of_their_number() {
+        // The second cell has the higher ratio; the first one wins if all candidates fall there.
+        let law = Law::new(&[1.0, 3.0], &[2.0, 1.0], Candidates::InTurn, &Stream::new(0, 0));
+        for (trial_idx, n_candidates) in [(0, 1), (1, 2), (2, 4), (3, 8), (4, 1)] {
+            let n_draws = 1 << 18;
+            let draw = |idx: u32| law.cell(trial_idx, integer((f64::from(idx) + 0.5) / f64::from(n_draws)));
+            let n_first = (0..n_draws).filter(|idx| draw(*idx) == 0).count();
+            assert_eq!(n_first, (n_draws as usize) >> (2 * n_candidates), "{n_candidates} candidates");
+        }
     }
 
     #[test]
-    fn candidates_in_turn_are_powers_of_two() {
-        for (trial_idx, n_candidates) in [(0, 1), (1, 2), (2, 4), (3, 8), (4, 1)] {
-            let mass = Candidates::InTurn.winning_mass(trial_idx, 0.3);
-            assert!((mass.powi(n_candidates) - 0.3).abs() < 1e-12);
+    fn every_cell_is_found_where_its_probability_lies() {
+        let good: Vec<f64> = (0..256).map(|cell| f64::from(1 + cell * 37 % 101)).collect();
+        let law = Law::new(&good, &[1.0; 256], Candidates::InTurn, &Stream::new(5, 5));
+        let total: f64 = good.iter().sum();
+        let n_draws = 1 << 20;
+        let mut counts = vec![0_u32; 256];
+        (0..n_draws).for_each(|idx| counts[law.cell(0, integer(f64::from(idx) / f64::from(n_draws)))] += 1);
+        for (count, good) in counts.iter().zip(&good) {
+            assert!((f64::from(*count) - good / total * f64::from(n_draws)).abs() <= 2.0);
         }
-        assert!((Candidates::Many.winning_mass(5, 0.3).powi(24) - 0.3).abs() < 1e-12);
     }
 }
