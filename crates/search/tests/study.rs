@@ -578,6 +578,48 @@ fn every_sampler_resumes_to_the_same_end_for_every_lag() {
     }
 }
 
+/// Names a folder to a process of its own, which then runs a study of every sampler in it.
+const DIR: &str = "TIDEMILL_STUDY_DIR";
+
+fn run_every_sampler(dir: &Path, pipeline: bool) {
+    for kind in SamplerKind::ALL {
+        let settings = SamplerSettings { n_trials: Some(2000), batch: 512, ..SamplerSettings::new(5) };
+        let mut sampler = kind.build(&space(), &settings).unwrap();
+        let mut evaluator = FunctionEvaluator::new(|batch: &Batch| Ok(evaluate(batch)));
+        let plan = Plan { trials: 2000, batch: 512, lag: 1, pipeline };
+        plan.run(&mut *sampler, &mut evaluator, Some(&create(&dir.join(kind.name())))).0.unwrap();
+    }
+}
+
+/// Not a test of its own: what the other process runs. Without the variable there is nothing to do.
+#[test]
+fn child() {
+    if let Some(dir) = std::env::var_os(DIR) {
+        run_every_sampler(Path::new(&dir), true);
+    }
+}
+
+#[test]
+fn the_number_of_threads_does_not_matter_and_neither_does_the_process() {
+    let place = tempfile::tempdir().unwrap();
+    let serial = place.path().join("serial");
+    run_every_sampler(&serial, false);
+    for n_threads in ["1", "2", "5"] {
+        let dir = place.path().join(n_threads);
+        let status = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child"])
+            .env(DIR, &dir)
+            .env("RAYON_NUM_THREADS", n_threads)
+            .stdout(std::process::Stdio::null())
+            .status()
+            .unwrap();
+        assert!(status.success());
+        for kind in SamplerKind::ALL.map(SamplerKind::name) {
+            assert!(exported(&dir.join(kind)) == exported(&serial.join(kind)), "{kind}, {n_threads} threads");
+        }
+    }
+}
+
 #[test]
 fn another_sampler_or_a_changed_file_is_noticed() {
     let dir = tempfile::tempdir().unwrap();
