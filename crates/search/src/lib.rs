@@ -15,8 +15,10 @@
 //! sampler.tell(&points, &Scores::single(&scores));
 //! ```
 
+mod cells;
 pub mod domain;
 pub mod folder;
+pub mod importance;
 pub mod pareto;
 pub mod point;
 pub mod quality;
@@ -32,6 +34,7 @@ pub use domain::{Choice, Domain};
 pub use folder::{
     ExportFormat, FolderError, StudyFolder, StudyHeader, TrialBatch, TrialsWriter, export, read_trials,
 };
+pub use importance::{ImportanceCounts, best_trials, importance};
 pub use pareto::ParetoFront;
 pub use point::Points;
 pub use sampler::{Enqueue, EnqueueError, Sampler, SamplerError, SamplerKind, SamplerSettings};

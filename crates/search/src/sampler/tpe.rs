@@ -9,7 +9,6 @@
 //! A conditional parameter is modelled from the trials where it was active. Invalid trials are never good ones.
 
 mod best;
-pub(crate) mod cells;
 mod density;
 mod dimension;
 mod joint;

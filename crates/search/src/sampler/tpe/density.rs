@@ -5,8 +5,8 @@
 //! gathered by cell and spread together, so that the cost hardly depends on how many there are. Options carry smoothed counts.
 //! A wide prior, worth one observation, is part of every density.
 
-use super::cells::Cells;
 use super::normal::{Normal, REACH};
+use crate::cells::Cells;
 
 /// The narrowest kernel there is, as a share of the range.
 const NARROWEST: f64 = 0.01;

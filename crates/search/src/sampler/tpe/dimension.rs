@@ -1,9 +1,9 @@
 //! What the sampler knows of one parameter.
 
 use super::best::BestTrial;
-use super::cells::Cells;
 use super::density::Density;
 use super::law::{Candidates, Law, UNIFORM_BITS};
+use crate::cells::Cells;
 use crate::domain::Domain;
 use crate::rng::Stream;
 

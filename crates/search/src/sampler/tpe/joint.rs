@@ -3,9 +3,9 @@
 //! Unlike independent densities, it knows which values occur together. A kernel says nothing about a parameter that was inactive
 //! in its trial: there it is even over the whole range.
 
-use super::cells::Cells;
 use super::density::{least_width, neighbour_distance};
 use super::normal::Normal;
+use crate::cells::Cells;
 use crate::rng::Stream;
 
 /// Ordered parameters with at most this many values have the exact share of every value; beyond, their density is close enough.

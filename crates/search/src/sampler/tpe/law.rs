@@ -5,7 +5,7 @@
 //! of m candidates lies at or below it with probability F^m. So one uniform number u and the place where F reaches u^(1/m)
 //! replace m draws and 2m densities.
 
-use super::cells::MAX_CELLS;
+use crate::cells::MAX_CELLS;
 use crate::rng::Stream;
 
 /// Bits of the uniform number that chooses a cell.

@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use rayon::prelude::*;
 
 use super::best::BestTrials;
-use super::cells::Cells;
 use super::joint::{Axis, Joint};
 use super::recency::Recency;
 use super::{MAX_GOOD_SEQUENTIAL, N_STARTUP, SMALL_BATCH, n_good};
+use crate::cells::Cells;
 use crate::point::Points;
 use crate::rng::Stream;
 use crate::sampler::{Sampler, SamplerSettings, Sobol};
