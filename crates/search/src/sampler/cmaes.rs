@@ -43,7 +43,8 @@ const SEED_TWIST: u64 = 0x436f_7661_7269_616e;
 /// numeric parameters only variances are learned, no correlations. Steps are reflected at the bounds.
 ///
 /// A generation is one batch, or the usual `4 + 3 ln d` points if that is more, and may be told in pieces of any size. A point
-/// proposed by somebody else takes part if it is better than all of its own since the last start.
+/// proposed by somebody else takes part if it is better than all others since the last start, and is where a start begins that has
+/// not learned from a generation yet.
 #[derive(Clone, Debug)]
 pub struct CmaEs {
     space: Space,
@@ -133,6 +134,15 @@ impl CmaEs {
         self.progress = Progress::default();
         self.best_told = f64::NEG_INFINITY;
         self.reset_frequencies();
+    }
+
+    /// Moves a law that has learned nothing yet to a point known to be good.
+    fn begin_at(&mut self, units: &[f64]) {
+        for (mean, &gene_idx) in self.model.mean.iter_mut().zip(&self.numeric) {
+            if !units[gene_idx].is_nan() {
+                *mean = units[gene_idx];
+            }
+        }
     }
 
     /// The numeric variables of `n` points, row by row.
@@ -312,7 +322,8 @@ impl Sampler for CmaEs {
     fn tell(&mut self, points: &Points, scores: &Scores) {
         for point_idx in 0..points.len() {
             let score = scores.column(0)[point_idx];
-            let is_welcome = match self.claim(self.fingerprint(points, point_idx)) {
+            let proposed_by = self.claim(self.fingerprint(points, point_idx));
+            let is_welcome = match proposed_by {
                 // What an earlier start proposed would pull this one back to where that got stuck.
                 Some(start) => start == self.n_starts,
                 None => score > self.best_told,
@@ -320,8 +331,12 @@ impl Sampler for CmaEs {
             if !is_welcome {
                 continue;
             }
+            let unit = |gene: &Gene| gene.unit(points.value(point_idx, gene.param_idx));
+            let units: Vec<f64> = self.genes.iter().map(unit).collect();
+            if proposed_by.is_none() && self.progress.n_generations == 0 {
+                self.begin_at(&units);
+            }
             self.best_told = self.best_told.max(score);
-            let units = self.genes.iter().map(|gene| gene.unit(points.value(point_idx, gene.param_idx))).collect();
             self.generation.push(Told { score, units });
             if self.generation.len() >= self.n_points {
                 self.learn();
