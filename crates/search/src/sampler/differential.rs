@@ -5,8 +5,8 @@
 //! algorithm where one basin leads to the optimum, and explores less.
 
 use crate::point::Points;
-use crate::sampler::archive::Archive;
-use crate::sampler::archive::gene::{Streams, points_from_genes, reflect};
+use crate::sampler::archive::gene::{Gene, Streams, points_from_genes, reflect};
+use crate::sampler::archive::{Archive, Pool};
 use crate::sampler::genetic::{N_ELITES, n_start};
 use crate::sampler::{Sampler, SamplerSettings, Sobol};
 use crate::score::Scores;
@@ -20,6 +20,10 @@ const CHANGE_SHARES: [f64; 4] = [0.1, 0.5, 0.9, 1.0];
 
 /// Range of the length of a child's steps, as a share of the differences.
 const STEP: (f64, f64) = (0.1, 1.0);
+
+/// Purposes of a gene's random numbers.
+const CHANGE: u64 = 0;
+const DRAW: u64 = 1;
 
 /// Keeps the streams of this sampler apart from those of others under the same seed.
 const SEED_TWIST: u64 = 0x4469_6666_6572_656e;
@@ -43,14 +47,14 @@ pub struct Differential {
 /// What a child is made of; the elites are places in the archive.
 #[derive(Clone, Copy, Debug)]
 struct Recipe {
-    current: usize,
-    best: usize,
-    plus: usize,
-    minus: usize,
+    current: u16,
+    best: u16,
+    plus: u16,
+    minus: u16,
     step: f64,
     change_share: f64,
     /// A gene that changes for certain.
-    sure_gene: usize,
+    sure_gene: u32,
 }
 
 impl Differential {
@@ -77,13 +81,13 @@ impl Differential {
         let plus = if n_elites < 2 { current } else { (current + 1 + place(2, n_elites - 1)) % n_elites };
         let minus = if n_elites < 2 { current } else { (plus + 1 + place(3, n_elites - 1)) % n_elites };
         Recipe {
-            current,
-            best: place(1, n_best),
-            plus,
-            minus,
+            current: current as u16,
+            best: place(1, n_best) as u16,
+            plus: plus as u16,
+            minus: minus as u16,
             step: STEP.0 + (STEP.1 - STEP.0) * unit(4),
             change_share: CHANGE_SHARES[place(5, CHANGE_SHARES.len())],
-            sure_gene: place(6, self.archive.genes().len().max(1)),
+            sure_gene: place(6, self.archive.genes().len().max(1)) as u32,
         }
     }
 }
@@ -102,34 +106,12 @@ impl Sampler for Differential {
         let genes = self.archive.genes();
         let recipes: Vec<Recipe> = (0..n as u64).map(|idx| self.recipe(first_trial + idx)).collect();
         points_from_genes(&self.space, genes, n, |gene_idx, column| {
-            let gene = &genes[gene_idx];
             let pool = self.archive.pool(gene_idx);
-            let [changes, draws] = [0, 1].map(|purpose| self.streams.gene(gene.param_idx, purpose));
-            for ((trial, recipe), slot) in (first_trial..).zip(&recipes).zip(column) {
-                let value = pool.values[recipe.current];
-                let is_changed = changes.unit(trial) < recipe.change_share || recipe.sure_gene == gene_idx;
-                *slot = if !is_changed && !value.is_nan() {
-                    value
-                } else if gene.is_category {
-                    // The step is a share of the way to the best: here, the chance to get there.
-                    let donor = if draws.unit(trial) < recipe.step { recipe.best } else { recipe.plus };
-                    gene.inherited([pool.values[donor], value], draws.unit(trial))
-                } else {
-                    let [from, best, plus, minus] = [recipe.current, recipe.best, recipe.plus, recipe.minus]
-                        .map(|place| pool.units[place]);
-                    // Where a parameter is inactive there is no difference to take.
-                    let towards = if best.is_nan() { 0.0 } else { best - from };
-                    let along = if (plus - minus).is_nan() { 0.0 } else { plus - minus };
-                    let unit = from + recipe.step * (towards + along);
-                    if unit.is_nan() {
-                        let known = [best, plus, minus].into_iter().find(|unit| !unit.is_nan());
-                        gene.value(known.unwrap_or_else(|| draws.unit(trial)))
-                    } else if unit == from {
-                        value
-                    } else {
-                        gene.value(reflect(unit))
-                    }
-                };
+            let mixer = Mixer { gene_idx, gene: &genes[gene_idx], pool: &pool, streams: &self.streams };
+            if mixer.gene.is_category || pool.values.iter().any(|value| value.is_nan()) {
+                mixer.mix_each(first_trial, &recipes, column);
+            } else {
+                mixer.mix_all(first_trial, &recipes, column);
             }
         })
     }
@@ -140,5 +122,75 @@ impl Sampler for Differential {
 
     fn remaining(&self) -> Option<u64> {
         None
+    }
+}
+
+/// Makes one gene of all children.
+struct Mixer<'a> {
+    gene_idx: usize,
+    gene: &'a Gene,
+    pool: &'a Pool,
+    streams: &'a Streams,
+}
+
+impl Mixer<'_> {
+    /// For a number that every elite has. Whether a gene changes is a coin toss that no processor can predict, so that the first
+    /// loop has no branches and only notes where there is more to do.
+    fn mix_all(&self, first_trial: u64, recipes: &[Recipe], column: &mut [f64]) {
+        let changes = self.streams.gene(self.gene.param_idx, CHANGE);
+        let mut places = vec![0.0; column.len()];
+        let mut changed = vec![0_u32; column.len()];
+        let mut n_changed = 0;
+        for (child_idx, ((recipe, slot), place)) in
+            recipes.iter().zip(&mut *column).zip(&mut places).enumerate()
+        {
+            let units = &self.pool.units;
+            let from = units[usize::from(recipe.current)];
+            let towards = units[usize::from(recipe.best)] - from;
+            let along = units[usize::from(recipe.plus)] - units[usize::from(recipe.minus)];
+            *slot = self.pool.values[usize::from(recipe.current)];
+            *place = from + recipe.step * (towards + along);
+            let is_chosen = changes.unit(first_trial + child_idx as u64) < recipe.change_share;
+            let is_changed = is_chosen | (recipe.sure_gene == self.gene_idx as u32);
+            changed[n_changed] = child_idx as u32;
+            // Elites that agree have nothing to change; the value stays as it is to the last bit.
+            n_changed += usize::from(is_changed & (towards + along != 0.0));
+        }
+        for &child_idx in &changed[..n_changed] {
+            column[child_idx as usize] = self.gene.value(reflect(places[child_idx as usize]));
+        }
+    }
+
+    /// For categories, and for parameters that are not active in every elite.
+    fn mix_each(&self, first_trial: u64, recipes: &[Recipe], column: &mut [f64]) {
+        let [changes, draws] = [CHANGE, DRAW].map(|purpose| self.streams.gene(self.gene.param_idx, purpose));
+        for ((trial, recipe), slot) in (first_trial..).zip(recipes).zip(column) {
+            let places = [recipe.current, recipe.best, recipe.plus, recipe.minus].map(usize::from);
+            let value = self.pool.values[places[0]];
+            let is_changed =
+                changes.unit(trial) < recipe.change_share || recipe.sure_gene == self.gene_idx as u32;
+            let draw = draws.unit(trial);
+            *slot = if !is_changed && !value.is_nan() {
+                value
+            } else if self.gene.is_category {
+                // The step is a share of the way to the best: here, the chance to get there.
+                let donor = if draw < recipe.step { places[1] } else { places[2] };
+                self.gene.inherited([self.pool.values[donor], value], draw)
+            } else {
+                let [from, best, plus, minus] = places.map(|place| self.pool.units[place]);
+                // Where a parameter is inactive there is no difference to take.
+                let towards = if best.is_nan() { 0.0 } else { best - from };
+                let along = if (plus - minus).is_nan() { 0.0 } else { plus - minus };
+                let unit = from + recipe.step * (towards + along);
+                if unit.is_nan() {
+                    let known = [best, plus, minus].into_iter().find(|unit| !unit.is_nan());
+                    self.gene.value(known.unwrap_or(draw))
+                } else if unit == from {
+                    value
+                } else {
+                    self.gene.value(reflect(unit))
+                }
+            };
+        }
     }
 }

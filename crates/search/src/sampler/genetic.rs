@@ -131,67 +131,88 @@ struct Breeder<'a> {
     streams: &'a Streams,
 }
 
+/// A gene of two parents.
+struct Crossed {
+    /// If it is not blended.
+    value: f64,
+    is_blended: bool,
+    /// If it is blended; may lie outside the unit interval.
+    place: f64,
+}
+
 impl Breeder<'_> {
     /// Fills a column with the genes of all children.
     fn breed(&self, first_trial: u64, recipes: &[Recipe], column: &mut [f64]) {
-        let gene = self.gene;
-        if gene.is_category || self.pool.values.iter().any(|value| value.is_nan()) {
-            self.breed_each(first_trial, recipes, column, |recipe, bits| self.crossed(recipe, bits));
-        } else if let Some((low, high)) = gene.line() {
-            // A value of a plain range costs less than a branch that is taken every other time.
-            self.breed_each(first_trial, recipes, column, |recipe, bits| {
-                let (is_blended, unit) = self.blend(recipe, bits);
-                let blended = (low + unit * (high - low)).min(high);
-                if is_blended { blended } else { self.pool.values[usize::from(recipe.first)] }
-            });
+        if self.gene.is_category || self.pool.values.iter().any(|value| value.is_nan()) {
+            self.breed_each(first_trial, recipes, column, |recipe, bits| self.swapped(recipe, bits));
         } else {
-            self.breed_each(first_trial, recipes, column, |recipe, bits| {
-                let (is_blended, unit) = self.blend(recipe, bits);
-                if is_blended { gene.value(unit) } else { self.pool.values[usize::from(recipe.first)] }
-            });
+            self.breed_each(first_trial, recipes, column, |recipe, bits| self.blended(recipe, bits));
         }
     }
 
     /// Crosses and mutates. `cross` is given random bits of which it may use the upper 53 and the lowest; those between tell
     /// almost all genes that they do not mutate, which saves a second draw.
+    ///
+    /// Every other gene is blended, which no processor can predict: the first loop has no branches and only notes where there is
+    /// more to do.
     fn breed_each(
         &self,
         first_trial: u64,
         recipes: &[Recipe],
         column: &mut [f64],
-        cross: impl Fn(&Recipe, u64) -> f64,
+        cross: impl Fn(&Recipe, u64) -> Crossed,
     ) {
         let [crossings, mutations] = [CROSSING, MUTATION].map(|p| self.streams.gene(self.gene.param_idx, p));
         let n_suspects = (self.mutation_share * 1024.0).ceil();
         let confirmed_share = self.mutation_share * 1024.0 / n_suspects;
-        let n_suspects = n_suspects as u64;
-        for ((trial, recipe), slot) in (first_trial..).zip(recipes).zip(column) {
-            let bits = crossings.bits(trial);
-            let value = cross(recipe, bits);
-            let is_mutated = (bits >> 1 & 1023) < n_suspects && mutations.unit(trial) < confirmed_share;
+        let threshold = n_suspects as u64;
+        let mut places = vec![0.0; column.len()];
+        let mut blended = vec![0_u32; column.len()];
+        let mut suspects = vec![0_u32; column.len()];
+        let (mut n_blended, mut n_suspects) = (0, 0);
+        for (child_idx, ((recipe, slot), place)) in
+            recipes.iter().zip(&mut *column).zip(&mut places).enumerate()
+        {
+            let bits = crossings.bits(first_trial + child_idx as u64);
+            let crossed = cross(recipe, bits);
+            (*slot, *place) = (crossed.value, crossed.place);
+            blended[n_blended] = child_idx as u32;
+            n_blended += usize::from(crossed.is_blended);
+            let is_suspect = (bits >> 1 & 1023) < threshold;
             let is_sure = recipe.sure_gene == self.gene_idx as u32;
-            *slot = if is_mutated || is_sure || value.is_nan() { self.mutated(value, trial) } else { value };
+            suspects[n_suspects] = child_idx as u32;
+            n_suspects += usize::from(is_suspect | is_sure | crossed.value.is_nan());
+        }
+        for &child_idx in &blended[..n_blended] {
+            column[child_idx as usize] = self.gene.value(reflect(places[child_idx as usize]));
+        }
+        for &child_idx in &suspects[..n_suspects] {
+            let (slot, trial) = (&mut column[child_idx as usize], first_trial + u64::from(child_idx));
+            let is_sure = recipes[child_idx as usize].sure_gene == self.gene_idx as u32;
+            if is_sure || slot.is_nan() || mutations.unit(trial) < confirmed_share {
+                *slot = self.mutated(*slot, trial);
+            }
         }
     }
 
-    /// Whether a child blends this gene, and the place of the blend.
-    fn blend(&self, recipe: &Recipe, bits: u64) -> (bool, f64) {
+    /// The gene of the first parent, or the place of a blend with that of the second.
+    fn blended(&self, recipe: &Recipe, bits: u64) -> Crossed {
         let weight = to_unit(bits) * (1.0 + 2.0 * OVERSHOOT) - OVERSHOOT;
         let [from, to] = [recipe.first, recipe.second].map(|place| self.pool.units[usize::from(place)]);
-        (recipe.is_crossed & (bits & 1 == 1), reflect(from + weight * (to - from)))
+        let is_blended = recipe.is_crossed & (bits & 1 == 1);
+        let value = self.pool.values[usize::from(recipe.first)];
+        Crossed { value, is_blended, place: from + weight * (to - from) }
     }
 
-    /// A gene that has no middle is swapped; what one parent lacks comes from the other.
-    fn crossed(&self, recipe: &Recipe, bits: u64) -> f64 {
+    /// The same for a gene that has no middle, which is swapped, or that a parent lacks, which then comes from the other.
+    fn swapped(&self, recipe: &Recipe, bits: u64) -> Crossed {
         let [value, other] = [recipe.first, recipe.second].map(|place| self.pool.values[usize::from(place)]);
-        let (is_blended, unit) = self.blend(recipe, bits);
-        if self.gene.is_category || (value + other).is_nan() {
-            if (is_blended && !other.is_nan()) || value.is_nan() { other } else { value }
-        } else if is_blended {
-            self.gene.value(unit)
-        } else {
-            value
+        if !self.gene.is_category && !value.is_nan() && !other.is_nan() {
+            return self.blended(recipe, bits);
         }
+        let is_swapped = recipe.is_crossed & (bits & 1 == 1) & !other.is_nan();
+        let value = if is_swapped || value.is_nan() { other } else { value };
+        Crossed { value, is_blended: false, place: f64::NAN }
     }
 
     /// A gene after mutation; drawn uniformly if no parent has a value.

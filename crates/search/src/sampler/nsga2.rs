@@ -20,6 +20,9 @@ const CROSSOVER_FOCUS: f64 = 15.0;
 /// The larger, the shorter the steps of mutation.
 const MUTATION_FOCUS: f64 = 20.0;
 
+/// Share of mutations that draw a gene anew, so that a population can leave a basin.
+const JUMP_SHARE: f64 = 0.2;
+
 /// At most so many told points are ranked together with the population, which bounds the time a long tell takes.
 const MAX_RANKED: usize = 4096;
 
@@ -30,7 +33,7 @@ const SEED_TWIST: u64 = 0x4e6f_6e64_6f6d_696e;
 ///
 /// The population is as large as a batch, from 32 to 512. Whatever is told competes with it at once: first by front, then by
 /// distance to the neighbours. Parents win tournaments of two; children are made by simulated binary crossover and polynomial
-/// mutation with probability `1/d`; categories are swapped or drawn anew. Until enough valid points were told, points come from a
+/// mutation with probability `1/d`, every fifth of which draws the gene anew; categories are swapped or drawn anew. Until enough valid points were told, points come from a
 /// scrambled Sobol sequence.
 #[derive(Clone, Debug)]
 pub struct Nsga2 {
@@ -116,7 +119,8 @@ impl Nsga2 {
         let gene = &self.genes[gene_idx];
         let values: Vec<f64> = self.population.iter().map(|member| member.values[gene_idx]).collect();
         let units: Vec<f64> = values.iter().map(|value| gene.unit(*value)).collect();
-        let [crossings, mutations, steps] = [0, 1, 2].map(|purpose| self.streams.gene(gene.param_idx, purpose));
+        let [crossings, mutations, steps, jumps] =
+            [0, 1, 2, 3].map(|purpose| self.streams.gene(gene.param_idx, purpose));
         let mutation_share = 1.0 / self.genes.len() as f64;
         for ((trial, recipe), slot) in (first_trial..).zip(recipes).zip(column) {
             let (mut value, other) = (values[recipe.first], values[recipe.second]);
@@ -135,7 +139,9 @@ impl Nsga2 {
             *slot = match (is_mutated || value.is_nan(), gene.is_category) {
                 (false, _) => value,
                 (true, true) => gene.other_option(value, steps.unit(trial)),
-                (true, false) if value.is_nan() => gene.value(steps.unit(trial)),
+                (true, false) if value.is_nan() || jumps.unit(trial) < JUMP_SHARE => {
+                    gene.value(steps.unit(trial))
+                }
                 (true, false) => {
                     let unit = gene.unit(value);
                     gene.nudged(unit, value, mutated(unit, steps.unit(trial)) - unit)

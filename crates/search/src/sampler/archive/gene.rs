@@ -44,14 +44,6 @@ impl Gene {
         self.scale.value(unit)
     }
 
-    /// The ends of a continuous range without logarithm.
-    pub(in crate::sampler) fn line(&self) -> Option<(f64, f64)> {
-        match self.scale {
-            Scale::Linear { low, high } => Some((low, high)),
-            _ => None,
-        }
-    }
-
     /// Number of options of a category.
     pub(in crate::sampler) fn n_options(&self) -> usize {
         self.n_values.unwrap_or(1) as usize
