@@ -50,7 +50,8 @@ impl Covariance {
         if self.is_full {
             for row_idx in 0..self.n {
                 let row = &self.factor[row_idx * self.n..][..=row_idx];
-                numbers[row_idx] = (numbers[row_idx] - dot(&row[..row_idx], &numbers[..row_idx])) / row[row_idx];
+                numbers[row_idx] =
+                    (numbers[row_idx] - dot(&row[..row_idx], &numbers[..row_idx])) / row[row_idx];
             }
         } else {
             numbers.iter_mut().zip(&self.factor).for_each(|(number, factor)| *number /= factor);
@@ -99,7 +100,8 @@ impl Covariance {
             let row = &mut below[..n];
             for column_idx in 0..row_idx {
                 let other = &above[column_idx * n..][..=column_idx];
-                let rest = self.matrix[row_idx * n + column_idx] - dot(&row[..column_idx], &other[..column_idx]);
+                let rest =
+                    self.matrix[row_idx * n + column_idx] - dot(&row[..column_idx], &other[..column_idx]);
                 row[column_idx] = rest / other[column_idx];
             }
             let pivot = self.matrix[row_idx * n + row_idx] - dot(&row[..row_idx], &row[..row_idx]);

@@ -122,7 +122,9 @@ impl Model {
     /// Whether the law is too narrow or too long to get anywhere.
     pub(super) fn is_degenerate(&self) -> bool {
         let widest = (0..self.mean.len()).map(|idx| self.deviation(idx)).fold(0.0, f64::max);
-        (!self.mean.is_empty() && widest < 1e-13) || self.covariance.elongation() > 1e7 || !self.sigma.is_finite()
+        (!self.mean.is_empty() && widest < 1e-13)
+            || self.covariance.elongation() > 1e7
+            || !self.sigma.is_finite()
     }
 
     /// Learns from the points of one generation, best first. NaN stands for an inactive parameter, of which nothing is learned.
@@ -169,7 +171,8 @@ impl Model {
         for (path, value) in self.path_sigma.iter_mut().zip(&white) {
             *path = (1.0 - rates.step_path) * *path + push * value;
         }
-        let expected = dimensions.sqrt() * (1.0 - 1.0 / (4.0 * dimensions) + 1.0 / (21.0 * dimensions * dimensions));
+        let expected =
+            dimensions.sqrt() * (1.0 - 1.0 / (4.0 * dimensions) + 1.0 / (21.0 * dimensions * dimensions));
         let length = norm(&self.path_sigma);
         let warm_up = 1.0 - libm::pow(1.0 - rates.step_path, 2.0 * f64::from(self.n_generations));
         // A path that is long because the step size is too small must not stretch the shape.
@@ -193,8 +196,7 @@ impl Model {
             vectors.push((rates.rank_many * weight, step));
         }
         vectors.push((rates.rank_one, self.path_shape.clone()));
-        let lost =
-            if is_steady { 0.0 } else { rates.rank_one * rates.shape_path * (2.0 - rates.shape_path) };
+        let lost = if is_steady { 0.0 } else { rates.rank_one * rates.shape_path * (2.0 - rates.shape_path) };
         let decay = 1.0 + lost - rates.rank_one - rates.rank_many * used;
         self.covariance.update(decay, &vectors);
         self.sigma *= libm::exp((rates.step_path / rates.step_damping * (length / expected - 1.0)).min(1.0));
