@@ -268,7 +268,8 @@ impl Generational {
         self.phase_start = self.n_asked;
         // Immigrants were only just let in; their generation is not judged again.
         if !matches!(phase, Phase::Immigrants(_)) {
-            let best = self.population.iter().map(|individual| individual.fitness).fold(f64::NEG_INFINITY, f64::max);
+            let best =
+                self.population.iter().map(|individual| individual.fitness).fold(f64::NEG_INFINITY, f64::max);
             self.history.push(best);
             let n_immigrants = (self.n_members as f64 * IMMIGRANT_SHARE) as usize;
             if n_immigrants > 0 && (self.is_stagnant() || self.diversity() < LEAST_DIVERSITY) {

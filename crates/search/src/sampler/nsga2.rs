@@ -33,8 +33,8 @@ const SEED_TWIST: u64 = 0x4e6f_6e64_6f6d_696e;
 ///
 /// The population is as large as a batch, from 32 to 512. Whatever is told competes with it at once: first by front, then by
 /// distance to the neighbours. Parents win tournaments of two; children are made by simulated binary crossover and polynomial
-/// mutation with probability `1/d`, every fifth of which draws the gene anew; categories are swapped or drawn anew. Until enough valid points were told, points come from a
-/// scrambled Sobol sequence.
+/// mutation with probability `1/d`, every fifth of which draws the gene anew; categories are swapped or drawn anew. Until enough
+/// valid points were told, points come from a scrambled Sobol sequence.
 #[derive(Clone, Debug)]
 pub struct Nsga2 {
     space: Space,
