@@ -1,7 +1,9 @@
 //! The CPU executor: columns once per distinct tuple, masks, jumps, trials side by side.
 
+pub mod book;
 pub mod cache;
 pub mod column;
+pub mod convoy;
 pub mod engine;
 pub mod formula;
 pub mod frame;

@@ -408,6 +408,26 @@ impl Graph {
         shifted
     }
 
+    /// A comparison of leaves, or its negation, that is another one of the graph some bars later: that one, and by how many bars.
+    ///
+    /// Where the later one would read before the first bar it is not available, and so not true.
+    pub fn unshifted(&self, id: NodeId) -> Option<(NodeId, NodeId)> {
+        if let Node::Unary(Op1::Not, a) = *self.node(id) {
+            let (a, by) = self.unshifted(a)?;
+            return Some((*self.interned.get(&Node::Unary(Op1::Not, a))?, by));
+        }
+        let Node::Binary(op, a, b) = *self.node(id) else { return None };
+        let leaf = |id: NodeId| match *self.node(id) {
+            Node::Shift(leaf, by) => Some((leaf, Some(by))),
+            _ if !self.info(id).series => Some((id, None)),
+            _ => None,
+        };
+        let ((a, by_a), (b, by_b)) = (leaf(a)?, leaf(b)?);
+        let by = by_a.or(by_b)?;
+        let same = op.is_comparison() && by_a.unwrap_or(by) == by_b.unwrap_or(by);
+        if same { Some((*self.interned.get(&Node::Binary(op, a, b))?, by)) } else { None }
+    }
+
     /// Two shifts as one: their sum, or one that reads nothing where either looks ahead.
     fn total_shift(&mut self, a: NodeId, b: NodeId) -> NodeId {
         let total = self.add(Node::Binary(Op2::Add, a, b));

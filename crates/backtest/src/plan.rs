@@ -62,7 +62,16 @@ pub struct Condition {
     /// The whole condition.
     pub whole: Maskable,
     /// Its factors: all must be true.
-    pub factors: Vec<Maskable>,
+    pub factors: Vec<Factor>,
+}
+
+/// One of the conditions that must all be true.
+#[derive(Clone, Debug)]
+pub struct Factor {
+    /// The condition.
+    pub itself: Maskable,
+    /// Another condition that is this one some bars earlier, and the scalar that says how many.
+    pub earlier: Option<(Maskable, usize)>,
 }
 
 /// A condition, or a factor of one, that can be shared as a mask.
@@ -236,8 +245,14 @@ impl<'a> Planner<'a> {
         }
         let mut seen = FxHashSet::default();
         factors.retain(|factor| seen.insert(*factor));
-        let factors = factors.into_iter().map(|factor| self.maskable(factor)).collect();
+        let factors = factors.into_iter().map(|factor| self.factor(factor)).collect();
         Condition { whole: self.maskable(root), factors }
+    }
+
+    fn factor(&mut self, root: NodeId) -> Factor {
+        let earlier = self.graph.unshifted(root);
+        let earlier = earlier.map(|(earlier, by)| (self.maskable(earlier), self.scalar_of[&by]));
+        Factor { itself: self.maskable(root), earlier }
     }
 
     fn maskable(&mut self, root: NodeId) -> Maskable {

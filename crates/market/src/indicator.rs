@@ -84,7 +84,7 @@ pub use bars_since::bars_since;
 pub use cci::cci;
 pub use cum::cum;
 pub use dema::dema;
-pub use ema::ema;
+pub use ema::{EMA_LANES, ema, ema_many};
 pub use ema_sma::ema_sma;
 pub use extreme::{highest, highest_at, lowest, lowest_at};
 pub use hma::hma;

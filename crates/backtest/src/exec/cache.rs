@@ -6,6 +6,17 @@ use rustc_hash::FxHashMap;
 
 use super::column::Item;
 
+/// What a formula is written out as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Numbers, or sums of them.
+    Column,
+    /// Bits with an index.
+    Mask,
+    /// Bits.
+    Bits,
+}
+
 /// Identity of a column: symbol, shape and the bits of the scalars.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
@@ -13,8 +24,8 @@ pub struct Key {
     pub symbol: u32,
     /// The formula.
     pub shape: u32,
-    /// Written out as bits rather than numbers.
-    pub mask: bool,
+    /// What it is written out as.
+    pub kind: Kind,
     /// The scalars that fill it.
     pub scalars: Box<[u64]>,
 }
@@ -93,7 +104,7 @@ mod tests {
     use super::*;
 
     fn key(shape: u32) -> Key {
-        Key { symbol: 0, shape, mask: false, scalars: Box::new([]) }
+        Key { symbol: 0, shape, kind: Kind::Column, scalars: Box::new([]) }
     }
 
     #[test]

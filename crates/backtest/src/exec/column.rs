@@ -16,6 +16,8 @@ pub enum Item {
     Prefix(Prefix),
     /// One bit per bar: the condition is true.
     Mask(Mask),
+    /// The same without an index, for a part of a condition. Bits past the last bar are undefined.
+    Bits(Vec<u64>),
 }
 
 impl Item {
@@ -25,6 +27,7 @@ impl Item {
             Self::Column(column) => column.len() * 8,
             Self::Prefix(prefix) => prefix.bytes(),
             Self::Mask(mask) => mask.bytes(),
+            Self::Bits(bits) => bits.len() * 8,
         }
     }
 }

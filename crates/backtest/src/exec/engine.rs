@@ -13,10 +13,11 @@ use tidemill_search::Points;
 
 use super::cache::Cache;
 use super::column::Item;
-use super::frame::Scratch;
+use super::convoy::{Buffers, Convoy, LANES};
+use super::frame::{Frame, Scratch};
 use super::mask::Signal;
 use super::symbol::{Symbol, calendar};
-use super::walk::{SideRun, Silent, Walker};
+use super::walk::{SideRun, Walker};
 use crate::compile::{Program, compile};
 use crate::plan::{Condition, ExitValue, Plan};
 use crate::segment::{Role, Segment};
@@ -60,8 +61,8 @@ pub struct Engine<'a> {
     plan: Plan,
     symbols: Vec<Symbol<'a>>,
     segments: Vec<Segment>,
-    /// Numbers of the calendar's days, for books that are kept by the day.
-    day_numbers: Vec<u32>,
+    /// Days on which any symbol has a bar.
+    n_days: usize,
     n_symbols: [usize; 2],
     year_days: f64,
     cache: Cache,
@@ -92,7 +93,7 @@ impl<'a> Engine<'a> {
             program,
             plan,
             symbols: universe.symbols.iter().map(|bars| Symbol::new(bars, &extra, &days)).collect(),
-            day_numbers: (0..days.len() as u32).collect(),
+            n_days: days.len(),
             n_symbols: [count(Role::Train), count(Role::Test)],
             segments,
             year_days: if weekend { 365.0 } else { 252.0 },
@@ -139,7 +140,7 @@ impl<'a> Engine<'a> {
                 self.decode(&row)
             })
             .collect();
-        let by_daily = DAILY_BYTES / (self.day_numbers.len().max(1) * 16);
+        let by_daily = DAILY_BYTES / (self.n_days.max(1) * 16);
         let mut out = Vec::with_capacity(values.len());
         for chunk in values.chunks(by_daily.max(1)) {
             out.extend(self.evaluate_chunk(chunk));
@@ -154,7 +155,7 @@ impl<'a> Engine<'a> {
             .iter()
             .map(|_| Row {
                 segments: vec![Tally::default(); self.segments.len()],
-                daily: pooled.map(|needed| vec![0.0; if needed { self.day_numbers.len() } else { 0 }]),
+                daily: pooled.map(|needed| vec![0.0; if needed { self.n_days } else { 0 }]),
             })
             .collect();
         for symbol in 0..self.symbols.len() {
@@ -195,67 +196,101 @@ impl<'a> Engine<'a> {
         }
         let prepared = self.prepare(symbol, scalars);
         let this = &*self;
-        let wanted: Vec<usize> =
-            (0..this.segments.len()).filter(|at| this.segments[*at].symbol == symbol).collect();
-        // Trials that share a mask go one after the other: they enter on the same bars, which then lie in the cache.
-        let mut order: Vec<(usize, &mut Row)> = rows.iter_mut().enumerate().collect();
+        // Trials that share their masks go together: they enter on the same bars.
         let masks: Vec<&Vec<u32>> = prepared
             .conditions
             .iter()
-            .flat_map(|condition| condition.masks.iter().map(|(_, of)| of))
+            .flat_map(|condition| condition.masks.iter().map(|shared| &shared.of))
             .collect();
-        order.sort_by(|(a, _), (b, _)| {
-            let differs = masks.iter().map(|of| of[*a].cmp(&of[*b])).find(|order| order.is_ne());
-            differs.unwrap_or(a.cmp(b))
-        });
-        order.into_par_iter().for_each_init(Scratch::default, |scratch, (trial, row)| {
-            this.with_walker(symbol, trial, &scalars[trial], &prepared, scratch, |walker| {
-                for at in &wanted {
-                    let segment = &this.segments[*at];
-                    let daily = &mut row.daily[segment.role as usize];
-                    row.segments[*at] = if daily.is_empty() {
-                        walker.walk(segment.range.clone(), &mut Silent)
-                    } else {
-                        let mut pool = Pool { daily, calendar: &this.symbols[symbol].calendar };
-                        walker.walk(segment.range.clone(), &mut pool)
-                    };
-                }
-            });
+        let mut order: Vec<(usize, &mut Row)> = rows.iter_mut().enumerate().collect();
+        let by_mask =
+            |a: usize, b: usize| masks.iter().map(|of| of[a].cmp(&of[b])).find(|order| order.is_ne());
+        order.sort_by(|(a, _), (b, _)| by_mask(*a, *b).unwrap_or(a.cmp(b)));
+        let mut groups: Vec<&mut [(usize, &mut Row)]> = Vec::new();
+        for alike in order.chunk_by_mut(|(a, _), (b, _)| by_mask(*a, *b).is_none()) {
+            let n_groups = alike.len().div_ceil(LANES);
+            let size = alike.len().div_ceil(n_groups);
+            groups.extend(alike.chunks_mut(size));
+        }
+        groups.into_par_iter().for_each_init(Default::default, |memory, group| {
+            this.walk_group(symbol, group, scalars, &prepared, memory);
         });
     }
 
-    fn with_walker<T>(
+    /// Walks trials that share their masks: together if they may, else one after the other.
+    fn walk_group(
         &self,
         symbol: usize,
-        trial: usize,
-        scalars: &[f64],
+        group: &mut [(usize, &mut Row)],
+        scalars: &[Vec<f64>],
         prepared: &Prepared,
-        scratch: &mut Scratch,
-        run: impl FnOnce(&mut Walker<'_>) -> T,
-    ) -> T {
-        self.with_columns(symbol, trial, scalars, prepared, |frame| {
-            let mut signals =
-                self.conditions().into_iter().zip(&prepared.conditions).map(|(condition, prepared)| {
-                    let masks = prepared
-                        .masks
-                        .iter()
-                        .filter_map(|(items, of)| match &*items[of[trial] as usize] {
-                            Item::Mask(mask) => Some(mask),
-                            _ => None,
-                        })
-                        .collect();
-                    Signal::new(condition, masks, &prepared.residual, frame)
-                });
-            let bind = |side: usize| {
-                let plan = self.plan.sides[side].as_ref()?;
-                let enter = signals.next()?;
-                let exits =
-                    plan.exits.iter().filter(|exit| matches!(exit.value, ExitValue::Signal(_))).count();
-                Some(SideRun::new(plan, side == 0, frame, enter, signals.by_ref().take(exits).collect()))
-            };
-            let sides: Vec<SideRun<'_>> = (0..2).filter_map(bind).collect();
-            run(&mut Walker::new(&self.symbols[symbol], *frame, &self.strategy.execution, sides, scratch))
-        })
+        (scratch, buffers): &mut (Scratch, Buffers),
+    ) {
+        let data = &self.symbols[symbol];
+        let columns: Vec<Vec<&[f64]>> =
+            group.iter().map(|(trial, _)| self.columns(symbol, *trial, prepared)).collect();
+        let frames: Vec<Frame<'_>> = group
+            .iter()
+            .zip(&columns)
+            .map(|((trial, _), columns)| Frame {
+                columns,
+                scalars: &scalars[*trial],
+                n_bars: data.bars.len(),
+            })
+            .collect();
+        let mut sides: Vec<Vec<SideRun<'_>>> =
+            group.iter().zip(&frames).map(|((trial, _), frame)| self.bind(*trial, prepared, frame)).collect();
+        let wanted: Vec<usize> =
+            (0..self.segments.len()).filter(|at| self.segments[*at].symbol == symbol).collect();
+        let alone = group.len() == 1 || sides.iter().any(|sides| sides.len() != 1);
+        if !alone {
+            match Convoy::new(data, &self.strategy.execution, sides.into_iter().flatten().collect()) {
+                Ok(convoy) => {
+                    for at in wanted {
+                        let segment = &self.segments[at];
+                        let mut pools: Vec<Pool<'_>> =
+                            group.iter_mut().map(|(_, row)| row.pool(segment.role, &data.calendar)).collect();
+                        let tallies = convoy.walk(segment.range.clone(), &mut pools, buffers);
+                        for ((_, row), tally) in group.iter_mut().zip(tallies) {
+                            row.segments[at] = tally;
+                        }
+                    }
+                    return;
+                }
+                Err(runs) => sides = runs.into_iter().map(|run| vec![run]).collect(),
+            }
+        }
+        for (((_, row), sides), frame) in group.iter_mut().zip(sides).zip(frames) {
+            let mut walker = Walker::new(data, frame, &self.strategy.execution, sides, scratch);
+            for at in &wanted {
+                let segment = &self.segments[*at];
+                let tally = walker.walk(segment.range.clone(), &mut row.pool(segment.role, &data.calendar));
+                row.segments[*at] = tally;
+            }
+        }
+    }
+
+    /// The sides of one trial, bound to its masks and columns.
+    fn bind<'b>(&'b self, trial: usize, prepared: &'b Prepared, frame: &Frame<'b>) -> Vec<SideRun<'b>> {
+        let mut signals =
+            self.conditions().into_iter().zip(&prepared.conditions).map(|(condition, prepared)| {
+                let masks = prepared
+                    .masks
+                    .iter()
+                    .filter_map(|shared| match shared.item(trial) {
+                        Item::Mask(mask) => Some(mask),
+                        _ => None,
+                    })
+                    .collect();
+                Signal::new(condition, masks, &prepared.residual, frame)
+            });
+        let bind = |side: usize| {
+            let plan = self.plan.sides[side].as_ref()?;
+            let enter = signals.next()?;
+            let exits = plan.exits.iter().filter(|exit| matches!(exit.value, ExitValue::Signal(_))).count();
+            Some(SideRun::new(plan, side == 0, frame, enter, signals.by_ref().take(exits).collect()))
+        };
+        (0..2).filter_map(bind).collect()
     }
 
     /// All conditions of the plan in a fixed order: for each side its entry, then its signal exits.

@@ -126,6 +126,14 @@ impl<'a> Formula<'a> {
         }
     }
 
+    /// Factor and column, if it is the entry price plus a multiple of the column on the signal bar.
+    pub fn multiple_from_entry(&self) -> Option<(f64, &'a [f64])> {
+        match self.0 {
+            Form::Linear(Leaf::Position(Position::Entry), factor, column, 0) => Some((factor, column)),
+            _ => None,
+        }
+    }
+
     /// Value at a bar; truth is 1, 0 or NaN.
     #[inline(always)]
     pub fn value(&self, bar: usize, opening: &Opening, values: &mut Vec<f64>) -> f64 {

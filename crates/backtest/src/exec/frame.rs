@@ -3,10 +3,12 @@
 use multiversion::multiversion;
 use tidemill_market::indicator;
 
+use super::book::Move;
 use super::simd;
 use crate::graph::{Func, Op1, Op2};
 use crate::plan::{Op, Tape};
 use crate::point;
+use crate::trade::Trade;
 
 /// Bars of one word.
 pub const WORD: usize = 64;
@@ -43,6 +45,10 @@ impl Opening {
 pub struct Scratch {
     /// Steps of a formula at a single bar.
     pub points: Vec<f64>,
+    /// Trades found and not yet booked.
+    pub trades: Vec<Trade>,
+    /// What they do to equity.
+    pub moves: Vec<Move>,
     /// Results of number operations, one block each.
     numbers: Vec<f64>,
     /// Results of truth operations, one block each: the bits that are true.

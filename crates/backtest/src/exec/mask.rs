@@ -60,6 +60,21 @@ impl Mask {
     }
 }
 
+/// Bits of all bars moved to later bars; bars that would read before the first have none.
+pub fn later(bits: &[u64], by: f64) -> Vec<u64> {
+    let n_words = bits.len();
+    let mut out = vec![0; n_words];
+    // A shift that is negative or not available reads nothing.
+    if by >= 0.0 && by < (n_words * WORD) as f64 {
+        let (words, rest) = (by as usize / WORD, by as usize % WORD);
+        for at in words..n_words {
+            let carry = if at > words && rest > 0 { bits[at - words - 1] >> (WORD - rest) } else { 0 };
+            out[at] = bits[at - words] << rest | carry;
+        }
+    }
+    out
+}
+
 /// Survivors of a word up to which bars are checked one by one.
 const FEW: u32 = 4;
 
@@ -86,12 +101,17 @@ impl<'a> Signal<'a> {
         frame: &Frame<'a>,
     ) -> Self {
         let bind = |factor: &usize| {
-            let tape = &condition.factors[*factor].tape;
+            let tape = &condition.factors[*factor].itself.tape;
             (tape, Formula::new(tape, frame))
         };
         let exact = if let ([mask], []) = (&masks[..], residual) { Some(*mask) } else { None };
         let residual = residual.iter().map(bind).collect();
         Self { masks, exact, residual, word: usize::MAX, bits: 0, n_bars: frame.n_bars }
+    }
+
+    /// The mask, if there is one that decides everything.
+    pub fn exact(&self) -> Option<&'a Mask> {
+        self.exact
     }
 
     /// First bar from `from` on where the condition is true, or `n_bars`.
@@ -156,5 +176,32 @@ impl<'a> Signal<'a> {
             }
         }
         bits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_move_to_later_bars_across_words() {
+        let bits = [1 | 1 << 63, 0b10, 1 << 40];
+        let at = |words: &[u64], bar: usize| words[bar / WORD] >> (bar % WORD) & 1 == 1;
+        for by in [0, 1, 2, 63, 64, 65, 127, 128, 191, 192, 500] {
+            let moved = later(&bits, by as f64);
+            for bar in 0..3 * WORD {
+                assert_eq!(at(&moved, bar), bar >= by && at(&bits, bar - by), "bar {bar} by {by}");
+            }
+        }
+        assert_eq!(later(&bits, -1.0), [0; 3]);
+        assert_eq!(later(&bits, f64::NAN), [0; 3]);
+    }
+
+    #[test]
+    fn a_mask_jumps_to_its_next_bar() {
+        let mask = Mask::new(vec![1 << 3 | 1 << 63, 0, 1 << 5]);
+        assert_eq!(mask.bars(), [3, 63, 133]);
+        let next = [0, 3, 4, 63, 64, 133, 134].map(|from| mask.next(from));
+        assert_eq!(next, [3, 3, 63, 63, 133, 133, u32::MAX as usize]);
     }
 }

@@ -10,38 +10,60 @@ use crate::graph::Op2;
 /// Compares word by word.
 type Compare = fn(Op2, &[[f64; WORD]], &[[f64; WORD]], &mut [u64]);
 
+/// Lows and highs, the levels of all lanes, and the lanes that look: the first bar that touches, and which lanes.
+type LaneTouch = fn(&[f64], &[f64], &[f64; LANES], &[f64; LANES], u32) -> (usize, u32);
+
 /// The versions that this machine runs.
 struct Versions {
     compare: Compare,
     first_touch: fn(&[f64], &[f64], f64, f64) -> usize,
+    lane_touch: LaneTouch,
 }
 
-static VERSIONS: LazyLock<Versions> = LazyLock::new(|| {
+static VERSIONS: LazyLock<Versions> = LazyLock::new(|| versions().swap_remove(0));
+
+/// Every version that this machine runs, the best one first.
+fn versions() -> Vec<Versions> {
+    let mut all = Vec::new();
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f") {
-            return Versions {
+            all.push(Versions {
                 // SAFETY: the machine has AVX-512F, as was just asked.
                 compare: |op, a, b, out| unsafe { x86::compare_avx512(op, a, b, out) },
                 // SAFETY: as above.
                 first_touch: |low, high, below, above| unsafe {
                     x86::first_touch_avx512(low, high, below, above)
                 },
-            };
+                // SAFETY: as above.
+                lane_touch: |low, high, below, above, lanes| unsafe {
+                    x86::lane_touch_avx512(low, high, below, above, lanes)
+                },
+            });
         }
         if is_x86_feature_detected!("avx2") {
-            return Versions {
+            all.push(Versions {
                 // SAFETY: the machine has AVX2, as was just asked.
                 compare: |op, a, b, out| unsafe { x86::compare_avx2(op, a, b, out) },
                 // SAFETY: as above.
                 first_touch: |low, high, below, above| unsafe {
                     x86::first_touch_avx2(low, high, below, above)
                 },
-            };
+                lane_touch: |low, high, below, above, lanes| {
+                    // SAFETY: as above.
+                    let first = |below, above| unsafe { x86::first_touch_avx2(low, high, below, above) };
+                    lane_touch_by(low, high, below, above, lanes, first)
+                },
+            });
         }
     }
-    Versions { compare: compare_plain, first_touch: first_touch_plain }
-});
+    all.push(Versions {
+        compare: compare_plain,
+        first_touch: first_touch_plain,
+        lane_touch: lane_touch_plain,
+    });
+    all
+}
 
 /// Bits of a comparison, 64 lanes a word; NaN never compares true: `!=` means "less or greater" here.
 #[inline]
@@ -67,6 +89,25 @@ pub fn first_touch(low: &[f64], high: &[f64], below: f64, above: f64, from: usiz
     from + (VERSIONS.first_touch)(&low[from..=to], &high[from..=to], below, above)
 }
 
+/// Pairs of levels that are looked for together.
+pub const LANES: usize = 16;
+
+/// First bar in `from..=to` that touches the levels of one of some lanes, or `to + 1`; and the lanes it touches.
+#[inline(always)]
+pub fn lane_touch(
+    (low, high): (&[f64], &[f64]),
+    (below, above): (&[f64; LANES], &[f64; LANES]),
+    lanes: u32,
+    from: usize,
+    to: usize,
+) -> (usize, u32) {
+    if from > to {
+        return (to + 1, 0);
+    }
+    let (at, touched) = (VERSIONS.lane_touch)(&low[from..=to], &high[from..=to], below, above, lanes);
+    (from + at, touched)
+}
+
 /// The specification of [`compare`].
 fn compare_plain(op: Op2, a: &[[f64; WORD]], b: &[[f64; WORD]], out: &mut [u64]) {
     #[inline(always)]
@@ -90,11 +131,45 @@ fn first_touch_plain(low: &[f64], high: &[f64], below: f64, above: f64) -> usize
     low.iter().zip(high).position(|(low, high)| *low <= below || *high >= above).unwrap_or(low.len())
 }
 
+/// The specification of [`lane_touch`], over slices that begin at the first bar.
+fn lane_touch_plain(
+    low: &[f64],
+    high: &[f64],
+    below: &[f64; LANES],
+    above: &[f64; LANES],
+    lanes: u32,
+) -> (usize, u32) {
+    lane_touch_by(low, high, below, above, lanes, |below, above| first_touch_plain(low, high, below, above))
+}
+
+/// Finds the first touch of the nearest levels: before it, no lane is touched.
+#[inline(always)]
+fn lane_touch_by(
+    low: &[f64],
+    high: &[f64],
+    below: &[f64; LANES],
+    above: &[f64; LANES],
+    lanes: u32,
+    first: impl Fn(f64, f64) -> usize,
+) -> (usize, u32) {
+    let (mut nearest_below, mut nearest_above) = (f64::NEG_INFINITY, f64::INFINITY);
+    for lane in (0..LANES).filter(|lane| lanes >> lane & 1 == 1) {
+        nearest_below = if below[lane] > nearest_below { below[lane] } else { nearest_below };
+        nearest_above = if above[lane] < nearest_above { above[lane] } else { nearest_above };
+    }
+    let at = first(nearest_below, nearest_above);
+    if at == low.len() {
+        return (at, 0);
+    }
+    let touches = |lane: usize| u32::from(low[at] <= below[lane] || high[at] >= above[lane]) << lane;
+    (at, lanes & (0..LANES).fold(0, |bits, lane| bits | touches(lane)))
+}
+
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{Op2, WORD, first_touch_plain};
+    use super::{LANES, Op2, WORD, first_touch_plain};
 
     /// The `part`-th eight values.
     #[inline]
@@ -162,6 +237,7 @@ mod x86 {
         }
     }
 
+    #[inline]
     #[target_feature(enable = "avx512f")]
     pub(super) fn first_touch_avx512(low: &[f64], high: &[f64], below: f64, above: f64) -> usize {
         let n = low.len().min(high.len());
@@ -192,6 +268,38 @@ mod x86 {
         if touched != 0 { at + touched.trailing_zeros() as usize } else { n }
     }
 
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn lane_touch_avx512(
+        low: &[f64],
+        high: &[f64],
+        below: &[f64; LANES],
+        above: &[f64; LANES],
+        lanes: u32,
+    ) -> (usize, u32) {
+        let (first, second) = (lanes as u8, (lanes >> 8) as u8);
+        let (none_below, none_above) = (_mm512_set1_pd(f64::NEG_INFINITY), _mm512_set1_pd(f64::INFINITY));
+        // SAFETY: both rows hold 16 values, and each load reads eight of them.
+        let [below_1, below_2, above_1, above_2] = unsafe {
+            [
+                _mm512_mask_loadu_pd(none_below, first, below.as_ptr()),
+                _mm512_mask_loadu_pd(none_below, second, below.as_ptr().add(8)),
+                _mm512_mask_loadu_pd(none_above, first, above.as_ptr()),
+                _mm512_mask_loadu_pd(none_above, second, above.as_ptr().add(8)),
+            ]
+        };
+        let nearest_below = _mm512_reduce_max_pd(_mm512_max_pd(below_1, below_2));
+        let nearest_above = _mm512_reduce_min_pd(_mm512_min_pd(above_1, above_2));
+        let at = first_touch_avx512(low, high, nearest_below, nearest_above);
+        if at == low.len() {
+            return (at, 0);
+        }
+        let (low, high) = (_mm512_set1_pd(low[at]), _mm512_set1_pd(high[at]));
+        let touched = |below, above| {
+            _mm512_cmp_pd_mask::<_CMP_LE_OQ>(low, below) | _mm512_cmp_pd_mask::<_CMP_GE_OQ>(high, above)
+        };
+        (at, lanes & (u32::from(touched(below_1, above_1)) | u32::from(touched(below_2, above_2)) << 8))
+    }
+
     #[target_feature(enable = "avx2")]
     pub(super) fn first_touch_avx2(low: &[f64], high: &[f64], below: f64, above: f64) -> usize {
         let n = low.len().min(high.len());
@@ -216,21 +324,6 @@ mod x86 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Every version that this machine can run.
-    fn versions() -> Vec<Versions> {
-        let mut all = vec![Versions { compare: VERSIONS.compare, first_touch: VERSIONS.first_touch }];
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            all.push(Versions {
-                // SAFETY: the machine has AVX2, as was just asked.
-                compare: |op, a, b, out| unsafe { x86::compare_avx2(op, a, b, out) },
-                // SAFETY: as above.
-                first_touch: |l, h, below, above| unsafe { x86::first_touch_avx2(l, h, below, above) },
-            });
-        }
-        all
-    }
 
     #[test]
     fn every_version_compares_as_the_plain_one() {
@@ -268,5 +361,36 @@ mod tests {
         }
         assert_eq!(first_touch(&[1.0], &[2.0], f64::NEG_INFINITY, f64::INFINITY, 0, 0), 1);
         assert_eq!(first_touch(&[1.0], &[2.0], 3.0, 3.0, 1, 0), 1);
+    }
+
+    #[test]
+    fn every_version_finds_the_lanes_that_a_bar_touches() {
+        let stream = tidemill_search::rng::Stream::new(3, 0);
+        let mut counter = 0;
+        let mut draw = |n: u64| {
+            counter += 1;
+            stream.bits(counter) % n
+        };
+        for _ in 0..2000 {
+            let n = 1 + draw(30) as usize;
+            let low: Vec<f64> = (0..n).map(|_| 100.0 - draw(50) as f64).collect();
+            let high: Vec<f64> = low.iter().map(|low| low + draw(20) as f64).collect();
+            let mut level = |none: f64, from: f64| match draw(4) {
+                0 => none,
+                _ => from + draw(40) as f64,
+            };
+            let below: [f64; LANES] = std::array::from_fn(|_| level(f64::NEG_INFINITY, 30.0));
+            let above: [f64; LANES] = std::array::from_fn(|_| level(f64::INFINITY, 90.0));
+            let lanes = draw(1 << LANES) as u32;
+            let touched = |bar: usize| {
+                let touches = |lane: &usize| low[bar] <= below[*lane] || high[bar] >= above[*lane];
+                (0..LANES).filter(touches).fold(0, |bits, lane| bits | 1 << lane) & lanes
+            };
+            let expected =
+                (0..n).map(|bar| (bar, touched(bar))).find(|(_, lanes)| *lanes != 0).unwrap_or((n, 0));
+            for version in versions() {
+                assert_eq!((version.lane_touch)(&low, &high, &below, &above, lanes), expected);
+            }
+        }
     }
 }

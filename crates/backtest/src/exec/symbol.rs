@@ -13,9 +13,7 @@ pub struct Symbol<'a> {
     weekday: Vec<f64>,
     /// Number of each bar's UTC day among the days that have bars.
     pub day: Vec<u32>,
-    /// Last bar of each day.
-    pub last_bar: Vec<u32>,
-    /// Close of that bar: marks read these one after the other, and not all over the closes.
+    /// Close of the last bar of each day: marks read these one after the other, and not all over the closes.
     pub day_close: Vec<f64>,
     /// Each day's place among the days of the whole universe.
     pub calendar: Vec<u32>,
@@ -49,7 +47,6 @@ impl<'a> Symbol<'a> {
             hour: bars.ts_ms.iter().map(|ts| (ts.rem_euclid(DAY_MS) / 3_600_000) as f64).collect(),
             weekday: bars.ts_ms.iter().map(|ts| timestamp::weekday(*ts) as f64).collect(),
             day,
-            last_bar,
             calendar: places,
             extra: extra_columns
                 .iter()

@@ -4,15 +4,21 @@
 
 use std::ops::Range;
 
+use tidemill_market::Bars;
+
+use super::book::{Book, Terms};
 use super::formula::Formula;
 use super::frame::{Frame, Opening, Scratch};
 use super::mask::Signal;
 use super::simd::first_touch;
 use super::symbol::Symbol;
 use crate::plan::{ExitValue, SidePlan};
-use crate::strategy::{EndOfData, Execution, ExitKind, FillAt, FirstCheck, GapFill, InvalidStop, Sizing};
-use crate::tally::{Book, Tally};
+use crate::strategy::{EndOfData, Execution, ExitKind, FillAt, FirstCheck, GapFill, InvalidStop};
+use crate::tally::Tally;
 use crate::trade::{Reason, Trade};
+
+/// Trades found before they are booked: few enough to stay in the cache.
+const BLOCK: usize = 256;
 
 /// Hears what a walk does. All methods may do nothing.
 pub trait Observer {
@@ -22,13 +28,8 @@ pub trait Observer {
     fn daily(&mut self, _day: u32, _change: f64) {}
 }
 
-/// Hears nothing.
-pub struct Silent;
-
-impl Observer for Silent {}
-
 /// What an exit of one trial watches.
-enum Watch<'a> {
+pub(super) enum Watch<'a> {
     /// A number fixed on the signal bar.
     Number(Formula<'a>),
     /// A condition on closed bars.
@@ -36,11 +37,11 @@ enum Watch<'a> {
 }
 
 /// An exit of one trial.
-struct BoundExit<'a> {
+pub(super) struct BoundExit<'a> {
     /// Its place among the exits of the strategy.
-    exit: usize,
-    kind: ExitKind,
-    watch: Watch<'a>,
+    pub(super) exit: usize,
+    pub(super) kind: ExitKind,
+    pub(super) watch: Watch<'a>,
     /// Condition on the signal bar; one that depends on parameters only has already been decided.
     when: Option<Formula<'a>>,
     /// For the trade at hand: level, trailing distance, or the price that arms the break-even; NaN if it has none.
@@ -49,11 +50,11 @@ struct BoundExit<'a> {
 
 /// One side of one trial.
 pub struct SideRun<'a> {
-    long: bool,
-    enter: Signal<'a>,
-    exits: Vec<BoundExit<'a>>,
+    pub(super) long: bool,
+    pub(super) enter: Signal<'a>,
+    pub(super) exits: Vec<BoundExit<'a>>,
     has_stop: bool,
-    risk: Option<Formula<'a>>,
+    pub(super) risk: Option<Formula<'a>>,
 }
 
 impl<'a> SideRun<'a> {
@@ -87,6 +88,26 @@ impl<'a> SideRun<'a> {
         let risk = plan.risk.as_ref().map(|risk| Formula::new(risk, frame));
         Self { long, enter, exits, has_stop, risk }
     }
+
+    /// Whether this trial and another one may walk together: masks decide all signals and are the same, no exit moves or depends on
+    /// a condition, and both have the same exits.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let same = |a: &Signal<'_>, b: &Signal<'_>| match (a.exact(), b.exact()) {
+            (Some(a), Some(b)) => std::ptr::eq(a, b),
+            _ => false,
+        };
+        let alike = |(a, b): (&BoundExit<'_>, &BoundExit<'_>)| {
+            let fixed = a.when.is_none() && b.when.is_none() && a.exit == b.exit;
+            fixed
+                && match (&a.watch, &b.watch) {
+                    (Watch::Signal(a), Watch::Signal(b)) => same(a, b),
+                    _ => matches!(a.kind, ExitKind::Stop | ExitKind::Target | ExitKind::Time),
+                }
+        };
+        same(&self.enter, &other.enter)
+            && self.exits.len() == other.exits.len()
+            && self.exits.iter().zip(&other.exits).all(alike)
+    }
 }
 
 /// A position as it was opened.
@@ -118,15 +139,15 @@ pub struct Walker<'a> {
     /// The sides that the strategy has.
     sides: Vec<SideRun<'a>>,
     scratch: &'a mut Scratch,
-    /// Cost of one unit of turnover, times 10,000.
-    cost_bps: f64,
+    terms: Terms,
 }
 
+/// How a position was closed.
 #[derive(Clone, Copy)]
-struct Exited {
-    bar: usize,
-    price: f64,
-    reason: Reason,
+pub(super) struct Exited {
+    pub(super) bar: usize,
+    pub(super) price: f64,
+    pub(super) reason: Reason,
     /// Whether a signal closed it at the open: the bar before is where a reversal may enter.
     by_signal: bool,
 }
@@ -140,21 +161,21 @@ impl<'a> Walker<'a> {
         sides: Vec<SideRun<'a>>,
         scratch: &'a mut Scratch,
     ) -> Self {
-        let cost_bps = execution.fee_bps + execution.slippage_bps;
-        Self { symbol, frame, execution, sides, scratch, cost_bps }
+        let terms = Terms { cost_bps: execution.fee_bps + execution.slippage_bps, sizing: execution.sizing };
+        Self { symbol, frame, execution, sides, scratch, terms }
     }
 
     /// Walks through the bars of a range.
     pub fn walk(&mut self, range: Range<usize>, observer: &mut impl Observer) -> Tally {
-        let additive = self.execution.sizing == Sizing::Unit;
         if range.is_empty() {
             return Tally { equity: 1.0, ..Tally::default() };
         }
         let (first_day, last_day) = (self.symbol.day[range.start], self.symbol.day[range.end - 1]);
-        let mut book = Book::new(&self.symbol.last_bar, first_day, last_day, range.len(), additive);
+        let mut book = Book::new(self.terms, first_day, last_day, range.len());
         let mut from = range.start;
         let mut reversal: Option<(usize, usize)> = None;
         let mut opened = Opened::NONE;
+        self.scratch.trades.clear();
         while let Some((signal, side)) = reversal.take().or_else(|| self.next_entry(from, range.end)) {
             from = signal + 1;
             if signal + 1 >= range.end {
@@ -164,11 +185,12 @@ impl<'a> Walker<'a> {
                 continue;
             }
             let exited = self.find_exit(&opened, side, range.end - 1);
-            if exited.reason == Reason::End && self.execution.end_of_data == EndOfData::Discard {
+            let ended = exited.reason == Reason::End;
+            if ended && self.execution.end_of_data == EndOfData::Discard {
                 break;
             }
-            self.settle(&opened, side, &exited, &mut book, observer);
-            if exited.reason == Reason::End || (!additive && book.equity() <= 0.0) {
+            self.scratch.trades.push(opened.trade(self.sides[side].long, &exited));
+            if ended || (self.scratch.trades.len() == BLOCK && !self.book(&mut book, observer)) {
                 break;
             }
             let cooldown = self.execution.cooldown as usize;
@@ -180,7 +202,13 @@ impl<'a> Walker<'a> {
                 reversal = self.reversal(exited.bar - 1, side);
             }
         }
+        self.book(&mut book, observer);
         book.finish(&mut |day, change| observer.daily(day, change))
+    }
+
+    fn book(&mut self, book: &mut Book, observer: &mut impl Observer) -> bool {
+        let Scratch { trades, moves, .. } = &mut *self.scratch;
+        book.book(trades, self.symbol, moves, observer)
     }
 
     /// The next bar on which exactly one side wants to enter, and that side.
@@ -220,14 +248,7 @@ impl<'a> Walker<'a> {
         let Self { sides, frame, scratch, execution, .. } = self;
         let run = &mut sides[side];
         let (long, sign) = (run.long, if run.long { 1.0 } else { -1.0 });
-        let (entry_idx, entry) = match execution.fill {
-            FillAt::NextOpen => (signal + 1, bars.open[signal + 1]),
-            FillAt::Close => (signal, bars.close[signal]),
-        };
-        let first = match (execution.fill, execution.first_check) {
-            (FillAt::NextOpen, FirstCheck::EntryBar) => entry_idx,
-            _ => entry_idx + 1,
-        };
+        let (entry_idx, entry, first) = fill(bars, execution, signal);
         *opened =
             Opened { signal, entry_idx, first, opening: Opening { entry, ..Opening::NONE }, ..Opened::NONE };
         // Stops first: risk needs them, and the other levels need risk.
@@ -310,7 +331,6 @@ impl<'a> Walker<'a> {
     /// The first bar from the entry on that closes the position, and how.
     #[inline(always)]
     fn find_exit(&self, opened: &Opened, side: usize, last: usize) -> Exited {
-        let next_open = self.execution.fill == FillAt::NextOpen;
         let (time, leave) = (opened.time, opened.leave);
         let until = last.min(time.0).min(leave.0);
         let bars = self.symbol.bars;
@@ -327,24 +347,7 @@ impl<'a> Walker<'a> {
                 return exited;
             }
         }
-        let time_first = if next_open || time.0 != leave.0 { time.0 <= leave.0 } else { time.1 < leave.1 };
-        if time.0 <= last && time_first {
-            return Exited {
-                bar: time.0,
-                price: bars.close[time.0],
-                reason: Reason::Exit(time.1, false),
-                by_signal: false,
-            };
-        }
-        let reason = Reason::Exit(leave.1, false);
-        if next_open && leave.0 < last {
-            let bar = leave.0 + 1;
-            return Exited { bar, price: bars.open[bar], reason, by_signal: true };
-        }
-        if !next_open && leave.0 <= last {
-            return Exited { bar: leave.0, price: bars.close[leave.0], reason, by_signal: false };
-        }
-        Exited { bar: last, price: bars.close[last], reason: Reason::End, by_signal: false }
+        run_out(bars, self.execution, time, leave, last)
     }
 
     /// Bar by bar, for exits whose level moves: the trail follows the best price of the bars before, and the break-even is armed by it.
@@ -413,56 +416,6 @@ impl<'a> Walker<'a> {
         }
         None
     }
-
-    /// Books a trade: the marks of the days it lived through, then its result.
-    #[inline(always)]
-    fn settle(
-        &self,
-        opened: &Opened,
-        side: usize,
-        exited: &Exited,
-        book: &mut Book<'_>,
-        observer: &mut impl Observer,
-    ) {
-        let Opened { signal, entry_idx, opening, target, .. } = *opened;
-        let long = self.sides[side].long;
-        let sign = if long { 1.0 } else { -1.0 };
-        let entry = opening.entry;
-        let share = match self.execution.sizing {
-            Sizing::AllIn | Sizing::Unit => 1.0,
-            Sizing::Fraction(share) => share,
-            Sizing::Risk(share) => {
-                let share = share * entry / opening.risk;
-                if share < 1.0 { share } else { 1.0 }
-            }
-        };
-        let result = |exit: f64| sign * (exit - entry) - (entry + exit) * self.cost_bps / 10_000.0;
-        let mut daily = |day: u32, change: f64| observer.daily(day, change);
-        book.flat_until(entry_idx, &mut daily);
-        while book.day_end() < exited.bar {
-            let pnl = result(self.symbol.day_close[book.day() as usize]);
-            let value = book.value(book.equity(), pnl, pnl / entry, share);
-            book.mark(value, &mut daily);
-        }
-        let pnl = result(exited.price);
-        let trade = Trade {
-            side: if long { 1 } else { -1 },
-            signal_idx: signal,
-            entry_idx,
-            exit_idx: exited.bar,
-            entry,
-            exit: exited.price,
-            stop: opening.stop,
-            target,
-            risk: opening.risk,
-            pnl,
-            ret: pnl / entry,
-            r: pnl / opening.risk,
-            reason: exited.reason,
-        };
-        book.close(&trade, share);
-        observer.trade(&trade);
-    }
 }
 
 impl Opened {
@@ -480,6 +433,26 @@ impl Opened {
         moving: false,
     };
 
+    /// The trade as it was closed; what it earned is not known yet.
+    #[inline(always)]
+    fn trade(&self, long: bool, exited: &Exited) -> Trade {
+        Trade {
+            side: if long { 1 } else { -1 },
+            signal_idx: self.signal,
+            entry_idx: self.entry_idx,
+            exit_idx: exited.bar,
+            entry: self.opening.entry,
+            exit: exited.price,
+            stop: self.opening.stop,
+            target: self.target,
+            risk: self.opening.risk,
+            pnl: 0.0,
+            ret: 0.0,
+            r: 0.0,
+            reason: exited.reason,
+        }
+    }
+
     /// Takes in a fixed level that lies below or above the market.
     #[inline(always)]
     fn bound(&mut self, level: f64, is_below: bool) {
@@ -489,6 +462,43 @@ impl Opened {
             self.above = if level < self.above { level } else { self.above };
         }
     }
+}
+
+/// Where and at what price a signal is filled, and the first bar whose high and low are looked at.
+#[inline(always)]
+pub(super) fn fill(bars: &Bars, execution: &Execution, signal: usize) -> (usize, f64, usize) {
+    match (execution.fill, execution.first_check) {
+        (FillAt::NextOpen, FirstCheck::EntryBar) => (signal + 1, bars.open[signal + 1], signal + 1),
+        (FillAt::NextOpen, _) => (signal + 1, bars.open[signal + 1], signal + 2),
+        (FillAt::Close, _) => (signal, bars.close[signal], signal + 1),
+    }
+}
+
+/// How a trade closes that no level stops: by time, by signal, or with the data. `time` and `leave` are a bar and an exit each.
+#[inline(always)]
+pub(super) fn run_out(
+    bars: &Bars,
+    execution: &Execution,
+    time: (usize, usize),
+    leave: (usize, usize),
+    last: usize,
+) -> Exited {
+    let next_open = execution.fill == FillAt::NextOpen;
+    let time_first = if next_open || time.0 != leave.0 { time.0 <= leave.0 } else { time.1 < leave.1 };
+    let at_close =
+        |bar: usize, reason: Reason| Exited { bar, price: bars.close[bar], reason, by_signal: false };
+    if time.0 <= last && time_first {
+        return at_close(time.0, Reason::Exit(time.1, false));
+    }
+    let reason = Reason::Exit(leave.1, false);
+    if next_open && leave.0 < last {
+        let bar = leave.0 + 1;
+        return Exited { bar, price: bars.open[bar], reason, by_signal: true };
+    }
+    if !next_open && leave.0 <= last {
+        return at_close(leave.0, reason);
+    }
+    at_close(last, Reason::End)
 }
 
 /// Whether a condition of an exit holds on the signal bar.

@@ -1,5 +1,7 @@
 //! Exponential moving average, seeded with the first value.
 
+use multiversion::multiversion;
+
 use super::column::common_len;
 
 /// `y = x` at the first available bar, then `y = a·x + (1−a)·y` with `a = 2/(span+1)`, in exactly this order
@@ -29,6 +31,52 @@ pub fn ema(x: &[f64], span: usize, out: &mut [f64]) {
     }
 }
 
+/// Averages that run side by side in [`ema_many`].
+pub const EMA_LANES: usize = 8;
+
+/// The averages of one series for several spans, each as [`ema`] computes it.
+///
+/// An average waits for its own last value most of the time; several of them wait together.
+pub fn ema_many(x: &[f64], spans: &[usize]) -> Vec<Vec<f64>> {
+    let mut out: Vec<Vec<f64>> = spans.iter().map(|_| vec![0.0; x.len()]).collect();
+    for (spans, out) in spans.chunks(EMA_LANES).zip(out.chunks_mut(EMA_LANES)) {
+        match <&mut [Vec<f64>; EMA_LANES]>::try_from(&mut *out) {
+            Ok(out) if spans.iter().all(|span| *span > 0) => {
+                lanes(x, &std::array::from_fn(|lane| spans[lane]), out);
+            }
+            _ => spans.iter().zip(out).for_each(|(span, out)| ema(x, *span, out)),
+        }
+    }
+    out
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2"))]
+fn lanes(x: &[f64], spans: &[usize; EMA_LANES], out: &mut [Vec<f64>; EMA_LANES]) {
+    let n = x.len();
+    let out = out.each_mut().map(|out| &mut out[..n]);
+    let first = x.iter().position(|v| v.is_finite()).unwrap_or(n);
+    let a = spans.map(smoothing);
+    let b = a.map(|a| 1.0 - a);
+    let mut y = [x.get(first).copied().unwrap_or(f64::NAN); EMA_LANES];
+    for lane in 0..EMA_LANES {
+        out[lane][..first].fill(f64::NAN);
+        if first < n {
+            out[lane][first] = y[lane];
+        }
+    }
+    for bar in first + 1..n {
+        let is_finite = x[bar].is_finite();
+        if is_finite {
+            for lane in 0..EMA_LANES {
+                y[lane] = a[lane] * x[bar] + b[lane] * y[lane];
+            }
+        }
+        for lane in 0..EMA_LANES {
+            out[lane][bar] = if is_finite { y[lane] } else { f64::NAN };
+        }
+    }
+}
+
 /// The weight of the newest value for a span.
 pub(super) fn smoothing(span: usize) -> f64 {
     2.0 / (span as f64 + 1.0)
@@ -51,6 +99,21 @@ mod tests {
         ema(&[f64::NAN, 1.0, f64::INFINITY, 2.0, f64::NAN], 3, &mut out);
         assert!(out[0].is_nan() && out[2].is_nan() && out[4].is_nan());
         assert_eq!((out[1], out[3]), (1.0, 1.5));
+    }
+
+    #[test]
+    fn averages_side_by_side_are_the_single_ones() {
+        let mut x: Vec<f64> = (0..300).map(|i| 100.0 + f64::from(i * i % 37)).collect();
+        (x[0], x[1], x[40], x[41]) = (f64::NAN, f64::INFINITY, f64::NAN, f64::NEG_INFINITY);
+        for spans in [vec![], vec![3], (1..=8).collect(), (5..=24).collect(), (0..=7).collect::<Vec<_>>()] {
+            for (span, many) in spans.iter().zip(ema_many(&x, &spans)) {
+                let mut single = vec![0.0; x.len()];
+                ema(&x, *span, &mut single);
+                let bits = |column: &[f64]| column.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+                assert_eq!(bits(&many), bits(&single), "span {span} of {spans:?}");
+            }
+        }
+        assert!(ema_many(&[f64::NAN; 3], &[1; 8]).iter().flatten().all(|v| v.is_nan()));
     }
 
     #[test]

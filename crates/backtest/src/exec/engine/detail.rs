@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::exec::column::{self, Item};
 use crate::exec::frame::Scratch;
-use crate::exec::walk::Observer;
+use crate::exec::walk::{Observer, Walker};
 use crate::plan::{LabelPiece, Slot};
 use crate::tally::Tally;
 use crate::trade::{Reason, Trade};
@@ -52,7 +52,10 @@ impl Engine<'_> {
             let prepared = self.prepare(symbol, &scalars);
             let this = &*self;
             let mut scratch = Scratch::default();
-            this.with_walker(symbol, 0, &scalars[0], &prepared, &mut scratch, |walker| {
+            this.with_columns(symbol, 0, &scalars[0], &prepared, |frame| {
+                let sides = this.bind(0, &prepared, frame);
+                let data = &this.symbols[symbol];
+                let mut walker = Walker::new(data, *frame, &this.strategy.execution, sides, &mut scratch);
                 for at in wanted {
                     let mut record = Record::default();
                     let tally = walker.walk(this.segments[at].range.clone(), &mut record);

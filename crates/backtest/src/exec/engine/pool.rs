@@ -1,11 +1,11 @@
 //! Several segments as one: a portfolio of equal parts, marked by the day.
 
 use super::{Engine, Outcome};
+use crate::exec::book::{Book, Terms};
 use crate::exec::walk::Observer;
 use crate::point;
 use crate::segment::Role;
-use crate::strategy::Sizing;
-use crate::tally::{Book, Tally};
+use crate::tally::Tally;
 
 /// Results of one trial while its symbols are walked.
 pub(super) struct Row {
@@ -14,15 +14,24 @@ pub(super) struct Row {
     pub(super) daily: [Vec<f64>; 2],
 }
 
-/// Adds daily returns into the calendar of the universe.
+impl Row {
+    /// Hears the daily returns of a symbol with this calendar.
+    pub(super) fn pool<'a>(&'a mut self, role: Role, calendar: &'a [u32]) -> Pool<'a> {
+        Pool { daily: &mut self.daily[role as usize], calendar }
+    }
+}
+
+/// Adds daily returns into the calendar of the universe, if there is something to pool.
 pub(super) struct Pool<'a> {
-    pub(super) daily: &'a mut [f64],
-    pub(super) calendar: &'a [u32],
+    daily: &'a mut [f64],
+    calendar: &'a [u32],
 }
 
 impl Observer for Pool<'_> {
     fn daily(&mut self, day: u32, change: f64) {
-        self.daily[self.calendar[day as usize] as usize] += change;
+        if !self.daily.is_empty() {
+            self.daily[self.calendar[day as usize] as usize] += change;
+        }
     }
 }
 
@@ -73,13 +82,12 @@ impl Engine<'_> {
             first = first.min(day(segment.range.start));
             last = last.max(day(segment.range.end - 1));
         }
-        let additive = self.strategy.execution.sizing == Sizing::Unit;
-        let mut book = Book::new(&self.day_numbers, first as u32, last as u32, 1, additive);
+        let terms = Terms { cost_bps: 0.0, sizing: self.strategy.execution.sizing };
+        let mut book = Book::new(terms, first as u32, last as u32, 1);
         let n_symbols = self.n_symbols[role as usize] as f64;
         for (day, change) in daily.iter().enumerate().take(last + 1).skip(first) {
             if *change != 0.0 {
-                book.flat_until(day, &mut |_, _| {});
-                book.move_to(book.value(book.equity(), *change, change / n_symbols, 1.0));
+                book.move_to(day as u32, terms.equity(book.equity(), *change, change / n_symbols, 1.0));
             }
         }
         let marks = book.finish(&mut |_, _| {});

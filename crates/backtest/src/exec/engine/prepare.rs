@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use tidemill_market::indicator::{EMA_LANES, ema_many};
 
 use super::Engine;
-use crate::exec::cache::Key;
+use crate::exec::cache::{Key, Kind};
 use crate::exec::column::{self, Input, Item};
-use crate::exec::frame::{Frame, Scratch};
-use crate::plan::{Condition, KeyParts, Maskable, Slot};
+use crate::exec::frame::{Frame, Scratch, WORD, window};
+use crate::exec::mask::{Mask, later};
+use crate::graph::Func;
+use crate::plan::{Condition, Factor, KeyParts, Maskable, Slot};
 
 /// A mask is shared when at least this many trials use it on average.
 const TRIALS_PER_MASK: usize = 4;
@@ -27,10 +30,44 @@ pub(super) struct Prepared {
 /// How the truth of one condition is found for a chunk of trials.
 #[derive(Default)]
 pub(super) struct PreparedCondition {
-    /// Shared masks, each with the item of each trial.
-    pub(super) masks: Vec<(Vec<Arc<Item>>, Vec<u32>)>,
+    /// Shared masks.
+    pub(super) masks: Vec<Shared>,
     /// Factors that are computed for each trial.
     pub(super) residual: Vec<usize>,
+}
+
+/// Items of distinct tuples, and which of them each trial uses.
+pub(super) struct Shared {
+    pub(super) items: Vec<Arc<Item>>,
+    pub(super) of: Vec<u32>,
+}
+
+impl Shared {
+    /// What a trial uses.
+    pub(super) fn item(&self, trial: usize) -> &Item {
+        &self.items[self.of[trial] as usize]
+    }
+
+    fn bits(&self, trial: usize) -> &[u64] {
+        match self.item(trial) {
+            Item::Bits(bits) => bits,
+            _ => &[],
+        }
+    }
+}
+
+/// Whether enough trials share each mask.
+fn is_shared(parts: &KeyParts, scalars: &[Vec<f64>]) -> bool {
+    Distinct::new(parts, scalars).firsts.len() * TRIALS_PER_MASK <= scalars.len()
+}
+
+/// Clears the bits past the last bar.
+fn clear_past(words: &mut [u64], n_bars: usize) {
+    if let Some(last) = words.last_mut()
+        && !n_bars.is_multiple_of(WORD)
+    {
+        *last &= (1 << (n_bars % WORD)) - 1;
+    }
 }
 
 impl Engine<'_> {
@@ -53,28 +90,32 @@ impl Engine<'_> {
     pub(super) fn prepare(&mut self, symbol: usize, scalars: &[Vec<f64>]) -> Prepared {
         let mut prepared = Prepared { slots: Vec::new(), slot_of: Vec::new(), conditions: Vec::new() };
         for slot in 0..self.plan.slots.len() {
-            let (items, of) = match &self.plan.slots[slot] {
-                Slot::Source(_) => (Vec::new(), Vec::new()),
-                Slot::Call { key, .. } | Slot::Formula { key, .. } | Slot::Mask { key, .. } => {
-                    let (key, mask) = (key.clone(), matches!(self.plan.slots[slot], Slot::Mask { .. }));
-                    self.items(symbol, &key, mask, scalars, &prepared, |this, first, prepared, scratch| {
-                        this.compute(slot, symbol, first, &scalars[first], prepared, scratch)
-                    })
+            let (key, kind) = match &self.plan.slots[slot] {
+                Slot::Source(_) => {
+                    prepared.slots.push(Vec::new());
+                    prepared.slot_of.push(Vec::new());
+                    continue;
                 }
+                Slot::Call { key, .. } | Slot::Formula { key, .. } => (key.clone(), Kind::Column),
+                Slot::Mask { key, .. } => (key.clone(), Kind::Mask),
             };
-            prepared.slots.push(items);
-            prepared.slot_of.push(of);
+            let shared = self.items(symbol, &key, kind, scalars, |this, missing| {
+                this.compute_all(slot, symbol, missing, scalars, &prepared)
+            });
+            prepared.slots.push(shared.items);
+            prepared.slot_of.push(shared.of);
         }
         let conditions: Vec<Condition> = self.conditions().into_iter().cloned().collect();
         for condition in &conditions {
             let mut out = PreparedCondition::default();
-            if let Some(mask) = self.shared_mask(&condition.whole, symbol, scalars, &prepared) {
-                out.masks.push(mask);
+            if is_shared(&condition.whole.key, scalars) {
+                out.masks.push(self.conjunction(condition, symbol, scalars, &prepared));
             } else {
                 for (at, factor) in condition.factors.iter().enumerate() {
-                    match self.shared_mask(factor, symbol, scalars, &prepared) {
-                        Some(mask) => out.masks.push(mask),
-                        None => out.residual.push(at),
+                    if is_shared(&factor.itself.key, scalars) {
+                        out.masks.push(self.mask(&factor.itself, symbol, scalars, &prepared));
+                    } else {
+                        out.residual.push(at);
                     }
                 }
             }
@@ -83,57 +124,154 @@ impl Engine<'_> {
         prepared
     }
 
-    /// The masks of a condition, if enough trials share each.
-    fn shared_mask(
+    /// The masks of a whole condition. Its factors depend on fewer scalars, so that fewer of them are computed.
+    fn conjunction(
+        &mut self,
+        condition: &Condition,
+        symbol: usize,
+        scalars: &[Vec<f64>],
+        prepared: &Prepared,
+    ) -> Shared {
+        if condition.factors.len() < 2 {
+            return self.mask(&condition.whole, symbol, scalars, prepared);
+        }
+        let factors: Vec<Shared> =
+            condition.factors.iter().map(|factor| self.factor(factor, symbol, scalars, prepared)).collect();
+        self.items(symbol, &condition.whole.key, Kind::Mask, scalars, |this, missing| {
+            let and = |trial: &usize| {
+                let mut words = vec![u64::MAX; this.symbols[symbol].bars.len().div_ceil(WORD)];
+                for factor in &factors {
+                    words.iter_mut().zip(factor.bits(*trial)).for_each(|(word, bits)| *word &= bits);
+                }
+                clear_past(&mut words, this.symbols[symbol].bars.len());
+                Item::Mask(Mask::new(words))
+            };
+            missing.par_iter().map(and).collect()
+        })
+    }
+
+    /// The bits of one factor; those of a comparison that another one of the strategy was some bars earlier are only moved.
+    fn factor(
+        &mut self,
+        factor: &Factor,
+        symbol: usize,
+        scalars: &[Vec<f64>],
+        prepared: &Prepared,
+    ) -> Shared {
+        if let Some((earlier, by)) = &factor.earlier {
+            let earlier = self.bits(earlier, symbol, scalars, prepared);
+            return self.items(symbol, &factor.itself.key, Kind::Bits, scalars, |_, missing| {
+                let moved = |trial: &usize| Item::Bits(later(earlier.bits(*trial), scalars[*trial][*by]));
+                missing.par_iter().map(moved).collect()
+            });
+        }
+        self.bits(&factor.itself, symbol, scalars, prepared)
+    }
+
+    fn bits(
         &mut self,
         maskable: &Maskable,
         symbol: usize,
         scalars: &[Vec<f64>],
         prepared: &Prepared,
-    ) -> Option<(Vec<Arc<Item>>, Vec<u32>)> {
-        let distinct = Distinct::new(&maskable.key, scalars).firsts.len();
-        if distinct * TRIALS_PER_MASK > scalars.len() {
-            return None;
-        }
-        Some(self.items(symbol, &maskable.key, true, scalars, prepared, |this, first, prepared, scratch| {
-            this.with_columns(symbol, first, &scalars[first], prepared, |frame| {
-                column::mask(&maskable.tape, frame, scratch)
+    ) -> Shared {
+        self.items(symbol, &maskable.key, Kind::Bits, scalars, |this, missing| {
+            this.each(symbol, missing, scalars, prepared, |frame, scratch| {
+                Item::Bits(frame.truth(&maskable.tape, scratch))
             })
-        }))
+        })
     }
 
-    /// Items for every distinct tuple, from the cache or computed side by side, and which of them each trial uses.
+    fn mask(
+        &mut self,
+        maskable: &Maskable,
+        symbol: usize,
+        scalars: &[Vec<f64>],
+        prepared: &Prepared,
+    ) -> Shared {
+        self.items(symbol, &maskable.key, Kind::Mask, scalars, |this, missing| {
+            this.each(symbol, missing, scalars, prepared, |frame, scratch| {
+                column::mask(&maskable.tape, frame, scratch)
+            })
+        })
+    }
+
+    /// Items for every distinct tuple, from the cache or computed, and which of them each trial uses. `compute` is given a trial of
+    /// each tuple that is missing.
     fn items(
         &mut self,
         symbol: usize,
         parts: &KeyParts,
-        mask: bool,
+        kind: Kind,
         scalars: &[Vec<f64>],
-        prepared: &Prepared,
-        compute: impl Fn(&Self, usize, &Prepared, &mut Scratch) -> Item + Sync,
-    ) -> (Vec<Arc<Item>>, Vec<u32>) {
+        compute: impl FnOnce(&Self, &[usize]) -> Vec<Item>,
+    ) -> Shared {
         let Distinct { firsts, of } = Distinct::new(parts, scalars);
         let keys: Vec<Key> = firsts
             .iter()
             .map(|first| Key {
                 symbol: symbol as u32,
                 shape: parts.shape,
-                mask,
+                kind,
                 scalars: parts.scalars.iter().map(|scalar| scalars[*first][*scalar].to_bits()).collect(),
             })
             .collect();
         let mut items: Vec<Option<Arc<Item>>> = keys.iter().map(|key| self.cache.get(key)).collect();
         let missing: Vec<usize> = (0..items.len()).filter(|at| items[*at].is_none()).collect();
-        let this = &*self;
-        let made: Vec<Arc<Item>> = missing
-            .par_iter()
-            .map_init(Scratch::default, |scratch, at| Arc::new(compute(this, firsts[*at], prepared, scratch)))
-            .collect();
+        let trials: Vec<usize> = missing.iter().map(|at| firsts[*at]).collect();
+        let made = compute(self, &trials);
         for (at, item) in missing.into_iter().zip(made) {
+            let item = Arc::new(item);
             self.cache.insert(keys[at].clone(), item.clone());
             items[at] = Some(item);
         }
-        (items.into_iter().flatten().collect(), of)
+        Shared { items: items.into_iter().flatten().collect(), of }
+    }
+
+    /// Computes something for each of some trials, side by side.
+    fn each(
+        &self,
+        symbol: usize,
+        trials: &[usize],
+        scalars: &[Vec<f64>],
+        prepared: &Prepared,
+        compute: impl Fn(&Frame<'_>, &mut Scratch) -> Item + Sync,
+    ) -> Vec<Item> {
+        let one = |scratch: &mut Scratch, trial: &usize| {
+            self.with_columns(symbol, *trial, &scalars[*trial], prepared, |frame| compute(frame, scratch))
+        };
+        trials.par_iter().map_init(Scratch::default, one).collect()
+    }
+
+    /// Computes one slot for each of some trials, side by side.
+    fn compute_all(
+        &self,
+        slot: usize,
+        symbol: usize,
+        trials: &[usize],
+        scalars: &[Vec<f64>],
+        prepared: &Prepared,
+    ) -> Vec<Item> {
+        // Averages of one series that differ in their span run together: each waits for itself, not for the others.
+        if let Slot::Call { func: Func::Ema, inputs, arguments, .. } = &self.plan.slots[slot]
+            && matches!(self.plan.slots[inputs[0]], Slot::Source(_))
+        {
+            let per_group = trials.len().div_ceil(rayon::current_num_threads()).clamp(1, EMA_LANES);
+            let together = |group: &[usize]| {
+                let spans: Vec<usize> =
+                    group.iter().map(|trial| window(scalars[*trial][arguments[0]])).collect();
+                let columns = self.columns(symbol, group[0], prepared);
+                let out = ema_many(columns[inputs[0]], &spans);
+                out.into_iter().map(Item::Column).collect::<Vec<Item>>()
+            };
+            return trials.par_chunks(per_group).flat_map_iter(together).collect();
+        }
+        trials
+            .par_iter()
+            .map_init(Scratch::default, |scratch, trial| {
+                self.compute(slot, symbol, *trial, &scalars[*trial], prepared, scratch)
+            })
+            .collect()
     }
 
     /// Computes one slot for one trial's scalars.
@@ -157,6 +295,7 @@ impl Engine<'_> {
                             Item::Column(column) => Input::Column(column),
                             Item::Prefix(prefix) => Input::Prefix(prefix),
                             Item::Mask(mask) => Input::Mask(mask),
+                            Item::Bits(_) => Input::Column(&[]),
                         },
                     })
                     .collect();
@@ -181,25 +320,27 @@ impl Engine<'_> {
         prepared: &Prepared,
         run: impl FnOnce(&Frame<'_>) -> T,
     ) -> T {
-        let data = &self.symbols[symbol];
-        let columns: Vec<&[f64]> = self
-            .plan
-            .slots
-            .iter()
-            .enumerate()
-            .map(|(slot, kind)| match kind {
-                Slot::Source(source) => data.source(*source),
-                _ => match prepared
-                    .slots
-                    .get(slot)
-                    .map(|items| &*items[prepared.slot_of[slot][trial] as usize])
-                {
+        let columns = self.columns(symbol, trial, prepared);
+        run(&Frame { columns: &columns, scalars, n_bars: self.symbols[symbol].bars.len() })
+    }
+
+    /// The columns of one trial that are prepared so far, by slot.
+    pub(super) fn columns<'b>(
+        &'b self,
+        symbol: usize,
+        trial: usize,
+        prepared: &'b Prepared,
+    ) -> Vec<&'b [f64]> {
+        let slot = |(slot, kind): (usize, &Slot)| match kind {
+            Slot::Source(source) => self.symbols[symbol].source(*source),
+            _ => {
+                match prepared.slots.get(slot).map(|items| &*items[prepared.slot_of[slot][trial] as usize]) {
                     Some(Item::Column(column)) => column.as_slice(),
                     _ => &[],
-                },
-            })
-            .collect();
-        run(&Frame { columns: &columns, scalars, n_bars: data.bars.len() })
+                }
+            }
+        };
+        self.plan.slots.iter().enumerate().map(slot).collect()
     }
 }
 

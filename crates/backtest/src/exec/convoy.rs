@@ -1,0 +1,465 @@
+//! Trials that share their signals walk together.
+//!
+//! What a trade is filled at, when a signal would close it and which bars lie in between is then the same for all of them: it is
+//! looked up once, and one search through the bars finds the exits of all lanes. Each lane keeps its own place, so that trials whose
+//! trades last longer simply sit out the signals that come meanwhile. The rules are those of [`super::walk`], and so are the bits.
+
+use std::ops::Range;
+
+use multiversion::multiversion;
+
+use super::book::{Book, Move, Terms};
+use super::formula::Formula;
+use super::frame::Opening;
+use super::mask::Mask;
+use super::simd::lane_touch;
+use super::symbol::Symbol;
+use super::walk::{self, Observer, SideRun, Watch};
+use crate::strategy::{EndOfData, Execution, ExitKind, FillAt, GapFill, InvalidStop};
+use crate::tally::Tally;
+use crate::trade::{Reason, Trade};
+
+pub use super::simd::LANES;
+
+/// Trades of a lane that are booked at a time: those of all lanes stay in the cache.
+const BLOCK: usize = 32;
+
+/// One number per lane.
+type Row = [f64; LANES];
+
+/// A stop, target or time exit of all lanes.
+struct Level<'a> {
+    exit: usize,
+    kind: ExitKind,
+    formulas: Vec<Formula<'a>>,
+    /// The formulas as `entry + factor × column`, if they are that.
+    linear: Option<(Row, &'a [f64])>,
+}
+
+/// Trials of one side whose entries and signal exits are the same masks.
+pub struct Convoy<'a> {
+    symbol: &'a Symbol<'a>,
+    execution: &'a Execution,
+    terms: Terms,
+    long: bool,
+    enter: &'a Mask,
+    /// Signal exits and their place among the exits.
+    leaves: Vec<(usize, &'a Mask)>,
+    levels: Vec<Level<'a>>,
+    risks: Vec<Formula<'a>>,
+    n_lanes: usize,
+    /// Whether there are time exits.
+    timed: bool,
+}
+
+/// Memory that convoys reuse.
+#[derive(Default)]
+pub struct Buffers {
+    trades: [Vec<Trade>; LANES],
+    moves: Vec<Move>,
+    points: Vec<f64>,
+    /// The levels of the trade at hand, NaN where there is none.
+    rows: Vec<Row>,
+    lanes: Lanes,
+}
+
+/// A trade of one signal: what all lanes share.
+struct Fill {
+    signal: usize,
+    entry_idx: usize,
+    entry: f64,
+    /// First bar whose high and low are looked at.
+    first: usize,
+    /// Bar and exit of the earliest exit signal.
+    leave: (usize, usize),
+}
+
+/// What the lanes do not share.
+struct Lanes {
+    /// Level of the first stop and of the first target, NaN if absent.
+    stop: Row,
+    target: Row,
+    risk: Row,
+    /// Nearest fixed levels below and above the market; infinite if there is none.
+    below: Row,
+    above: Row,
+    /// Bar and exit of the earliest time exit.
+    time: [(usize, usize); LANES],
+    /// Last bar on which a level counts.
+    until: [usize; LANES],
+}
+
+impl<'a> Convoy<'a> {
+    /// Trials that may walk together, or the trials back if they may not.
+    pub fn new(
+        symbol: &'a Symbol<'a>,
+        execution: &'a Execution,
+        runs: Vec<SideRun<'a>>,
+    ) -> Result<Self, Vec<SideRun<'a>>> {
+        let fits = runs.len() <= LANES && runs.iter().all(|run| run.is_like(&runs[0]));
+        let Some(enter) = runs.first().and_then(|run| run.enter.exact()).filter(|_| fits) else {
+            return Err(runs);
+        };
+        let mut convoy = Self {
+            symbol,
+            execution,
+            terms: Terms::new(execution),
+            long: runs[0].long,
+            enter,
+            leaves: Vec::new(),
+            levels: Vec::new(),
+            risks: Vec::new(),
+            n_lanes: 0,
+            timed: false,
+        };
+        for run in runs {
+            let mut levels = convoy.levels.iter_mut();
+            let mut added = Vec::new();
+            for exit in run.exits {
+                match exit.watch {
+                    Watch::Signal(signal) => {
+                        if let Some(mask) = signal.exact()
+                            && convoy.n_lanes == 0
+                        {
+                            convoy.leaves.push((exit.exit, mask));
+                        }
+                    }
+                    Watch::Number(formula) => match levels.next() {
+                        Some(level) => level.formulas.push(formula),
+                        None => added.push(Level {
+                            exit: exit.exit,
+                            kind: exit.kind,
+                            formulas: vec![formula],
+                            linear: None,
+                        }),
+                    },
+                }
+            }
+            convoy.levels.extend(added);
+            convoy.risks.extend(run.risk);
+            convoy.n_lanes += 1;
+        }
+        for level in &mut convoy.levels {
+            level.linear = linear(&level.formulas);
+            convoy.timed |= level.kind == ExitKind::Time;
+        }
+        Ok(convoy)
+    }
+
+    /// Walks all trials through the bars of a range; each has its observer.
+    pub fn walk(
+        &self,
+        range: Range<usize>,
+        observers: &mut [impl Observer],
+        buffers: &mut Buffers,
+    ) -> Vec<Tally> {
+        if range.is_empty() {
+            return vec![Tally { equity: 1.0, ..Tally::default() }; self.n_lanes];
+        }
+        let day = |bar: usize| self.symbol.day[bar];
+        let book = || Book::new(self.terms, day(range.start), day(range.end - 1), range.len());
+        let mut books: Vec<Book> = (0..self.n_lanes).map(|_| book()).collect();
+        // Where each lane looks for its next signal; a lane that is done, or does not exist, looks nowhere.
+        let mut from = [usize::MAX; LANES];
+        from[..self.n_lanes].fill(range.start);
+        buffers.trades.iter_mut().for_each(Vec::clear);
+        let Buffers { trades, moves, points, rows, lanes } = buffers;
+        loop {
+            let earliest = from.iter().copied().fold(usize::MAX, usize::min);
+            if earliest >= range.end {
+                break;
+            }
+            let signal = self.enter.next(earliest);
+            if signal.saturating_add(1) >= range.end {
+                break;
+            }
+            let last = range.end - 1;
+            let fill = self.fill(signal);
+            let mut active = bits(|lane| from[lane] <= signal);
+            each(active, |lane| from[lane] = signal + 1);
+            let beyond = open(self, &fill, last, rows, points, lanes);
+            if self.execution.invalid_stop == InvalidStop::Skip {
+                active &= !beyond;
+            }
+            self.close(&fill, lanes, rows, active, last, |lane, bar, price, reason| {
+                let ended = reason == Reason::End;
+                if ended && self.execution.end_of_data == EndOfData::Discard {
+                    from[lane] = usize::MAX;
+                    return;
+                }
+                let trades = &mut trades[lane];
+                trades.push(Trade {
+                    side: if self.long { 1 } else { -1 },
+                    signal_idx: signal,
+                    entry_idx: fill.entry_idx,
+                    exit_idx: bar,
+                    entry: fill.entry,
+                    exit: price,
+                    stop: lanes.stop[lane],
+                    target: lanes.target[lane],
+                    risk: lanes.risk[lane],
+                    pnl: 0.0,
+                    ret: 0.0,
+                    r: 0.0,
+                    reason,
+                });
+                let cooldown = self.execution.cooldown as usize;
+                from[lane] = match self.execution.fill {
+                    FillAt::NextOpen => bar + cooldown,
+                    FillAt::Close => bar + cooldown.max(1),
+                };
+                let full = trades.len() == BLOCK;
+                let left = !full || books[lane].book(trades, self.symbol, moves, &mut observers[lane]);
+                if ended || !left {
+                    from[lane] = usize::MAX;
+                }
+            });
+        }
+        let mut tallies = Vec::with_capacity(self.n_lanes);
+        for ((mut book, trades), observer) in books.into_iter().zip(trades).zip(observers) {
+            book.book(trades, self.symbol, moves, observer);
+            tallies.push(book.finish(&mut |day, change| observer.daily(day, change)));
+        }
+        tallies
+    }
+
+    fn fill(&self, signal: usize) -> Fill {
+        let (entry_idx, entry, first) = walk::fill(self.symbol.bars, self.execution, signal);
+        let mut leave = (usize::MAX, 0);
+        for (exit, mask) in &self.leaves {
+            let bar = mask.next(signal + 1);
+            if bar < leave.0 {
+                leave = (bar, *exit);
+            }
+        }
+        Fill { signal, entry_idx, entry, first, leave }
+    }
+
+    /// Finds where each of the active lanes closes, and at what price.
+    #[inline(always)]
+    fn close(
+        &self,
+        fill: &Fill,
+        lanes: &Lanes,
+        rows: &[Row],
+        active: u32,
+        last: usize,
+        mut closed: impl FnMut(usize, usize, f64, Reason),
+    ) {
+        let bars = self.symbol.bars;
+        let until = lanes.until[..self.n_lanes].iter().copied().fold(0, usize::max);
+        let (mut pending, mut looking, mut from) = (active, active, fill.first);
+        while looking != 0 {
+            let levels = (&lanes.below, &lanes.above);
+            let (bar, mut touched) = lane_touch((&bars.low, &bars.high), levels, looking, from, until);
+            if touched == 0 {
+                break;
+            }
+            looking &= !touched;
+            if self.timed {
+                let expired = bits(|lane| lanes.until[lane] < bar);
+                looking &= !expired;
+                touched &= !expired;
+            }
+            each(touched, |lane| {
+                if let Some((price, reason)) = self.resolve(rows, lane, bar) {
+                    pending &= !(1 << lane);
+                    closed(lane, bar, price, reason);
+                }
+            });
+            from = bar + 1;
+        }
+        each(pending, |lane| {
+            let exited = walk::run_out(bars, self.execution, lanes.time[lane], fill.leave, last);
+            closed(lane, exited.bar, exited.price, exited.reason);
+        });
+    }
+
+    /// How a lane closes on a bar that touches one of its levels: exits in their order, each with its gap rule first.
+    #[inline(always)]
+    fn resolve(&self, rows: &[Row], lane: usize, bar: usize) -> Option<(f64, Reason)> {
+        let bars = self.symbol.bars;
+        let (open, high, low) = (bars.open[bar], bars.high[bar], bars.low[bar]);
+        for (level, row) in self.levels.iter().zip(rows) {
+            if level.kind == ExitKind::Time {
+                continue;
+            }
+            let value = row[lane];
+            let favourable = level.kind == ExitKind::Target;
+            // A long's stop and a short's target lie below the market.
+            let (gapped, touched) = if self.long != favourable {
+                (open <= value, low <= value)
+            } else {
+                (open >= value, high >= value)
+            };
+            if gapped || touched {
+                let rule =
+                    if favourable { self.execution.gap_fill_target } else { self.execution.gap_fill_stop };
+                let price = if gapped && rule == GapFill::Open { open } else { value };
+                return Some((price, Reason::Exit(level.exit, gapped)));
+            }
+        }
+        None
+    }
+}
+
+/// Fixes the levels of all lanes; the second result are the lanes whose stop lies on the wrong side.
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
+fn open(
+    convoy: &Convoy<'_>,
+    fill: &Fill,
+    last: usize,
+    rows: &mut Vec<Row>,
+    points: &mut Vec<f64>,
+    lanes: &mut Lanes,
+) -> u32 {
+    let (long, sign) = (convoy.long, if convoy.long { 1.0 } else { -1.0 });
+    *lanes = Lanes::default();
+    lanes.until = [last.min(fill.leave.0); LANES];
+    rows.resize(convoy.levels.len(), [f64::NAN; LANES]);
+    let mut beyond = 0;
+    // Stops first: risk needs them, and the other levels need risk.
+    for (level, row) in convoy.levels.iter().zip(&mut *rows) {
+        if level.kind == ExitKind::Stop {
+            level.fix(fill, lanes, row, points);
+            lanes.bound(row, long);
+            first_of(&mut lanes.stop, row);
+            beyond |= bits(|lane| sign * (fill.entry - row[lane]) <= 0.0);
+        }
+    }
+    for lane in 0..LANES {
+        lanes.risk[lane] = sign * (fill.entry - lanes.stop[lane]);
+    }
+    for (lane, formula) in convoy.risks.iter().enumerate() {
+        let opening = Opening { entry: fill.entry, stop: lanes.stop[lane], risk: f64::NAN };
+        lanes.risk[lane] = formula.value(fill.signal, &opening, points);
+    }
+    for risk in &mut lanes.risk {
+        *risk = if is_price(*risk) { *risk } else { 0.01 * fill.entry };
+    }
+    for (level, row) in convoy.levels.iter().zip(&mut *rows) {
+        match level.kind {
+            ExitKind::Target => {
+                level.fix(fill, lanes, row, points);
+                lanes.bound(row, !long);
+                first_of(&mut lanes.target, row);
+            }
+            ExitKind::Time => {
+                for (lane, formula) in level.formulas.iter().enumerate() {
+                    let value = formula.value(fill.signal, &lanes.opening(fill.entry, lane), points);
+                    if value.is_finite() && value >= 0.0 {
+                        let held = value.min(u32::MAX as f64).ceil() as usize;
+                        let bar = (fill.entry_idx + held).max(fill.first);
+                        if bar < lanes.time[lane].0 {
+                            lanes.time[lane] = (bar, level.exit);
+                            lanes.until[lane] = lanes.until[lane].min(bar);
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    beyond
+}
+
+impl Level<'_> {
+    /// The prices of a stop or target; NaN where there is none.
+    #[inline(always)]
+    fn fix(&self, fill: &Fill, lanes: &Lanes, row: &mut Row, points: &mut Vec<f64>) {
+        match &self.linear {
+            Some((factors, column)) => {
+                let x = column[fill.signal];
+                for (value, factor) in row.iter_mut().zip(factors) {
+                    *value = fill.entry + factor * x;
+                }
+            }
+            None => {
+                for (lane, formula) in self.formulas.iter().enumerate() {
+                    row[lane] = formula.value(fill.signal, &lanes.opening(fill.entry, lane), points);
+                }
+            }
+        }
+        for value in row {
+            *value = if is_price(*value) { *value } else { f64::NAN };
+        }
+    }
+}
+
+impl Default for Lanes {
+    fn default() -> Self {
+        Self {
+            stop: [f64::NAN; LANES],
+            target: [f64::NAN; LANES],
+            risk: [f64::NAN; LANES],
+            below: [f64::NEG_INFINITY; LANES],
+            above: [f64::INFINITY; LANES],
+            time: [(usize::MAX, 0); LANES],
+            until: [0; LANES],
+        }
+    }
+}
+
+impl Lanes {
+    /// What formulas of a lane may ask for.
+    fn opening(&self, entry: f64, lane: usize) -> Opening {
+        Opening { entry, stop: self.stop[lane], risk: self.risk[lane] }
+    }
+
+    /// Takes in fixed levels that lie below or above the market.
+    #[inline(always)]
+    fn bound(&mut self, row: &Row, is_below: bool) {
+        if is_below {
+            for (nearest, level) in self.below.iter_mut().zip(row) {
+                *nearest = if *level > *nearest { *level } else { *nearest };
+            }
+        } else {
+            for (nearest, level) in self.above.iter_mut().zip(row) {
+                *nearest = if *level < *nearest { *level } else { *nearest };
+            }
+        }
+    }
+}
+
+/// Formulas that are all the entry price plus a multiple of one column: the multiples and the column.
+fn linear<'a>(formulas: &[Formula<'a>]) -> Option<(Row, &'a [f64])> {
+    let mut factors = [0.0; LANES];
+    let (_, first) = formulas.first()?.multiple_from_entry()?;
+    for (factor, formula) in factors.iter_mut().zip(formulas) {
+        let (own, column) = formula.multiple_from_entry()?;
+        if !std::ptr::eq(column, first) {
+            return None;
+        }
+        *factor = own;
+    }
+    Some((factors, first))
+}
+
+/// Positive and finite, in a form that compiles to comparisons of whole vectors.
+#[inline(always)]
+fn is_price(value: f64) -> bool {
+    (value > 0.0) & (value <= f64::MAX)
+}
+
+/// Keeps what is known, and takes the new value where nothing is.
+#[inline(always)]
+fn first_of(known: &mut Row, row: &Row) {
+    for (known, value) in known.iter_mut().zip(row) {
+        *known = if known.is_nan() { *value } else { *known };
+    }
+}
+
+/// One bit per lane.
+#[inline(always)]
+fn bits(holds: impl Fn(usize) -> bool) -> u32 {
+    (0..LANES).fold(0, |bits, lane| bits | u32::from(holds(lane)) << lane)
+}
+
+/// Visits the lanes of set bits.
+#[inline(always)]
+fn each(mut lanes: u32, mut visit: impl FnMut(usize)) {
+    while lanes != 0 {
+        visit(lanes.trailing_zeros() as usize);
+        lanes &= lanes - 1;
+    }
+}
