@@ -34,17 +34,11 @@ use crate::space::Space;
 /// Trials that fill the space evenly before anything is modelled.
 const N_STARTUP: u64 = 10;
 
-/// One in this many trials is good, up to a limit.
-const TRIALS_PER_GOOD: u64 = 10;
-
 /// The most good trials when asked for few points at a time.
 const MAX_GOOD_SEQUENTIAL: usize = 25;
 
 /// The most good trials in batches: more points per density need more to tell apart.
 const MAX_GOOD_BATCHED: usize = 64;
-
-/// Batches below this are asked one trial at a time, more or less.
-const SMALL_BATCH: usize = 8;
 
 /// Up to this many trials every observation has a kernel of its own; beyond, all kernels have the least width.
 const MAX_PLACES: u64 = 3000;
@@ -56,7 +50,7 @@ pub struct Tpe {
     seed: u64,
     startup: Sobol,
     candidates: Candidates,
-    max_good: usize,
+    n_objectives: usize,
     n_asked: u64,
     n_told: u64,
     best: BestTrials,
@@ -67,18 +61,17 @@ pub struct Tpe {
 impl Tpe {
     /// A sampler over a valid space.
     pub fn new(space: &Space, settings: &SamplerSettings) -> Self {
-        let is_sequential = settings.batch < SMALL_BATCH;
-        let max_good = if is_sequential { MAX_GOOD_SEQUENTIAL } else { MAX_GOOD_BATCHED };
+        let candidates = Candidates::of_batch(settings.batch);
         let free = space.params.iter().enumerate().filter(|(_, param)| param.fixed.is_none());
         Self {
             space: space.clone(),
             seed: settings.seed,
             startup: Sobol::new(space, settings.seed),
-            candidates: if is_sequential { Candidates::Many } else { Candidates::InTurn },
-            max_good,
+            candidates,
+            n_objectives: settings.n_objectives,
             n_asked: 0,
             n_told: 0,
-            best: BestTrials::new(max_good),
+            best: BestTrials::new(MAX_GOOD_BATCHED),
             dimensions: free.map(|(param_idx, param)| Dimension::new(param_idx, &param.domain)).collect(),
             is_stale: true,
         }
@@ -86,7 +79,7 @@ impl Tpe {
 
     /// Makes the laws anew if something was told, and draws one column per free parameter.
     fn draw(&mut self, n: usize) -> Vec<Vec<f64>> {
-        let good = self.best.first(n_good(self.n_told, self.max_good));
+        let good = self.best.first(n_good(self.n_told, self.candidates, self.n_objectives));
         let weights: Option<Vec<f64>> = (self.is_stale && self.n_told <= MAX_PLACES)
             .then(|| Recency::new(self.n_told, good).weights(0..self.n_told).collect());
         let standing = Standing {
@@ -151,7 +144,15 @@ impl Sampler for Tpe {
     }
 }
 
-/// How many of the best trials are good ones.
-fn n_good(n_told: u64, max_good: usize) -> usize {
-    usize::try_from(n_told.div_ceil(TRIALS_PER_GOOD)).map_or(max_good, |n_good| n_good.min(max_good))
+/// How many of the best trials are good ones: a tenth of few, a number that grows with the root in batches. Several objectives
+/// have a whole front of good ones, which takes more.
+fn n_good(n_told: u64, candidates: Candidates, n_objectives: usize) -> usize {
+    let tenth = (n_told as f64 / 10.0).ceil() as usize;
+    match candidates {
+        _ if n_objectives > 1 => tenth.min(MAX_GOOD_BATCHED),
+        Candidates::Many => tenth.min(MAX_GOOD_SEQUENTIAL),
+        Candidates::Few | Candidates::Spread => {
+            ((1.25 * (n_told as f64).sqrt()).ceil() as usize).min(MAX_GOOD_BATCHED)
+        }
+    }
 }

@@ -19,16 +19,28 @@ const BUCKET_BITS: u32 = 10;
 pub(super) enum Candidates {
     /// Twenty-four, the greed that suits one trial at a time.
     Many,
-    /// One, two, four or eight in turn: a batch that shares one density should not crowd at its peak.
-    InTurn,
+    /// Two or four in turn: a batch that shares one density should not crowd at its peak.
+    Few,
+    /// One, two, four or eight in turn, for batches so large that both ends are worth a share.
+    Spread,
 }
 
 impl Candidates {
+    /// What suits batches of a size, as measured on test functions.
+    pub(super) fn of_batch(batch: usize) -> Self {
+        match batch {
+            ..8 => Self::Many,
+            8..1024 => Self::Few,
+            1024.. => Self::Spread,
+        }
+    }
+
     /// The numbers of candidates, which trials take in turn.
-    fn numbers(self) -> &'static [u32] {
+    pub(super) fn numbers(self) -> &'static [u32] {
         match self {
             Self::Many => &[24],
-            Self::InTurn => &[1, 2, 4, 8],
+            Self::Few => &[2, 4],
+            Self::Spread => &[1, 2, 4, 8],
         }
     }
 }
@@ -173,7 +185,7 @@ mod tests {
     #[test]
     fn candidates_in_turn_win_with_the_power_of_their_number() {
         // The second cell has the higher ratio; the first one wins if all candidates fall there.
-        let law = Law::new(&[1.0, 3.0], &[2.0, 1.0], Candidates::InTurn, &Stream::new(0, 0));
+        let law = Law::new(&[1.0, 3.0], &[2.0, 1.0], Candidates::Spread, &Stream::new(0, 0));
         for (trial_idx, n_candidates) in [(0, 1), (1, 2), (2, 4), (3, 8), (4, 1)] {
             let n_draws = 1 << 18;
             let draw = |idx: u32| law.cell(trial_idx, integer((f64::from(idx) + 0.5) / f64::from(n_draws)));
@@ -185,7 +197,7 @@ mod tests {
     #[test]
     fn every_cell_is_found_where_its_probability_lies() {
         let good: Vec<f64> = (0..256).map(|cell| f64::from(1 + cell * 37 % 101)).collect();
-        let law = Law::new(&good, &[1.0; 256], Candidates::InTurn, &Stream::new(5, 5));
+        let law = Law::new(&good, &[1.0; 256], Candidates::Spread, &Stream::new(5, 5));
         let total: f64 = good.iter().sum();
         let n_draws = 1 << 20;
         let mut counts = vec![0_u32; 256];

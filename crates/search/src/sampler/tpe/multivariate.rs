@@ -6,8 +6,9 @@ use rayon::prelude::*;
 
 use super::best::BestTrials;
 use super::joint::{Axis, Joint};
+use super::law::Candidates;
 use super::recency::Recency;
-use super::{MAX_GOOD_SEQUENTIAL, N_STARTUP, SMALL_BATCH, n_good};
+use super::{MAX_GOOD_BATCHED, N_STARTUP, n_good};
 use crate::cells::Cells;
 use crate::point::Points;
 use crate::rng::Stream;
@@ -18,12 +19,6 @@ use crate::space::Space;
 /// Trials that the density of the others is made of: the newest, which weigh most. It bounds the cost of a long study.
 const MAX_OTHERS: usize = 1000;
 
-/// Candidates of a trial that is asked on its own.
-const N_CANDIDATES: usize = 24;
-
-/// Candidates of trials in batches, in turn.
-const N_CANDIDATES_IN_TURN: [usize; 4] = [1, 2, 4, 8];
-
 /// Keeps the draws apart from those of other samplers under the same seed.
 const DRAW_TWIST: u64 = 0x6a6f_696e_7470_6466;
 
@@ -33,7 +28,8 @@ pub struct TpeMultivariate {
     space: Space,
     seed: u64,
     startup: Sobol,
-    is_sequential: bool,
+    candidates: Candidates,
+    n_objectives: usize,
     /// The places of the free parameters in the space, and their axes.
     param_idxs: Vec<usize>,
     axes: Vec<Axis>,
@@ -60,17 +56,23 @@ impl std::fmt::Debug for Densities {
 impl TpeMultivariate {
     /// A sampler over a valid space.
     pub fn new(space: &Space, settings: &SamplerSettings) -> Self {
+        // Candidates come from different kernels, so that greed crowds less than with one parameter at a time.
+        let candidates = match Candidates::of_batch(settings.batch) {
+            Candidates::Many => Candidates::Many,
+            Candidates::Few | Candidates::Spread => Candidates::Spread,
+        };
         let free = || space.params.iter().enumerate().filter(|(_, param)| param.fixed.is_none());
         Self {
             space: space.clone(),
             seed: settings.seed,
             startup: Sobol::new(space, settings.seed),
-            is_sequential: settings.batch < SMALL_BATCH,
+            candidates,
+            n_objectives: settings.n_objectives,
             param_idxs: free().map(|(param_idx, _)| param_idx).collect(),
             axes: free().map(|(_, param)| Axis::new(Cells::new(&param.domain))).collect(),
             n_asked: 0,
             n_told: 0,
-            best: BestTrials::new(MAX_GOOD_SEQUENTIAL),
+            best: BestTrials::new(MAX_GOOD_BATCHED),
             newest: VecDeque::new(),
             densities: None,
         }
@@ -82,7 +84,7 @@ impl TpeMultivariate {
     }
 
     fn learn(&self) -> Densities {
-        let good = self.best.first(n_good(self.n_told, MAX_GOOD_SEQUENTIAL));
+        let good = self.best.first(n_good(self.n_told, Candidates::Many, self.n_objectives));
         let rows: Vec<Vec<f64>> = good.iter().map(|trial| self.coordinates(&trial.row)).collect();
         let good_columns = columns(self.axes.len(), rows.iter());
         let recency = Recency::new(self.n_told, good);
@@ -99,8 +101,8 @@ impl TpeMultivariate {
 
     /// The winner among the candidates of one trial.
     fn propose(&self, densities: &Densities, trial_idx: u64) -> Vec<f64> {
-        let n_candidates =
-            if self.is_sequential { N_CANDIDATES } else { N_CANDIDATES_IN_TURN[(trial_idx % 4) as usize] };
+        let numbers = self.candidates.numbers();
+        let n_candidates = numbers[trial_idx as usize % numbers.len()] as usize;
         let stream = Stream::new(self.seed ^ DRAW_TWIST, trial_idx);
         let per_candidate = self.axes.len() as u64 + 1;
         let mut coordinates = vec![vec![0.0; self.axes.len()]; n_candidates];
