@@ -137,6 +137,11 @@ impl SamplerKind {
         }
     }
 
+    /// Whether its points depend on the scores of earlier ones.
+    pub fn learns(self) -> bool {
+        !matches!(self, Self::Random | Self::Sobol | Self::Grid)
+    }
+
     /// Whether it learns from, or does not depend on, more than one objective.
     pub fn serves_several_objectives(self) -> bool {
         !matches!(self, Self::Genetic | Self::Differential | Self::CmaEs | Self::Generational)

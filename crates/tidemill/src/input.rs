@@ -32,9 +32,9 @@ pub struct StrategyArgs {
     /// Lay this profile of the strategy file over it.
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
-    /// Maximise this metric or expression instead of the file's.
+    /// Maximise this metric or expression instead of the file's. A sweep takes several.
     #[arg(long, value_name = "EXPR")]
-    pub objective: Option<String>,
+    pub objective: Vec<String>,
     /// Settings file [default: tidemill.toml in this folder, if there is one].
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -79,12 +79,33 @@ fn parse_setting(text: &str) -> Result<(String, String), String> {
 impl StrategyArgs {
     /// Opens a shipped strategy by name or a file by path.
     pub fn open(&self, strategy: &str, settings: &Settings) -> Result<Strategy> {
+        let mut all = self.open_all(strategy, settings)?;
+        if all.len() > 1 {
+            bail!("--objective is given {} times; only a sweep takes several objectives", all.len());
+        }
+        Ok(all.swap_remove(0))
+    }
+
+    /// Opens a strategy once per objective, at least once.
+    pub fn open_all(&self, strategy: &str, settings: &Settings) -> Result<Vec<Strategy>> {
         let mut set = settings.execution_settings();
         if self.profile.is_some() && !set.is_empty() {
             eprintln!("note: [execution] of {} is laid over the profile", settings.origin());
         }
         set.extend(self.set.iter().cloned());
-        let overrides = Overrides { profile: self.profile.clone(), set, objective: self.objective.clone() };
+        if self.objective.is_empty() {
+            return Ok(vec![self.open_as(strategy, &set, None)?]);
+        }
+        self.objective.iter().map(|objective| self.open_as(strategy, &set, Some(objective.clone()))).collect()
+    }
+
+    fn open_as(
+        &self,
+        strategy: &str,
+        set: &[(String, String)],
+        objective: Option<String>,
+    ) -> Result<Strategy> {
+        let overrides = Overrides { profile: self.profile.clone(), set: set.to_vec(), objective };
         if let Some((name, source)) = SHIPPED.iter().find(|(name, _)| *name == strategy)
             && !Path::new(strategy).exists()
         {

@@ -55,10 +55,29 @@ pub struct SweepSettings {
     pub trials: Option<u64>,
     /// Sampler.
     pub sampler: Option<String>,
+    /// Trials proposed at a time: a number, or `auto`.
+    #[serde(deserialize_with = "number_or_text")]
+    pub batch: Option<String>,
+    /// Batches by which the sampler lags behind.
+    pub lag: Option<usize>,
     /// Seed.
     pub seed: Option<u64>,
     /// Trials shown.
     pub top: Option<usize>,
+}
+
+/// Takes `batch = 64` as well as `batch = "auto"`.
+fn number_or_text<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either {
+        Number(i64),
+        Text(String),
+    }
+    Ok(Some(match Either::deserialize(deserializer)? {
+        Either::Number(number) => number.to_string(),
+        Either::Text(text) => text,
+    }))
 }
 
 impl Settings {

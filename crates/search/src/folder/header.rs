@@ -19,6 +19,9 @@ pub struct StudyHeader {
     pub config: toml::Table,
 }
 
+/// The table of the configuration that only describes: what is in it may differ when a study is resumed.
+pub const ABOUT: &str = "about";
+
 /// `study.toml` as a whole: the layout version stands first, so that a later one can be recognised.
 #[derive(Serialize, Deserialize)]
 pub(super) struct HeaderFile<T> {
@@ -68,7 +71,7 @@ fn shown(value: &str) -> String {
 
 impl StudyHeader {
     /// Every setting in which a study with this header differs from one with the `asked` header, by name. The version of the
-    /// program is no setting.
+    /// program is no setting, and neither is what stands under [`ABOUT`].
     pub fn differences(&self, asked: &Self) -> Vec<Difference> {
         let (stored, asked) = (self.settings(), asked.settings());
         let keys: std::collections::BTreeSet<&String> = stored.keys().chain(asked.keys()).collect();
@@ -87,7 +90,7 @@ impl StudyHeader {
         let mut settings = BTreeMap::new();
         settings.insert("seed".to_owned(), self.seed.to_string());
         settings.insert("data_hash".to_owned(), self.data_hash.clone());
-        for (key, value) in &self.config {
+        for (key, value) in self.config.iter().filter(|(key, _)| *key != ABOUT) {
             flatten(key, value, &mut settings);
         }
         settings

@@ -1,33 +1,33 @@
 //! `tidemill sweep`: many parameter sets, ranked.
 
 mod best;
+mod enqueue;
+mod evaluate;
+mod output;
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
-use rayon::prelude::*;
 use serde_json::{Map, Value, json};
-use tidemill_backtest::objective::Objective;
-use tidemill_backtest::segment::Role;
-use tidemill_backtest::{Engine, EngineOptions, METRICS, Metric, Metrics, Outcome, Strategy};
+use tidemill_backtest::{Engine, EngineOptions, METRICS, Strategy};
+use tidemill_search::folder::Opened;
 use tidemill_search::{
-    Points, SamplerKind, SamplerSettings, Score, Scores, Space, StudyFolder, StudyHeader, TrialsWriter,
+    Enqueue, FunctionEvaluator, ParetoFront, Sampler, SamplerKind, SamplerSettings, Space, Study, StudyEvent,
+    StudyFolder, StudyHeader, StudySummary,
 };
 use tidemill_telemetry::{DeviceMode, Event, Journal};
 
-use super::backtest::{metrics_json, param_values};
 use crate::input::{DataSource, Input, StrategyArgs, set_threads};
 use crate::number;
 use crate::settings::Settings;
-use crate::table::Table;
-use best::{Best, Trial};
+use best::Best;
 
 /// Evaluate many parameter sets and rank them.
 #[derive(Args)]
@@ -35,7 +35,11 @@ use best::{Best, Trial};
   tidemill sweep
   tidemill sweep ema-cross --data btc.parquet --trials 50000 --split 0.7
   tidemill sweep my.toml --data data/ --folds 4 --sampler grid --out runs/my-grid --json
-  tidemill sweep rsi-reversion --data eth.csv --set max_hold=24 --objective 'calmar'")]
+  tidemill sweep rsi-reversion --data eth.csv --set max_hold=24 --objective calmar
+  tidemill sweep ema-cross --data btc.parquet --objective sharpe --objective=-max_drawdown
+  tidemill sweep ema-cross --data btc.parquet --enqueue fast=12,slow=96 --out runs/ema
+
+A sweep with --out can be stopped or killed at any time; the same command goes on where it was.")]
 pub struct SweepArgs {
     /// Strategy file, or the name of a shipped strategy (see `tidemill strategies`).
     #[arg(default_value = "zscore-dip")]
@@ -47,9 +51,21 @@ pub struct SweepArgs {
     /// Number of parameter sets; a grid may have fewer [default: 10000].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     trials: Option<u64>,
-    /// How parameter sets are chosen: random, sobol or grid [default: sobol].
+    /// How parameter sets are chosen: auto, tpe, tpe-mv, ga, ga-seller, de, cmaes, nsga2, sobol, random or grid [default: auto].
     #[arg(long, value_name = "NAME")]
     sampler: Option<String>,
+    /// Parameter sets proposed at a time, or `auto`; small batches learn faster, large ones share more work [default: auto].
+    #[arg(long, value_name = "B", allow_negative_numbers = true)]
+    batch: Option<String>,
+    /// By how many batches the sampler lags behind; 0 waits for every result, 1 keeps everything busy [default: 1].
+    #[arg(long, value_name = "L", allow_negative_numbers = true)]
+    lag: Option<usize>,
+    /// Whether proposing, evaluating and storing run side by side. No result depends on it.
+    #[arg(long, value_name = "ON|OFF", default_value = "on")]
+    pipeline: Switch,
+    /// Try this parameter set first: NAME=VALUE,… or a JSON file of parameter sets. Repeatable.
+    #[arg(long, value_name = "SET")]
+    enqueue: Vec<String>,
     /// The same seed gives the same trials [default: 1].
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     seed: Option<u64>,
@@ -59,7 +75,7 @@ pub struct SweepArgs {
     /// Trials shown [default: 10].
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     top: Option<usize>,
-    /// Write all trials into this folder as Parquet.
+    /// Keep all trials in this folder, and go on with the study that it holds.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print JSON.
@@ -67,13 +83,39 @@ pub struct SweepArgs {
     json: bool,
 }
 
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
 /// What a sweep runs with, all defaults filled in.
 struct Resolved {
     trials: u64,
     sampler: SamplerKind,
+    batch: Option<usize>,
+    lag: usize,
     seed: u64,
     top: usize,
     cache_bytes: usize,
+}
+
+/// Everything that is known when a sweep ends.
+struct Finished<'a> {
+    /// The strategy once per objective.
+    strategies: &'a [Strategy],
+    input: &'a Input,
+    space: &'a Space,
+    settings: SamplerSettings,
+    lag: usize,
+    sampler: SamplerKind,
+    summary: StudySummary,
+    /// Trials that the sampler has to offer.
+    n_asked: u64,
+    n_valid: u64,
+    /// Bars of all segments.
+    n_bars: u64,
+    best: Vec<evaluate::Judged>,
 }
 
 /// Runs the command.
@@ -81,13 +123,14 @@ pub fn run(args: SweepArgs) -> Result<ExitCode> {
     let settings = Settings::load(args.options.config.as_deref())?;
     set_threads(args.threads.or(settings.run.threads))?;
     let resolved = resolve(&args, &settings)?;
-    let strategy = args.options.open(&args.strategy, &settings)?;
+    let strategies = args.options.open_all(&args.strategy, &settings)?;
+    let strategy = &strategies[0];
     let input = args.source.open(&settings)?;
     input.notes.iter().for_each(|note| eprintln!("note: {note}"));
 
     let segments = input.layout.segments(&input.universe)?;
     let options = EngineOptions { cache_bytes: resolved.cache_bytes };
-    let engine = Engine::new(&strategy, &input.universe, segments, options)?;
+    let mut engine = Engine::new(strategy, &input.universe, segments, options)?;
     let space = engine.space();
     if let Err(problems) = space.validate() {
         bail!("{}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
@@ -97,47 +140,103 @@ pub fn run(args: SweepArgs) -> Result<ExitCode> {
             "every parameter is fixed, so there is nothing to sweep\n  hint: use `tidemill backtest`, or leave a parameter free"
         );
     }
-    let folder = args.out.as_deref().map(|dir| -> Result<_> {
-        let folder = StudyFolder::create(dir, &header(&strategy, &input, &resolved)?)?;
-        let names: Vec<&str> = METRICS.iter().map(|(_, name, _)| *name).collect();
-        let writer = folder.trials_writer(&space, &names)?;
-        let journal = Journal::create(&folder.journal_path())?;
-        Ok(Store { flushed: Instant::now(), writer, journal, run: format!("sweep-{}", resolved.seed) })
-    });
-    let store = folder.transpose()?;
-    let mut sweep = Sweep::new(&strategy, engine, space, &resolved, store)?;
+    let n_bars = engine.segments().iter().map(|segment| segment.range.len() as u64).sum();
+    let settings = SamplerSettings {
+        seed: resolved.seed,
+        n_trials: Some(resolved.trials),
+        batch: resolved.batch.unwrap_or_else(|| auto_batch(resolved.sampler, resolved.trials, n_bars)),
+        n_objectives: strategies.len(),
+    };
+    let queue = enqueue::read(&args.enqueue)?;
+    let mut sampler = build(resolved.sampler, &space, &settings, &queue)?;
+    let n_asked = sampler.remaining().map_or(resolved.trials, |left| left.min(resolved.trials));
+    let store = match &args.out {
+        Some(dir) => Some(open(dir, &header(&strategies, &input, &resolved, &settings, &queue)?)?),
+        None => None,
+    };
     eprintln!(
-        "sweeping {} over {}: {} trials, sampler {}, {} threads",
+        "sweeping {} over {}: {} trials, sampler {} in batches of {}, {} threads",
         strategy.name,
         input.origin,
-        number::count(sweep.trials),
+        number::count(n_asked),
         resolved.sampler.name(),
+        number::count(n_asked.min(settings.batch as u64)),
         rayon::current_num_threads()
     );
-    let interrupted = sweep.run()?;
-    let summary = sweep.finish()?;
+
+    let stop = stop_flag();
+    let progress = progress_bar(n_asked);
+    let mut watch = Watch {
+        best: Best::new(resolved.top),
+        front: ParetoFront::new(),
+        n_valid: 0,
+        n_done: 0,
+        n_objectives: strategies.len(),
+        journal: store.as_ref().map(|store| (&store.journal, format!("sweep-{}", resolved.seed))),
+        progress: &progress,
+    };
+    let names: Vec<&str> = METRICS.iter().map(|(_, name, _)| *name).collect();
+    let study = Study::new(&space, &mut *sampler)
+        .trials(resolved.trials)
+        .batch(settings.batch)
+        .lag(resolved.lag)
+        .pipeline(args.pipeline == Switch::On)
+        .objectives(strategies.len())
+        .metrics(&names)
+        .stop(&stop)
+        .observe(|event| watch.hear(event));
+    let study = match &store {
+        Some(store) => study.folder(&store.folder),
+        None => study,
+    };
+    let mut evaluator =
+        FunctionEvaluator::new(|batch| Ok(evaluate::evaluate(&mut engine, &strategies, &batch.points)));
+    let summary = study.run(&mut evaluator);
+    progress.finish_and_clear();
+    let summary = summary?;
+    let Watch { best, front, n_valid, .. } = watch;
+    if let Some(store) = store {
+        store.journal.close()?;
+    }
+
+    // Of several objectives all trials are shown that no other one beats in every respect.
+    let chosen = if strategies.len() == 1 { best.into_trials() } else { best.of_front(&front) };
+    let finished = Finished {
+        strategies: &strategies,
+        input: &input,
+        space: &space,
+        settings,
+        lag: resolved.lag,
+        sampler: resolved.sampler,
+        summary,
+        n_asked,
+        n_valid,
+        n_bars,
+        best: evaluate::judge(&mut engine, &strategies, chosen),
+    };
+    let interrupted = !summary.is_complete && stop.load(Ordering::SeqCst);
     let mut out = std::io::stdout().lock();
     if args.json {
-        writeln!(out, "{}", sweep_json(&strategy, &input, &sweep, &summary, interrupted))?;
+        writeln!(out, "{}", output::json(&finished, &engine, interrupted))?;
     } else {
-        write!(out, "{}", sweep_text(&strategy, &sweep))?;
+        write!(out, "{}", output::text(&finished, &engine))?;
         out.flush()?;
-        if summary.valid == 0 {
-            let windows = sweep.engine.impossible_windows(&sweep.space.default_point());
-            if let Some(window) = windows.last() {
-                eprintln!(
-                    "note: no symbol has enough bars for a window of {window}, a default of this strategy"
-                );
-            }
+        if n_valid == 0
+            && let Some(window) = engine.impossible_windows(&space.default_point()).last()
+        {
+            eprintln!("note: no symbol has enough bars for a window of {window}, a default of this strategy");
         }
-        eprintln!("{}", summary_line(&summary));
+        eprintln!("{}", output::summary_line(&finished));
         if let Some(dir) = &args.out {
-            eprintln!("trials: {}", dir.join("trials").display());
+            eprintln!("study: {}", dir.display());
         }
     }
     if interrupted {
-        let kept = number::count(summary.trials);
-        eprintln!("stopped: {kept} of {} trials are done and kept", number::count(sweep.trials));
+        let (kept, asked) = (number::count(summary.n_trials), number::count(n_asked));
+        eprintln!("stopped: {kept} of {asked} trials are done and kept");
+        if args.out.is_some() {
+            eprintln!("  hint: the same command goes on with the rest");
+        }
         return Ok(ExitCode::from(130));
     }
     Ok(ExitCode::SUCCESS)
@@ -148,40 +247,106 @@ fn resolve(args: &SweepArgs, settings: &Settings) -> Result<Resolved> {
     if trials == 0 {
         bail!("--trials must be at least 1");
     }
-    let sampler = args.sampler.as_deref().or(settings.sweep.sampler.as_deref()).unwrap_or("sobol");
+    let sampler = args.sampler.as_deref().or(settings.sweep.sampler.as_deref()).unwrap_or("auto");
+    let batch = match args.batch.as_deref().or(settings.sweep.batch.as_deref()) {
+        None | Some("auto") => None,
+        Some(text) => match text.parse::<usize>() {
+            Ok(batch) if (1..=MAX_BATCH).contains(&batch) => Some(batch),
+            _ => bail!(
+                "--batch {text}: write `auto` or a number from 1 to {}",
+                number::count(MAX_BATCH as u64)
+            ),
+        },
+    };
+    let lag = args.lag.or(settings.sweep.lag).unwrap_or(1);
+    if lag > MAX_LAG {
+        bail!("--lag {lag}: more than {MAX_LAG} batches in flight serve no one");
+    }
     Ok(Resolved {
         trials,
         sampler: sampler.parse().map_err(|error| anyhow::anyhow!("sampler: {error}"))?,
+        batch,
+        lag,
         seed: args.seed.or(settings.sweep.seed).unwrap_or(1),
         top: args.top.or(settings.sweep.top).unwrap_or(10),
         cache_bytes: settings.run.cache_mb.unwrap_or(512).clamp(1, 1 << 20) << 20,
     })
 }
 
-/// The resolved configuration, stored with the study.
-fn header(strategy: &Strategy, input: &Input, resolved: &Resolved) -> Result<StudyHeader> {
-    let table = |value: Value| -> Result<toml::Value> {
-        toml::Value::try_from(drop_nulls(value)).context("cannot store the configuration")
-    };
+/// Largest batch: beyond it nothing is shared better.
+const MAX_BATCH: usize = 1 << 20;
+
+/// Largest lag.
+const MAX_LAG: usize = 64;
+
+/// Bars that a batch evaluates at most, so that it takes about a third of a second on two cores.
+const BARS_PER_BATCH: u64 = 300_000_000;
+
+/// The batch where none is given. It follows from the study alone, never from the machine, so that a seed means the same everywhere.
+///
+/// Samplers that learn do so from batch to batch, and better from small ones; the others only gain from sharing work.
+fn auto_batch(sampler: SamplerKind, trials: u64, n_bars: u64) -> usize {
+    let fits = (BARS_PER_BATCH / n_bars.max(1)).clamp(16, 4096);
+    let batch = if sampler.learns() { (trials / 64).clamp(16, 256).min(fits) } else { fits };
+    // Rounded down to a power of two, which suits caches and Sobol sequences.
+    1 << batch.ilog2()
+}
+
+fn build(
+    kind: SamplerKind,
+    space: &Space,
+    settings: &SamplerSettings,
+    queue: &[enqueue::NamedSet],
+) -> Result<Box<dyn Sampler>> {
+    let sampler = kind.build(space, settings)?;
+    if queue.is_empty() {
+        return Ok(sampler);
+    }
+    match Enqueue::named(space, queue, sampler) {
+        Ok(sampler) => Ok(Box::new(sampler)),
+        Err(problems) => bail!("{}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),
+    }
+}
+
+/// The resolved configuration, stored with the study; what is under `about` may differ when it is resumed.
+fn header(
+    strategies: &[Strategy],
+    input: &Input,
+    resolved: &Resolved,
+    settings: &SamplerSettings,
+    queue: &[enqueue::NamedSet],
+) -> Result<StudyHeader> {
+    let strategy = &strategies[0];
     let fixed: Map<String, Value> = strategy
         .params
         .iter()
         .filter_map(|param| Some((param.name.clone(), json!(param.domain.decode(param.fixed?)?))))
         .collect();
+    let further: Vec<&str> = strategies[1..].iter().map(|other| other.objective.text.as_str()).collect();
+    let enqueue: Vec<String> = queue.iter().map(enqueue::shown).collect();
     let config = json!({
-        "strategy": { "name": strategy.name, "file": strategy.file, "profile": strategy.profile, "source": strategy.source },
+        "about": { "data": input.origin, "file": strategy.file },
+        "strategy": { "name": strategy.name, "profile": strategy.profile, "source": strategy.source },
         "execution": strategy.execution,
         "objective": {
             "maximize": strategy.objective.text,
+            "further": if further.is_empty() { Value::Null } else { json!(further) },
             "require": strategy.objective.require_text,
             "reduce": strategy.objective.reduce,
         },
         "fixed": fixed,
         "segments": input.layout,
-        "sweep": { "trials": resolved.trials, "sampler": resolved.sampler.name() },
-        "data": { "origin": input.origin, "symbols": input.universe.symbols.len(), "bars": input.universe.n_bars() },
+        "sweep": {
+            "trials": resolved.trials,
+            "sampler": resolved.sampler.name(),
+            "batch": settings.batch,
+            "lag": resolved.lag,
+            "enqueue": if enqueue.is_empty() { Value::Null } else { json!(enqueue) },
+        },
+        "data": { "symbols": input.universe.symbols.len(), "bars": input.universe.n_bars() },
     });
-    let toml::Value::Table(config) = table(config)? else { bail!("the configuration is not a table") };
+    let config = toml::Value::try_from(drop_nulls(config)).context("cannot store the configuration")?;
+    let toml::Value::Table(config) = config else { bail!("the configuration is not a table") };
     Ok(StudyHeader {
         version: env!("CARGO_PKG_VERSION").into(),
         seed: resolved.seed,
@@ -200,204 +365,99 @@ fn drop_nulls(value: Value) -> Value {
     }
 }
 
-/// Longest time that finished trials stay in memory only.
-const FLUSH_EVERY: Duration = Duration::from_secs(30);
-
 /// Where trials and events go.
 struct Store {
-    flushed: Instant,
-    writer: TrialsWriter,
+    folder: StudyFolder,
     journal: Journal,
-    run: String,
 }
 
-struct Sweep<'a> {
-    strategy: &'a Strategy,
-    engine: Engine<'a>,
-    space: Space,
-    sampler: Box<dyn tidemill_search::Sampler>,
-    trials: u64,
-    best: Best,
-    store: Option<Store>,
-    done: u64,
-    valid: u64,
-    started: Instant,
-    bars: u64,
-    seed: u64,
-}
-
-struct Summary {
-    trials: u64,
-    valid: u64,
-    seconds: f64,
-    bar_evals: f64,
-}
-
-/// A batch as the host sees it: score and metrics of each trial.
-struct Scored {
-    score: Score,
-    train: Metrics,
-    test: Option<(Score, Metrics)>,
-}
-
-impl<'a> Sweep<'a> {
-    fn new(
-        strategy: &'a Strategy,
-        engine: Engine<'a>,
-        space: Space,
-        resolved: &Resolved,
-        store: Option<Store>,
-    ) -> Result<Self> {
-        let settings =
-            SamplerSettings { n_trials: Some(resolved.trials), ..SamplerSettings::new(resolved.seed) };
-        let sampler = resolved.sampler.build(&space, &settings)?;
-        let trials = sampler.remaining().map_or(resolved.trials, |left| left.min(resolved.trials));
-        let bars = engine.segments().iter().map(|segment| segment.range.len() as u64).sum();
-        Ok(Self {
-            strategy,
-            engine,
-            space,
-            sampler,
-            trials,
-            best: Best::new(resolved.top),
-            store,
-            done: 0,
-            valid: 0,
-            started: Instant::now(),
-            bars,
-            seed: resolved.seed,
-        })
+/// Opens or makes the study of this configuration.
+fn open(dir: &std::path::Path, header: &StudyHeader) -> Result<Store> {
+    let Opened { folder, is_resumed, made_by } = StudyFolder::open_or_create(dir, header)?;
+    if is_resumed {
+        let n_trials = folder.n_trials()?;
+        eprintln!(
+            "going on with the study in {}: {} trials are done",
+            dir.display(),
+            number::count(n_trials)
+        );
     }
-
-    /// Runs all batches; true if it was interrupted.
-    fn run(&mut self) -> Result<bool> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let handler = stop.clone();
-        // A second handler in one process cannot be set; the first then stays, which is as good.
-        let _ = ctrlc::set_handler(move || {
-            if handler.swap(true, Ordering::SeqCst) {
-                std::process::exit(130);
-            }
-        });
-        let progress = progress_bar(self.trials);
-        let mut batch: u64 = 64;
-        while self.done < self.trials && !stop.load(Ordering::SeqCst) {
-            let began = Instant::now();
-            let points = self.sampler.ask(batch.min(self.trials - self.done) as usize);
-            if points.is_empty() {
-                break;
-            }
-            self.batch(&points)?;
-            progress.set_position(self.done);
-            let best = self.best.trials().first().and_then(|trial| trial.score.value());
-            progress.set_message(number::short(best));
-            // Large enough to share work, small enough to answer within a second. No result depends on it.
-            let took = began.elapsed();
-            if took < Duration::from_millis(200) {
-                batch = (batch * 2).min(16_384);
-            } else if took > Duration::from_millis(800) {
-                batch = (batch / 2).max(16);
-            }
-        }
-        progress.finish_and_clear();
-        Ok(stop.load(Ordering::SeqCst))
+    if let Some(version) = made_by {
+        eprintln!("note: the study was made by version {version}, this is {}", header.version);
     }
-
-    fn batch(&mut self, points: &Points) -> Result<()> {
-        let began = Instant::now();
-        let outcomes = self.engine.evaluate(points);
-        let (engine, objective) = (&self.engine, Objective::new(self.strategy));
-        let scored: Vec<Scored> = outcomes
-            .par_iter()
-            .enumerate()
-            .map(|(at, outcome)| score(engine, &objective, points, at, outcome))
-            .collect();
-        let scores: Vec<Score> = scored.iter().map(|trial| trial.score).collect();
-        self.sampler.tell(points, &Scores::single(&scores));
-        for (at, trial) in scored.iter().enumerate() {
-            self.valid += u64::from(trial.score.value().is_some());
-            if self.best.wants(trial.score) {
-                let mut row = vec![0.0; points.n_params()];
-                points.read_row(at, &mut row);
-                self.best.offer(Trial {
-                    number: self.done + at as u64,
-                    score: trial.score,
-                    row,
-                    train: trial.train,
-                    test: trial.test,
-                });
-            }
-        }
-        self.best.settle();
-        self.done += points.len() as u64;
-        if let Some(store) = &mut self.store {
-            let columns: Vec<Vec<f64>> = (0..METRICS.len())
-                .map(|metric| scored.iter().map(|trial| trial.train.values()[metric]).collect())
-                .collect();
-            store.writer.append(points, &scores, &columns)?;
-            // A slow sweep must not lose much to a power cut.
-            if store.flushed.elapsed() > FLUSH_EVERY {
-                store.writer.flush()?;
-                store.flushed = Instant::now();
-            }
-            let mut event = Event::new(&store.run, "evaluate", format!("trials_{}", self.done))
-                .lasting_ms(began.elapsed().as_secs_f64() * 1e3)
-                .on(DeviceMode::Cpu)
-                .value("trials", self.done as f64)
-                .value("valid", self.valid as f64);
-            if let Some(best) = self.best.trials().first().and_then(|trial| trial.score.value()) {
-                event = event.value("best", best);
-            }
-            store.journal.record(event);
-        }
-        Ok(())
-    }
-
-    /// Closes what is open and sums up.
-    fn finish(&mut self) -> Result<Summary> {
-        let seconds = self.started.elapsed().as_secs_f64();
-        if let Some(store) = self.store.take() {
-            store.writer.finish()?;
-            store.journal.close()?;
-        }
-        Ok(Summary {
-            trials: self.done,
-            valid: self.valid,
-            seconds,
-            bar_evals: self.done as f64 * self.bars as f64,
-        })
-    }
+    let journal = Journal::open_append(&folder.journal_path())?;
+    Ok(Store { folder, journal })
 }
 
-/// Score and metrics of one trial; out of sample the objective is reduced in the same way.
-fn score(
-    engine: &Engine<'_>,
-    objective: &Objective<'_>,
-    points: &Points,
-    at: usize,
-    outcome: &Outcome,
-) -> Scored {
-    let year_days = engine.year_days();
-    let mut row = vec![0.0; points.n_params()];
-    points.read_row(at, &mut row);
-    let params = engine.decode(&row);
-    let part = |role: Role, pooled: &Metrics| {
-        let segments: Vec<Metrics> = engine
-            .segments()
-            .iter()
-            .zip(&outcome.segments)
-            .filter(|(segment, _)| segment.role == role)
-            .map(|(_, tally)| Metrics::new(tally, year_days))
-            .collect();
-        (objective.accepts(pooled, &params), objective.reduced(pooled, &segments, &params))
-    };
-    let train = Metrics::new(&outcome.train, year_days);
-    let (accepted, score) = part(Role::Train, &train);
-    let test = outcome.test.as_ref().map(|tally| {
-        let metrics = Metrics::new(tally, year_days);
-        (part(Role::Test, &metrics).1, metrics)
+/// Set by the first Ctrl-C; the second one ends the program at once.
+fn stop_flag() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let handler = stop.clone();
+    // A second handler in one process cannot be set; the first then stays, which is as good.
+    let _ = ctrlc::set_handler(move || {
+        if handler.swap(true, Ordering::SeqCst) {
+            std::process::exit(130);
+        }
     });
-    Scored { score: if accepted { score } else { Score::Invalid }, train, test }
+    stop
+}
+
+/// Follows a study: the best trials, the progress line, the journal.
+struct Watch<'a> {
+    best: Best,
+    front: ParetoFront,
+    n_valid: u64,
+    n_done: u64,
+    n_objectives: usize,
+    journal: Option<(&'a Journal, String)>,
+    progress: &'a ProgressBar,
+}
+
+impl Watch<'_> {
+    fn hear(&mut self, event: StudyEvent<'_>) {
+        match event {
+            StudyEvent::Finished { batch, evaluated, .. } => {
+                let scores = &evaluated.scores;
+                for at in 0..scores.len() {
+                    self.n_valid += u64::from(scores.first(at).value().is_some());
+                }
+                if self.n_objectives > 1 {
+                    self.front.extend(batch.first_trial, scores);
+                    self.best.keep_front(&self.front, batch);
+                } else {
+                    self.best.extend(batch, scores);
+                }
+                self.n_done += batch.points.len() as u64;
+                self.progress.set_position(self.n_done);
+                self.progress.set_message(number::short(self.best_value()));
+            }
+            StudyEvent::Timed { index, timing } => {
+                let best = self.best_value();
+                let Some((journal, run)) = &self.journal else { return };
+                let ms = |time: Duration| time.as_secs_f64() * 1e3;
+                let mut event = Event::new(run, "evaluate", format!("batch_{index}"))
+                    .lasting_ms(ms(timing.evaluate))
+                    .on(DeviceMode::Cpu)
+                    .value("trials", self.n_done as f64)
+                    .value("valid", self.n_valid as f64)
+                    .value("ask_ms", ms(timing.ask))
+                    .value("tell_ms", ms(timing.tell))
+                    .value("overlap_ms", ms(timing.overlap))
+                    .value("idle_ms", ms(timing.idle));
+                if let Some(best) = best {
+                    event = event.value("best", best);
+                }
+                journal.record(event);
+            }
+        }
+    }
+
+    fn best_value(&self) -> Option<f64> {
+        match self.n_objectives {
+            1 => self.best.first(),
+            _ => self.front.members().first().map(|member| member.values[0]),
+        }
+    }
 }
 
 fn progress_bar(trials: u64) -> ProgressBar {
@@ -411,130 +471,4 @@ fn progress_bar(trials: u64) -> ProgressBar {
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("rate", rate));
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
-}
-
-/// Metrics shown in the table besides the objective.
-const SHOWN: [Metric; 6] = [
-    Metric::Sharpe,
-    Metric::TotalReturn,
-    Metric::MaxDrawdown,
-    Metric::Trades,
-    Metric::WinRate,
-    Metric::ProfitFactor,
-];
-
-fn sweep_text(strategy: &Strategy, sweep: &Sweep<'_>) -> String {
-    if sweep.best.trials().is_empty() {
-        if sweep.valid > 0 {
-            return String::new();
-        }
-        return format!(
-            "No trial was valid: {}.\n",
-            if sweep.strategy.objective.require.is_some() {
-                "none traded, or none met `require` of [objective]"
-            } else {
-                "none traded, or the objective was never defined"
-            }
-        );
-    }
-    let label = |metric: Metric| METRICS.iter().find(|(m, ..)| *m == metric).map_or("", |(.., label)| *label);
-    // A plain metric as objective is shown under its name; of one segment it is not shown a second time.
-    let plain = METRICS.iter().find(|(_, name, _)| *name == strategy.objective.text);
-    let title = plain.map_or("objective", |(_, name, _)| *name);
-    let several = sweep.engine.segments().iter().filter(|segment| segment.role == Role::Train).count() > 1;
-    let shown: Vec<Metric> =
-        SHOWN.into_iter().filter(|metric| several || plain.is_none_or(|(own, ..)| own != metric)).collect();
-    let mut header = vec!["#".to_string(), title.to_string()];
-    header.extend(shown.iter().map(|metric| label(*metric).to_string()));
-    let tested = sweep.best.trials().iter().any(|trial| trial.test.is_some());
-    if tested {
-        header.extend([format!("OOS {title}"), "OOS Return [%]".to_string(), "OOS Trades".to_string()]);
-    }
-    let free: Vec<usize> =
-        (0..sweep.space.len()).filter(|at| sweep.space.params[*at].fixed.is_none()).collect();
-    let shown_params: Vec<usize> = free.iter().copied().take(16).collect();
-    header.extend(shown_params.iter().map(|at| sweep.space.params[*at].name.clone()));
-    let mut table = Table::new(header);
-    for trial in sweep.best.trials() {
-        let mut row = vec![trial.number.to_string(), number::short(trial.score.value())];
-        row.extend(shown.iter().map(|metric| number::metric(label(*metric), trial.train.get(*metric))));
-        if tested {
-            let test = |metric: Metric| trial.test.as_ref().and_then(|(_, metrics)| metrics.get(metric));
-            row.push(number::short(trial.test.as_ref().and_then(|(score, _)| score.value())));
-            row.push(number::metric("[%]", test(Metric::TotalReturn)));
-            row.push(number::short(test(Metric::Trades)));
-        }
-        for at in &shown_params {
-            let value = sweep.space.params[*at].domain.decode(trial.row[*at]);
-            row.push(match value {
-                None => "·".into(),
-                Some(tidemill_search::Value::Float(value)) => number::short(Some(value)),
-                Some(value) => value.to_string(),
-            });
-        }
-        table.row(row);
-    }
-    let mut out = table.render(0);
-    if free.len() > shown_params.len() {
-        out += &format!(
-            "({} more parameters; use --json or --out to see them)\n",
-            free.len() - shown_params.len()
-        );
-    }
-    out
-}
-
-fn summary_line(summary: &Summary) -> String {
-    format!(
-        "{} in {:.2} s ({} trials/s, {:.2e} bar-evaluations/s), {} valid",
-        number::counted(summary.trials, "trial"),
-        summary.seconds,
-        number::count((summary.trials as f64 / summary.seconds) as u64),
-        summary.bar_evals / summary.seconds,
-        number::count(summary.valid)
-    )
-}
-
-fn sweep_json(
-    strategy: &Strategy,
-    input: &Input,
-    sweep: &Sweep<'_>,
-    summary: &Summary,
-    interrupted: bool,
-) -> Value {
-    let best: Vec<Value> = sweep
-        .best
-        .trials()
-        .iter()
-        .map(|trial| {
-            json!({
-                "trial": trial.number,
-                "objective": trial.score.value(),
-                "parameters": Map::from_iter(param_values(&sweep.space, &trial.row)),
-                "metrics": metrics_json(&trial.train),
-                "out_of_sample": trial.test.as_ref().map(|(score, metrics)| {
-                    json!({ "objective": score.value(), "metrics": metrics_json(metrics) })
-                }),
-            })
-        })
-        .collect();
-    json!({
-        "strategy": strategy.name,
-        "profile": strategy.profile,
-        "data": input.origin,
-        "objective": strategy.objective.text,
-        "execution": strategy.execution,
-        "sampler": sweep.sampler.name(),
-        "seed": sweep.seed,
-        "segments": sweep.engine.segments().len(),
-        "notes": input.notes,
-        "trials": summary.trials,
-        "valid": summary.valid,
-        "interrupted": interrupted,
-        "seconds": summary.seconds,
-        "trials_per_second": summary.trials as f64 / summary.seconds,
-        "bar_evaluations_per_second": summary.bar_evals / summary.seconds,
-        "year_days": sweep.engine.year_days(),
-        "best": best,
-    })
 }

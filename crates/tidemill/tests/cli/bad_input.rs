@@ -71,7 +71,17 @@ fn numbers_of_the_command_line_have_bounds() {
         ("sweep", "--seed -1", "--seed"),
         ("sweep", "--top -1", "--top"),
         ("sweep", "--threads 0", "threads must lie between 1 and 1024"),
-        ("sweep", "--sampler nosuch", "random, sobol, grid"),
+        ("sweep", "--sampler nosuch", "random, sobol, grid, tpe"),
+        ("sweep", "--batch 0", "--batch 0: write `auto` or a number"),
+        ("sweep", "--batch many", "--batch many: write `auto` or a number"),
+        ("sweep", "--lag -1", "--lag"),
+        ("sweep", "--lag 1000", "--lag 1000"),
+        ("sweep", "--pipeline maybe", "--pipeline"),
+        ("sweep", "--enqueue nosuch.json", "nosuch.json"),
+        ("sweep", "--enqueue windoww=3", "there is no parameter `windoww`"),
+        ("sweep", "--enqueue window=100000", "`window` is 100000"),
+        ("sweep", "--sampler ga --objective sharpe --objective trades", "serves one objective"),
+        ("backtest", "--objective sharpe --objective trades", "only a sweep takes several"),
         ("sweep", "--split 1", "--split"),
     ] {
         let said = place.refused(&format!("{command} zscore-dip --data lcg.csv {given}"), reason);

@@ -28,13 +28,13 @@ fn flags_win_over_the_file_and_the_file_over_the_strategy() {
     assert_eq!(from_flag["execution"]["fee_bps"], 1.0);
 
     let said = place.ok("sweep zscore-dip --objective trades --json");
-    assert!(said.stderr.contains("sampler random, 1 thread"), "{}", said.stderr);
+    assert!(said.stderr.contains("sampler random in batches of 37, 1 thread"), "{}", said.stderr);
     let from_file = timeless(said.json());
     assert_eq!(from_file["trials"], 37);
     assert_eq!(from_file["best"].as_array().unwrap().len(), 2);
     let flags = "--trials 12 --top 1 --seed 10 --sampler sobol --threads 2";
     let said = place.ok(&format!("sweep zscore-dip --objective trades --json {flags}"));
-    assert!(said.stderr.contains("sampler sobol, 2 threads"), "{}", said.stderr);
+    assert!(said.stderr.contains("sampler sobol in batches of 12, 2 threads"), "{}", said.stderr);
     let from_flags = said.json();
     assert_eq!(from_flags["trials"], 12);
     assert_eq!(from_flags["best"].as_array().unwrap().len(), 1);
@@ -55,7 +55,7 @@ fn slips_in_the_file_are_refused_with_their_place() {
         ("[sweep]\ntrials = 'x'", "line 2"),
         ("[sweep]\ntrials = -3", "line 2"),
         ("[sweep]\ntrials = 0", "trials"),
-        ("[sweep]\nsampler = 'foo'", "random, sobol, grid"),
+        ("[sweep]\nsampler = 'foo'", "random, sobol, grid, tpe"),
         ("[run]\nthreads = 0", "threads"),
         ("[run]\nthreads = 10000000", "threads"),
         ("[data]\nfiles = 'x.csv'", "line 2"),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tidemill_search::{Score, StudyFolder, read_trials};
+use tidemill_search::{ExportFormat, Score, StudyFolder, export, read_trials};
 use tidemill_telemetry::read_journal;
 
 use crate::support::Place;
@@ -21,10 +21,17 @@ fn stored(dir: &Path) -> (u64, Vec<Option<f64>>, Vec<Option<f64>>) {
     (n_trials, scores, sharpe)
 }
 
+/// All trials as text.
+fn exported(dir: &Path) -> String {
+    let mut bytes = Vec::new();
+    export(dir, ExportFormat::Csv, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
 #[test]
 fn the_folder_holds_every_trial_and_what_was_run() {
     let place = Place::with_bars();
-    let line = "sweep zscore-dip --data lcg.csv --trials 700 --seed 11 --set use_stop=true --set window=30 --top 700";
+    let line = "sweep zscore-dip --data lcg.csv --trials 700 --seed 11 --sampler sobol --set use_stop=true --set window=30 --top 700";
     let answer = place.json(&format!("{line} --out deep/study"));
     let dir = place.path("deep/study");
     let mut files: Vec<String> = std::fs::read_dir(&dir)
@@ -32,7 +39,7 @@ fn the_folder_holds_every_trial_and_what_was_run() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     files.sort();
-    assert_eq!(files, ["journal.jsonl", "study.toml", "trials"]);
+    assert_eq!(files, ["journal.jsonl", "study.lock", "study.toml", "trials"]);
     assert!(dir.join("trials/part-000000.parquet").is_file());
 
     let (n_trials, scores, sharpe) = stored(&dir);
@@ -62,14 +69,79 @@ fn the_folder_holds_every_trial_and_what_was_run() {
 }
 
 #[test]
-fn a_folder_that_holds_a_study_is_left_alone() {
+fn another_configuration_is_refused_with_every_difference() {
     let place = Place::with_bars();
     place.ok("sweep zscore-dip --data lcg.csv --trials 20 --out study");
-    place.refused("sweep zscore-dip --data lcg.csv --trials 30 --out study", "already holds a study");
+    let line =
+        "sweep zscore-dip --data lcg.csv --trials 30 --sampler sobol --seed 2 --set window=30 --out study";
+    let said = place.refused(line, "sweep.trials: 20 in the study, 30 asked for");
+    for part in
+        ["sweep.sampler: auto in the study, sobol", "seed: 1 in the study, 2", "fixed.window: nothing"]
+    {
+        assert!(said.stderr.contains(part), "{part}: {}", said.stderr);
+    }
     assert_eq!(stored(&place.path("study")).0, 20);
     std::fs::create_dir(place.path("empty")).unwrap();
     place.ok("sweep zscore-dip --data lcg.csv --trials 20 --out empty");
     assert_eq!(stored(&place.path("empty")).0, 20);
+}
+
+#[test]
+fn a_finished_study_is_shown_again_without_work() {
+    let place = Place::with_bars();
+    let line = "sweep zscore-dip --data lcg.csv --trials 200 --out study";
+    let first = place.json(line);
+    std::fs::copy(place.path("lcg.csv"), place.path("elsewhere.csv")).unwrap();
+    // The same bars from another file are the same study.
+    let again = place.json("sweep zscore-dip --data elsewhere.csv --trials 200 --out study");
+    assert_eq!((first["resumed_from"].as_u64(), again["resumed_from"].as_u64()), (Some(0), Some(200)));
+    assert_eq!(first["best"], again["best"]);
+}
+
+#[test]
+fn two_studies_of_one_seed_export_the_same_bytes_whatever_the_threads_and_the_pipeline() {
+    let place = Place::with_bars();
+    let study = |options: &str, dir: &str| {
+        place.ok(&format!(
+            "sweep zscore-dip --data lcg.csv --trials 300 --batch 32 --seed 5 {options} --out {dir}"
+        ));
+        exported(&place.path(dir))
+    };
+    for sampler in
+        ["auto", "tpe", "ga", "de", "cmaes", "nsga2", "tpe-mv", "ga-seller", "sobol", "random", "grid"]
+    {
+        let one = study(&format!("--sampler {sampler} --threads 1 --pipeline off"), &format!("{sampler}-1"));
+        let two = study(&format!("--sampler {sampler} --threads 2"), &format!("{sampler}-2"));
+        assert!(one.lines().count() > 100, "{sampler}");
+        assert_eq!(one, two, "{sampler}");
+    }
+}
+
+#[test]
+fn known_sets_are_tried_first() {
+    let place = Place::with_bars();
+    place.write("sets.json", r#"[{"window": 40, "threshold": 1.5}]"#);
+    let line = "sweep zscore-dip --data lcg.csv --trials 50 --enqueue window=30,use_stop=true --enqueue sets.json --out study";
+    place.ok(line);
+    let batch = read_trials(&place.path("study")).unwrap().next().unwrap().unwrap();
+    let (_, window) = batch.params.iter().find(|(name, _)| name == "window").unwrap();
+    assert_eq!([0, 1].map(|at| window.value(at)), [30, 40].map(|v| Some(tidemill_search::Value::Int(v))));
+}
+
+#[test]
+fn several_objectives_give_trials_that_no_other_one_beats() {
+    let place = Place::with_bars();
+    let answer = place.json("sweep zscore-dip --data lcg.csv --trials 300 --objective sharpe --objective=trades --top 50 --out study");
+    let best = answer["best"].as_array().unwrap();
+    assert!(!best.is_empty());
+    let values: Vec<(f64, f64)> = best
+        .iter()
+        .map(|trial| (trial["objectives"][0].as_f64().unwrap(), trial["objectives"][1].as_f64().unwrap()))
+        .collect();
+    for a in &values {
+        assert!(!values.iter().any(|b| b.0 >= a.0 && b.1 >= a.1 && b != a), "{values:?}");
+    }
+    assert_eq!(answer["objectives"], serde_json::json!(["sharpe", "trades"]));
 }
 
 #[test]
@@ -114,4 +186,50 @@ fn ctrl_c_keeps_what_is_done_and_ends_with_130() {
     assert!(done > 0 && done < 1_000_000_000);
     assert_eq!(stored(&place.path("study")).0, done, "all finished trials are on disk and readable");
     assert!(!answer["best"].as_array().unwrap().is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_killed_sweep_goes_on_to_the_same_study() {
+    use std::process::Stdio;
+    use std::time::Duration;
+
+    let place = Place::new();
+    place.ok("data generate --bars 4000 --out bars.parquet");
+    let line = "sweep zscore-dip --data bars.parquet --trials 6000 --batch 50";
+    place.ok(&format!("{line} --out whole"));
+    let args: Vec<String> = format!("{line} --out killed").split_whitespace().map(str::to_owned).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut n_kills = 0;
+    for at in 0..8 {
+        let mut child = place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(40 + 35 * at));
+        n_kills += u32::from(child.try_wait().unwrap().is_none());
+        let _ = child.kill();
+        child.wait().unwrap();
+    }
+    assert!(n_kills > 0, "every run ended before it could be killed");
+    place.ok(&format!("{line} --out killed"));
+    assert_eq!(exported(&place.path("killed")), exported(&place.path("whole")));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_process_on_a_study_is_refused() {
+    use std::process::Stdio;
+    use std::time::{Duration, Instant};
+
+    let place = Place::new();
+    place.ok("data generate --bars 4000 --out bars.parquet");
+    let line = "sweep zscore-dip --data bars.parquet --trials 100000000 --out study";
+    let args: Vec<&str> = line.split_whitespace().collect();
+    let mut child = place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let began = Instant::now();
+    while !place.path("study/study.toml").is_file() {
+        assert!(began.elapsed() < Duration::from_secs(20), "the sweep did not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    place.refused(line, &child.id().to_string());
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
