@@ -1,4 +1,4 @@
-//! The project's own commands, for people and for CI: `cargo xtask test | check | lint | ci`.
+//! The project's own commands, for people and for CI: `cargo xtask test | check | lint | ci | quality`.
 
 mod import;
 mod source;
@@ -16,6 +16,8 @@ Usage: cargo xtask <command>
   check        the structure: who may import whom, file names, no printing in libraries
   lint         formatting and clippy, warnings are errors
   ci           lint, check and test
+  quality [ARGS]
+               how good the samplers search, beside recorded results of others; ARGS go to `tidemill bench quality`
 ";
 
 fn main() -> ExitCode {
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
         ("check", []) => check(),
         ("lint", []) => lint(),
         ("ci", []) => lint().and_then(|()| test(&[])),
+        ("quality", rest) => quality(rest),
         ("help" | "--help" | "-h", _) => {
             print!("{USAGE}");
             Ok(())
@@ -50,6 +53,12 @@ fn main() -> ExitCode {
 fn test(arguments: &[String]) -> Result<()> {
     check()?;
     let mut command = vec!["test", "--workspace", "--release"];
+    command.extend(arguments.iter().map(String::as_str));
+    cargo(&command)
+}
+
+fn quality(arguments: &[String]) -> Result<()> {
+    let mut command = vec!["run", "--release", "-p", "tidemill", "--", "bench", "quality"];
     command.extend(arguments.iter().map(String::as_str));
     cargo(&command)
 }

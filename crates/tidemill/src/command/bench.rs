@@ -1,25 +1,22 @@
-//! `tidemill bench`: speed on this machine.
+//! `tidemill bench`: speed and search quality on this machine.
 
-use std::io::Write;
+mod ask;
+mod cpu_sweep;
+mod quality;
+mod study;
+
 use std::process::ExitCode;
-use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, Subcommand};
-use rayon::prelude::*;
-use serde_json::json;
-use tidemill_backtest::segment::Layout;
-use tidemill_backtest::{Engine, EngineOptions, Metrics, Overrides, Strategy};
-use tidemill_market::{LoadOptions, load};
-use tidemill_search::{SamplerKind, SamplerSettings};
 
-use crate::input::set_threads;
-
-/// Strategy S1, which the rivals run too.
-const S1: &str = include_str!("../../../../benches/peers/s1.toml");
-
-/// Measure speed.
+/// Measure speed and search quality.
 #[derive(Args)]
+#[command(after_help = "Examples:
+  tidemill bench ask --json
+  tidemill bench study --trials 1000000
+  tidemill bench quality --suite small --sampler auto,tpe --seeds 5
+  tidemill bench quality --suite planted")]
 pub struct BenchArgs {
     #[command(subcommand)]
     bench: Bench,
@@ -28,70 +25,21 @@ pub struct BenchArgs {
 #[derive(Subcommand)]
 enum Bench {
     /// Strategy S1 over a grid of 1,000 parameter sets, all metrics, cold each time.
-    CpuSweep(CpuSweepArgs),
-}
-
-#[derive(Args)]
-struct CpuSweepArgs {
-    /// Bars to run on (see benches/peers/make_data.py).
-    #[arg(long, value_name = "FILE")]
-    data: std::path::PathBuf,
-    /// Worker threads [default: all cores].
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
-    /// Repetitions; the fastest counts.
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    repeat: usize,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
+    CpuSweep(cpu_sweep::CpuSweepArgs),
+    /// How long a sampler takes to propose a batch and to learn from it, by what it already knows.
+    Ask(ask::AskArgs),
+    /// Trials a second of a whole study with a trivial objective, stored on disk.
+    Study(study::StudyArgs),
+    /// How good a search is: test functions beside recorded results of others, and a market with a known optimum.
+    Quality(quality::QualityArgs),
 }
 
 /// Runs the command.
 pub fn run(args: BenchArgs) -> Result<ExitCode> {
     match args.bench {
-        Bench::CpuSweep(args) => cpu_sweep(args),
+        Bench::CpuSweep(args) => cpu_sweep::run(args),
+        Bench::Ask(args) => ask::run(args),
+        Bench::Study(args) => study::run(args),
+        Bench::Quality(args) => quality::run(args),
     }
-}
-
-fn cpu_sweep(args: CpuSweepArgs) -> Result<ExitCode> {
-    set_threads(args.threads)?;
-    let overrides = Overrides { set: vec![("end_of_data".into(), "discard".into())], ..Overrides::default() };
-    let strategy = Strategy::parse("s1.toml", S1, &overrides)?;
-    let universe = load(std::slice::from_ref(&args.data), &LoadOptions::default())?.universe;
-    let segments = Layout::default().segments(&universe)?;
-    let mut seconds = f64::INFINITY;
-    let (mut trials, mut trades, mut checksum) = (0, 0_u64, 0.0);
-    for _ in 0..args.repeat.max(1) {
-        let began = Instant::now();
-        let mut engine = Engine::new(&strategy, &universe, segments.clone(), EngineOptions::default())?;
-        let space = engine.space();
-        let points = SamplerKind::Grid.build(&space, &SamplerSettings::new(0))?.ask(usize::MAX / 2);
-        let outcomes = engine.evaluate(&points);
-        let metrics: Vec<Metrics> =
-            outcomes.par_iter().map(|outcome| Metrics::new(&outcome.train, engine.year_days())).collect();
-        seconds = seconds.min(began.elapsed().as_secs_f64());
-        trials = points.len();
-        trades = outcomes.iter().map(|outcome| u64::from(outcome.train.trades)).sum();
-        checksum = metrics.iter().flat_map(Metrics::iter).filter_map(|(_, value)| value).sum();
-    }
-    let bars = universe.n_bars();
-    let rate = trials as f64 * bars as f64 / seconds;
-    let mut out = std::io::stdout().lock();
-    if args.json {
-        let result = json!({
-            "seconds": seconds, "trials": trials, "bars": bars, "bar_evals_per_s": rate,
-            "threads": rayon::current_num_threads(), "checksum": checksum, "total_trades": trades,
-        });
-        writeln!(out, "{result}")?;
-    } else {
-        writeln!(
-            out,
-            "{trials} trials × {bars} bars in {:.1} ms on {} threads: {rate:.3e} bar-evaluations/s, {trades} trades",
-            seconds * 1e3,
-            rayon::current_num_threads()
-        )?;
-    }
-    out.flush().context("cannot print")?;
-    Ok(ExitCode::SUCCESS)
 }

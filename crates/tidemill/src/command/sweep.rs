@@ -1,8 +1,8 @@
 //! `tidemill sweep`: many parameter sets, ranked.
 
-mod best;
+pub(super) mod best;
 mod enqueue;
-mod evaluate;
+pub(super) mod evaluate;
 mod output;
 
 use std::io::Write;
