@@ -163,11 +163,6 @@ impl StudyFolder {
         Ok(Self { lock: Some(lock), ..self.clone() })
     }
 
-    /// A writer of trials with a single objective; see [`StudyFolder::writer`].
-    pub fn trials_writer(&self, space: &Space, metric_names: &[&str]) -> Result<TrialsWriter, FolderError> {
-        self.writer(space, metric_names, 1)
-    }
-
     /// A writer that continues after the trials already there. There must be only one at a time, which the lock is for.
     pub fn writer(
         &self,

@@ -55,7 +55,7 @@ fn trials(n: usize) -> Trials {
 }
 
 fn append(folder: &StudyFolder, trials: &Trials, batch: usize, rows_per_part: usize) -> u64 {
-    let mut writer = folder.trials_writer(&space(), &METRICS).unwrap().with_rows_per_part(rows_per_part);
+    let mut writer = folder.writer(&space(), &METRICS, 1).unwrap().with_rows_per_part(rows_per_part);
     let n = trials.points.len();
     for from in (0..n).step_by(batch) {
         let range = from..n.min(from + batch);
@@ -63,7 +63,7 @@ fn append(folder: &StudyFolder, trials: &Trials, batch: usize, rows_per_part: us
         points.extend_from(&trials.points, range.clone());
         let metrics: Vec<Vec<f64>> =
             trials.metrics.iter().map(|column| column[range.clone()].to_vec()).collect();
-        writer.append(&points, &trials.scores[range], &metrics).unwrap();
+        writer.append(&points, &Scores::single(&trials.scores[range]), &metrics).unwrap();
     }
     writer.finish().unwrap()
 }
@@ -166,7 +166,7 @@ fn a_half_written_part_is_ignored_by_readers_and_removed_by_the_next_writer() {
     let leftover = dir.path().join("trials/.part-000002.parquet.tmp");
     fs::write(&leftover, b"PAR1 half").unwrap();
     assert_holds(dir.path(), &expected);
-    drop(folder.trials_writer(&space(), &METRICS).unwrap());
+    drop(folder.writer(&space(), &METRICS, 1).unwrap());
     assert!(!leftover.exists());
     assert_holds(dir.path(), &expected);
 }
@@ -177,17 +177,17 @@ fn a_second_writer_continues_the_count() {
     StudyFolder::create(dir.path(), &header()).unwrap();
     let folder = StudyFolder::open(dir.path()).unwrap();
     append(&folder, &trials(70), 70, 50);
-    let mut writer = folder.trials_writer(&space(), &METRICS).unwrap();
+    let mut writer = folder.writer(&space(), &METRICS, 1).unwrap();
     assert_eq!((writer.n_trials(), writer.n_compacted()), (70, 70));
     let more = trials(5);
-    writer.append(&more.points, &more.scores, &more.metrics).unwrap();
+    writer.append(&more.points, &Scores::single(&more.scores), &more.metrics).unwrap();
     assert_eq!((writer.n_trials(), writer.n_compacted()), (75, 70));
     // What a writer was given can be read at once, and stays if the writer never finishes.
     for _ in 0..2 {
         let numbers: Vec<u64> = read_all(dir.path()).iter().flat_map(|batch| batch.trials.clone()).collect();
         assert_eq!(numbers, (0..75).collect::<Vec<u64>>());
         assert_eq!(folder.n_trials().unwrap(), 75);
-        std::mem::forget(folder.trials_writer(&space(), &METRICS).unwrap());
+        std::mem::forget(folder.writer(&space(), &METRICS, 1).unwrap());
     }
 }
 
@@ -209,13 +209,13 @@ fn rows(trials: &Trials, range: std::ops::Range<usize>) -> Trials {
 
 fn append_rows(dir: &Path, trials: &Trials, range: std::ops::Range<usize>, rows_per_part: usize) {
     let folder = StudyFolder::open(dir).unwrap();
-    let mut writer = folder.trials_writer(&space(), &METRICS).unwrap().with_rows_per_part(rows_per_part);
+    let mut writer = folder.writer(&space(), &METRICS, 1).unwrap().with_rows_per_part(rows_per_part);
     let batch = rows(trials, range);
-    writer.append(&batch.points, &batch.scores, &batch.metrics).unwrap();
+    writer.append(&batch.points, &Scores::single(&batch.scores), &batch.metrics).unwrap();
 }
 
 fn finish(dir: &Path, rows_per_part: usize) -> Vec<(String, Vec<u8>)> {
-    let writer = StudyFolder::open(dir).unwrap().trials_writer(&space(), &METRICS).unwrap();
+    let writer = StudyFolder::open(dir).unwrap().writer(&space(), &METRICS, 1).unwrap();
     writer.with_rows_per_part(rows_per_part).finish().unwrap();
     let names = part_names(dir).into_iter();
     names.map(|name| (name.clone(), fs::read(dir.join("trials").join(name)).unwrap())).collect()
@@ -335,8 +335,8 @@ fn several_objectives_are_kept() {
     first[3] = f64::NAN;
     let scores = Scores::from_columns(50, vec![first, column(-2.0), column(0.5)]);
     let mut writer = folder.writer(&space(), &METRICS, 3).unwrap().with_rows_per_part(40);
-    writer.append_batch(&points, &scores, &metrics).unwrap();
-    let error = writer.append_batch(&points, &Scores::single(&[Score::Invalid; 50]), &metrics).unwrap_err();
+    writer.append(&points, &scores, &metrics).unwrap();
+    let error = writer.append(&points, &Scores::single(&[Score::Invalid; 50]), &metrics).unwrap_err();
     assert_eq!(error.to_string(), "objectives of an append: expected 3, got 1");
     drop(writer);
     let mut n_read = 0;
@@ -364,8 +364,8 @@ fn a_fixed_value_outside_its_range_comes_back_as_a_point() {
     let mut space = space();
     space.params[0].fixed = Some(500.0);
     let points = SamplerKind::Random.build(&space, &SamplerSettings::new(3)).unwrap().ask(20);
-    let mut writer = folder.trials_writer(&space, &[]).unwrap();
-    writer.append(&points, &[Score::Invalid; 20], &[]).unwrap();
+    let mut writer = folder.writer(&space, &[], 1).unwrap();
+    writer.append(&points, &Scores::single(&[Score::Invalid; 20]), &[]).unwrap();
     writer.finish().unwrap();
     let batch = &read_all(dir.path())[0];
     assert_eq!(batch.to_points(&space).unwrap().column(0), [500.0; 20]);
@@ -448,7 +448,7 @@ fn an_empty_study_exports_as_an_empty_document() {
 fn a_study_without_trials_reads_as_empty() {
     let dir = tempfile::tempdir().unwrap();
     let folder = StudyFolder::create(dir.path(), &header()).unwrap();
-    assert_eq!(folder.trials_writer(&space(), &METRICS).unwrap().finish().unwrap(), 0);
+    assert_eq!(folder.writer(&space(), &METRICS, 1).unwrap().finish().unwrap(), 0);
     assert!(read_all(dir.path()).is_empty());
     assert!(part_names(dir.path()).is_empty());
 }
@@ -478,18 +478,19 @@ fn a_folder_that_is_gone_is_named_and_the_batch_can_be_handed_over_again() {
     let dir = tempfile::tempdir().unwrap();
     let folder = StudyFolder::create(dir.path(), &header()).unwrap();
     let expected = trials(80);
-    let mut writer = folder.trials_writer(&space(), &METRICS).unwrap().with_rows_per_part(80);
+    let mut writer = folder.writer(&space(), &METRICS, 1).unwrap().with_rows_per_part(80);
     // A file in place of the folder stands in for an unwritable one, also where tests run as root.
     let (trials_dir, aside) = (dir.path().join("trials"), dir.path().join("aside"));
     fs::rename(&trials_dir, &aside).unwrap();
     fs::write(&trials_dir, b"").unwrap();
-    let error = writer.append(&expected.points, &expected.scores, &expected.metrics).unwrap_err();
+    let error =
+        writer.append(&expected.points, &Scores::single(&expected.scores), &expected.metrics).unwrap_err();
     assert!(matches!(error, FolderError::Io { .. }), "{error}");
     assert!(error.to_string().contains("log.bin"), "{error}");
     assert_eq!(writer.n_trials(), 0);
     fs::remove_file(&trials_dir).unwrap();
     fs::rename(&aside, &trials_dir).unwrap();
-    writer.append(&expected.points, &expected.scores, &expected.metrics).unwrap();
+    writer.append(&expected.points, &Scores::single(&expected.scores), &expected.metrics).unwrap();
     assert_eq!(writer.finish().unwrap(), 80);
     assert_holds(dir.path(), &expected);
 }
@@ -501,11 +502,11 @@ fn a_disk_that_is_full_for_a_part_loses_nothing_and_the_next_append_tries_again(
     let dir = tempfile::tempdir().unwrap();
     let folder = StudyFolder::create(dir.path(), &header()).unwrap();
     let expected = trials(90);
-    let mut writer = folder.trials_writer(&space(), &METRICS).unwrap().with_rows_per_part(40);
+    let mut writer = folder.writer(&space(), &METRICS, 1).unwrap().with_rows_per_part(40);
     let full = dir.path().join("trials/.part-000000.parquet.tmp");
     std::os::unix::fs::symlink("/dev/full", &full).unwrap();
     let first = rows(&expected, 0..50);
-    let error = writer.append(&first.points, &first.scores, &first.metrics).unwrap_err();
+    let error = writer.append(&first.points, &Scores::single(&first.scores), &first.metrics).unwrap_err();
     let reason = std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source())
         .map(ToString::to_string)
         .collect::<Vec<_>>()
@@ -516,7 +517,7 @@ fn a_disk_that_is_full_for_a_part_loses_nothing_and_the_next_append_tries_again(
     // The failed attempt took the link away: there is space again.
     assert!(!full.exists());
     let second = rows(&expected, 50..90);
-    writer.append(&second.points, &second.scores, &second.metrics).unwrap();
+    writer.append(&second.points, &Scores::single(&second.scores), &second.metrics).unwrap();
     assert_eq!((writer.n_trials(), writer.n_compacted()), (90, 80));
     assert_holds(dir.path(), &expected);
 }
@@ -526,14 +527,14 @@ fn wrong_shapes_and_names_are_errors() {
     let dir = tempfile::tempdir().unwrap();
     let folder = StudyFolder::create(dir.path(), &header()).unwrap();
     for names in [["sharpe", "sharpe"], ["sharpe", "objective"]] {
-        assert!(matches!(folder.trials_writer(&space(), &names), Err(FolderError::ColumnName { .. })));
+        assert!(matches!(folder.writer(&space(), &names, 1), Err(FolderError::ColumnName { .. })));
     }
-    let mut writer = folder.trials_writer(&space(), &METRICS).unwrap();
+    let mut writer = folder.writer(&space(), &METRICS, 1).unwrap();
     let good = trials(10);
-    let error = writer.append(&good.points, &good.scores[..9], &good.metrics).unwrap_err();
+    let error = writer.append(&good.points, &Scores::single(&good.scores[..9]), &good.metrics).unwrap_err();
     assert_eq!(error.to_string(), "scores of an append: expected 10, got 9");
-    assert!(writer.append(&good.points, &good.scores, &good.metrics[..1]).is_err());
-    assert!(writer.append(&Points::new(2), &[], &good.metrics).is_err());
+    assert!(writer.append(&good.points, &Scores::single(&good.scores), &good.metrics[..1]).is_err());
+    assert!(writer.append(&Points::new(2), &Scores::single(&[]), &good.metrics).is_err());
     assert_eq!(writer.n_trials(), 0);
     assert!(matches!(read_trials(&dir.path().join("nowhere")), Err(FolderError::NotAStudy { .. })));
 }
@@ -546,14 +547,14 @@ fn a_part_with_other_columns_is_named() {
     let folder = StudyFolder::create(&other, &header()).unwrap();
     let mut space = space();
     space.params[0].name = "slow".into();
-    let mut writer = folder.trials_writer(&space, &METRICS).unwrap().with_rows_per_part(30);
+    let mut writer = folder.writer(&space, &METRICS, 1).unwrap().with_rows_per_part(30);
     let sixty = trials(60);
-    writer.append(&sixty.points, &sixty.scores, &sixty.metrics).unwrap();
+    writer.append(&sixty.points, &Scores::single(&sixty.scores), &sixty.metrics).unwrap();
     writer.finish().unwrap();
     fs::copy(other.join("trials/part-000001.parquet"), ours.join("trials/part-000001.parquet")).unwrap();
     let error = read_trials(&ours).unwrap().in_batches_of(45).find_map(Result::err).unwrap().to_string();
     let expected = "part-000001.parquet: its columns differ from those of the trials before";
     assert!(error.ends_with(expected), "{error}");
-    let error = StudyFolder::open(&ours).unwrap().trials_writer(&self::space(), &METRICS).unwrap_err();
+    let error = StudyFolder::open(&ours).unwrap().writer(&self::space(), &METRICS, 1).unwrap_err();
     assert!(error.to_string().contains("expected fast (Int64), found slow (Int64)"), "{error}");
 }

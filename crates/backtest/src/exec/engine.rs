@@ -206,9 +206,11 @@ impl<'a> Engine<'a> {
         let by_mask =
             |a: usize, b: usize| masks.iter().map(|of| of[a].cmp(&of[b])).find(|order| order.is_ne());
         order.sort_by(|(a, _), (b, _)| by_mask(*a, *b).unwrap_or(a.cmp(b)));
+        // Large groups share more, but every thread should have some.
+        let most = (scalars.len() / (2 * rayon::current_num_threads())).clamp(1, LANES);
         let mut groups: Vec<&mut [(usize, &mut Row)]> = Vec::new();
         for alike in order.chunk_by_mut(|(a, _), (b, _)| by_mask(*a, *b).is_none()) {
-            let n_groups = alike.len().div_ceil(LANES);
+            let n_groups = alike.len().div_ceil(most);
             let size = alike.len().div_ceil(n_groups);
             groups.extend(alike.chunks_mut(size));
         }

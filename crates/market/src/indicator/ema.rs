@@ -38,41 +38,45 @@ pub const EMA_LANES: usize = 8;
 ///
 /// An average waits for its own last value most of the time; several of them wait together.
 pub fn ema_many(x: &[f64], spans: &[usize]) -> Vec<Vec<f64>> {
-    let mut out: Vec<Vec<f64>> = spans.iter().map(|_| vec![0.0; x.len()]).collect();
+    let mut out: Vec<Vec<f64>> = spans.iter().map(|_| Vec::with_capacity(x.len())).collect();
     for (spans, out) in spans.chunks(EMA_LANES).zip(out.chunks_mut(EMA_LANES)) {
-        match <&mut [Vec<f64>; EMA_LANES]>::try_from(&mut *out) {
-            Ok(out) if spans.iter().all(|span| *span > 0) => {
-                lanes(x, &std::array::from_fn(|lane| spans[lane]), out);
+        lanes(x, spans, out);
+        for (span, out) in spans.iter().zip(out) {
+            if *span == 0 {
+                out.fill(f64::NAN);
             }
-            _ => spans.iter().zip(out).for_each(|(span, out)| ema(x, *span, out)),
         }
     }
     out
 }
 
+/// Bars that are computed before they are moved to the columns.
+const BLOCK: usize = 64;
+
 #[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2"))]
-fn lanes(x: &[f64], spans: &[usize; EMA_LANES], out: &mut [Vec<f64>; EMA_LANES]) {
-    let n = x.len();
-    let out = out.each_mut().map(|out| &mut out[..n]);
-    let first = x.iter().position(|v| v.is_finite()).unwrap_or(n);
-    let a = spans.map(smoothing);
+fn lanes(x: &[f64], spans: &[usize], out: &mut [Vec<f64>]) {
+    let first = x.iter().position(|v| v.is_finite()).unwrap_or(x.len());
+    out.iter_mut().for_each(|out| out.resize(first, f64::NAN));
+    let Some((start, rest)) = x[first..].split_first() else { return };
+    out.iter_mut().for_each(|out| out.push(*start));
+    let mut a = [0.0; EMA_LANES];
+    a.iter_mut().zip(spans).for_each(|(a, span)| *a = smoothing(*span));
     let b = a.map(|a| 1.0 - a);
-    let mut y = [x.get(first).copied().unwrap_or(f64::NAN); EMA_LANES];
-    for lane in 0..EMA_LANES {
-        out[lane][..first].fill(f64::NAN);
-        if first < n {
-            out[lane][first] = y[lane];
-        }
-    }
-    for bar in first + 1..n {
-        let is_finite = x[bar].is_finite();
-        if is_finite {
-            for lane in 0..EMA_LANES {
-                y[lane] = a[lane] * x[bar] + b[lane] * y[lane];
+    let mut y = [*start; EMA_LANES];
+    let mut block = [[0.0; EMA_LANES]; BLOCK];
+    for x in rest.chunks(BLOCK) {
+        for (row, &x) in block.iter_mut().zip(x) {
+            if x.is_finite() {
+                for lane in 0..EMA_LANES {
+                    y[lane] = a[lane] * x + b[lane] * y[lane];
+                }
+                *row = y;
+            } else {
+                *row = [f64::NAN; EMA_LANES];
             }
         }
-        for lane in 0..EMA_LANES {
-            out[lane][bar] = if is_finite { y[lane] } else { f64::NAN };
+        for (lane, out) in out.iter_mut().enumerate() {
+            out.extend(block[..x.len()].iter().map(|row| row[lane]));
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::folder::layout::Layout;
 use crate::folder::log::{LOG_FILE, LogReader, LogWriter};
 use crate::folder::{FolderError, part};
 use crate::point::Points;
-use crate::score::{Score, Scores};
+use crate::score::Scores;
 use crate::space::Space;
 
 /// Trials per part; only the last part of a study may hold fewer.
@@ -97,21 +97,11 @@ impl TrialsWriter {
         self.columns.first().map_or(0, Vec::len)
     }
 
-    /// Adds trials of a single objective; see [`TrialsWriter::append_batch`].
-    pub fn append(
-        &mut self,
-        points: &Points,
-        scores: &[Score],
-        metrics: &[Vec<f64>],
-    ) -> Result<(), FolderError> {
-        self.append_batch(points, &Scores::single(scores), metrics)
-    }
-
     /// Adds trials, with one column of values per metric; a value that is not finite is stored as null.
     ///
     /// After a failure either none or all of the trials are in the folder, and [`TrialsWriter::n_trials`] says which: if the log
     /// could not be written, none; if it could and only a part could not be made of it, all, and the next call tries again.
-    pub fn append_batch(
+    pub fn append(
         &mut self,
         points: &Points,
         scores: &Scores,
@@ -175,11 +165,6 @@ impl TrialsWriter {
     /// Makes everything appended survive a loss of power too.
     pub fn sync(&mut self) -> Result<(), FolderError> {
         self.log.as_mut().map_or(Ok(()), LogWriter::sync)
-    }
-
-    /// The same as [`TrialsWriter::sync`].
-    pub fn flush(&mut self) -> Result<(), FolderError> {
-        self.sync()
     }
 
     /// Ends the study: all of it is then in parts, of which the last may be short. Returns the number of trials.

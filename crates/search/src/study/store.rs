@@ -31,7 +31,7 @@ impl Store {
         let (batch, evaluated) = (&finished.batch, &*finished.evaluated);
         let n_known = self.writer.n_trials().saturating_sub(batch.first_trial) as usize;
         if n_known == 0 {
-            self.writer.append_batch(&batch.points, &evaluated.scores, &evaluated.metrics)?;
+            self.writer.append(&batch.points, &evaluated.scores, &evaluated.metrics)?;
         } else {
             let n_rows = batch.points.len();
             let from = n_known.min(n_rows);
@@ -42,7 +42,7 @@ impl Store {
             let scores = Scores::from_columns(points.len(), objectives.collect());
             let metrics: Vec<Vec<f64>> =
                 evaluated.metrics.iter().map(|values| values[from..].to_vec()).collect();
-            self.writer.append_batch(&points, &scores, &metrics)?;
+            self.writer.append(&points, &scores, &metrics)?;
         }
         if self.synced_at.elapsed() >= SYNC_EVERY { self.sync() } else { Ok(()) }
     }

@@ -256,7 +256,8 @@ impl Engine<'_> {
         if let Slot::Call { func: Func::Ema, inputs, arguments, .. } = &self.plan.slots[slot]
             && matches!(self.plan.slots[inputs[0]], Slot::Source(_))
         {
-            let per_group = trials.len().div_ceil(rayon::current_num_threads()).clamp(1, EMA_LANES);
+            let n_groups = trials.len().div_ceil(EMA_LANES).next_multiple_of(rayon::current_num_threads());
+            let per_group = trials.len().div_ceil(n_groups.max(1)).max(1);
             let together = |group: &[usize]| {
                 let spans: Vec<usize> =
                     group.iter().map(|trial| window(scalars[*trial][arguments[0]])).collect();
