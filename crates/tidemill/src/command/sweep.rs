@@ -72,7 +72,7 @@ pub struct SweepArgs {
     /// Worker threads [default: all cores].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threads: Option<usize>,
-    /// Trials shown [default: 10].
+    /// Trials shown; of neighbours that a guided search tried, only the best [default: 10].
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     top: Option<usize>,
     /// Keep all trials in this folder, and go on with the study that it holds.
@@ -167,7 +167,7 @@ pub fn run(args: SweepArgs) -> Result<ExitCode> {
     let stop = stop_flag();
     let progress = progress_bar(n_asked);
     let mut watch = Watch {
-        best: Best::new(resolved.top),
+        best: Best::new(&space, resolved.top, resolved.sampler.learns()),
         front: ParetoFront::new(),
         n_valid: 0,
         n_done: 0,
@@ -195,12 +195,12 @@ pub fn run(args: SweepArgs) -> Result<ExitCode> {
     progress.finish_and_clear();
     let summary = summary?;
     let Watch { best, front, n_valid, .. } = watch;
+    // Of several objectives all trials are shown that no other one beats in every respect.
+    let chosen = if strategies.len() == 1 { best.into_trials() } else { best.of_front(&front) };
     if let Some(store) = store {
         store.journal.close()?;
     }
 
-    // Of several objectives all trials are shown that no other one beats in every respect.
-    let chosen = if strategies.len() == 1 { best.into_trials() } else { best.of_front(&front) };
     let finished = Finished {
         strategies: &strategies,
         input: &input,
@@ -404,7 +404,7 @@ fn stop_flag() -> Arc<AtomicBool> {
 
 /// Follows a study: the best trials, the progress line, the journal.
 struct Watch<'a> {
-    best: Best,
+    best: Best<'a>,
     front: ParetoFront,
     n_valid: u64,
     n_done: u64,
@@ -423,7 +423,7 @@ impl Watch<'_> {
                 }
                 if self.n_objectives > 1 {
                     self.front.extend(batch.first_trial, scores);
-                    self.best.keep_front(&self.front, batch);
+                    self.best.keep_front(&self.front, batch, scores);
                 } else {
                     self.best.extend(batch, scores);
                 }
