@@ -31,6 +31,8 @@ enum Command {
     Sweep(command::sweep::SweepArgs),
     /// Evaluate one parameter set: metrics, trades, report.
     Backtest(command::backtest::BacktestArgs),
+    /// Look at studies: list them, show what they found, export their trials.
+    Study(command::study::StudyArgs),
     /// Look at data, convert it, generate it.
     Data(command::data::DataArgs),
     /// List the shipped strategies, or print one to start from.
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Sweep(args) => command::sweep::run(args),
         Command::Backtest(args) => command::backtest::run(args),
+        Command::Study(args) => command::study::run(args),
         Command::Data(args) => command::data::run(args),
         Command::Strategies(args) => command::strategies::run(args),
         Command::Bench(args) => command::bench::run(args),

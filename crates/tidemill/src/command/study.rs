@@ -1,0 +1,140 @@
+//! `tidemill study`: what searches left behind.
+//!
+//! All of it reads only, without taking the lock, so that a study can be looked at while it runs.
+
+mod axis;
+mod best;
+mod facts;
+mod list;
+mod page;
+mod rows;
+mod show;
+mod state;
+mod survey;
+mod text;
+
+use std::fs::File;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand};
+use tidemill_search::{ExportFormat, FolderError, StudyFolder, export};
+
+use crate::number;
+
+/// Look at studies: list them, show what they found, export their trials.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tidemill study list runs
+  tidemill study show runs/ema --html ema.html
+  tidemill study best runs/ema --json
+  tidemill study export runs/ema --format csv --out ema.csv
+
+Nothing here writes into a study, and all of it works while the study runs.")]
+pub struct StudyArgs {
+    #[command(subcommand)]
+    command: StudyCommand,
+}
+
+#[derive(Subcommand)]
+enum StudyCommand {
+    /// List the studies beneath a folder.
+    List(list::ListArgs),
+    /// Show what was run and what came of it: best trials, convergence, which parameters matter.
+    Show(show::ShowArgs),
+    /// Print the best trial with all its parameters and metrics, or the best few.
+    Best(best::BestArgs),
+    /// Write all trials as one CSV, Parquet or JSON file.
+    Export(ExportArgs),
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tidemill study export runs/ema --format csv > ema.csv
+  tidemill study export runs/ema --format parquet --out ema.parquet
+  tidemill study export runs/ema --format json | jq '.[0].params'
+
+Trials come in order: number, parameters, metrics, objective. Equal studies give equal bytes.")]
+struct ExportArgs {
+    /// The study folder.
+    dir: PathBuf,
+    /// What to write: csv, parquet or json.
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    format: ExportFormat,
+    /// Where to write [default: standard output].
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+fn parse_format(name: &str) -> Result<ExportFormat, String> {
+    name.parse().map_err(|error: tidemill_search::folder::UnknownFormat| error.to_string())
+}
+
+/// Runs the command.
+pub fn run(args: StudyArgs) -> Result<ExitCode> {
+    match args.command {
+        StudyCommand::List(args) => list::run(&args),
+        StudyCommand::Show(args) => show::run(&args),
+        StudyCommand::Best(args) => best::run(&args),
+        StudyCommand::Export(args) => export_trials(&args),
+    }
+}
+
+/// Opens a study to look at it.
+fn open(dir: &Path) -> Result<StudyFolder> {
+    match StudyFolder::open(dir) {
+        Err(FolderError::NotAStudy { .. }) if !dir.exists() => {
+            bail!("there is no folder {}", dir.display())
+        }
+        Err(error @ FolderError::NotAStudy { .. }) => {
+            bail!("{error}\n  hint: `tidemill study list {}` lists the studies beneath it", dir.display())
+        }
+        other => Ok(other?),
+    }
+}
+
+fn export_trials(args: &ExportArgs) -> Result<ExitCode> {
+    open(&args.dir)?;
+    let n_trials = match &args.out {
+        Some(path) => write_whole(path, |file| Ok(export(&args.dir, args.format, file)?))?,
+        None => {
+            let out = std::io::stdout();
+            if args.format == ExportFormat::Parquet && out.is_terminal() {
+                bail!("Parquet is not for a terminal\n  hint: add --out FILE");
+            }
+            export(&args.dir, args.format, out)?
+        }
+    };
+    let to = args.out.as_ref().map_or_else(String::new, |path| format!(" to {}", path.display()));
+    eprintln!("exported {}{to}", number::counted(n_trials, "trial"));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a file that appears under its name only once it is complete. What is there and no plain file, such as a pipe, is written
+/// as it is.
+fn write_whole<T>(path: &Path, write: impl FnOnce(&mut File) -> Result<T>) -> Result<T> {
+    let cannot = || format!("cannot write {}", path.display());
+    if std::fs::symlink_metadata(path).is_ok_and(|there| !there.is_file()) {
+        return File::create(path)
+            .map_err(anyhow::Error::from)
+            .and_then(|mut file| write(&mut file))
+            .with_context(cannot);
+    }
+    let name = path.file_name().with_context(|| format!("{} is not a file name", path.display()))?;
+    let mut unfinished = std::ffi::OsString::from(".");
+    unfinished.push(name);
+    unfinished.push(format!(".{}.tmp", std::process::id()));
+    let unfinished = path.with_file_name(unfinished);
+    let written = File::create(&unfinished).map_err(anyhow::Error::from).and_then(|mut file| {
+        let value = write(&mut file)?;
+        std::fs::rename(&unfinished, path)?;
+        Ok(value)
+    });
+    if written.is_err() {
+        // The error that is returned says more than one about the leftover could.
+        let _ = std::fs::remove_file(&unfinished);
+    }
+    written.with_context(cannot)
+}

@@ -1,0 +1,136 @@
+//! `tidemill study best`: the best trial in full, or the best few.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::facts::Facts;
+use super::rows::{Row, fetch};
+use super::survey::Survey;
+use super::text;
+use crate::input::SHIPPED;
+use crate::number;
+use crate::table::Table;
+
+/// Trials of the front that are shown unless a number is given.
+const FRONT_SHOWN: usize = 10;
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tidemill study best runs/ema
+  tidemill study best runs/ema --top 20
+  tidemill study best runs/ema --json | jq '.best[0].parameters'
+
+With several objectives, the trials that no other one beats in everything are shown.")]
+pub struct BestArgs {
+    /// The study folder.
+    dir: PathBuf,
+    /// Number of trials [default: 1, or 10 with several objectives].
+    #[arg(long, value_name = "K")]
+    top: Option<usize>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(args: &BestArgs) -> Result<ExitCode> {
+    let folder = super::open(&args.dir)?;
+    let facts = Facts::new(folder.header());
+    let survey = Survey::new(&folder, &facts)?;
+    if survey.n_trials == 0 {
+        bail!("{} has no finished trial yet", args.dir.display());
+    }
+    if survey.n_valid == 0 {
+        let tried = number::counted(survey.n_trials, "trial");
+        bail!("{} has no valid trial: {tried}, and none traded or met the requirements", args.dir.display());
+    }
+    let keep = args.top.unwrap_or(if survey.front.is_some() { FRONT_SHOWN } else { 1 });
+    let best = survey.best(keep);
+    let rows = fetch(&folder, &survey, &best.iter().copied().collect())?;
+    let rows = rows.of(&best);
+    let names = facts.objective_names(survey.n_objectives());
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let document = json!({
+            "study": args.dir,
+            "objectives": names,
+            "trials": survey.n_trials,
+            "front": survey.front.as_ref().map(|front| front.members().len()),
+            "best": rows.iter().map(|row| row.json(&survey)).collect::<Vec<Value>>(),
+        });
+        writeln!(out, "{}", serde_json::to_string_pretty(&document)?)?;
+    } else if let ([row], None) = (&rows[..], &survey.front) {
+        write!(out, "{}", in_full(&survey, &names, row))?;
+        out.flush()?;
+        if let Some(command) = backtest_command(&facts, &survey, row) {
+            eprintln!(
+                "\nits trades, with the --data and execution settings of the sweep added:\n  {command}"
+            );
+        }
+    } else {
+        write!(out, "{}", text::trials(&survey, &names, &rows))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Everything about one trial, a line each.
+fn in_full(survey: &Survey, objective_names: &[String], row: &Row) -> String {
+    let mut table = Table::new(["trial".to_string(), number::count(row.trial)]);
+    for (name, value) in objective_names.iter().zip(&row.objectives) {
+        table.row([name.clone(), text::score(*value)]);
+    }
+    let mut params = Table::new(["parameter", "value"]);
+    for (axis, value) in survey.axes.0.iter().zip(&row.params) {
+        let value = value.as_ref().map_or_else(|| "not active".into(), ToString::to_string);
+        params.row([axis.name.clone(), value]);
+    }
+    let mut out = format!("{}\n{}", table.render(1), params.render(1));
+    if !row.metrics.is_empty() {
+        let mut metrics = Table::new(["metric", "value"]);
+        for (name, value) in survey.metric_names.iter().zip(&row.metrics) {
+            let label = text::label(name);
+            metrics.row([label.to_string(), number::metric(label, *value)]);
+        }
+        out += &format!("\n{}", metrics.render(1));
+    }
+    out
+}
+
+/// A command that evaluates a trial again, if the study says of which strategy.
+fn backtest_command(facts: &Facts, survey: &Survey, row: &Row) -> Option<String> {
+    let file = facts.file.as_ref()?;
+    let shipped =
+        SHIPPED.iter().find(|(name, _)| !Path::new(file).exists() && *file == format!("{name}.toml"));
+    let mut command = format!("tidemill backtest {}", quoted(shipped.map_or(file, |(name, _)| *name)));
+    if let Some(profile) = &facts.profile {
+        command += &format!(" --profile {}", quoted(profile));
+    }
+    for (axis, value) in survey.axes.0.iter().zip(&row.params) {
+        if let Some(value) = value {
+            command += &format!(" --set {}", quoted(&format!("{}={value}", axis.name)));
+        }
+    }
+    Some(command)
+}
+
+/// A word that a shell takes as one.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./+".contains(c);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_are_quoted_only_where_a_shell_would_split_them() {
+        assert_eq!(quoted("my-file.toml"), "my-file.toml");
+        assert_eq!(quoted("mode=it's on"), r"'mode=it'\''s on'");
+    }
+}

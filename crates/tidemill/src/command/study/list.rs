@@ -1,0 +1,154 @@
+//! `tidemill study list`: the studies beneath a folder.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use serde_json::{Value, json};
+use tidemill_search::StudyFolder;
+use tidemill_search::folder::HEADER_FILE;
+
+use super::facts::Facts;
+use super::state::State;
+use crate::number;
+use crate::table::Table;
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tidemill study list
+  tidemill study list runs --json")]
+pub struct ListArgs {
+    /// Where to look; folders whose names begin with a dot are passed over.
+    #[arg(default_value = ".", value_name = "DIR")]
+    dir: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// One study, or why it cannot be read.
+struct Entry {
+    dir: PathBuf,
+    study: Result<Study>,
+}
+
+struct Study {
+    facts: Facts,
+    n_trials: u64,
+    n_valid: u64,
+    best: Option<f64>,
+    state: State,
+}
+
+/// Runs the command.
+pub fn run(args: &ListArgs) -> Result<ExitCode> {
+    let dirs = find(&args.dir).with_context(|| format!("cannot list {}", args.dir.display()))?;
+    let entries: Vec<Entry> = dirs.into_iter().map(|dir| Entry { study: look(&dir), dir }).collect();
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let studies: Vec<Value> = entries.iter().map(entry_json).collect();
+        writeln!(out, "{}", serde_json::to_string_pretty(&studies)?)?;
+    } else if entries.is_empty() {
+        eprintln!("no studies beneath {}", args.dir.display());
+    } else {
+        write!(out, "{}", table(&entries).render(4))?;
+    }
+    out.flush()?;
+    for Entry { dir, study } in &entries {
+        if let Err(error) = study {
+            eprintln!("note: {} cannot be read: {error:#}", dir.display());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The study folders at and beneath a folder, by name. What may not be entered is passed over, and so are links, which could lead
+/// in circles.
+fn find(root: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(dir) = open.pop() {
+        if dir.join(HEADER_FILE).is_file() {
+            found.push(dir);
+            continue;
+        }
+        let entries = match std::fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(error) if dir == root => return Err(error),
+            Err(_) => continue,
+        };
+        for entry in entries.flatten() {
+            let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+            if !is_hidden && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                // `./runs` is `runs` to whoever reads it.
+                let name = PathBuf::from(entry.file_name());
+                open.push(if dir == Path::new(".") { name } else { dir.join(name) });
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn look(dir: &Path) -> Result<Study> {
+    let folder = StudyFolder::open(dir)?;
+    let facts = Facts::new(folder.header());
+    let (mut n_trials, mut n_valid, mut best) = (0, 0, None);
+    for batch in folder.trials()? {
+        let scores = batch?.scores;
+        n_trials += scores.len() as u64;
+        for value in scores.iter().filter_map(|score| score.value()) {
+            n_valid += 1;
+            if best.is_none_or(|best| value > best) {
+                best = Some(value);
+            }
+        }
+    }
+    let state = State::of(dir, n_trials, facts.asked);
+    Ok(Study { facts, n_trials, n_valid, best, state })
+}
+
+fn table(entries: &[Entry]) -> Table {
+    let mut table =
+        Table::new(["study", "strategy", "sampler", "state", "trials", "of", "best", "objective"]);
+    let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "–".into());
+    for Entry { dir, study } in entries {
+        let dir = dir.display().to_string();
+        match study {
+            Ok(study) => table.row([
+                dir,
+                text(&study.facts.strategy),
+                text(&study.facts.sampler),
+                study.state.name().to_string(),
+                number::count(study.n_trials),
+                study.facts.asked.map_or_else(|| "–".into(), number::count),
+                number::short(study.best),
+                text(&Some(study.facts.objectives.join("; ")).filter(|text| !text.is_empty())),
+            ]),
+            Err(_) => table.row([dir, "–".into(), "–".into(), "damaged".into()]),
+        }
+    }
+    table
+}
+
+fn entry_json(Entry { dir, study }: &Entry) -> Value {
+    match study {
+        Ok(study) => json!({
+            "study": dir,
+            "state": study.state.name(),
+            "process": study.state.process(),
+            "strategy": study.facts.strategy,
+            "profile": study.facts.profile,
+            "objectives": study.facts.objectives,
+            "sampler": study.facts.sampler,
+            "seed": study.facts.seed,
+            "trials": study.n_trials,
+            "asked": study.facts.asked,
+            "valid": study.n_valid,
+            "best": study.best,
+        }),
+        Err(error) => json!({ "study": dir, "state": "damaged", "error": format!("{error:#}") }),
+    }
+}

@@ -1,0 +1,203 @@
+//! `tidemill study show`: what was run and what came of it.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::facts::Facts;
+use super::rows::{Row, fetch_with_importance};
+use super::state::State;
+use super::survey::{Survey, thinned};
+use super::{page, text};
+use crate::number;
+
+/// Most improvements in the JSON document and in the page.
+const MAX_IMPROVEMENTS: usize = 1000;
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tidemill study show runs/ema
+  tidemill study show runs/ema --top 30 --html ema.html
+  tidemill study show runs/ema --json | jq .importance
+
+Importance is the share of each parameter in what tells the best tenth of the trials from the others.")]
+pub struct ShowArgs {
+    /// The study folder.
+    dir: PathBuf,
+    /// Trials shown.
+    #[arg(long, value_name = "K", default_value_t = 10)]
+    top: usize,
+    /// Also write a page with history, slices and parallel coordinates, which opens without a network.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// All that is shown of one study.
+pub struct View<'a> {
+    /// The study folder as it was named.
+    pub dir: String,
+    /// What was run.
+    pub facts: &'a Facts,
+    /// How far it is.
+    pub state: State,
+    /// What all trials say together.
+    pub survey: &'a Survey,
+    /// Names of the objectives.
+    pub objective_names: Vec<String>,
+    /// The best trials, best first.
+    pub top: Vec<&'a Row>,
+    /// Per parameter, its share in what makes a trial good.
+    pub importance: &'a [f64],
+}
+
+/// Runs the command.
+pub fn run(args: &ShowArgs) -> Result<ExitCode> {
+    let folder = super::open(&args.dir)?;
+    let facts = Facts::new(folder.header());
+    let survey = Survey::new(&folder, &facts)?;
+    if args.html.is_some() && survey.n_trials == 0 {
+        bail!("{} has no finished trial yet, so there is nothing to draw", args.dir.display());
+    }
+    let top = survey.best(args.top);
+    let drawn = args.html.as_ref().map(|_| page::Drawn::choose(&survey, args.top));
+    let mut wanted: BTreeSet<u64> = top.iter().copied().collect();
+    wanted.extend(drawn.iter().flat_map(page::Drawn::trials));
+    let (rows, importance) = fetch_with_importance(&folder, &survey, &wanted)?;
+    let view = View {
+        dir: args.dir.display().to_string(),
+        state: State::of(&args.dir, survey.n_trials, facts.asked),
+        objective_names: facts.objective_names(survey.n_objectives()),
+        top: rows.of(&top),
+        importance: &importance,
+        facts: &facts,
+        survey: &survey,
+    };
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&document(&view))?)?;
+    } else {
+        write!(out, "{}", in_words(&view))?;
+    }
+    out.flush()?;
+    if let (Some(path), Some(drawn)) = (&args.html, &drawn) {
+        let html = page::html(&view, drawn, &rows)?;
+        super::write_whole(path, |file| Ok(file.write_all(html.as_bytes())?))?;
+        eprintln!("page: {}", path.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The improvements of one objective, thinned to what is worth passing on.
+pub fn improvements(survey: &Survey, objective_idx: usize) -> Vec<(u64, f64)> {
+    let all = survey.improvements.get(objective_idx).map_or(&[][..], Vec::as_slice);
+    thinned(all.len(), MAX_IMPROVEMENTS).map(|at| all[at]).collect()
+}
+
+/// How many trials there are, of how many, and how many are valid.
+pub fn trials_line(view: &View<'_>) -> String {
+    let survey = view.survey;
+    let asked = match view.facts.asked {
+        Some(asked) if asked != survey.n_trials => format!(" of {}", number::count(asked)),
+        _ => String::new(),
+    };
+    format!("{}{asked}, {} valid", number::count(survey.n_trials), number::count(survey.n_valid))
+}
+
+fn in_words(view: &View<'_>) -> String {
+    let survey = view.survey;
+    let mut lines = vec![("study", view.dir.clone())];
+    lines.extend(view.facts.lines());
+    lines.push(("trials", trials_line(view)));
+    lines.push(("state", view.state.text()));
+    let mut out: String =
+        lines.iter().map(|(name, text)| format!("{name:<9}  {}\n", wrapped(text))).collect();
+    if survey.n_trials == 0 {
+        return out + "\nNo trial is finished yet.\n";
+    }
+    if survey.n_valid == 0 {
+        return out + "\nNo trial is valid: none traded, or none met the requirements.\n";
+    }
+    if !view.top.is_empty() {
+        let title = match &survey.front {
+            Some(front) if front.members().len() > view.top.len() => {
+                format!("Pareto front ({} of {} trials)", view.top.len(), front.members().len())
+            }
+            Some(_) => "Pareto front".to_string(),
+            None if view.top.len() == 1 => "Best trial".to_string(),
+            None => format!("Best {} trials", view.top.len()),
+        };
+        out += &format!("\n{title}\n\n{}", text::trials(survey, &view.objective_names, &view.top));
+    }
+    for (objective_idx, name) in view.objective_names.iter().enumerate() {
+        let curve = text::convergence(&survey.improvements[objective_idx], survey.n_trials);
+        out += &format!("\nConvergence of {name}\n\n{curve}");
+    }
+    out + &format!("\nImportance of parameters\n\n{}", text::importance(survey, view.importance))
+}
+
+/// A list of settings in lines of bearable length, the second and further ones beneath the first.
+fn wrapped(text: &str) -> String {
+    const WIDTH: usize = 100;
+    let mut lines = vec![String::new()];
+    for item in text.split_inclusive(", ") {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + item.chars().count() <= WIDTH => line.push_str(item),
+            _ => lines.push(item.to_owned()),
+        }
+    }
+    lines.retain(|line| !line.is_empty());
+    lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n           ")
+}
+
+fn document(view: &View<'_>) -> Value {
+    let (facts, survey) = (view.facts, view.survey);
+    let convergence: Vec<Value> = view
+        .objective_names
+        .iter()
+        .enumerate()
+        .map(|(objective_idx, name)| {
+            let steps: Vec<Value> = improvements(survey, objective_idx)
+                .iter()
+                .map(|(trial, best)| json!({ "trial": trial, "best": best }))
+                .collect();
+            json!({ "objective": name, "improvements": steps })
+        })
+        .collect();
+    let importance: Vec<Value> = text::ranked(survey, view.importance)
+        .iter()
+        .map(|(name, share)| json!({ "parameter": name, "share": share }))
+        .collect();
+    let fixed: serde_json::Map<String, Value> =
+        facts.fixed.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    json!({
+        "study": view.dir,
+        "state": view.state.name(),
+        "process": view.state.process(),
+        "strategy": facts.strategy,
+        "profile": facts.profile,
+        "data": facts.data,
+        "objectives": view.objective_names,
+        "sampler": facts.sampler,
+        "seed": facts.seed,
+        "batch": facts.batch,
+        "lag": facts.lag,
+        "enqueued": facts.enqueued,
+        "fixed": fixed,
+        "version": facts.version,
+        "trials": survey.n_trials,
+        "asked": facts.asked,
+        "valid": survey.n_valid,
+        "front": survey.front.as_ref().map(|front| front.members().len()),
+        "best": view.top.iter().map(|row| row.json(survey)).collect::<Vec<Value>>(),
+        "convergence": convergence,
+        "importance": importance,
+    })
+}

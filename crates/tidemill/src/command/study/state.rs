@@ -1,0 +1,77 @@
+//! Whether a study is running, complete, or stopped on the way.
+
+use std::fs::{File, TryLockError};
+use std::io::Read;
+use std::path::Path;
+
+use tidemill_search::folder::{LOCK_FILE, TRIALS_DIR};
+
+/// The log of trials that are in no part yet; a study that is complete has none.
+const LOG_FILE: &str = "log.bin";
+
+/// How far a study is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// A process writes it; its number where that can be known.
+    Running(Option<u32>),
+    /// All trials are there.
+    Complete,
+    /// Trials are missing and nobody is at work on them.
+    Stopped,
+}
+
+impl State {
+    /// The state of a study folder with so many trials of those asked for.
+    pub fn of(dir: &Path, n_trials: u64, asked: Option<u64>) -> Self {
+        if let Some(holder) = holder(dir) {
+            return Self::Running(holder);
+        }
+        // A finite sampler may end before it has made all trials that were asked for; the log is then gone too.
+        let has_log = dir.join(TRIALS_DIR).join(LOG_FILE).exists();
+        if n_trials > 0 && (!has_log || asked.is_some_and(|asked| n_trials >= asked)) {
+            Self::Complete
+        } else {
+            Self::Stopped
+        }
+    }
+
+    /// One word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running(_) => "running",
+            Self::Complete => "complete",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    /// The number of the process that writes, if one does and it is known.
+    pub fn process(self) -> Option<u32> {
+        match self {
+            Self::Running(process) => process,
+            Self::Complete | Self::Stopped => None,
+        }
+    }
+
+    /// A few words.
+    pub fn text(self) -> String {
+        match self {
+            Self::Running(Some(process)) => format!("running (process {process})"),
+            Self::Running(None) => "running".into(),
+            Self::Complete => "complete".into(),
+            Self::Stopped => "stopped; the same `tidemill sweep` goes on with it".into(),
+        }
+    }
+}
+
+/// Whether the lock is held, and by whom. A shared lock is tried and given back at once; nothing is written.
+fn holder(dir: &Path) -> Option<Option<u32>> {
+    let mut file = File::open(dir.join(LOCK_FILE)).ok()?;
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => {
+            let mut text = String::new();
+            Some(file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok()))
+        }
+        // Where locks do not work, nobody holds one.
+        Ok(()) | Err(TryLockError::Error(_)) => None,
+    }
+}

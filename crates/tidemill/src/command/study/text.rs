@@ -1,0 +1,206 @@
+//! Trials, convergence and importance as plain text.
+
+use tidemill_backtest::METRICS;
+use tidemill_search::Value;
+
+use super::rows::Row;
+use super::survey::Survey;
+use crate::number;
+use crate::table::Table;
+
+/// Metrics shown beside the objective, where the study has them.
+const SHOWN: [&str; 6] = ["sharpe", "total_return", "max_drawdown", "trades", "win_rate", "profit_factor"];
+
+/// Most parameters shown in a table.
+const MAX_PARAMS: usize = 16;
+
+/// Longest heading that is not replaced.
+const MAX_HEADING: usize = 20;
+
+/// Width of the curve in characters.
+const CURVE_WIDTH: usize = 60;
+
+/// Most improvements that are listed.
+const MAX_STEPS: usize = 12;
+
+/// Width of the longest bar in characters.
+const BAR_WIDTH: usize = 40;
+
+/// Most parameters in the list of importance.
+const MAX_BARS: usize = 20;
+
+/// The name of a metric as reports show it.
+pub fn label(metric: &str) -> &str {
+    METRICS.iter().find(|(_, name, _)| *name == metric).map_or(metric, |(.., label)| *label)
+}
+
+/// A parameter's value in few digits; a dot where it was not active.
+pub fn short(value: &Option<Value>) -> String {
+    match value {
+        None => "·".into(),
+        Some(Value::Float(value)) => number::short(Some(*value)),
+        Some(value) => value.to_string(),
+    }
+}
+
+/// An objective's value in few digits.
+pub fn score(value: f64) -> String {
+    number::short(Some(value).filter(|value| !value.is_nan()))
+}
+
+/// Places of the metrics worth a column: the usual ones, or the first few of a study that has none of them. One that repeats the
+/// objective is left out.
+pub fn shown_metrics(survey: &Survey, rows: &[&Row]) -> Vec<usize> {
+    let names = &survey.metric_names;
+    let mut places: Vec<usize> =
+        SHOWN.iter().filter_map(|shown| names.iter().position(|name| name == shown)).collect();
+    if places.is_empty() {
+        places = (0..names.len().min(SHOWN.len())).collect();
+    }
+    let repeats = |place: &usize| {
+        rows.iter().all(|row| row.objectives.iter().any(|value| row.metrics[*place] == Some(*value)))
+    };
+    places.retain(|place| rows.is_empty() || !repeats(place));
+    places
+}
+
+/// Trials as a table: objectives, the most telling metrics, parameters.
+pub fn trials(survey: &Survey, objective_names: &[String], rows: &[&Row]) -> String {
+    let metrics = shown_metrics(survey, rows);
+    let varied: Vec<usize> =
+        (0..survey.axes.0.len()).filter(|param_idx| survey.axes.0[*param_idx].is_varied()).collect();
+    let params = &varied[..varied.len().min(MAX_PARAMS)];
+    let mut header = vec!["trial".to_string()];
+    // A long expression would make a wide column of short numbers.
+    let is_short = |name: &String| name.chars().count() <= MAX_HEADING;
+    header.extend(
+        objective_names.iter().map(|name| if is_short(name) { name.clone() } else { "objective".into() }),
+    );
+    header.extend(metrics.iter().map(|place| label(&survey.metric_names[*place]).to_string()));
+    header.extend(params.iter().map(|param_idx| survey.axes.0[*param_idx].name.clone()));
+    let mut table = Table::new(header);
+    for row in rows {
+        let mut cells = vec![row.trial.to_string()];
+        cells.extend(row.objectives.iter().map(|value| score(*value)));
+        cells.extend(
+            metrics.iter().map(|at| number::metric(label(&survey.metric_names[*at]), row.metrics[*at])),
+        );
+        cells.extend(params.iter().map(|param_idx| short(&row.params[*param_idx])));
+        table.row(cells);
+    }
+    let mut out = table.render(0);
+    if varied.len() > params.len() {
+        out += &format!(
+            "({} more parameters; `tidemill study best` and --json show them)\n",
+            varied.len() - params.len()
+        );
+    }
+    out
+}
+
+/// The best value so far over the length of the study, as a curve of one line and the improvements beneath.
+pub fn convergence(improvements: &[(u64, f64)], n_trials: u64) -> String {
+    let (Some((_, last)), Some(_)) = (improvements.last(), n_trials.checked_sub(1)) else {
+        return "no trial was valid\n".into();
+    };
+    let width = CURVE_WIDTH.min(usize::try_from(n_trials).unwrap_or(CURVE_WIDTH));
+    let best_after = |n: u64| {
+        let known = improvements.partition_point(|(trial, _)| *trial < n);
+        known.checked_sub(1).map(|at| improvements[at].1)
+    };
+    let columns: Vec<Option<f64>> =
+        (1..=width as u64).map(|column| best_after(column * n_trials / width as u64)).collect();
+    // The lowest level is what the first trials found; their own bad luck would flatten all that follows.
+    let low = columns.iter().flatten().next().copied().unwrap_or(*last);
+    let level = |value: f64| if *last > low { (value - low) / (last - low) } else { 1.0 };
+    let curve: String = columns
+        .iter()
+        .map(|value| match value {
+            None => ' ',
+            Some(value) => ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'][(level(*value) * 7.0).round() as usize],
+        })
+        .collect();
+    let mut table = Table::new(["trial", "best so far"]);
+    for (trial, value) in steps(improvements) {
+        table.row([number::count(trial), number::short(Some(value))]);
+    }
+    let from_to = format!("{} to {}", number::short(Some(low)), number::short(Some(*last)));
+    let listed = table.render(0);
+    let hidden = improvements.len().saturating_sub(MAX_STEPS);
+    let note = if hidden > 0 { format!("({hidden} improvements in between not shown)\n") } else { "".into() };
+    format!("{curve}  {from_to}\n\n{listed}{note}")
+}
+
+/// The improvements worth a line: all if they are few, otherwise some of them with both ends.
+fn steps(improvements: &[(u64, f64)]) -> Vec<(u64, f64)> {
+    super::survey::thinned(improvements.len(), MAX_STEPS).map(|at| improvements[at]).collect()
+}
+
+/// Shares as bars, largest first.
+pub fn importance(survey: &Survey, shares: &[f64]) -> String {
+    let ranked = ranked(survey, shares);
+    if ranked.first().is_none_or(|(_, share)| *share <= 0.0) {
+        return "cannot be told: too few trials, or all alike\n".into();
+    }
+    let largest = ranked[0].1;
+    let mut table: Vec<[String; 3]> = Vec::new();
+    for (name, share) in ranked.iter().take(MAX_BARS) {
+        let eighths = (share / largest * (BAR_WIDTH * 8) as f64).round() as usize;
+        let part = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
+        let bar =
+            if eighths == 0 { "▏".to_string() } else { format!("{}{part}", "█".repeat(eighths / 8)) };
+        table.push([(*name).to_string(), format!("{:.1} %", share * 100.0), bar]);
+    }
+    let width = |at: usize| table.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let (names, numbers) = (width(0), width(1));
+    let mut out: String = table
+        .iter()
+        .map(|[name, share, bar]| format!("{name:<names$}  {share:>numbers$}  {bar}\n"))
+        .collect();
+    if ranked.len() > MAX_BARS {
+        let rest: f64 = ranked[MAX_BARS..].iter().map(|(_, share)| share).sum();
+        out += &format!("({} more parameters: {:.1} % together)\n", ranked.len() - MAX_BARS, rest * 100.0);
+    }
+    out
+}
+
+/// The varied parameters with their shares, largest first, equal ones in the order of the study.
+pub fn ranked<'a>(survey: &'a Survey, shares: &[f64]) -> Vec<(&'a str, f64)> {
+    let mut ranked: Vec<(&str, f64)> = survey
+        .axes
+        .0
+        .iter()
+        .zip(shares)
+        .filter(|(axis, _)| axis.is_varied())
+        .map(|(axis, share)| (axis.name.as_str(), *share))
+        .collect();
+    ranked.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    ranked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_curve_rises_where_the_study_did() {
+        let text = convergence(&[(1, 0.0), (3, 7.0)], 4);
+        assert_eq!(text.lines().next(), Some(" ▁▁█  0 to 7"));
+        assert!(text.contains("    3            7\n"), "{text}");
+    }
+
+    #[test]
+    fn a_flat_curve_is_full_and_no_valid_trial_is_said() {
+        assert_eq!(convergence(&[(0, 2.0)], 3).lines().next(), Some("███  2 to 2"));
+        assert_eq!(convergence(&[], 3), "no trial was valid\n");
+        assert_eq!(convergence(&[], 0), "no trial was valid\n");
+    }
+
+    #[test]
+    fn many_improvements_are_thinned_with_both_ends_kept() {
+        let improvements: Vec<(u64, f64)> = (0..100_u32).map(|at| (u64::from(at), f64::from(at))).collect();
+        let text = convergence(&improvements, 100);
+        assert!(text.contains("\n    0            0\n") && text.contains("\n   99           99\n"), "{text}");
+        assert!(text.ends_with("(88 improvements in between not shown)\n"), "{text}");
+    }
+}
