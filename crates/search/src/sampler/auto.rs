@@ -1,8 +1,8 @@
 //! A portfolio of samplers that moves its trials to whatever pays: the default.
 //!
 //! No sampler is best everywhere. Density models learn most from the first hundreds of trials, evolution on the elites of the
-//! study wins by orders of magnitude with a hundred thousand, and which operator suits depends on the problem. So several run
-//! side by side. A member earns credit when a trial of its own enters the best of the study, and the shares follow what a trial
+//! study wins by orders of magnitude with a hundred thousand, a surface through the best trials leaps where the objective is
+//! smooth, and which operator suits depends on the problem. So several run side by side. A member earns credit when a trial of its own enters the best of the study, and the shares follow what a trial
 //! of each member earned lately.
 //!
 //! Some members are islands: they learn from their own trials alone, and from the few best of the study every now and then. A
@@ -11,17 +11,19 @@
 mod credit;
 mod migrant;
 mod pending;
+mod surface;
 
 use rayon::prelude::*;
 
 use crate::point::Points;
 use crate::rng::{Stream, to_unit};
-use crate::sampler::{Differential, Genetic, Sampler, SamplerSettings, Sobol, Tpe};
+use crate::sampler::{Differential, Genetic, Nsga2, Sampler, SamplerSettings, Sobol, Tpe};
 use crate::score::Scores;
 use crate::space::Space;
 use credit::Credit;
 use migrant::Migrants;
 use pending::Pending;
+use surface::Surface;
 
 /// Place of the sequence that starts a study; it keeps a small share for ever.
 const START: u8 = 0;
@@ -47,6 +49,8 @@ enum Method {
     Densities,
     Genetic,
     Differential,
+    Surface,
+    Fronts,
 }
 
 /// A member before it is built.
@@ -63,23 +67,25 @@ const fn role(method: Method, is_island: bool, start: f64, floor: f64) -> Role {
 }
 
 /// Measured best with about a thousand trials.
-const SHORT: [Role; 3] = [
-    role(Method::Densities, false, 0.7, 0.1),
-    role(Method::Genetic, false, 0.15, 0.1),
-    role(Method::Differential, false, 0.15, 0.1),
+const SHORT: [Role; 4] = [
+    role(Method::Densities, false, 0.58, 0.1),
+    role(Method::Surface, false, 0.2, 0.05),
+    role(Method::Genetic, false, 0.1, 0.05),
+    role(Method::Differential, false, 0.1, 0.05),
 ];
 
 /// Measured best with a hundred thousand trials. Most is kept for breeding: credit alone would favour whoever descends fastest,
 /// into a basin that need not be the best.
-const LONG: [Role; 4] = [
+const LONG: [Role; 5] = [
     role(Method::Densities, false, 0.08, 0.05),
-    role(Method::Genetic, true, 0.45, 0.4),
-    role(Method::Genetic, false, 0.25, 0.2),
-    role(Method::Differential, false, 0.2, 0.1),
+    role(Method::Surface, false, 0.1, 0.05),
+    role(Method::Genetic, true, 0.4, 0.4),
+    role(Method::Genetic, false, 0.22, 0.2),
+    role(Method::Differential, false, 0.18, 0.1),
 ];
 
 /// For several objectives.
-const FRONTS: [Role; 1] = [role(Method::Densities, false, 0.98, 0.9)];
+const FRONTS: [Role; 1] = [role(Method::Fronts, false, 0.98, 0.9)];
 
 /// Splits trials over several samplers by what they have found lately.
 ///
@@ -162,13 +168,16 @@ fn members(space: &Space, settings: &SamplerSettings) -> Vec<Member> {
     let member = |(role_idx, role): (usize, &Role)| {
         let settings = SamplerSettings {
             seed: Stream::new(settings.seed ^ SEED_TWIST, 1 + role_idx as u64).bits(0),
-            batch: (settings.batch as f64 * role.start).ceil() as usize,
             ..*settings
         };
+        // A density model chooses its greed by how many points it is asked for at a time, which is its own share.
+        let own_batch = (settings.batch as f64 * role.start).ceil() as usize;
         let sampler: Box<dyn Sampler> = match role.method {
-            Method::Densities => Box::new(Tpe::new(space, &settings)),
+            Method::Densities => Box::new(Tpe::new(space, &SamplerSettings { batch: own_batch, ..settings })),
             Method::Genetic => Box::new(Genetic::new(space, &settings)),
             Method::Differential => Box::new(Differential::new(space, &settings)),
+            Method::Surface => Box::new(Surface::new(space, &settings)),
+            Method::Fronts => Box::new(Nsga2::new(space, &settings)),
         };
         Member { sampler, is_island: role.is_island, start: role.start, floor: role.floor }
     };

@@ -7,7 +7,7 @@
 use crate::point::Points;
 use crate::sampler::archive::gene::{Gene, Streams, points_from_genes, reflect};
 use crate::sampler::archive::{Archive, Pool};
-use crate::sampler::genetic::{N_ELITES, n_start};
+use crate::sampler::genetic::{n_elites, n_start};
 use crate::sampler::{Sampler, SamplerSettings, Sobol};
 use crate::score::Scores;
 use crate::space::Space;
@@ -65,7 +65,7 @@ impl Differential {
             streams: Streams::new(settings.seed, SEED_TWIST),
             start: Sobol::new(space, settings.seed),
             n_start: n_start(settings),
-            archive: Archive::new(space, N_ELITES),
+            archive: Archive::new(space, n_elites(settings)),
             n_asked: 0,
         }
     }

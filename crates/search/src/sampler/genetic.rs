@@ -11,8 +11,8 @@ use crate::sampler::{Sampler, SamplerSettings, Sobol};
 use crate::score::Scores;
 use crate::space::Space;
 
-/// Number of elites.
-pub(super) const N_ELITES: usize = 64;
+/// The fewest and the most elites.
+const N_ELITES: (usize, usize) = (16, 64);
 
 /// Share of children that have two parents.
 const CROSSOVER_SHARE: f64 = 0.9;
@@ -22,6 +22,9 @@ const OVERSHOOT: f64 = 0.3;
 
 /// Decimal logarithm of the shortest and the longest step of a mutation, as a share of the range.
 const LOG_STEP: (f64, f64) = (-5.0, -0.5);
+
+/// Share of mutations that draw a number anew, so that elites can leave a basin.
+const JUMP_SHARE: f64 = 0.1;
 
 /// Purposes of a gene's random numbers.
 const CROSSING: u64 = 0;
@@ -34,7 +37,7 @@ const SEED_TWIST: u64 = 0x4765_6e65_7469_6373;
 /// Breeds points from the elites of the study.
 ///
 /// One parent wins a tournament of two, the other is any elite. Nine children of ten blend each gene with probability one half
-/// (a category is swapped); genes mutate with probability `2/d` by a step of any size up to a third of the range.
+/// (a category is swapped); genes mutate with probability `2/d` by a step of any size up to a third of the range, or anywhere at times.
 /// Steps are reflected at the bounds. Until enough valid points were told, points come from a scrambled Sobol sequence.
 #[derive(Clone, Debug)]
 pub struct Genetic {
@@ -65,7 +68,7 @@ impl Genetic {
             streams: Streams::new(settings.seed, SEED_TWIST),
             start: Sobol::new(space, settings.seed),
             n_start: n_start(settings),
-            archive: Archive::new(space, N_ELITES),
+            archive: Archive::new(space, n_elites(settings)),
             n_asked: 0,
         }
     }
@@ -86,9 +89,17 @@ impl Genetic {
     }
 }
 
+/// How many points breed. Few elites converge fast, many explore: a short study, or one of few rounds, has no time for many.
+pub(super) fn n_elites(settings: &SamplerSettings) -> usize {
+    let Some(n_trials) = settings.n_trials else { return N_ELITES.1 };
+    let n_rounds = n_trials as f64 / settings.batch.max(1) as f64;
+    let wanted = ((n_trials as f64).sqrt() * 0.65).min(8.0 + n_rounds);
+    (wanted as usize).clamp(N_ELITES.0, N_ELITES.1)
+}
+
 /// How many valid points must be told before elites breed: one batch, but no fewer than chance needs to say anything.
 pub(super) fn n_start(settings: &SamplerSettings) -> u64 {
-    settings.batch.clamp(16, N_ELITES) as u64
+    settings.batch.clamp(N_ELITES.0, N_ELITES.1) as u64
 }
 
 impl Sampler for Genetic {
@@ -221,7 +232,8 @@ impl Breeder<'_> {
         if self.gene.is_category {
             return self.gene.other_option(value, draw(STEP));
         }
-        if value.is_nan() {
+        let is_jump = draw(STEP + 3) < JUMP_SHARE;
+        if value.is_nan() || is_jump {
             return self.gene.value(draw(STEP));
         }
         let length = libm::exp10(LOG_STEP.0 + (LOG_STEP.1 - LOG_STEP.0) * draw(STEP));

@@ -1,0 +1,259 @@
+//! Points near the summit of a surface through the best trials.
+//!
+//! Evolution needs many rounds, because a child is seldom much better than its parents. Where rounds are few (big batches,
+//! results that come late) each has many trials instead, and a model of all of them leaps to where the best should be. The model
+//! is simple and often wrong; that costs little, because children scatter around its summit at distances from a thousandth of the
+//! spread of the trials to all of it, mix it with the best trials, and are a part of the portfolio alone.
+
+mod fit;
+
+use rayon::prelude::*;
+
+use crate::point::Points;
+use crate::sampler::archive::gene::{Gene, Streams, normal, points_from_genes};
+use crate::sampler::{Sampler, SamplerSettings, Sobol};
+use crate::score::Scores;
+use crate::space::Space;
+use fit::{Peak, Target, n_coefficients, summit};
+
+/// The fewest valid trials to fit a surface to.
+const N_START: usize = 32;
+
+/// Trials per coefficient of the surface, if the budget allows.
+const TRIALS_PER_COEFFICIENT: usize = 6;
+
+/// In a long study the surface is fitted to this share of it, so that it sees past ripples.
+const BUDGET_SHARE: f64 = 1.0 / 64.0;
+
+/// The fewest and the most trials that are fitted.
+const N_KEPT: (usize, usize) = (128, 2048);
+
+/// The most trials times coefficients, which bounds the time of a fit.
+const MAX_CELLS: usize = 1 << 18;
+
+/// Share of children that follow the ranks of trials rather than their scores. Scores tell more where they are smooth; ranks do
+/// not care about outliers.
+const RANK_SHARE: f64 = 0.25;
+
+/// How likely a gene comes from the summit, one of these per child; the rest comes from one of the best trials.
+const SUMMIT_SHARES: [f64; 4] = [1.0, 1.0, 0.5, 0.2];
+
+/// Share of children that are not drawn away from the summit, towards one of the best trials.
+const UNDRAWN_SHARE: f64 = 0.3;
+
+/// Decimal logarithm of the least and the most distance that a child strays, in standard deviations of the trials.
+const LOG_SCATTER: (f64, f64) = (-3.0, 0.0);
+
+/// Number of best trials that lend genes.
+const N_DONORS: usize = 16;
+
+/// Keeps the streams of this sampler apart from those of others under the same seed.
+const SEED_TWIST: u64 = 0x5375_7266_6163_6573;
+
+/// Fits a surface to the best trials and proposes points near its summit.
+///
+/// Until enough valid points were told, points come from a scrambled Sobol sequence.
+#[derive(Clone, Debug)]
+pub(super) struct Surface {
+    space: Space,
+    streams: Streams,
+    start: Sobol,
+    genes: Vec<Gene>,
+    /// Most trials that are fitted.
+    capacity: usize,
+    /// Best first; of equal scores the one told earlier.
+    kept: Vec<Kept>,
+    /// By scores and by ranks; none if something was told since.
+    summits: Option<[Vec<Peak>; 2]>,
+    n_asked: u64,
+}
+
+/// One of the best trials.
+#[derive(Clone, Debug)]
+struct Kept {
+    score: f64,
+    /// The values of the free parameters, NaN where inactive.
+    values: Vec<f64>,
+    /// The same as by `Gene::unit`.
+    units: Vec<f64>,
+}
+
+/// How a child is made.
+#[derive(Clone, Copy, Debug)]
+struct Recipe {
+    /// Which summit.
+    summit_idx: usize,
+    /// Which of the best trials.
+    donor_idx: usize,
+    summit_share: f64,
+    /// How far from the summit towards the donor, from 0 to 1.
+    draw: f64,
+    scatter: f64,
+}
+
+impl Surface {
+    /// A sampler over a valid space.
+    pub(super) fn new(space: &Space, settings: &SamplerSettings) -> Self {
+        let genes = Gene::of_space(space);
+        let n_coefficients = n_coefficients(&genes).max(1);
+        let by_budget =
+            settings.n_trials.map_or(N_KEPT.1, |n_trials| (n_trials as f64 * BUDGET_SHARE) as usize);
+        let wanted = by_budget.max(TRIALS_PER_COEFFICIENT * n_coefficients);
+        Self {
+            space: space.clone(),
+            streams: Streams::new(settings.seed, SEED_TWIST),
+            start: Sobol::new(space, settings.seed),
+            genes,
+            capacity: wanted.min(MAX_CELLS / n_coefficients).clamp(N_KEPT.0, N_KEPT.1),
+            kept: Vec::new(),
+            summits: None,
+            n_asked: 0,
+        }
+    }
+
+    fn fit(&self) -> [Vec<Peak>; 2] {
+        let scores: Vec<f64> = self.kept.iter().map(|kept| kept.score).collect();
+        let units = |gene_idx: usize| self.kept.iter().map(|kept| kept.units[gene_idx]).collect::<Vec<_>>();
+        let columns: Vec<Vec<f64>> = (0..self.genes.len()).map(units).collect();
+        let by = |target| summit(&self.genes, &columns, &scores, target);
+        let (by_score, by_rank) = rayon::join(|| by(Target::Score), || by(Target::Rank));
+        [by_score, by_rank]
+    }
+
+    fn recipe(&self, trial: u64) -> Recipe {
+        let unit = |purpose: u64| self.streams.point(purpose).unit(trial);
+        let place =
+            |purpose: u64, n_places: usize| ((unit(purpose) * n_places as f64) as usize).min(n_places - 1);
+        Recipe {
+            summit_idx: usize::from(unit(0) < RANK_SHARE),
+            donor_idx: place(1, self.kept.len().min(N_DONORS)),
+            summit_share: SUMMIT_SHARES[place(2, SUMMIT_SHARES.len())],
+            draw: ((unit(3) - UNDRAWN_SHARE) / (1.0 - UNDRAWN_SHARE)).max(0.0),
+            scatter: libm::exp10(LOG_SCATTER.0 + (LOG_SCATTER.1 - LOG_SCATTER.0) * unit(4)),
+        }
+    }
+
+    /// Makes one gene of all children.
+    fn fill(
+        &self,
+        gene_idx: usize,
+        peaks: [Peak; 2],
+        first_trial: u64,
+        recipes: &[Recipe],
+        column: &mut [f64],
+    ) {
+        let gene = &self.genes[gene_idx];
+        let [choice, a, b] = [0, 1, 2].map(|purpose| self.streams.gene(gene.param_idx, purpose));
+        for ((trial, recipe), slot) in (first_trial..).zip(recipes).zip(column) {
+            let peak = peaks[recipe.summit_idx];
+            let donor = &self.kept[recipe.donor_idx];
+            let (value, unit) = (donor.values[gene_idx], donor.units[gene_idx]);
+            let is_from_summit = choice.unit(trial) < recipe.summit_share || value.is_nan();
+            *slot = match (is_from_summit, gene.is_category) {
+                (false, _) => value,
+                // An option has no neighbourhood to stray into; half of the children keep what the donor has.
+                (true, true) if a.unit(trial) < 0.5 && !value.is_nan() => value,
+                (true, true) => peak.unit,
+                (true, false) => {
+                    let towards = if unit.is_nan() { 0.0 } else { recipe.draw * (unit - peak.unit) };
+                    let step = recipe.scatter * peak.spread * normal(a.unit(trial), b.unit(trial));
+                    gene.value((peak.unit + towards + step).clamp(0.0, 1.0))
+                }
+            };
+        }
+    }
+}
+
+impl Sampler for Surface {
+    fn name(&self) -> &'static str {
+        "surface"
+    }
+
+    fn ask(&mut self, n: usize) -> Points {
+        if self.kept.len() < N_START || n == 0 {
+            return self.start.ask(n);
+        }
+        let trials = self.n_asked..self.n_asked + n as u64;
+        self.n_asked = trials.end;
+        let summits = self.summits.take().unwrap_or_else(|| self.fit());
+        let recipes: Vec<Recipe> = trials.clone().map(|trial| self.recipe(trial)).collect();
+        let points = points_from_genes(&self.space, &self.genes, n, |gene_idx, column| {
+            let peaks = [summits[0][gene_idx], summits[1][gene_idx]];
+            self.fill(gene_idx, peaks, trials.start, &recipes, column);
+        });
+        self.summits = Some(summits);
+        points
+    }
+
+    fn tell(&mut self, points: &Points, scores: &Scores) {
+        let column = scores.column(0);
+        let worst = match self.kept.last() {
+            Some(last) if self.kept.len() == self.capacity => last.score,
+            _ => f64::NEG_INFINITY,
+        };
+        let mut order: Vec<usize> = (0..column.len()).filter(|&idx| column[idx] > worst).collect();
+        if order.is_empty() {
+            return;
+        }
+        order.sort_by(|&a, &b| column[b].total_cmp(&column[a]).then(a.cmp(&b)));
+        order.truncate(self.capacity);
+        let keep = |&point_idx: &usize| {
+            let value = |gene: &Gene| points.value(point_idx, gene.param_idx);
+            let values: Vec<f64> = self.genes.iter().map(value).collect();
+            let units = self.genes.iter().zip(&values).map(|(gene, value)| gene.unit(*value)).collect();
+            Kept { score: column[point_idx], values, units }
+        };
+        let newcomers: Vec<Kept> = order.par_iter().with_min_len(64).map(keep).collect();
+        self.kept.extend(newcomers);
+        // The sort is stable, so that of equal scores the earlier stays first.
+        self.kept.sort_by(|a, b| b.score.total_cmp(&a.score));
+        let is_same =
+            |a: &Kept, b: &Kept| a.values.iter().zip(&b.values).all(|(a, b)| a.to_bits() == b.to_bits());
+        self.kept.dedup_by(|later, earlier| later.score == earlier.score && is_same(later, earlier));
+        self.kept.truncate(self.capacity);
+        self.summits = None;
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quality::{Budget, Function, Run};
+
+    fn best(function: Function, n_dimensions: usize, n_trials: u64, batch: usize) -> f64 {
+        let run = Run { function, n_dimensions, budget: Budget { n_trials, batch }, lag: 1 };
+        run.best_with(3, |space, settings| Ok(Box::new(Surface::new(space, settings))))
+            .expect("a surface suits every space")
+    }
+
+    #[test]
+    fn the_top_of_a_bowl_is_found_in_a_few_rounds() {
+        assert!(best(Function::Sphere, 15, 2048, 256) < 1e-6);
+        assert!(best(Function::Mixed8, 8, 2048, 256) < 1e-3);
+        assert!(best(Function::Mixed142, 142, 40_000, 4096) < 1.0);
+    }
+
+    #[test]
+    fn scores_of_any_size_are_survived() {
+        let space = Function::Mixed20.space(20);
+        for size in [0.0, 1e-300, 1e300, f64::MAX] {
+            let mut surface = Surface::new(&space, &SamplerSettings::new(1));
+            for _ in 0..3 {
+                let points = surface.ask(100);
+                let score = |idx: &f64| crate::score::Score::new(size * (idx / 5.0));
+                surface
+                    .tell(&points, &Scores::single(&points.column(0).iter().map(score).collect::<Vec<_>>()));
+            }
+            let points = surface.ask(100);
+            let mut row = vec![0.0; space.len()];
+            for point_idx in 0..points.len() {
+                points.read_row(point_idx, &mut row);
+                assert!(space.params.iter().zip(&row).all(|(param, value)| param.domain.contains(*value)));
+            }
+        }
+    }
+}

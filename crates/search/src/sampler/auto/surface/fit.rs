@@ -1,0 +1,222 @@
+//! A surface fitted to trials by least squares: a sum of a parabola for each number and of a constant for each option.
+
+use crate::sampler::archive::gene::Gene;
+
+/// The summit lies at most this many standard deviations away from the mean of the trials.
+const REACH: f64 = 3.0;
+
+/// How much a coefficient is drawn to zero, as a share of what the trials say.
+const RIDGE: f64 = 1e-3;
+
+/// Rounds of conjugate gradients. More find weak parameters better and cost more.
+const N_ROUNDS: usize = 20;
+
+/// A gene that varies less is constant.
+const LEAST_SPREAD: f64 = 1e-12;
+
+/// What a surface follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// The scores.
+    Score,
+    /// Their ranks, on a logarithmic scale.
+    Rank,
+}
+
+/// The summit along one gene.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Peak {
+    /// Its place on the unit interval, or the best option.
+    pub(super) unit: f64,
+    /// Standard deviation of the trials; 0 for a category.
+    pub(super) spread: f64,
+}
+
+/// The coefficients of a gene.
+#[derive(Clone, Copy, Debug)]
+enum Term {
+    /// The same in all trials.
+    Constant { unit: f64 },
+    /// A slope and a curvature, over units less their mean as multiples of their spread.
+    Parabola { first: usize, mean: f64, spread: f64 },
+    /// One for each option.
+    Options { first: usize },
+}
+
+/// Number of coefficients of a surface.
+pub(super) fn n_coefficients(genes: &[Gene]) -> usize {
+    genes.iter().map(|gene| if gene.is_category { gene.n_options() } else { 2 }).sum()
+}
+
+/// Where a surface through trials is highest. `units` has one column per gene, NaN where it is inactive; scores are best first.
+pub(super) fn summit(genes: &[Gene], units: &[Vec<f64>], scores: &[f64], target: Target) -> Vec<Peak> {
+    let mut design: Vec<Vec<f64>> = Vec::with_capacity(n_coefficients(genes));
+    let terms: Vec<Term> =
+        genes.iter().zip(units).map(|(gene, units)| add_term(gene, units, &mut design)).collect();
+    let coefficients = solve(&design, &targets(scores, target), RIDGE * scores.len() as f64);
+    genes.iter().zip(terms).map(|(gene, term)| peak(gene, term, &coefficients)).collect()
+}
+
+fn targets(scores: &[f64], target: Target) -> Vec<f64> {
+    let mut targets: Vec<f64> = match target {
+        Target::Score => {
+            let largest = scores.iter().fold(0.0_f64, |largest, score| largest.max(score.abs()));
+            scores.iter().map(|score| if largest > 0.0 { score / largest } else { 0.0 }).collect()
+        }
+        Target::Rank => {
+            let n = scores.len() as f64;
+            (0..scores.len()).map(|rank| -libm::log((rank as f64 + 0.5) / n)).collect()
+        }
+    };
+    centre(&mut targets);
+    targets
+}
+
+/// Adds the columns of a gene to the design matrix.
+fn add_term(gene: &Gene, units: &[f64], design: &mut Vec<Vec<f64>>) -> Term {
+    let first = design.len();
+    if gene.is_category {
+        for option in 0..gene.n_options() {
+            let mut column: Vec<f64> =
+                units.iter().map(|unit| f64::from(u8::from(*unit == option as f64))).collect();
+            centre(&mut column);
+            design.push(column);
+        }
+        return Term::Options { first };
+    }
+    let known = || units.iter().filter(|unit| !unit.is_nan());
+    let n_known = known().count().max(1) as f64;
+    let mean = known().sum::<f64>() / n_known;
+    let spread = (known().map(|unit| (unit - mean) * (unit - mean)).sum::<f64>() / n_known).sqrt();
+    if spread < LEAST_SPREAD {
+        return Term::Constant { unit: known().next().copied().unwrap_or(0.5) };
+    }
+    let standard = |unit: &f64| if unit.is_nan() { 0.0 } else { (unit - mean) / spread };
+    let linear: Vec<f64> = units.iter().map(standard).collect();
+    let mut square: Vec<f64> = linear.iter().map(|number| number * number).collect();
+    centre(&mut square);
+    design.extend([linear, square]);
+    Term::Parabola { first, mean, spread }
+}
+
+fn peak(gene: &Gene, term: Term, coefficients: &[f64]) -> Peak {
+    match term {
+        Term::Constant { unit } => Peak { unit, spread: 0.0 },
+        Term::Options { first } => {
+            let effect = |option: usize| coefficients[first + option];
+            let best = (1..gene.n_options())
+                .fold(0, |best, option| if effect(option) > effect(best) { option } else { best });
+            Peak { unit: best as f64, spread: 0.0 }
+        }
+        Term::Parabola { first, mean, spread } => {
+            let (slope, curvature) = (coefficients[first], coefficients[first + 1]);
+            let place = if curvature < 0.0 { -slope / (2.0 * curvature) } else { slope * f64::INFINITY };
+            // Neither a slope nor a curvature: there is no reason to leave the middle.
+            let place = if place.is_nan() { 0.0 } else { place.clamp(-REACH, REACH) };
+            Peak { unit: (mean + place * spread).clamp(0.0, 1.0), spread }
+        }
+    }
+}
+
+fn centre(column: &mut [f64]) {
+    let mean = column.iter().sum::<f64>() / column.len().max(1) as f64;
+    column.iter_mut().for_each(|value| *value -= mean);
+}
+
+/// A sum of products in eight parts, which a processor adds side by side.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let (a_chunks, b_chunks) = (a.chunks_exact(8), b.chunks_exact(8));
+    let rest: f64 = a_chunks.remainder().iter().zip(b_chunks.remainder()).map(|(a, b)| a * b).sum();
+    let mut parts = [0.0; 8];
+    for (a, b) in a_chunks.zip(b_chunks) {
+        for lane in 0..8 {
+            parts[lane] += a[lane] * b[lane];
+        }
+    }
+    parts.iter().sum::<f64>() + rest
+}
+
+/// Least squares with a ridge, by conjugate gradients.
+fn solve(design: &[Vec<f64>], target: &[f64], ridge: f64) -> Vec<f64> {
+    let mut coefficients = vec![0.0; design.len()];
+    let mut residual: Vec<f64> = design.iter().map(|column| dot(column, target)).collect();
+    let mut direction = residual.clone();
+    let mut size = dot(&residual, &residual);
+    let small = 1e-24 * size;
+    let mut image = vec![0.0; target.len()];
+    for _ in 0..N_ROUNDS {
+        if size <= small {
+            break;
+        }
+        image.fill(0.0);
+        for (column, step) in design.iter().zip(&direction) {
+            for (image, value) in image.iter_mut().zip(column) {
+                *image += step * value;
+            }
+        }
+        let apply = |(column, step): (&Vec<f64>, &f64)| dot(column, &image) + ridge * step;
+        let applied: Vec<f64> = design.iter().zip(&direction).map(apply).collect();
+        let length = size / dot(&direction, &applied);
+        for (((coefficient, rest), step), applied) in
+            coefficients.iter_mut().zip(&mut residual).zip(&direction).zip(&applied)
+        {
+            *coefficient += length * step;
+            *rest -= length * applied;
+        }
+        let next = dot(&residual, &residual);
+        for (step, rest) in direction.iter_mut().zip(&residual) {
+            *step = rest + next / size * *step;
+        }
+        size = next;
+    }
+    coefficients
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Choice, Domain};
+    use crate::rng::Stream;
+    use crate::space::{Param, Space};
+
+    #[test]
+    fn the_summit_of_a_sum_of_parabolas_and_options_is_found() {
+        let unit = Domain::Float { low: 0.0, high: 1.0, step: None, log: false };
+        let options = (0..3).map(|number| Choice::Number(f64::from(number))).collect();
+        let params = [unit.clone(), unit.clone(), unit, Domain::Choice { options }];
+        let params = params.into_iter().zip(["a", "b", "c", "d"]);
+        let space = Space { params: params.map(|(domain, name)| Param::new(name, domain, 0.0)).collect() };
+        let genes = Gene::of_space(&space);
+        let number = |gene_idx: u64, trial: u64| Stream::new(9, gene_idx).unit(trial);
+        // The third number is inactive in every other trial.
+        let third = |trial: u64| if trial.is_multiple_of(2) { number(2, trial) } else { f64::NAN };
+        let option = |trial: u64| (number(3, trial) * 3.0).floor();
+        let score = |trial: u64| {
+            let parabola = |place: f64, summit: f64| -(place - summit) * (place - summit);
+            let third = if third(trial).is_nan() { 0.0 } else { third(trial) };
+            parabola(number(0, trial), 0.3) + 5.0 * parabola(number(1, trial), 0.8) + 0.5 * third
+                - (option(trial) - 1.0).abs()
+        };
+        let mut trials: Vec<u64> = (0..400).collect();
+        trials.sort_by(|a, b| score(*b).total_cmp(&score(*a)));
+        let column = |of: &dyn Fn(u64) -> f64| trials.iter().map(|trial| of(*trial)).collect::<Vec<_>>();
+        let columns = [column(&|t| number(0, t)), column(&|t| number(1, t)), column(&third), column(&option)];
+        for (target, tolerance) in [(Target::Score, 0.01), (Target::Rank, 0.25)] {
+            let peaks = summit(&genes, &columns, &column(&score), target);
+            assert!((peaks[0].unit - 0.3).abs() < tolerance, "{target:?} {peaks:?}");
+            assert!((peaks[1].unit - 0.8).abs() < tolerance, "{target:?} {peaks:?}");
+            assert!(peaks[2].unit > 0.7, "{target:?} {peaks:?}");
+            assert_eq!(peaks[3], Peak { unit: 1.0, spread: 0.0 }, "{target:?}");
+        }
+    }
+
+    #[test]
+    fn what_never_varies_stays_and_equal_scores_move_nothing() {
+        let unit = Domain::Float { low: 0.0, high: 1.0, step: None, log: false };
+        let space = Space { params: vec![Param::new("a", unit.clone(), 0.0), Param::new("b", unit, 0.0)] };
+        let columns = [vec![0.4; 50], (0..50).map(|idx| f64::from(idx) / 49.0).collect()];
+        let peaks = summit(&Gene::of_space(&space), &columns, &[2.0; 50], Target::Score);
+        assert_eq!(peaks[0], Peak { unit: 0.4, spread: 0.0 });
+        assert!((peaks[1].unit - 0.5).abs() < 1e-9);
+    }
+}
