@@ -1,11 +1,14 @@
 //! The first look at the trials of a study: their scores and the values of their parameters, but no row as such.
 //!
-//! What is kept grows by one number per trial and objective, so that a million trials of any number of parameters are no burden.
+//! What is kept grows by one number per trial and objective and one for its parameters, so that a million trials of any number of parameters are no burden.
 //! Rows that turn out to be of interest are fetched by a second look (see `rows`).
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
+use tidemill_search::folder::Column;
 use tidemill_search::rng::Stream;
-use tidemill_search::{ParetoFront, Scores, StudyFolder, best_trials};
+use tidemill_search::{ParetoFront, Scores, StudyFolder, TrialBatch, best_trials};
 
 use super::axis::Axes;
 use super::facts::Facts;
@@ -25,6 +28,8 @@ pub struct Survey {
     pub n_valid: u64,
     /// Per objective, one value per trial; NaN for an invalid one.
     pub scores: Vec<Vec<f64>>,
+    /// Per trial, a number that equal parameters share and others hardly ever do.
+    pub marks: Vec<u64>,
     /// Per objective, the trials that were better than all before, with their values.
     pub improvements: Vec<Vec<(u64, f64)>>,
     /// With several objectives, the trials that no other one beats in everything.
@@ -40,6 +45,7 @@ impl Survey {
             n_trials: 0,
             n_valid: 0,
             scores: Vec::new(),
+            marks: Vec::new(),
             improvements: Vec::new(),
             front: None,
         };
@@ -53,6 +59,7 @@ impl Survey {
                 survey.front = (scores.n_objectives() > 1).then(ParetoFront::new);
             }
             survey.axes.widen(&batch);
+            survey.marks.extend(marks(&batch));
             survey.add(&scores);
         }
         survey.axes.scale(facts);
@@ -85,8 +92,8 @@ impl Survey {
         self.scores.len().max(1)
     }
 
-    /// The best few trials, best first; of equals the earlier. With several objectives, as many of the front, from one end of it
-    /// to the other.
+    /// The best few trials, best first; of equals the earlier, and of those with equal parameters only that. With several
+    /// objectives, as many of the front, from one end of it to the other.
     pub fn best(&self, keep: usize) -> Vec<u64> {
         if let Some(front) = &self.front {
             let members = front.members();
@@ -95,12 +102,26 @@ impl Survey {
         let Some(scores) = self.scores.first() else { return Vec::new() };
         let mut trials: Vec<usize> = (0..scores.len()).filter(|trial| !scores[*trial].is_nan()).collect();
         let better = |a: &usize, b: &usize| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b));
-        if trials.len() > keep {
-            trials.select_nth_unstable_by(keep, better);
-            trials.truncate(keep);
+        let mut best = Vec::new();
+        let mut seen = BTreeSet::new();
+        let (mut from, mut n_sorted) = (0, keep);
+        while best.len() < keep && from < trials.len() {
+            // A search that has settled repeats itself, so that more have to be sorted than are kept.
+            let rest = &mut trials[from..];
+            let n_sorted_now = n_sorted.min(rest.len());
+            if n_sorted_now < rest.len() {
+                rest.select_nth_unstable_by(n_sorted_now, better);
+            }
+            rest[..n_sorted_now].sort_unstable_by(better);
+            for trial in &rest[..n_sorted_now] {
+                if best.len() < keep && seen.insert((scores[*trial].to_bits(), self.marks[*trial])) {
+                    best.push(*trial as u64);
+                }
+            }
+            from += n_sorted_now;
+            n_sorted *= 4;
         }
-        trials.sort_unstable_by(better);
-        trials.into_iter().map(|trial| trial as u64).collect()
+        best
     }
 
     /// About so many trials, one from each of as many equal stretches of the study.
@@ -139,6 +160,33 @@ impl Survey {
     }
 }
 
+/// For each trial of a batch, a number that follows from its parameters.
+fn marks(batch: &TrialBatch) -> Vec<u64> {
+    let mut marks = vec![0_u64; batch.trials.len()];
+    let mix = |mark: &mut u64, bits: u64| {
+        *mark = Stream::new(*mark, 0).bits(bits);
+    };
+    for (_, column) in &batch.params {
+        let marks = marks.iter_mut();
+        match column {
+            Column::Int(values) => {
+                marks.zip(values).for_each(|(mark, v)| mix(mark, v.map_or(u64::MAX, |v| v as u64)));
+            }
+            Column::Float(values) => {
+                marks.zip(values).for_each(|(mark, v)| mix(mark, v.map_or(u64::MAX, f64::to_bits)));
+            }
+            Column::Bool(values) => {
+                marks.zip(values).for_each(|(mark, v)| mix(mark, v.map_or(u64::MAX, u64::from)));
+            }
+            Column::Text(values) => marks.zip(values).for_each(|(mark, text)| match text {
+                Some(text) => text.bytes().for_each(|byte| mix(mark, u64::from(byte))),
+                None => mix(mark, u64::MAX),
+            }),
+        }
+    }
+    marks
+}
+
 /// At most `keep` places of `len`, evenly spread, both ends included.
 pub fn thinned(len: usize, keep: usize) -> impl Iterator<Item = usize> {
     let keep = keep.min(len);
@@ -156,6 +204,7 @@ mod tests {
             n_trials: 0,
             n_valid: 0,
             scores: vec![Vec::new(); columns.len()],
+            marks: (0..columns[0].len() as u64).collect(),
             improvements: vec![Vec::new(); columns.len()],
             front: (columns.len() > 1).then(ParetoFront::new),
         };
@@ -177,6 +226,16 @@ mod tests {
         assert_eq!(survey.best(0), Vec::<u64>::new());
         assert_eq!(survey.n_valid, 5);
         assert_eq!(survey.improvements, [vec![(0, 1.0), (2, 3.0)]]);
+    }
+
+    #[test]
+    fn trials_with_equal_parameters_are_listed_once() {
+        let mut survey = survey(&[&[1.0, 3.0, 3.0, 3.0, 2.0, 3.0, 1.0]]);
+        survey.marks = vec![10, 11, 11, 12, 13, 11, 10];
+        assert_eq!(survey.best(2), [1, 3]);
+        assert_eq!(survey.best(3), [1, 3, 4]);
+        assert_eq!(survey.best(99), [1, 3, 4, 0]);
+        assert_eq!(survey.best(0), Vec::<u64>::new());
     }
 
     #[test]

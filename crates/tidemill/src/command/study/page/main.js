@@ -42,8 +42,8 @@ function showReadout(i) {
   );
 }
 
-function showPassing(count, brushed) {
-  byId('parallel-count').textContent = brushed ? `${number(count, 0)} of ${number(study.n_best, 0)} trials` : '';
+function showPassing(passing, brushed) {
+  byId('parallel-count').textContent = brushed ? `${number(passing, 0)} of ${number(parallel.trials.length, 0)} trials` : '';
   byId('clear-brush').hidden = !brushed;
 }
 
@@ -72,7 +72,7 @@ function showObjective() {
   const figure = (name, value, unit = '') => el('div', { class: 'figure' }, el('dt', { title: name }, name), el('dd', {}, value, unit ? el('small', {}, unit) : ''));
   byId('headline').replaceChildren(
     figure(`Best ${objectiveName()}`, short(best)),
-    figure('Trials', number(study.n_trials, 0), study.asked && study.asked !== study.n_trials ? `of ${compact(study.asked)}` : ''),
+    figure('Trials', number(study.n_trials, 0), study.asked && study.asked !== study.n_trials ? `of ${number(study.asked, 0)}` : ''),
     figure('Valid', percent(study.n_trials ? study.n_valid / study.n_trials : null, 1, false)),
     figure('Improvements', number(study.n_improvements[state.objective] ?? 0, 0)),
     figure('Parameters', number(study.axes.length, 0)),
@@ -80,7 +80,7 @@ function showObjective() {
   const { clipped } = scoreRange(state.objective);
   byId('clip-note').textContent = clipped ? 'Trials far below the others lie on the lower edge.' : '';
   byId('history-canvas').setAttribute('aria-label', `${objectiveName()} of the trials over the study, and the best so far. ${byId('verdict').textContent}`);
-  byId('parallel-canvas').setAttribute('aria-label', `The ${number(study.n_best, 0)} best trials as lines across their parameters, ending at ${objectiveName()}. The table below lists them.`);
+  byId('parallel-canvas').setAttribute('aria-label', `Good trials as lines across their parameters, ending at ${objectiveName()}. The table below lists the best.`);
   byId('tradeoff-canvas').setAttribute('aria-label', 'One objective against another; the trials that no other one beats are highlighted.');
   for (const canvas of document.querySelectorAll('#slice-grid canvas')) {
     canvas.setAttribute('aria-label', `${objectiveName()} against ${canvas.dataset.name}`);
@@ -130,7 +130,10 @@ function showParallel() {
   setShown('parallel', parallel !== null);
   if (!parallel) return;
   const axes = study.axes.length > MOST_AXES ? `the ${MOST_AXES} most important of ${number(study.axes.length, 0)} parameters` : 'their parameters';
-  const which = several ? `${number(study.n_best, 0)} trials of the front` : `The best ${count(study.n_best, 'trial')}`;
+  const others = parallel.trials.length - study.n_best;
+  const which = several
+    ? `${number(study.n_best, 0)} trials of the front`
+    : `The best ${count(study.n_best, 'trial')}${others ? ` and ${number(others, 0)} other good ones` : ''}`;
   byId('parallel-note').textContent = `${which} across ${axes}; the stronger the line, the better the trial.${matchMedia('(pointer: fine)').matches ? ' Drag along an axis to keep the lines that pass there.' : ''}`;
   byId('clear-brush').addEventListener('click', () => parallel.clear());
 }

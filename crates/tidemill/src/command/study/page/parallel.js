@@ -1,6 +1,21 @@
-// Parallel coordinates: the best trials as lines across the most important parameters, ending at the objective.
+// Parallel coordinates: good trials as lines across the most important parameters, ending at the objective.
+//
+// The best trials of a search that has settled are nearly one line. Those of the sample that are among its better quarter join them,
+// so that the picture shows what else was good.
 
 const MOST_AXES = 14;
+const MOST_OTHERS = 300;
+
+/** The trials that are drawn: the best, and good ones of the sample. Of several objectives the front alone. */
+function goodTrials() {
+  const best = [...Array(study.n_best).keys()];
+  if (study.front !== null) return best;
+  const score = (i) => study.scores[0][i];
+  const others = [...study.trials.keys()].slice(study.n_best).filter((i) => score(i) !== null).sort((a, b) => score(b) - score(a));
+  const good = others.slice(0, Math.ceil(others.length / 4));
+  const step = Math.max(1, Math.ceil(good.length / MOST_OTHERS));
+  return best.concat(good.filter((_, at) => at % step === 0));
+}
 
 class Parallel {
   constructor(canvas, onChoose, onCount) {
@@ -8,6 +23,7 @@ class Parallel {
     this.onChoose = onChoose;
     this.onCount = onCount;
     this.axes = axisOrder.slice(0, MOST_AXES);
+    this.trials = goodTrials();
     this.brushes = new Map(); // place of the axis \u2192 [low, high] as shares
     this.hover = null;
     canvas.style.setProperty('--least-width', `${(this.axes.length + 1) * 74}px`);
@@ -29,7 +45,8 @@ class Parallel {
       const value = study.values[this.axes[column]][i];
       return value === null ? null : share(axis, value) + (isDiscrete(axis) ? (0.5 / nOptions(axis)) * jitter(i) : 0);
     }
-    return (study.scores[state.objective][i] - this.range.low) / (this.range.high - this.range.low || 1);
+    // A chosen trial may be worse than all that are drawn.
+    return Math.max(0, (study.scores[state.objective][i] - this.range.low) / (this.range.high - this.range.low));
   }
 
   passes(i) {
@@ -45,7 +62,7 @@ class Parallel {
     this.box = { left, right, top: 34, bottom: height - 26 };
     this.x = (column) => left + (column / (this.columns() - 1)) * (right - left);
     this.y = (at) => this.box.bottom - at * (this.box.bottom - this.box.top);
-    const own = study.scores[state.objective].slice(0, study.n_best);
+    const own = this.trials.map((i) => study.scores[state.objective][i]);
     this.range = { low: Math.min(...own), high: Math.max(...own) };
     if (this.range.low === this.range.high) this.range.low -= Math.abs(this.range.low) * 0.05 || 1;
   }
@@ -67,7 +84,7 @@ class Parallel {
     this.layout(width, height);
     const passing = [];
     const failing = [];
-    for (let i = 0; i < study.n_best; i++) (this.passes(i) ? passing : failing).push(i);
+    for (const i of this.trials) (this.passes(i) ? passing : failing).push(i);
     const order = (i) => (study.scores[state.objective][i] - this.range.low) / (this.range.high - this.range.low);
     context.strokeStyle = colours.line;
     withAlpha(context, 0.25, () => failing.forEach((i) => this.trace(context, i)));
@@ -80,7 +97,7 @@ class Parallel {
       withAlpha(context, Math.min(1, strength * Math.max(1, 60 / passing.length)), () => this.trace(context, i));
     }
     for (const [i, colour] of [[state.chosen, colours.down], [this.hover, colours.ink]]) {
-      if (i === null || i >= study.n_best) continue;
+      if (i === null || study.scores[state.objective][i] === null) continue;
       context.strokeStyle = colour;
       context.lineWidth = 2.2;
       this.trace(context, i);
@@ -184,7 +201,7 @@ class Parallel {
     const along = (x - this.x(column)) / step;
     let found = null;
     let least = 10;
-    for (let i = 0; i < study.n_best; i++) {
+    for (const i of this.trials) {
       const [a, b] = [this.share(i, column), this.share(i, column + 1)];
       if (a === null || b === null || !this.passes(i)) continue;
       const distance = Math.abs(this.y(a + (b - a) * along) - y);
