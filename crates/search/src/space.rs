@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use crate::domain::{Choice, Domain, MAX_INT};
 use crate::point::Points;
 use crate::scale::Scale;
@@ -241,25 +243,37 @@ impl Space {
         }
     }
 
-    /// `n_points` points of which `fill` draws the free parameters as numbers in `0..1`, one column at a time.
+    /// `n_points` points of which `fill` draws the free parameters as numbers in `0..1`, one column at a time and on all threads.
+    /// It is given the place of the parameter among all and among the free ones.
     pub(crate) fn points_from_units(
         &self,
         n_points: usize,
-        mut fill: impl FnMut(usize, &mut [f64]),
+        fill: impl Fn(usize, usize, &mut [f64]) + Sync,
     ) -> Points {
-        let column_of = |(param_idx, param): (usize, &Param)| match param.fixed {
-            Some(value) => vec![value; n_points],
-            None => {
-                let mut column = vec![0.0; n_points];
-                fill(param_idx, &mut column);
-                let scale = Scale::new(&param.domain);
-                for value in &mut column {
-                    *value = scale.value(*value);
-                }
-                column
+        let mut n_free = 0;
+        let free_idxs: Vec<usize> = self
+            .params
+            .iter()
+            .map(|param| {
+                let free_idx = n_free;
+                n_free += usize::from(param.fixed.is_none());
+                free_idx
+            })
+            .collect();
+        let column_of = |param_idx: usize| {
+            let param = &self.params[param_idx];
+            if let Some(value) = param.fixed {
+                return vec![value; n_points];
             }
+            let mut column = vec![0.0; n_points];
+            fill(param_idx, free_idxs[param_idx], &mut column);
+            let scale = Scale::new(&param.domain);
+            for value in &mut column {
+                *value = scale.value(*value);
+            }
+            column
         };
-        let columns = self.params.iter().enumerate().map(column_of).collect();
+        let columns = (0..self.len()).into_par_iter().map(column_of).collect();
         let mut points = Points::from_columns(n_points, columns);
         self.deactivate(&mut points);
         points

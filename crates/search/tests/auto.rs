@@ -2,7 +2,7 @@
 
 use tidemill_search::quality::{Budget, Function, Run, to_scores};
 use tidemill_search::sampler::Auto;
-use tidemill_search::{Points, Sampler, SamplerKind, SamplerSettings, Scores};
+use tidemill_search::{Domain, Param, Points, Sampler, SamplerKind, SamplerSettings, Score, Scores, Space};
 
 fn settings(n_trials: Option<u64>) -> SamplerSettings {
     SamplerSettings { n_trials, ..SamplerSettings::new(11) }
@@ -85,6 +85,35 @@ fn it_finds_far_better_points_than_chance_whatever_the_budget_and_the_lag() {
             let median = |kind| run.median(kind, 0..3).expect("both suit every space");
             let (auto, random) = (median(SamplerKind::Auto), median(SamplerKind::Random));
             assert!(auto < 0.5 * random, "{run:?}: {auto} {random}");
+        }
+    }
+}
+
+#[test]
+fn no_point_of_a_space_that_can_be_counted_is_tried_twice_while_others_are_left() {
+    let int = |low, high| Domain::Int { low, high, step: 1, log: false };
+    let params = [("a", int(1, 30)), ("b", int(5, 14)), ("s", Domain::Bool)];
+    let params =
+        params.into_iter().map(|(name, domain)| Param::new(name, domain.clone(), domain.from_unit(0.0)));
+    let space = Space { params: params.collect() };
+    for kind in [SamplerKind::Auto, SamplerKind::Genetic, SamplerKind::Differential] {
+        for piece in [50, 7] {
+            let mut sampler = kind.build(&space, &settings(Some(600))).expect("these suit every space");
+            let mut seen = std::collections::BTreeSet::new();
+            let mut batch = Points::new(3);
+            for _ in 0..12 {
+                batch.clear();
+                while batch.len() < 50 {
+                    let points = sampler.ask(piece.min(50 - batch.len()));
+                    batch.extend_from(&points, 0..points.len());
+                }
+                let value = |idx, param_idx| batch.value(idx, param_idx);
+                seen.extend((0..50).map(|idx| [0, 1, 2].map(|param_idx| value(idx, param_idx) as i64)));
+                let score = |idx| -(value(idx, 0) - 17.0).abs() - (value(idx, 1) - 9.0).abs() + value(idx, 2);
+                let scores = (0..50).map(|idx| Score::new(score(idx))).collect::<Vec<_>>();
+                sampler.tell(&batch, &Scores::single(&scores));
+            }
+            assert_eq!(seen.len(), 600, "{kind}");
         }
     }
 }

@@ -5,6 +5,8 @@
 //! smooth, and which operator suits depends on the problem. So several run side by side. A member earns credit when a trial of its own enters the best of the study, and the shares follow what a trial
 //! of each member earned lately.
 //!
+//! Where the points of the space can be counted, none is proposed twice as long as there are others nearby.
+//!
 //! Some members are islands: they learn from their own trials alone, and from the few best of the study every now and then. A
 //! basin that draws everybody else then leaves them alone for a while.
 
@@ -17,6 +19,7 @@ use rayon::prelude::*;
 
 use crate::point::Points;
 use crate::rng::{Stream, to_unit};
+use crate::sampler::archive::fresh::Fresh;
 use crate::sampler::{Differential, Genetic, Nsga2, Sampler, SamplerSettings, Sobol, Tpe};
 use crate::score::Scores;
 use crate::space::Space;
@@ -96,6 +99,7 @@ pub struct Auto {
     credit: Credit,
     pending: Pending,
     migrants: Migrants,
+    fresh: Option<Fresh>,
     /// Where the sequence that spreads trials over members begins.
     offset: u64,
     n_asked: u64,
@@ -126,6 +130,7 @@ impl Auto {
             credit,
             pending: Pending::default(),
             migrants: Migrants::default(),
+            fresh: Fresh::new(space, settings.seed),
             offset: Stream::new(settings.seed ^ SEED_TWIST, 0).bits(0),
             n_asked: 0,
             n_told: 0,
@@ -174,8 +179,8 @@ fn members(space: &Space, settings: &SamplerSettings) -> Vec<Member> {
         let own_batch = (settings.batch as f64 * role.start).ceil() as usize;
         let sampler: Box<dyn Sampler> = match role.method {
             Method::Densities => Box::new(Tpe::new(space, &SamplerSettings { batch: own_batch, ..settings })),
-            Method::Genetic => Box::new(Genetic::new(space, &settings)),
-            Method::Differential => Box::new(Differential::new(space, &settings)),
+            Method::Genetic => Box::new(Genetic::member(space, &settings)),
+            Method::Differential => Box::new(Differential::member(space, &settings)),
             Method::Surface => Box::new(Surface::new(space, &settings)),
             Method::Fronts => Box::new(Nsga2::new(space, &settings)),
         };
@@ -216,7 +221,10 @@ impl Sampler for Auto {
                 .map(|owner| rests[usize::from(*owner)].next().copied().unwrap_or(f64::NAN))
                 .collect()
         };
-        let points = Points::from_columns(n, (0..self.n_params).into_par_iter().map(column).collect());
+        let mut points = Points::from_columns(n, (0..self.n_params).into_par_iter().map(column).collect());
+        if let Some(fresh) = &mut self.fresh {
+            fresh.refresh(&mut points);
+        }
         self.pending.push(&points, &owners);
         points
     }
@@ -226,6 +234,9 @@ impl Sampler for Auto {
         let column = scores.column(0);
         self.credit.book(&owners, column);
         self.migrants.extend(points, column);
+        if let Some(fresh) = &mut self.fresh {
+            fresh.extend(points);
+        }
         let n_before = self.n_told;
         self.n_told += points.len() as u64;
         let is_exchange = self.n_told / self.exchange_period > n_before / self.exchange_period;

@@ -5,6 +5,7 @@
 //! algorithm where one basin leads to the optimum, and explores less.
 
 use crate::point::Points;
+use crate::sampler::archive::fresh::Fresh;
 use crate::sampler::archive::gene::{Gene, Streams, points_from_genes, reflect};
 use crate::sampler::archive::{Archive, Pool};
 use crate::sampler::genetic::{n_elites, n_start};
@@ -41,6 +42,8 @@ pub struct Differential {
     /// How many valid points make a start.
     n_start: u64,
     archive: Archive,
+    /// Keeps points from being asked twice; none if somebody else sees to that.
+    fresh: Option<Fresh>,
     n_asked: u64,
 }
 
@@ -60,14 +63,40 @@ struct Recipe {
 impl Differential {
     /// A sampler over a valid space.
     pub fn new(space: &Space, settings: &SamplerSettings) -> Self {
+        Self { fresh: Fresh::new(space, settings.seed), ..Self::member(space, settings) }
+    }
+
+    /// A sampler that may ask for a point twice.
+    pub(super) fn member(space: &Space, settings: &SamplerSettings) -> Self {
         Self {
             space: space.clone(),
             streams: Streams::new(settings.seed, SEED_TWIST),
             start: Sobol::new(space, settings.seed),
             n_start: n_start(settings),
             archive: Archive::new(space, n_elites(settings)),
+            fresh: None,
             n_asked: 0,
         }
+    }
+
+    /// The next points, which may repeat others.
+    fn propose(&mut self, n: usize) -> Points {
+        let first_trial = self.n_asked;
+        self.n_asked += n as u64;
+        if self.archive.n_valid() < self.n_start {
+            return self.start.ask(n);
+        }
+        let genes = self.archive.genes();
+        let recipes: Vec<Recipe> = (0..n as u64).map(|idx| self.recipe(first_trial + idx)).collect();
+        points_from_genes(&self.space, genes, n, |gene_idx, column| {
+            let pool = self.archive.pool(gene_idx);
+            let mixer = Mixer { gene_idx, gene: &genes[gene_idx], pool: &pool, streams: &self.streams };
+            if mixer.gene.is_category || pool.values.iter().any(|value| value.is_nan()) {
+                mixer.mix_each(first_trial, &recipes, column);
+            } else {
+                mixer.mix_all(first_trial, &recipes, column);
+            }
+        })
     }
 
     fn recipe(&self, trial: u64) -> Recipe {
@@ -98,26 +127,18 @@ impl Sampler for Differential {
     }
 
     fn ask(&mut self, n: usize) -> Points {
-        let first_trial = self.n_asked;
-        self.n_asked += n as u64;
-        if self.archive.n_valid() < self.n_start {
-            return self.start.ask(n);
+        let mut points = self.propose(n);
+        if let Some(fresh) = &mut self.fresh {
+            fresh.refresh(&mut points);
         }
-        let genes = self.archive.genes();
-        let recipes: Vec<Recipe> = (0..n as u64).map(|idx| self.recipe(first_trial + idx)).collect();
-        points_from_genes(&self.space, genes, n, |gene_idx, column| {
-            let pool = self.archive.pool(gene_idx);
-            let mixer = Mixer { gene_idx, gene: &genes[gene_idx], pool: &pool, streams: &self.streams };
-            if mixer.gene.is_category || pool.values.iter().any(|value| value.is_nan()) {
-                mixer.mix_each(first_trial, &recipes, column);
-            } else {
-                mixer.mix_all(first_trial, &recipes, column);
-            }
-        })
+        points
     }
 
     fn tell(&mut self, points: &Points, scores: &Scores) {
         self.archive.extend(points, scores);
+        if let Some(fresh) = &mut self.fresh {
+            fresh.extend(points);
+        }
     }
 
     fn remaining(&self) -> Option<u64> {

@@ -5,6 +5,7 @@
 
 use crate::point::Points;
 use crate::rng::to_unit;
+use crate::sampler::archive::fresh::Fresh;
 use crate::sampler::archive::gene::{Gene, Streams, normal, points_from_genes, reflect};
 use crate::sampler::archive::{Archive, Pool};
 use crate::sampler::{Sampler, SamplerSettings, Sobol};
@@ -47,6 +48,8 @@ pub struct Genetic {
     /// How many valid points make a start.
     n_start: u64,
     archive: Archive,
+    /// Keeps points from being asked twice; none if somebody else sees to that.
+    fresh: Option<Fresh>,
     n_asked: u64,
 }
 
@@ -63,14 +66,38 @@ struct Recipe {
 impl Genetic {
     /// A sampler over a valid space.
     pub fn new(space: &Space, settings: &SamplerSettings) -> Self {
+        Self { fresh: Fresh::new(space, settings.seed), ..Self::member(space, settings) }
+    }
+
+    /// A sampler that may ask for a point twice.
+    pub(super) fn member(space: &Space, settings: &SamplerSettings) -> Self {
         Self {
             space: space.clone(),
             streams: Streams::new(settings.seed, SEED_TWIST),
             start: Sobol::new(space, settings.seed),
             n_start: n_start(settings),
             archive: Archive::new(space, n_elites(settings)),
+            fresh: None,
             n_asked: 0,
         }
+    }
+
+    /// The next points, which may repeat others.
+    fn propose(&mut self, n: usize) -> Points {
+        let first_trial = self.n_asked;
+        self.n_asked += n as u64;
+        if self.archive.n_valid() < self.n_start {
+            return self.start.ask(n);
+        }
+        let genes = self.archive.genes();
+        let recipes: Vec<Recipe> = (0..n as u64).map(|idx| self.recipe(first_trial + idx)).collect();
+        points_from_genes(&self.space, genes, n, |gene_idx, column| {
+            let pool = self.archive.pool(gene_idx);
+            let mutation_share = (2.0 / genes.len() as f64).clamp(0.01, 1.0);
+            let gene = &genes[gene_idx];
+            let breeder = Breeder { gene_idx, gene, pool: &pool, mutation_share, streams: &self.streams };
+            breeder.breed(first_trial, &recipes, column);
+        })
     }
 
     fn recipe(&self, trial: u64) -> Recipe {
@@ -108,24 +135,18 @@ impl Sampler for Genetic {
     }
 
     fn ask(&mut self, n: usize) -> Points {
-        let first_trial = self.n_asked;
-        self.n_asked += n as u64;
-        if self.archive.n_valid() < self.n_start {
-            return self.start.ask(n);
+        let mut points = self.propose(n);
+        if let Some(fresh) = &mut self.fresh {
+            fresh.refresh(&mut points);
         }
-        let genes = self.archive.genes();
-        let recipes: Vec<Recipe> = (0..n as u64).map(|idx| self.recipe(first_trial + idx)).collect();
-        points_from_genes(&self.space, genes, n, |gene_idx, column| {
-            let pool = self.archive.pool(gene_idx);
-            let mutation_share = (2.0 / genes.len() as f64).clamp(0.01, 1.0);
-            let gene = &genes[gene_idx];
-            let breeder = Breeder { gene_idx, gene, pool: &pool, mutation_share, streams: &self.streams };
-            breeder.breed(first_trial, &recipes, column);
-        })
+        points
     }
 
     fn tell(&mut self, points: &Points, scores: &Scores) {
         self.archive.extend(points, scores);
+        if let Some(fresh) = &mut self.fresh {
+            fresh.extend(points);
+        }
     }
 
     fn remaining(&self) -> Option<u64> {

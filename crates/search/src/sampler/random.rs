@@ -32,7 +32,7 @@ impl Sampler for Random {
     fn ask(&mut self, n: usize) -> Points {
         let first = self.n_asked;
         self.n_asked += n as u64;
-        self.space.points_from_units(n, |param_idx, column| {
+        self.space.points_from_units(n, |param_idx, _, column| {
             let stream = Stream::new(self.seed, param_idx as u64);
             for (trial_idx, value) in (first..).zip(column) {
                 *value = stream.unit(trial_idx);

@@ -53,8 +53,7 @@ impl Sampler for Sobol {
     fn ask(&mut self, n: usize) -> Points {
         let first = self.n_asked;
         self.n_asked += n as u64;
-        let mut dimension_idx = 0;
-        self.space.points_from_units(n, |_, column| {
+        self.space.points_from_units(n, |_, dimension_idx, column| {
             let stream = Stream::new(self.seed ^ SEED_TWIST, dimension_idx as u64);
             match self.directions.get(dimension_idx) {
                 Some(directions) => fill_column(directions, &stream, first, column),
@@ -64,7 +63,6 @@ impl Sampler for Sobol {
                     }
                 }
             }
-            dimension_idx += 1;
         })
     }
 

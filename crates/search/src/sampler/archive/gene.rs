@@ -44,9 +44,14 @@ impl Gene {
         self.scale.value(unit)
     }
 
-    /// Number of options of a category.
+    /// Number of values, 1 if they cannot be counted; the number of options of a category.
     pub(in crate::sampler) fn n_options(&self) -> usize {
         self.n_values.unwrap_or(1) as usize
+    }
+
+    /// A value by its number, counted from the lowest.
+    pub(in crate::sampler) fn level(&self, level_idx: u64) -> f64 {
+        self.scale.level(level_idx)
     }
 
     /// Width of one step on the unit interval, 0 for a continuous parameter.

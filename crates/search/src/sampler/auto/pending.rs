@@ -5,7 +5,12 @@
 
 use std::collections::VecDeque;
 
+use rayon::prelude::*;
+
 use crate::point::Points;
+
+/// Points that one thread hashes at a time.
+const CHUNK: usize = 512;
 
 /// The owners of the trials that are under way, oldest first.
 #[derive(Clone, Debug, Default)]
@@ -32,13 +37,17 @@ impl Pending {
 /// A hash of each point.
 fn fingerprints(points: &Points) -> Vec<u64> {
     let mut hashes = vec![0_u64; points.len()];
-    for param_idx in 0..points.n_params() {
-        for (hash, value) in hashes.iter_mut().zip(points.column(param_idx)) {
-            // All NaN are alike, and so are both zeros.
-            let bits = if value.is_nan() { u64::MAX } else { (value + 0.0).to_bits() };
-            *hash = (hash.rotate_left(23) ^ bits).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    hashes.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk_idx, hashes)| {
+        let first = chunk_idx * CHUNK;
+        for param_idx in 0..points.n_params() {
+            let values = &points.column(param_idx)[first..first + hashes.len()];
+            for (hash, value) in hashes.iter_mut().zip(values) {
+                // All NaN are alike, and so are both zeros.
+                let bits = if value.is_nan() { u64::MAX } else { (value + 0.0).to_bits() };
+                *hash = (hash.rotate_left(23) ^ bits).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            }
         }
-    }
+    });
     hashes
 }
 

@@ -10,11 +10,11 @@ mod fit;
 use rayon::prelude::*;
 
 use crate::point::Points;
-use crate::sampler::archive::gene::{Gene, Streams, normal, points_from_genes};
+use crate::sampler::archive::gene::{Gene, Streams, points_from_genes};
 use crate::sampler::{Sampler, SamplerSettings, Sobol};
 use crate::score::Scores;
 use crate::space::Space;
-use fit::{Peak, Target, n_coefficients, summit};
+use fit::{Peak, n_coefficients, summits};
 
 /// The fewest valid trials to fit a surface to.
 const N_START: usize = 32;
@@ -113,11 +113,8 @@ impl Surface {
 
     fn fit(&self) -> [Vec<Peak>; 2] {
         let scores: Vec<f64> = self.kept.iter().map(|kept| kept.score).collect();
-        let units = |gene_idx: usize| self.kept.iter().map(|kept| kept.units[gene_idx]).collect::<Vec<_>>();
-        let columns: Vec<Vec<f64>> = (0..self.genes.len()).map(units).collect();
-        let by = |target| summit(&self.genes, &columns, &scores, target);
-        let (by_score, by_rank) = rayon::join(|| by(Target::Score), || by(Target::Rank));
-        [by_score, by_rank]
+        let units_of = |gene_idx: usize| self.kept.iter().map(|kept| kept.units[gene_idx]).collect();
+        summits(&self.genes, units_of, &scores)
     }
 
     fn recipe(&self, trial: u64) -> Recipe {
@@ -143,7 +140,7 @@ impl Surface {
         column: &mut [f64],
     ) {
         let gene = &self.genes[gene_idx];
-        let [choice, a, b] = [0, 1, 2].map(|purpose| self.streams.gene(gene.param_idx, purpose));
+        let [choice, steps] = [0, 1].map(|purpose| self.streams.gene(gene.param_idx, purpose));
         for ((trial, recipe), slot) in (first_trial..).zip(recipes).zip(column) {
             let peak = peaks[recipe.summit_idx];
             let donor = &self.kept[recipe.donor_idx];
@@ -152,16 +149,24 @@ impl Surface {
             *slot = match (is_from_summit, gene.is_category) {
                 (false, _) => value,
                 // An option has no neighbourhood to stray into; half of the children keep what the donor has.
-                (true, true) if a.unit(trial) < 0.5 && !value.is_nan() => value,
+                (true, true) if steps.unit(trial) < 0.5 && !value.is_nan() => value,
                 (true, true) => peak.unit,
                 (true, false) => {
                     let towards = if unit.is_nan() { 0.0 } else { recipe.draw * (unit - peak.unit) };
-                    let step = recipe.scatter * peak.spread * normal(a.unit(trial), b.unit(trial));
+                    let step = recipe.scatter * peak.spread * bell(steps.bits(trial));
                     gene.value((peak.unit + towards + step).clamp(0.0, 1.0))
                 }
             };
         }
     }
+}
+
+/// A number of mean 0 and variance 1 that is nearly normal: the sum of four uniform ones.
+fn bell(bits: u64) -> f64 {
+    const MEAN: f64 = 2.0 * 65_535.0;
+    const DEVIATION: f64 = 37_837.0;
+    let sum: u64 = [0, 16, 32, 48].iter().map(|shift| bits >> shift & 0xffff).sum();
+    (sum as f64 - MEAN) / DEVIATION
 }
 
 impl Sampler for Surface {

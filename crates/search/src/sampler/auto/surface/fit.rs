@@ -1,5 +1,7 @@
 //! A surface fitted to trials by least squares: a sum of a parabola for each number and of a constant for each option.
 
+use rayon::prelude::*;
+
 use crate::sampler::archive::gene::Gene;
 
 /// The summit lies at most this many standard deviations away from the mean of the trials.
@@ -16,7 +18,7 @@ const LEAST_SPREAD: f64 = 1e-12;
 
 /// What a surface follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Target {
+enum Target {
     /// The scores.
     Score,
     /// Their ranks, on a logarithmic scale.
@@ -38,9 +40,9 @@ enum Term {
     /// The same in all trials.
     Constant { unit: f64 },
     /// A slope and a curvature, over units less their mean as multiples of their spread.
-    Parabola { first: usize, mean: f64, spread: f64 },
+    Parabola { mean: f64, spread: f64 },
     /// One for each option.
-    Options { first: usize },
+    Options,
 }
 
 /// Number of coefficients of a surface.
@@ -48,17 +50,32 @@ pub(super) fn n_coefficients(genes: &[Gene]) -> usize {
     genes.iter().map(|gene| if gene.is_category { gene.n_options() } else { 2 }).sum()
 }
 
-/// Where a surface through trials is highest. `units` has one column per gene, NaN where it is inactive; scores are best first.
-pub(super) fn summit(genes: &[Gene], units: &[Vec<f64>], scores: &[f64], target: Target) -> Vec<Peak> {
-    let mut design: Vec<Vec<f64>> = Vec::with_capacity(n_coefficients(genes));
-    let terms: Vec<Term> =
-        genes.iter().zip(units).map(|(gene, units)| add_term(gene, units, &mut design)).collect();
-    let coefficients = solve(&design, &targets(scores, target), RIDGE * scores.len() as f64);
-    genes.iter().zip(terms).map(|(gene, term)| peak(gene, term, &coefficients)).collect()
+/// Where surfaces through trials are highest: one by scores and one by ranks. `units_of` is one gene of all trials, NaN where it is
+/// inactive; scores are best first.
+pub(super) fn summits(
+    genes: &[Gene],
+    units_of: impl Fn(usize) -> Vec<f64> + Sync,
+    scores: &[f64],
+) -> [Vec<Peak>; 2] {
+    let term_of = |gene_idx: usize| term(&genes[gene_idx], &units_of(gene_idx));
+    let terms: Vec<(Term, Vec<Vec<f64>>)> = (0..genes.len()).into_par_iter().map(term_of).collect();
+    let design: Vec<&[f64]> = terms.iter().flat_map(|(_, columns)| columns).map(Vec::as_slice).collect();
+    let summit = |target: Target| {
+        let coefficients = solve(&design, &targets(scores, target), RIDGE * scores.len() as f64);
+        let mut rest = coefficients.as_slice();
+        let peak_of = |(term, columns): &(Term, Vec<Vec<f64>>)| {
+            let (own, others) = rest.split_at(columns.len());
+            rest = others;
+            peak(*term, own)
+        };
+        terms.iter().map(peak_of).collect()
+    };
+    let (by_score, by_rank) = rayon::join(|| summit(Target::Score), || summit(Target::Rank));
+    [by_score, by_rank]
 }
 
 fn targets(scores: &[f64], target: Target) -> Vec<f64> {
-    let mut targets: Vec<f64> = match target {
+    centred(match target {
         Target::Score => {
             let largest = scores.iter().fold(0.0_f64, |largest, score| largest.max(score.abs()));
             scores.iter().map(|score| if largest > 0.0 { score / largest } else { 0.0 }).collect()
@@ -67,60 +84,52 @@ fn targets(scores: &[f64], target: Target) -> Vec<f64> {
             let n = scores.len() as f64;
             (0..scores.len()).map(|rank| -libm::log((rank as f64 + 0.5) / n)).collect()
         }
-    };
-    centre(&mut targets);
-    targets
+    })
 }
 
-/// Adds the columns of a gene to the design matrix.
-fn add_term(gene: &Gene, units: &[f64], design: &mut Vec<Vec<f64>>) -> Term {
-    let first = design.len();
+/// The columns of a gene in the design matrix, one for each coefficient.
+fn term(gene: &Gene, units: &[f64]) -> (Term, Vec<Vec<f64>>) {
     if gene.is_category {
-        for option in 0..gene.n_options() {
-            let mut column: Vec<f64> =
-                units.iter().map(|unit| f64::from(u8::from(*unit == option as f64))).collect();
-            centre(&mut column);
-            design.push(column);
-        }
-        return Term::Options { first };
+        let column = |option: usize| {
+            let is_chosen = |unit: &f64| f64::from(u8::from(*unit == option as f64));
+            centred(units.iter().map(is_chosen).collect())
+        };
+        return (Term::Options, (0..gene.n_options()).map(column).collect());
     }
     let known = || units.iter().filter(|unit| !unit.is_nan());
     let n_known = known().count().max(1) as f64;
     let mean = known().sum::<f64>() / n_known;
     let spread = (known().map(|unit| (unit - mean) * (unit - mean)).sum::<f64>() / n_known).sqrt();
     if spread < LEAST_SPREAD {
-        return Term::Constant { unit: known().next().copied().unwrap_or(0.5) };
+        return (Term::Constant { unit: known().next().copied().unwrap_or(0.5) }, Vec::new());
     }
     let standard = |unit: &f64| if unit.is_nan() { 0.0 } else { (unit - mean) / spread };
     let linear: Vec<f64> = units.iter().map(standard).collect();
-    let mut square: Vec<f64> = linear.iter().map(|number| number * number).collect();
-    centre(&mut square);
-    design.extend([linear, square]);
-    Term::Parabola { first, mean, spread }
+    let square = centred(linear.iter().map(|number| number * number).collect());
+    (Term::Parabola { mean, spread }, vec![linear, square])
 }
 
-fn peak(gene: &Gene, term: Term, coefficients: &[f64]) -> Peak {
-    match term {
-        Term::Constant { unit } => Peak { unit, spread: 0.0 },
-        Term::Options { first } => {
-            let effect = |option: usize| coefficients[first + option];
-            let best = (1..gene.n_options())
-                .fold(0, |best, option| if effect(option) > effect(best) { option } else { best });
-            Peak { unit: best as f64, spread: 0.0 }
-        }
-        Term::Parabola { first, mean, spread } => {
-            let (slope, curvature) = (coefficients[first], coefficients[first + 1]);
+fn peak(term: Term, coefficients: &[f64]) -> Peak {
+    match (term, coefficients) {
+        (Term::Constant { unit }, _) => Peak { unit, spread: 0.0 },
+        (Term::Parabola { mean, spread }, &[slope, curvature]) => {
             let place = if curvature < 0.0 { -slope / (2.0 * curvature) } else { slope * f64::INFINITY };
             // Neither a slope nor a curvature: there is no reason to leave the middle.
             let place = if place.is_nan() { 0.0 } else { place.clamp(-REACH, REACH) };
             Peak { unit: (mean + place * spread).clamp(0.0, 1.0), spread }
         }
+        (_, effects) => {
+            let better =
+                |best: usize, option: usize| if effects[option] > effects[best] { option } else { best };
+            Peak { unit: (1..effects.len()).fold(0, better) as f64, spread: 0.0 }
+        }
     }
 }
 
-fn centre(column: &mut [f64]) {
+fn centred(mut column: Vec<f64>) -> Vec<f64> {
     let mean = column.iter().sum::<f64>() / column.len().max(1) as f64;
     column.iter_mut().for_each(|value| *value -= mean);
+    column
 }
 
 /// A sum of products in eight parts, which a processor adds side by side.
@@ -137,7 +146,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Least squares with a ridge, by conjugate gradients.
-fn solve(design: &[Vec<f64>], target: &[f64], ridge: f64) -> Vec<f64> {
+fn solve(design: &[&[f64]], target: &[f64], ridge: f64) -> Vec<f64> {
     let mut coefficients = vec![0.0; design.len()];
     let mut residual: Vec<f64> = design.iter().map(|column| dot(column, target)).collect();
     let mut direction = residual.clone();
@@ -150,11 +159,11 @@ fn solve(design: &[Vec<f64>], target: &[f64], ridge: f64) -> Vec<f64> {
         }
         image.fill(0.0);
         for (column, step) in design.iter().zip(&direction) {
-            for (image, value) in image.iter_mut().zip(column) {
+            for (image, value) in image.iter_mut().zip(*column) {
                 *image += step * value;
             }
         }
-        let apply = |(column, step): (&Vec<f64>, &f64)| dot(column, &image) + ridge * step;
+        let apply = |(column, step): (&&[f64], &f64)| dot(column, &image) + ridge * step;
         let applied: Vec<f64> = design.iter().zip(&direction).map(apply).collect();
         let length = size / dot(&direction, &applied);
         for (((coefficient, rest), step), applied) in
@@ -201,12 +210,12 @@ mod tests {
         trials.sort_by(|a, b| score(*b).total_cmp(&score(*a)));
         let column = |of: &dyn Fn(u64) -> f64| trials.iter().map(|trial| of(*trial)).collect::<Vec<_>>();
         let columns = [column(&|t| number(0, t)), column(&|t| number(1, t)), column(&third), column(&option)];
-        for (target, tolerance) in [(Target::Score, 0.01), (Target::Rank, 0.25)] {
-            let peaks = summit(&genes, &columns, &column(&score), target);
-            assert!((peaks[0].unit - 0.3).abs() < tolerance, "{target:?} {peaks:?}");
-            assert!((peaks[1].unit - 0.8).abs() < tolerance, "{target:?} {peaks:?}");
-            assert!(peaks[2].unit > 0.7, "{target:?} {peaks:?}");
-            assert_eq!(peaks[3], Peak { unit: 1.0, spread: 0.0 }, "{target:?}");
+        let summits = summits(&genes, |gene_idx| columns[gene_idx].clone(), &column(&score));
+        for (peaks, tolerance) in summits.iter().zip([0.01, 0.25]) {
+            assert!((peaks[0].unit - 0.3).abs() < tolerance, "{peaks:?}");
+            assert!((peaks[1].unit - 0.8).abs() < tolerance, "{peaks:?}");
+            assert!(peaks[2].unit > 0.7, "{peaks:?}");
+            assert_eq!(peaks[3], Peak { unit: 1.0, spread: 0.0 });
         }
     }
 
@@ -215,7 +224,8 @@ mod tests {
         let unit = Domain::Float { low: 0.0, high: 1.0, step: None, log: false };
         let space = Space { params: vec![Param::new("a", unit.clone(), 0.0), Param::new("b", unit, 0.0)] };
         let columns = [vec![0.4; 50], (0..50).map(|idx| f64::from(idx) / 49.0).collect()];
-        let peaks = summit(&Gene::of_space(&space), &columns, &[2.0; 50], Target::Score);
+        let genes = Gene::of_space(&space);
+        let [peaks, _] = summits(&genes, |gene_idx| columns[gene_idx].clone(), &[2.0; 50]);
         assert_eq!(peaks[0], Peak { unit: 0.4, spread: 0.0 });
         assert!((peaks[1].unit - 0.5).abs() < 1e-9);
     }
