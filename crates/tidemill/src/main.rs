@@ -17,6 +17,7 @@ use clap::{Parser, Subcommand};
   tidemill sweep                                          a first result: built-in strategy, generated data
   tidemill sweep ema-cross --data btc.parquet --trials 20000 --split 0.7 --out runs/ema
   tidemill backtest seller-exhaustion --data btc.csv --set vol_z=1.5 --report report.html
+  tidemill study show runs/ema --html ema.html
   tidemill data inspect data/*.parquet
 
 Exit codes: 0 done, 1 ran but a check failed, 2 bad input or error, 130 stopped by Ctrl-C.")]
