@@ -163,8 +163,7 @@ fn a_history_longer_than_the_model_keeps_is_learned_from() {
 #[test]
 fn several_objectives_draw_to_the_whole_front() {
     // The front is y = 0, and x chooses the place along it.
-    let space =
-        Space { params: ["x", "y"].map(|name| Param::new(name, float(0.0, 1.0), 0.5)).to_vec() };
+    let space = Space { params: ["x", "y"].map(|name| Param::new(name, float(0.0, 1.0), 0.5)).to_vec() };
     for kind in KINDS {
         let settings = SamplerSettings { n_objectives: 2, ..settings(6, 32) };
         let evaluate = |points: &Points| {
