@@ -66,7 +66,7 @@ impl Facts {
         };
         Self {
             strategy: text("strategy.name"),
-            file: text("about.file").or_else(|| text("strategy.file")),
+            file: text("about.file"),
             profile: text("strategy.profile"),
             source: text("strategy.source"),
             objectives,
@@ -153,9 +153,11 @@ fn data<'a>(
         let value = at(path).and_then(Value::as_integer).and_then(|count| u64::try_from(count).ok())?;
         Some(crate::number::counted(value, noun))
     };
-    let origin = text("about.data").or_else(|| text("data.origin"));
-    let parts = [origin, count("data.symbols", "symbol"), count("data.bars", "bar")];
-    Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
+    // What a sweep says of its data has the counts in it.
+    text("about.data").or_else(|| {
+        let parts = [count("data.symbols", "symbol"), count("data.bars", "bar")];
+        Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
+    })
 }
 
 #[cfg(test)]
@@ -177,7 +179,7 @@ mod tests {
         let facts = facts(toml::toml! {
             fixed = { window = 30 }
             [about]
-            data = "btc.csv"
+            data = "btc.csv, 12,345 bars of 1h"
             file = "ema.toml"
             [strategy]
             name = "ema"
@@ -201,7 +203,7 @@ mod tests {
             lines,
             [
                 "strategy: ema (ema.toml)",
-                "data: btc.csv, 1 symbol, 12,345 bars",
+                "data: btc.csv, 12,345 bars of 1h",
                 "objective: sharpe; calmar, mean of segments, where trades >= 30",
                 "sampler: nsga2, seed 7, batch 64, lag 1, after 2 known points",
                 "fixed: window=30",
