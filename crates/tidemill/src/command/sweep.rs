@@ -429,12 +429,20 @@ impl Watch<'_> {
                 }
                 self.n_done += batch.points.len() as u64;
                 self.progress.set_position(self.n_done);
-                self.progress.set_message(number::short(self.best_value()));
             }
             StudyEvent::Timed { index, timing } => {
                 let best = self.best_value();
-                let Some((journal, run)) = &self.journal else { return };
                 let ms = |time: Duration| time.as_secs_f64() * 1e3;
+                self.progress.set_message(format!(
+                    "{}  (ms: ask {:.1}, evaluate {:.1}, tell {:.1}, overlap {:.1}, idle {:.1})",
+                    number::short(best),
+                    ms(timing.ask),
+                    ms(timing.evaluate),
+                    ms(timing.tell),
+                    ms(timing.overlap),
+                    ms(timing.idle)
+                ));
+                let Some((journal, run)) = &self.journal else { return };
                 let mut event = Event::new(run, "evaluate", format!("batch_{index}"))
                     .lasting_ms(ms(timing.evaluate))
                     .on(DeviceMode::Cpu)
