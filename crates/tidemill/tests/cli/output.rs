@@ -218,3 +218,18 @@ fn help_and_version_are_on_stdout() {
         );
     }
 }
+
+#[test]
+fn the_benches_measure_what_they_say() {
+    let place = Place::with_bars();
+    let asked = place.json("bench ask --history 500,2000 --batch 64 --repeat 1 --sampler tpe,auto");
+    assert!(asked["ask_tell_ms"].as_f64().unwrap() > 0.0);
+    assert_eq!(asked["series"].as_array().unwrap().len(), 2);
+    assert_eq!(asked["samplers"][1]["sampler"], "auto");
+    let study = place.json("bench study --trials 5000 --batch 512");
+    assert_eq!(study["trials"], 5000);
+    assert!(study["trials_per_second"].as_f64().unwrap() > 0.0);
+    let planted = place.ok("bench quality --suite planted --sampler auto --seeds 1").stdout;
+    assert!(planted.contains("zscore-dip") && planted.contains("4,096"), "{planted}");
+    place.refused("bench quality --suite nosuch", "sequential, small, large, planted");
+}

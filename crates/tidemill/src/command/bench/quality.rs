@@ -9,7 +9,7 @@ use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{Engine, EngineOptions, Overrides, Strategy};
 use tidemill_market::synth::{RegimeOptions, regime};
 use tidemill_search::quality::{Suite, median};
-use tidemill_search::{FunctionEvaluator, SamplerKind, SamplerSettings, Study, StudyEvent};
+use tidemill_search::{Evaluated, FunctionEvaluator, SamplerKind, SamplerSettings, Study, StudyEvent};
 
 use crate::command::sweep::evaluate::evaluate;
 use crate::input::{SHIPPED, set_threads};
@@ -94,8 +94,10 @@ fn planted(kinds: &[SamplerKind], seeds: &[u64], lag: usize) -> Result<String> {
                     }
                 };
                 let study = Study::new(&space, &mut *sampler).trials(n_trials).batch(batch).lag(lag);
-                let mut evaluator =
-                    FunctionEvaluator::new(|batch| Ok(evaluate(&mut engine, &strategies, &batch.points)));
+                let mut evaluator = FunctionEvaluator::new(|batch| {
+                    let scores = evaluate(&mut engine, &strategies, &batch.points).scores;
+                    Ok(Evaluated { scores, metrics: Vec::new() })
+                });
                 study.observe(observe).run(&mut evaluator)?;
                 found.push(best);
             }
