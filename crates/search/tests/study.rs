@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tidemill_search::rng::Stream;
 use tidemill_search::{
@@ -797,41 +797,4 @@ fn several_objectives_are_told_and_kept() {
     let csv = String::from_utf8(exported(dir.path())[0].clone()).unwrap();
     assert!(csv.starts_with("trial,x,n,on,tail,pick,objective,objective_2\n"), "{csv}");
     assert_eq!(csv.lines().count(), 201);
-}
-
-/// The speed that a million trials need, persistence included; run it with `--ignored` on an optimised build.
-#[test]
-#[ignore = "measures speed"]
-fn a_million_trials_are_kept_at_two_hundred_thousand_a_second() {
-    let float = Domain::Float { low: -1.0, high: 1.0, step: None, log: false };
-    let space =
-        Space { params: (0..10).map(|at| Param::new(format!("x{at}"), float.clone(), 0.0)).collect() };
-    let dir = tempfile::tempdir().unwrap();
-    // A grid of ten continuous parameters has an end, and joint kernels are for small batches.
-    let is_meant = |kind: &SamplerKind| !["grid", "tpe-mv"].contains(&kind.name());
-    for kind in SamplerKind::ALL.into_iter().filter(is_meant) {
-        let folder = create(&dir.path().join(kind.name()));
-        let run = || {
-            let settings =
-                SamplerSettings { n_trials: Some(1_000_000), batch: 4096, ..SamplerSettings::new(1) };
-            let mut sampler = kind.build(&space, &settings).unwrap();
-            let mut evaluator = FunctionEvaluator::new(|batch: &Batch| {
-                let score = batch.points.column(0).iter().map(|x| -x * x).collect();
-                Ok(Evaluated {
-                    scores: Scores::from_columns(batch.points.len(), vec![score]),
-                    metrics: vec![],
-                })
-            });
-            let study = Study::new(&space, &mut *sampler).trials(1_000_000).batch(4096).folder(&folder);
-            study.run(&mut evaluator).unwrap()
-        };
-        let summary = run();
-        let rate = 1e6 / summary.wall.as_secs_f64();
-        let again = Instant::now();
-        assert_eq!(run().n_replayed, 1_000_000);
-        eprintln!("{kind}: {rate:.0} trials/s, {summary:?}; replayed in {:?}", again.elapsed());
-        if kind == SamplerKind::Random {
-            assert!(rate >= 200_000.0, "{rate}");
-        }
-    }
 }

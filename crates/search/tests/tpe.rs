@@ -1,7 +1,6 @@
 //! What the Parzen estimators learn, and what asking costs.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use tidemill_search::quality::{Budget, Function, Run, to_scores};
 use tidemill_search::{
@@ -196,45 +195,4 @@ fn searches_are_far_better_than_chance() {
             assert!(5.0 * ours < random, "{kind}, batch {batch}, {function:?}: {ours} {random}");
         }
     }
-}
-
-/// The time of one `ask` and `tell` of 4,096 points of 142 mixed parameters, by the length of the history: best of several.
-#[test]
-#[ignore = "a measurement"]
-fn time_of_a_batch_by_length_of_history() {
-    let space = Function::Mixed142.space(142);
-    let settings = settings(1, 4096);
-    let known = SamplerKind::Random.build(&space, &settings).unwrap().ask(4096);
-    let known_scores = to_scores(&Function::Mixed142.evaluate(&known));
-    let mut sampler = SamplerKind::Tpe.build(&space, &settings).unwrap();
-    let mut n_told = 0;
-    for n_history in [10_000, 100_000, 1_000_000] {
-        while n_told < n_history {
-            sampler.tell(&known, &known_scores);
-            n_told += known.len();
-        }
-        let (mut ask, mut tell) = (Duration::MAX, Duration::MAX);
-        for _ in 0..15 {
-            let start = Instant::now();
-            let points = sampler.ask(4096);
-            ask = ask.min(start.elapsed());
-            let scores = to_scores(&Function::Mixed142.evaluate(&points));
-            let start = Instant::now();
-            sampler.tell(&points, &scores);
-            tell = tell.min(start.elapsed());
-        }
-        println!("{n_history} told: ask {ask:?}, tell {tell:?}");
-    }
-    let settings = SamplerSettings { batch: 1, ..settings };
-    let mut sampler = SamplerKind::TpeMultivariate.build(&space, &settings).unwrap();
-    sampler.tell(&known, &known_scores);
-    let mut together = Duration::MAX;
-    for _ in 0..20 {
-        let start = Instant::now();
-        let points = sampler.ask(1);
-        let scores = to_scores(&Function::Mixed142.evaluate(&points));
-        sampler.tell(&points, &scores);
-        together = together.min(start.elapsed());
-    }
-    println!("jointly, one trial: {together:?}");
 }
