@@ -113,7 +113,7 @@ impl Engine<'_> {
             } else {
                 for (at, factor) in condition.factors.iter().enumerate() {
                     if is_shared(&factor.itself.key, scalars) {
-                        out.masks.push(self.mask(&factor.itself, symbol, scalars, &prepared));
+                        out.masks.push(self.written(&factor.itself, Kind::Mask, symbol, scalars, &prepared));
                     } else {
                         out.residual.push(at);
                     }
@@ -133,7 +133,7 @@ impl Engine<'_> {
         prepared: &Prepared,
     ) -> Shared {
         if condition.factors.len() < 2 {
-            return self.mask(&condition.whole, symbol, scalars, prepared);
+            return self.written(&condition.whole, Kind::Mask, symbol, scalars, prepared);
         }
         let factors: Vec<Shared> =
             condition.factors.iter().map(|factor| self.factor(factor, symbol, scalars, prepared)).collect();
@@ -159,39 +159,28 @@ impl Engine<'_> {
         prepared: &Prepared,
     ) -> Shared {
         if let Some((earlier, by)) = &factor.earlier {
-            let earlier = self.bits(earlier, symbol, scalars, prepared);
+            let earlier = self.written(earlier, Kind::Bits, symbol, scalars, prepared);
             return self.items(symbol, &factor.itself.key, Kind::Bits, scalars, |_, missing| {
                 let moved = |trial: &usize| Item::Bits(later(earlier.bits(*trial), scalars[*trial][*by]));
                 missing.par_iter().map(moved).collect()
             });
         }
-        self.bits(&factor.itself, symbol, scalars, prepared)
+        self.written(&factor.itself, Kind::Bits, symbol, scalars, prepared)
     }
 
-    fn bits(
+    /// A condition written out for every distinct tuple, with or without an index.
+    fn written(
         &mut self,
         maskable: &Maskable,
+        kind: Kind,
         symbol: usize,
         scalars: &[Vec<f64>],
         prepared: &Prepared,
     ) -> Shared {
-        self.items(symbol, &maskable.key, Kind::Bits, scalars, |this, missing| {
-            this.each(symbol, missing, scalars, prepared, |frame, scratch| {
-                Item::Bits(frame.truth(&maskable.tape, scratch))
-            })
-        })
-    }
-
-    fn mask(
-        &mut self,
-        maskable: &Maskable,
-        symbol: usize,
-        scalars: &[Vec<f64>],
-        prepared: &Prepared,
-    ) -> Shared {
-        self.items(symbol, &maskable.key, Kind::Mask, scalars, |this, missing| {
-            this.each(symbol, missing, scalars, prepared, |frame, scratch| {
-                column::mask(&maskable.tape, frame, scratch)
+        self.items(symbol, &maskable.key, kind, scalars, |this, missing| {
+            this.each(symbol, missing, scalars, prepared, |frame, scratch| match kind {
+                Kind::Bits => Item::Bits(frame.truth(&maskable.tape, scratch)),
+                Kind::Mask | Kind::Column => column::mask(&maskable.tape, frame, scratch),
             })
         })
     }
