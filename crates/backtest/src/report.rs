@@ -200,7 +200,7 @@ pub fn html(report: &Report) -> Result<String, serde_json::Error> {
 }
 
 /// The scripts of the page, in an order in which each uses only earlier ones at load time.
-const SCRIPTS: [&str; 10] = [
+const SCRIPTS: [&str; 11] = [
     include_str!("report/page/format.js"),
     include_str!("report/page/data.js"),
     include_str!("report/page/canvas.js"),
@@ -210,6 +210,7 @@ const SCRIPTS: [&str; 10] = [
     include_str!("report/page/panels.js"),
     include_str!("report/page/trades.js"),
     include_str!("report/page/setup.js"),
+    include_str!("report/page/theme.js"),
     include_str!("report/page/main.js"),
 ];
 

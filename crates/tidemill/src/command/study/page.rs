@@ -111,14 +111,15 @@ pub fn html(view: &View<'_>, drawn: &Drawn, rows: &Rows) -> Result<String> {
 const STYLES: [&str; 2] =
     [include_str!("../../../../backtest/src/report/page/page.css"), include_str!("page/study.css")];
 
-/// The scripts of the page, in an order in which each uses only earlier ones at load time; the first two are those of reports.
-const SCRIPTS: [&str; 7] = [
+/// The scripts of the page, in an order in which each uses only earlier ones at load time; three of them are those of reports.
+const SCRIPTS: [&str; 8] = [
     include_str!("../../../../backtest/src/report/page/format.js"),
     include_str!("../../../../backtest/src/report/page/canvas.js"),
     include_str!("page/model.js"),
     include_str!("page/scatter.js"),
     include_str!("page/parallel.js"),
     include_str!("page/trials.js"),
+    include_str!("../../../../backtest/src/report/page/theme.js"),
     include_str!("page/main.js"),
 ];
 
