@@ -1,0 +1,1 @@
+//! The device runtime of Tidemill: streams, buffers and kernels, on CUDA and on the host.
