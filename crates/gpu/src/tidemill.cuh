@@ -1,0 +1,14 @@
+// What every kernel text begins with. On the host emulate.h stands before it and has defined KERNEL.
+
+typedef unsigned int u32;
+typedef int i32;
+typedef unsigned long long u64;
+typedef long long i64;
+
+// The quiet NaN that says "not available".
+#define NA __longlong_as_double(0x7ff8000000000000LL)
+
+// A kernel takes one struct, `args`, by value.
+#ifndef KERNEL
+#define KERNEL(name, Args) extern "C" __global__ void name(const __grid_constant__ Args args)
+#endif
