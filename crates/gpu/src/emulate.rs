@@ -243,8 +243,8 @@ impl Compiler {
     }
 }
 
-/// `TIDEMILL_CACHE`, else the user's cache folder; `None` if there is neither.
-fn cache_folder() -> Option<PathBuf> {
+/// Where compiled libraries are kept: in the folder named by `TIDEMILL_CACHE`, else in the user's cache folder.
+pub fn cache_folder() -> Option<PathBuf> {
     let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = named("TIDEMILL_CACHE")
         .or_else(|| named("XDG_CACHE_HOME").map(|folder| folder.join("tidemill")))

@@ -1,6 +1,123 @@
 //! The device runtime of Tidemill: streams, buffers and kernels, on CUDA and on the host.
+//!
+//! The centre is [`Device`]. It allocates memory, compiles kernels and hands out [`Stream`]s, and there are two kinds of it:
+//! [`Device::cuda`] is a GPU, [`Device::host`] is made of threads and plain memory and runs the same kernel texts under
+//! emulation. Everything else is written once, so every rule of scheduling is tested on machines without a GPU. One build
+//! serves all: driver and compiler are looked for at run time, and what is missing is an error with a cure.
+//!
+//! ```
+//! use bytemuck::{Pod, Zeroable};
+//! use tidemill_gpu::{Device, DevicePtr, GpuError, HostOptions, Launch, Source};
+//!
+//! // The twin of the structure in the kernel's text.
+//! #[repr(C)]
+//! #[derive(Clone, Copy, Pod, Zeroable)]
+//! struct DoubleArgs {
+//!     data: DevicePtr<u64>,
+//!     n: u64,
+//! }
+//!
+//! const TEXT: &str = "
+//!     struct DoubleArgs { u64* data; u64 n; };
+//!     KERNEL(twice, DoubleArgs) {
+//!         u64 i = blockIdx.x * blockDim.x + threadIdx.x;
+//!         if (i < args.n) args.data[i] *= 2;
+//!     }";
+//!
+//! # fn main() -> Result<(), GpuError> {
+//! let device = Device::cuda(0).or_else(|_| Ok::<_, GpuError>(Device::host(HostOptions::default())))?;
+//! # if matches!(device.load(&Source::splice("example", &[])), Err(GpuError::Unavailable { .. })) { return Ok(()) }
+//! let kernel = device.load(&Source::splice("example", &[("twice.cu", TEXT)]))?.kernel("twice")?;
+//!
+//! let mut pinned = device.pinned::<u64>(100)?;
+//! pinned.as_mut_slice()?.fill(21);
+//! let buffer = device.alloc::<u64>(100)?;
+//! let stream = device.stream()?;
+//! stream.upload(&pinned, 0, &buffer, 0, 100)?;
+//! stream.launch(&kernel, Launch::blocks(1, 128), &DoubleArgs { data: buffer.ptr(), n: 100 })?;
+//! stream.download(&buffer, 0, &mut pinned, 0, 100)?;
+//! assert_eq!(pinned.as_slice()?, [42; 100]); // waits for the download
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The pieces
+//!
+//! | type | decides |
+//! |---|---|
+//! | [`Device`], [`DeviceBuffer`], [`Pinned`] | who owns memory, and when it may go |
+//! | [`Stream`], [`Event`], [`EventPool`] | what runs after what, and when it ran |
+//! | [`Source`], [`Module`], [`Kernel`], [`compile()`] | text to machine code, cached in memory and on disk |
+//! | [`Graph`] | many launches as one |
+//! | [`StreamPool`] | which stream takes which work |
+//! | [`TripleBuffer`] | three slots in a round, each step only when the one before is done |
+//! | [`Coordinator`] | operations with dependencies, by number; fork and join |
+//! | [`Pipeline`] | batches through typed stages, several in flight; how well the time was used |
+//! | [`Timeline`] | spans on the device's clock, as a trace for Perfetto |
+//! | [`probe`] | what this machine has and lacks |
+//! | [`HostOptions`], [`Fault`] | a host device that runs out of memory, refuses launches or gets lost, on order |
+//!
+//! # Rules
+//!
+//! - **Nothing waits unless it says so.** Methods of a stream return at once. `wait`, `synchronize`, looking at [`Pinned`]
+//!   memory and dropping memory wait; `is_done`, `is_idle` and `poll` never do.
+//! - **Memory lives long enough.** `Pinned` memory knows the transfers that use it, and dropping a [`DeviceBuffer`] waits for
+//!   the device. Two things are the caller's: pointers inside kernel arguments, and that two streams do not use the same
+//!   elements at the same time.
+//! - **Late failures have names.** A kernel that goes wrong is reported by the next call that waits, with the kernels launched
+//!   since the last good synchronisation. After that the device is lost, and every call returns that same error.
+//! - **Three kinds of errors** ([`GpuError`]): *unavailable* (with a cure), *out of memory* (do less and go on), *fault* (go on
+//!   elsewhere). The rest are mistakes of the caller.
+//! - **Numbers.** Kernels are compiled without contraction of multiplications and additions, so that they give the bits of
+//!   the host.
+//!
+//! # Settings from the environment
+//!
+//! `TIDEMILL_CACHE` names the folder for compiled kernels (else the user's cache folder), `TIDEMILL_NVRTC` a folder that holds NVRTC
+//! (else the loader's path and the usual places of CUDA), `CXX` the compiler for the host. Tests: `TIDEMILL_REQUIRE_GPU=1`,
+//! `TIDEMILL_REQUIRE_NVRTC=1` and `TIDEMILL_REQUIRE_EMULATION=1` make a missing device, NVRTC or compiler of the host a failure.
 
+mod buffer;
+mod cache;
+mod capture;
+mod coordinator;
+mod cuda;
+mod device;
+mod driver;
 pub mod emulate;
+mod error;
+mod event;
+mod fault;
+mod graph;
+mod host;
+mod module;
+mod nvrtc;
+mod pipeline;
+mod pool;
+mod probe;
+mod statistics;
+mod stream;
+mod timeline;
+mod triple;
+
+pub use buffer::{DeviceBuffer, DevicePtr, Pinned};
+pub use cache::kernel_folder;
+pub use coordinator::{Coordinator, OperationId};
+pub use device::{Device, DeviceInfo, DeviceKind};
+pub use error::GpuError;
+pub use event::{Event, EventPool};
+pub use fault::Fault;
+pub use graph::Graph;
+pub use host::HostOptions;
+pub use module::{Kernel, Module, Source};
+pub use nvrtc::{NvrtcInfo, compile};
+pub use pipeline::Pipeline;
+pub use pool::{Purpose, StreamMode, StreamPool, StreamPoolOptions};
+pub use probe::{Probe, probe};
+pub use statistics::{PipelineStatistics, StageStatistics};
+pub use stream::{Launch, Priority, Stream};
+pub use timeline::{Span, Timeline};
+pub use triple::{Refused, Slot, SlotState, TripleBuffer, slot};
 
 /// What every kernel text begins with: number types, "not available", and how a kernel is declared.
 pub const TIDEMILL_CUH: &str = include_str!("tidemill.cuh");

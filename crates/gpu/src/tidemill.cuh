@@ -11,4 +11,9 @@ typedef long long i64;
 // A kernel takes one struct, `args`, by value.
 #ifndef KERNEL
 #define KERNEL(name, Args) extern "C" __global__ void name(const __grid_constant__ Args args)
+// The same with blocks of at most so many threads, of which at least so many shall fit a multiprocessor.
+#define KERNEL_BOUNDED(name, Args, threads, blocks) \
+  extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ Args args)
+#else
+#define KERNEL_BOUNDED(name, Args, threads, blocks) KERNEL(name, Args)
 #endif

@@ -1,0 +1,108 @@
+//! What a backend has to offer. Everything above this trait is the same on CUDA and on the host.
+//!
+//! Handles are plain numbers: pointers of the CUDA driver, or keys of the host's tables. The types above own them and give
+//! each back exactly once.
+
+use crate::device::DeviceInfo;
+use crate::error::GpuError;
+use crate::module::Source;
+use crate::stream::{Launch, Priority};
+
+/// A stream of the backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct StreamId(pub u64);
+
+/// An event of the backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct EventId(pub u64);
+
+/// A loaded module of the backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ModuleId(pub u64);
+
+/// A kernel of the backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct KernelId(pub u64);
+
+/// A graph of the backend, ready to launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct GraphId(pub u64);
+
+/// What the backend knows of a kernel.
+pub(crate) struct KernelFacts {
+    pub id: KernelId,
+    /// Size of the argument structure; `None` if the driver is too old to tell.
+    pub args_size: Option<usize>,
+    pub registers: u32,
+    pub shared_bytes: u32,
+    pub local_bytes: u32,
+    pub max_threads: u32,
+}
+
+/// One operation of a stream. Addresses and lengths were checked by the caller.
+pub(crate) enum Op<'a> {
+    Upload { from: u64, to: u64, bytes: usize },
+    Download { from: u64, to: u64, bytes: usize },
+    Copy { from: u64, to: u64, bytes: usize },
+    Fill { at: u64, bytes: usize, byte: u8 },
+    Launch { kernel: KernelId, name: &'a str, launch: Launch, args: &'a [u8] },
+    Host(Box<dyn FnOnce() + Send>),
+    Record(EventId),
+    Wait(EventId),
+    Graph(GraphId),
+}
+
+/// One operation of a graph, on one of its lanes. Lane 0 is where the graph begins and ends.
+pub(crate) struct GraphStep {
+    pub lane: usize,
+    pub action: GraphAction,
+}
+
+/// What a step of a graph does. Events are numbered inside the graph.
+pub(crate) enum GraphAction {
+    Copy { from: u64, to: u64, bytes: usize },
+    Fill { at: u64, bytes: usize, byte: u8 },
+    Launch { kernel: KernelId, name: String, launch: Launch, args: Box<[u8]> },
+    Record(usize),
+    Wait(usize),
+}
+
+/// A backend.
+///
+/// - Nothing here may panic because something is missing on the machine.
+/// - `submit` returns before the operation is done; operations of one stream run in order.
+/// - A failure of the device is reported as `GpuError::Fault` without kernel names; the caller adds them.
+/// - Dropping an event does not disturb waits on its last record.
+pub(crate) trait Driver: Send + Sync {
+    fn info(&self) -> &DeviceInfo;
+    fn free_bytes(&self) -> Result<u64, GpuError>;
+
+    /// Zeroed memory of the device. `bytes` is not 0.
+    fn alloc(&self, bytes: u64) -> Result<u64, GpuError>;
+    /// Called when no operation uses the memory any more.
+    fn free(&self, address: u64);
+    /// Zeroed page-locked memory of the host, aligned to 64 bytes. `bytes` is not 0.
+    fn pin(&self, bytes: u64) -> Result<u64, GpuError>;
+    /// Called when no operation uses the memory any more.
+    fn unpin(&self, address: u64);
+
+    fn stream(&self, priority: Priority) -> Result<StreamId, GpuError>;
+    /// Work already submitted still runs.
+    fn drop_stream(&self, stream: StreamId);
+    fn submit(&self, stream: StreamId, op: Op<'_>) -> Result<(), GpuError>;
+    fn synchronize_stream(&self, stream: StreamId) -> Result<(), GpuError>;
+    fn synchronize(&self) -> Result<(), GpuError>;
+
+    fn event(&self) -> Result<EventId, GpuError>;
+    fn drop_event(&self, event: EventId);
+    fn event_done(&self, event: EventId) -> Result<bool, GpuError>;
+    fn event_wait(&self, event: EventId) -> Result<(), GpuError>;
+    /// Both are done.
+    fn elapsed_ms(&self, from: EventId, to: EventId) -> Result<f64, GpuError>;
+
+    fn load(&self, source: &Source) -> Result<ModuleId, GpuError>;
+    fn kernel(&self, module: ModuleId, name: &str) -> Result<Option<KernelFacts>, GpuError>;
+
+    fn graph(&self, steps: Vec<GraphStep>) -> Result<GraphId, GpuError>;
+    fn drop_graph(&self, graph: GraphId);
+}

@@ -1,0 +1,33 @@
+//! Faults on order: what a host device is told to do wrong, so that tests can see what happens then.
+
+/// A fault of a host device. Counts begin at 1; a launch in a graph counts once, when it is captured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The `nth` allocation of device memory finds no memory. Later ones go well.
+    OutOfMemory {
+        /// Which allocation.
+        nth: u64,
+    },
+    /// The `nth` launch of a kernel is refused. The device stays usable.
+    LaunchFails {
+        /// Name of the kernel.
+        kernel: String,
+        /// Which of its launches.
+        nth: u64,
+    },
+    /// The `nth` launch of a kernel goes wrong while it runs: the device is lost, which the next synchronisation tells.
+    KernelFails {
+        /// Name of the kernel.
+        kernel: String,
+        /// Which of its launches.
+        nth: u64,
+    },
+    /// The device is lost with the first launch after so many.
+    DeviceLost {
+        /// Launches that still go well.
+        after_launches: u64,
+    },
+    /// There is no compiler: nothing can be loaded.
+    NoCompiler,
+}

@@ -1,0 +1,532 @@
+//! The host as a device: a thread per stream, plain memory with a limit, kernels under emulation.
+//!
+//! It keeps the rules of CUDA where a program can notice them: a wait takes the record that was the latest when the wait was
+//! submitted; a lost device still lets streams run empty, doing nothing; failures show up at a synchronisation.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use crate::device::{DeviceInfo, DeviceKind};
+use crate::driver::{
+    Driver, EventId, GraphAction, GraphId, GraphStep, KernelFacts, KernelId, ModuleId, Op, StreamId,
+};
+use crate::emulate::{EmulateError, EmulatedKernel, Library};
+use crate::error::GpuError;
+use crate::fault::Fault;
+use crate::module::Source;
+use crate::stream::{Launch, Priority};
+
+/// How a host device behaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostOptions {
+    /// Its name.
+    pub name: String,
+    /// How much memory it claims to have.
+    pub memory_bytes: u64,
+    /// The most shared memory a block may have.
+    pub shared_bytes: u32,
+    /// What it does wrong.
+    pub faults: Vec<Fault>,
+}
+
+impl Default for HostOptions {
+    /// 16 GiB, the shared memory of a consumer card, no faults.
+    fn default() -> Self {
+        Self { name: "host".into(), memory_bytes: 16 << 30, shared_bytes: 99 << 10, faults: Vec::new() }
+    }
+}
+
+/// Code of a fault under emulation: that of a failed launch on CUDA.
+const LAUNCH_FAILED: i32 = 719;
+
+pub(crate) struct HostDriver {
+    info: DeviceInfo,
+    faults: Vec<Fault>,
+    shared: Arc<Shared>,
+    next: AtomicU64,
+    memory: Mutex<MemoryTable>,
+    streams: Mutex<HashMap<StreamId, Sender<Task>>>,
+    progress: Mutex<Vec<(StreamId, Arc<Progress>)>>,
+    events: Mutex<HashMap<EventId, Option<Arc<Completion>>>>,
+    modules: Mutex<HashMap<ModuleId, Library>>,
+    kernels: Mutex<HashMap<KernelId, Arc<EmulatedKernel>>>,
+    graphs: Mutex<HashMap<GraphId, Arc<[Work]>>>,
+    launches: Mutex<Launches>,
+}
+
+/// What the worker threads share with the driver.
+#[derive(Default)]
+struct Shared {
+    lost: OnceLock<GpuError>,
+}
+
+#[derive(Default)]
+struct MemoryTable {
+    blocks: HashMap<u64, Layout>,
+    used: u64,
+    n_allocations: u64,
+}
+
+#[derive(Default)]
+struct Launches {
+    total: u64,
+    by_kernel: HashMap<String, u64>,
+}
+
+impl Launches {
+    /// Counts a launch: its number among all, and among those of its kernel.
+    fn count(&mut self, kernel: &str) -> (u64, u64) {
+        self.total += 1;
+        let of_kernel = self.by_kernel.entry(kernel.into()).or_default();
+        *of_kernel += 1;
+        (self.total, *of_kernel)
+    }
+}
+
+/// How far a stream is.
+#[derive(Default)]
+struct Progress {
+    counts: Mutex<Counts>,
+    moved: Condvar,
+}
+
+#[derive(Default)]
+struct Counts {
+    submitted: u64,
+    done: u64,
+    ended: bool,
+}
+
+/// One record of an event.
+#[derive(Default)]
+struct Completion {
+    at: Mutex<Option<Instant>>,
+    fired: Condvar,
+}
+
+impl Completion {
+    fn fire(&self) {
+        *lock(&self.at) = Some(Instant::now());
+        self.fired.notify_all();
+    }
+
+    fn wait(&self) -> Instant {
+        let mut at = lock(&self.at);
+        loop {
+            match *at {
+                Some(instant) => return instant,
+                None => at = self.fired.wait(at).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        lock(&self.at).is_some()
+    }
+}
+
+/// One operation, owned by its stream.
+enum Task {
+    Work(Work),
+    Graph(Arc<[Work]>),
+    Host(Box<dyn FnOnce() + Send>),
+    Record(Arc<Completion>),
+    Wait(Arc<Completion>),
+}
+
+/// What a graph can repeat.
+enum Work {
+    Copy { from: u64, to: u64, bytes: usize },
+    Fill { at: u64, bytes: usize, byte: u8 },
+    Launch { kernel: Arc<EmulatedKernel>, launch: Launch, args: Box<[u8]> },
+    Fail(GpuError),
+}
+
+impl Shared {
+    fn lose(&self, error: GpuError) {
+        // Only the first failure counts.
+        let _ = self.lost.set(error);
+    }
+
+    fn check(&self) -> Result<(), GpuError> {
+        self.lost.get().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    fn run(&self, task: Task) {
+        match task {
+            Task::Record(completion) => completion.fire(),
+            Task::Wait(completion) => {
+                completion.wait();
+            }
+            // A lost device does nothing more, but nobody waits for it for ever.
+            _ if self.lost.get().is_some() => {}
+            Task::Host(work) => work(),
+            Task::Work(work) => self.do_work(&work),
+            Task::Graph(all) => all.iter().for_each(|work| self.do_work(work)),
+        }
+    }
+
+    fn do_work(&self, work: &Work) {
+        if self.lost.get().is_some() {
+            return;
+        }
+        match work {
+            Work::Copy { from, to, bytes } => {
+                // SAFETY: both ranges were checked by the caller and do not overlap; memory is freed only after a
+                // synchronisation, and host memory only after the event that follows this task.
+                unsafe { std::ptr::copy_nonoverlapping(*from as *const u8, *to as *mut u8, *bytes) }
+            }
+            Work::Fill { at, bytes, byte } => {
+                // SAFETY: as above.
+                unsafe { std::ptr::write_bytes(*at as *mut u8, *byte, *bytes) }
+            }
+            Work::Launch { kernel, launch, args } => {
+                if let Err(error) = kernel.try_run(launch.grid, launch.block, launch.shared_bytes, args) {
+                    self.lose(fault(error.to_string()));
+                }
+            }
+            Work::Fail(error) => self.lose(error.clone()),
+        }
+    }
+}
+
+impl Progress {
+    fn wait_for(&self, target: u64) {
+        let mut counts = lock(&self.counts);
+        while counts.done < target {
+            counts = self.moved.wait(counts).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn submitted(&self) -> u64 {
+        lock(&self.counts).submitted
+    }
+}
+
+fn work(tasks: Receiver<Task>, progress: Arc<Progress>, shared: Arc<Shared>) {
+    for task in tasks {
+        shared.run(task);
+        lock(&progress.counts).done += 1;
+        progress.moved.notify_all();
+    }
+    lock(&progress.counts).ended = true;
+}
+
+impl HostDriver {
+    pub(crate) fn new(options: HostOptions) -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+        let info = DeviceInfo {
+            kind: DeviceKind::Host,
+            ordinal: 0,
+            name: options.name,
+            architecture: "host".into(),
+            memory_bytes: options.memory_bytes,
+            multiprocessors: threads,
+            l2_bytes: 0,
+            shared_bytes: options.shared_bytes,
+            driver: String::new(),
+            nvrtc: String::new(),
+        };
+        Self {
+            info,
+            faults: options.faults,
+            shared: Arc::default(),
+            next: AtomicU64::new(1),
+            memory: Mutex::default(),
+            streams: Mutex::default(),
+            progress: Mutex::default(),
+            events: Mutex::default(),
+            modules: Mutex::default(),
+            kernels: Mutex::default(),
+            graphs: Mutex::default(),
+            launches: Mutex::default(),
+        }
+    }
+
+    fn next(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<u64, GpuError> {
+        let free = self.info.memory_bytes - lock(&self.memory).used;
+        let refused = GpuError::OutOfMemory { bytes, free };
+        let layout = Layout::from_size_align(bytes as usize, 256).map_err(|_| refused.clone())?;
+        // SAFETY: the size is not 0.
+        let address = unsafe { alloc_zeroed(layout) } as u64;
+        if address == 0 {
+            return Err(refused);
+        }
+        lock(&self.memory).blocks.insert(address, layout);
+        Ok(address)
+    }
+
+    /// Returns the size of what was freed.
+    fn deallocate(&self, address: u64) -> u64 {
+        let Some(layout) = lock(&self.memory).blocks.remove(&address) else { return 0 };
+        // SAFETY: the address came from `alloc_zeroed` with this layout and has just left the table.
+        unsafe { dealloc(address as *mut u8, layout) };
+        layout.size() as u64
+    }
+
+    fn completion(&self, event: EventId) -> Option<Arc<Completion>> {
+        lock(&self.events).get(&event).cloned().flatten()
+    }
+
+    /// The task of a launch, or the fault that was ordered for it.
+    fn launch_work(
+        &self,
+        kernel: KernelId,
+        name: &str,
+        launch: Launch,
+        args: &[u8],
+    ) -> Result<Work, GpuError> {
+        if launch.shared_bytes > self.info.shared_bytes {
+            let message = format!(
+                "{} bytes of shared memory, {} are possible",
+                launch.shared_bytes, self.info.shared_bytes
+            );
+            return Err(GpuError::Launch { kernel: name.into(), message });
+        }
+        let (total, of_kernel) = lock(&self.launches).count(name);
+        for ordered in &self.faults {
+            match ordered {
+                Fault::LaunchFails { kernel, nth } if kernel == name && *nth == of_kernel => {
+                    let message = format!("launch {nth} was ordered to fail");
+                    return Err(GpuError::Launch { kernel: name.into(), message });
+                }
+                Fault::KernelFails { kernel, nth } if kernel == name && *nth == of_kernel => {
+                    return Ok(Work::Fail(fault(format!("launch {nth} of {name} was ordered to go wrong"))));
+                }
+                Fault::DeviceLost { after_launches } if total > *after_launches => {
+                    return Ok(Work::Fail(fault("the device was ordered to be lost".into())));
+                }
+                _ => {}
+            }
+        }
+        let kernel = lock(&self.kernels)[&kernel].clone();
+        Ok(Work::Launch { kernel, launch, args: args.into() })
+    }
+
+    fn task(&self, op: Op<'_>) -> Result<Task, GpuError> {
+        Ok(match op {
+            Op::Upload { from, to, bytes }
+            | Op::Download { from, to, bytes }
+            | Op::Copy { from, to, bytes } => Task::Work(Work::Copy { from, to, bytes }),
+            Op::Fill { at, bytes, byte } => Task::Work(Work::Fill { at, bytes, byte }),
+            Op::Launch { kernel, name, launch, args } => {
+                Task::Work(self.launch_work(kernel, name, launch, args)?)
+            }
+            Op::Host(work) => Task::Host(work),
+            Op::Record(event) => {
+                let completion = Arc::new(Completion::default());
+                lock(&self.events).insert(event, Some(completion.clone()));
+                Task::Record(completion)
+            }
+            Op::Wait(event) => Task::Wait(self.completion(event).unwrap_or_else(|| {
+                // Never recorded: nothing to wait for.
+                let completion = Arc::new(Completion::default());
+                completion.fire();
+                completion
+            })),
+            Op::Graph(graph) => Task::Graph(lock(&self.graphs)[&graph].clone()),
+        })
+    }
+}
+
+impl Driver for HostDriver {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn free_bytes(&self) -> Result<u64, GpuError> {
+        Ok(self.info.memory_bytes - lock(&self.memory).used)
+    }
+
+    fn alloc(&self, bytes: u64) -> Result<u64, GpuError> {
+        {
+            let mut memory = lock(&self.memory);
+            memory.n_allocations += 1;
+            let nth = memory.n_allocations;
+            let free = self.info.memory_bytes - memory.used;
+            let ordered = self.faults.contains(&Fault::OutOfMemory { nth });
+            if ordered || bytes > free {
+                return Err(GpuError::OutOfMemory { bytes, free: if ordered { 0 } else { free } });
+            }
+            memory.used += bytes;
+        }
+        self.allocate(bytes).inspect_err(|_| lock(&self.memory).used -= bytes)
+    }
+
+    fn free(&self, address: u64) {
+        let bytes = self.deallocate(address);
+        lock(&self.memory).used -= bytes;
+    }
+
+    fn pin(&self, bytes: u64) -> Result<u64, GpuError> {
+        self.allocate(bytes)
+    }
+
+    fn unpin(&self, address: u64) {
+        self.deallocate(address);
+    }
+
+    fn stream(&self, _priority: Priority) -> Result<StreamId, GpuError> {
+        let id = StreamId(self.next());
+        let (sender, receiver) = channel();
+        let progress = Arc::new(Progress::default());
+        let (theirs, shared) = (progress.clone(), self.shared.clone());
+        std::thread::Builder::new()
+            .name(format!("gpu-stream-{}", id.0))
+            .spawn(move || work(receiver, theirs, shared))
+            .map_err(|error| GpuError::Driver {
+                call: "starting a thread",
+                code: error.raw_os_error().unwrap_or(0),
+                message: error.to_string(),
+            })?;
+        lock(&self.streams).insert(id, sender);
+        let mut all = lock(&self.progress);
+        all.retain(|(_, progress)| !lock(&progress.counts).ended);
+        all.push((id, progress));
+        Ok(id)
+    }
+
+    fn drop_stream(&self, stream: StreamId) {
+        // The thread ends when its queue is empty; `progress` remembers it until then.
+        lock(&self.streams).remove(&stream);
+    }
+
+    fn submit(&self, stream: StreamId, op: Op<'_>) -> Result<(), GpuError> {
+        let task = self.task(op)?;
+        let progress =
+            lock(&self.progress).iter().find(|(id, _)| *id == stream).map(|(_, progress)| progress.clone());
+        let progress = progress.expect("a stream is known until it is dropped");
+        lock(&progress.counts).submitted += 1;
+        let sent = lock(&self.streams)[&stream].send(task);
+        sent.map_err(|_| GpuError::misuse("the thread of a stream has ended"))
+    }
+
+    fn synchronize_stream(&self, stream: StreamId) -> Result<(), GpuError> {
+        let progress =
+            lock(&self.progress).iter().find(|(id, _)| *id == stream).map(|(_, progress)| progress.clone());
+        if let Some(progress) = progress {
+            progress.wait_for(progress.submitted());
+        }
+        self.shared.check()
+    }
+
+    fn synchronize(&self) -> Result<(), GpuError> {
+        let all: Vec<_> = lock(&self.progress)
+            .iter()
+            .map(|(_, progress)| (progress.clone(), progress.submitted()))
+            .collect();
+        all.iter().for_each(|(progress, target)| progress.wait_for(*target));
+        self.shared.check()
+    }
+
+    fn event(&self) -> Result<EventId, GpuError> {
+        let id = EventId(self.next());
+        lock(&self.events).insert(id, None);
+        Ok(id)
+    }
+
+    fn drop_event(&self, event: EventId) {
+        lock(&self.events).remove(&event);
+    }
+
+    fn event_done(&self, event: EventId) -> Result<bool, GpuError> {
+        let done = self.completion(event).is_none_or(|completion| completion.is_done());
+        if done {
+            self.shared.check()?;
+        }
+        Ok(done)
+    }
+
+    fn event_wait(&self, event: EventId) -> Result<(), GpuError> {
+        if let Some(completion) = self.completion(event) {
+            completion.wait();
+        }
+        self.shared.check()
+    }
+
+    fn elapsed_ms(&self, from: EventId, to: EventId) -> Result<f64, GpuError> {
+        let (Some(from), Some(to)) = (self.completion(from), self.completion(to)) else {
+            return Err(GpuError::misuse("time between events that were never recorded"));
+        };
+        let (from, to) = (from.wait(), to.wait());
+        Ok(match to.checked_duration_since(from) {
+            Some(later) => later.as_secs_f64() * 1e3,
+            None => -((from - to).as_secs_f64() * 1e3),
+        })
+    }
+
+    fn load(&self, source: &Source) -> Result<ModuleId, GpuError> {
+        if self.faults.contains(&Fault::NoCompiler) {
+            return Err(GpuError::Unavailable {
+                what: "no compiler (the device was ordered to have none)".into(),
+                cure: "take the fault out of the host options".into(),
+            });
+        }
+        let library = Library::compile(&source.name, &source.text).map_err(|error| match error {
+            EmulateError::NoCompiler { compiler, source } => GpuError::Unavailable {
+                what: format!("the C++ compiler `{compiler}` cannot be started: {source}"),
+                cure: "install g++ or clang++, or name one in the variable CXX".into(),
+            },
+            EmulateError::Compile { name, log } => GpuError::Compile { name, log },
+            other => GpuError::Driver { call: "compiling for the host", code: 0, message: other.to_string() },
+        })?;
+        let id = ModuleId(self.next());
+        lock(&self.modules).insert(id, library);
+        Ok(id)
+    }
+
+    fn kernel(&self, module: ModuleId, name: &str) -> Result<Option<KernelFacts>, GpuError> {
+        let Some(kernel) = lock(&self.modules).get(&module).and_then(|library| library.kernel(name)) else {
+            return Ok(None);
+        };
+        let id = KernelId(self.next());
+        let args_size = Some(kernel.args_size());
+        lock(&self.kernels).insert(id, Arc::new(kernel));
+        Ok(Some(KernelFacts {
+            id,
+            args_size,
+            registers: 0,
+            shared_bytes: 0,
+            local_bytes: 0,
+            max_threads: 1024,
+        }))
+    }
+
+    fn graph(&self, steps: Vec<GraphStep>) -> Result<GraphId, GpuError> {
+        // In the order of capture: a wait stands behind its record there, so one stream can run it all.
+        let tasks: Result<Arc<[Work]>, GpuError> = steps
+            .into_iter()
+            .filter_map(|step| match step.action {
+                GraphAction::Copy { from, to, bytes } => Some(Ok(Work::Copy { from, to, bytes })),
+                GraphAction::Fill { at, bytes, byte } => Some(Ok(Work::Fill { at, bytes, byte })),
+                GraphAction::Launch { kernel, name, launch, args } => {
+                    Some(self.launch_work(kernel, &name, launch, &args))
+                }
+                GraphAction::Record(_) | GraphAction::Wait(_) => None,
+            })
+            .collect();
+        let id = GraphId(self.next());
+        lock(&self.graphs).insert(id, tasks?);
+        Ok(id)
+    }
+
+    fn drop_graph(&self, graph: GraphId) {
+        lock(&self.graphs).remove(&graph);
+    }
+}
+
+fn fault(message: String) -> GpuError {
+    GpuError::Fault { kernels: Vec::new(), code: LAUNCH_FAILED, message }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

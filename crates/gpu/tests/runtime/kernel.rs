@@ -1,0 +1,154 @@
+use crate::rig::{AddArgs, PlaneArgs, SumArgs, add, is_host, kernel, on_every_device, source};
+use tidemill_gpu::{GpuError, Launch, Source, compile, probe};
+
+#[test]
+fn a_kernel_gives_the_bits_of_the_host() {
+    on_every_device(|device| {
+        // Numbers for which a fused operation would round otherwise.
+        let x: Vec<f64> = (0..1000).map(|i| 1.0 + f64::from(i) * 1e-9).collect();
+        let y: Vec<f64> = (0..1000).map(|i| -1.0 - f64::from(i) * 1e-9).collect();
+        let slope = 1.0 + 1e-8;
+        let (dx, dy) = (device.alloc_from(&x).unwrap(), device.alloc_from(&y).unwrap());
+        let out = device.alloc::<f64>(1000).unwrap();
+        let args = PlaneArgs { x: dx.ptr(), y: dy.ptr(), out: out.ptr(), slope, n: 1000, pad: 0 };
+        let stream = device.stream().unwrap();
+        stream.launch(&kernel(device, "plane"), Launch::blocks(8, 128), &args).unwrap();
+        stream.synchronize().unwrap();
+        let expected: Vec<u64> = x.iter().zip(&y).map(|(x, y)| (x * slope + y).to_bits()).collect();
+        let fused: Vec<u64> = x.iter().zip(&y).map(|(x, y)| x.mul_add(slope, *y).to_bits()).collect();
+        assert_ne!(expected, fused, "the numbers must tell the two apart");
+        let got: Vec<u64> = out.to_vec().unwrap().iter().map(|x| x.to_bits()).collect();
+        assert_eq!(got, expected);
+    });
+}
+
+#[test]
+fn dynamic_shared_memory_is_as_large_as_asked_for() {
+    on_every_device(|device| {
+        let data: Vec<u64> = (0..4096).collect();
+        let (data, sums) = (device.alloc_from(&data).unwrap(), device.alloc::<u64>(4).unwrap());
+        let args = SumArgs { data: data.ptr(), sums: sums.ptr(), n: 4096, pad: 0 };
+        let stream = device.stream().unwrap();
+        let sum = kernel(device, "sum");
+        // Also more than the 48 KiB that every launch may have.
+        for shared in [8 * 1024, 90 * 1024] {
+            stream.fill(&sums, 0, 4, 0).unwrap();
+            stream.launch(&sum, Launch::blocks(4, 1024).shared(shared), &args).unwrap();
+            stream.synchronize().unwrap();
+            let expected: Vec<u64> = (0..4).map(|b| (b * 1024..(b + 1) * 1024).sum()).collect();
+            assert_eq!(sums.to_vec().unwrap(), expected);
+        }
+        let too_much = Launch::blocks(4, 1024).shared(device.info().shared_bytes + 8);
+        let error = stream.launch(&sum, too_much, &args).unwrap_err();
+        assert!(matches!(&error, GpuError::Launch { kernel, .. } if kernel == "sum"), "{error}");
+        stream.synchronize().unwrap();
+    });
+}
+
+#[test]
+fn arguments_of_another_size_are_refused() {
+    on_every_device(|device| {
+        let stream = device.stream().unwrap();
+        let error = stream.launch(&kernel(device, "add"), Launch::blocks(1, 1), &[0u64; 4]).unwrap_err();
+        let expected =
+            GpuError::ArgumentSize { kernel: "add".into(), expected: size_of::<AddArgs>(), given: 32 };
+        assert_eq!(error, expected);
+    });
+}
+
+#[test]
+fn impossible_shapes_are_refused() {
+    on_every_device(|device| {
+        let stream = device.stream().unwrap();
+        let buffer = device.alloc::<u64>(1).unwrap();
+        let args = AddArgs { data: buffer.ptr(), amount: 1, n: 1, pad: 0 };
+        let add = kernel(device, "add");
+        for (grid, block) in [([0, 1, 1], [1, 1, 1]), ([1, 1, 1], [0, 1, 1]), ([1, 1, 1], [32, 33, 1])] {
+            let error = stream.launch(&add, Launch { grid, block, shared_bytes: 0 }, &args).unwrap_err();
+            assert!(matches!(error, GpuError::Launch { .. }), "{error}");
+        }
+        let tall = Launch { grid: [1, 70_000, 1], block: [1, 1, 1], shared_bytes: 0 };
+        assert!(matches!(stream.launch(&add, tall, &args), Err(GpuError::Launch { .. })));
+        stream.synchronize().unwrap();
+        assert_eq!(buffer.to_vec().unwrap(), [0]);
+    });
+}
+
+#[test]
+fn a_missing_kernel_and_a_bad_source_are_named() {
+    on_every_device(|device| {
+        let module = device.load(&source()).unwrap();
+        let error = module.kernel("nothing").unwrap_err();
+        assert_eq!(error, GpuError::NoKernel { module: "runtime tests".into(), kernel: "nothing".into() });
+        let bad = Source::splice(
+            "bad source",
+            &[("folder/bad.cu", "struct A { u32 n; };\nKERNEL(k, A) { oops; }\n")],
+        );
+        match device.load(&bad).unwrap_err() {
+            GpuError::Compile { name, log } => {
+                assert_eq!(name, "bad source");
+                assert!(log.contains("folder/bad.cu") && log.contains("oops"), "{log}");
+            }
+            other => panic!("{other}"),
+        }
+    });
+}
+
+#[test]
+fn a_source_is_loaded_once() {
+    on_every_device(|device| {
+        let first = device.load(&source()).unwrap().kernel("add").unwrap();
+        let clock = std::time::Instant::now();
+        for _ in 0..100 {
+            device.load(&source()).unwrap().kernel("add").unwrap();
+        }
+        assert!(clock.elapsed().as_millis() < 100, "found in memory");
+        assert_eq!(first.args_size(), Some(size_of::<AddArgs>()));
+        assert_eq!(first.registers() == 0, is_host(device));
+        let buffer = device.alloc_from(&[5u64; 300]).unwrap();
+        let stream = device.stream().unwrap();
+        add(&stream, &buffer, 6).unwrap();
+        stream.synchronize().unwrap();
+        assert_eq!(buffer.to_vec().unwrap(), [11; 300]);
+    });
+}
+
+#[test]
+fn kernels_compile_without_a_device() {
+    // Needs NVRTC, which needs no GPU.
+    let report = probe();
+    match &report.nvrtc {
+        Ok(found) => {
+            assert!(found.version.contains('.'));
+            let code = compile(&source(), "sm_90").unwrap();
+            assert_eq!(&code[..4], b"\x7fELF");
+            let text = String::from_utf8(compile(&source(), "compute_90").unwrap()).unwrap();
+            assert!(text.contains(".entry plane") && !text.contains("fma.rn.f64"), "no contraction");
+            let bad = Source::new("bad.cu", "extern \"C\" __global__ void f() { oops; }");
+            match compile(&bad, "sm_90").unwrap_err() {
+                GpuError::Compile { name, log } => {
+                    assert!(name == "bad.cu" && log.contains("bad.cu(1)") && log.contains("oops"), "{log}");
+                }
+                other => panic!("{other}"),
+            }
+            assert!(matches!(compile(&source(), "sm_1"), Err(GpuError::Compile { .. })));
+        }
+        Err(error) => {
+            assert!(matches!(error, GpuError::Unavailable { .. }), "{error}");
+            assert_eq!(compile(&source(), "sm_90").unwrap_err(), *error);
+            assert!(report.problems().contains(&error));
+        }
+    }
+}
+
+#[test]
+fn a_missing_device_is_an_error_with_a_cure() {
+    let report = probe();
+    let n_devices = report.devices.as_ref().map_or(0, |devices| devices.len());
+    let error = tidemill_gpu::Device::cuda(n_devices).unwrap_err();
+    match error {
+        GpuError::Unavailable { what, cure } => assert!(!what.is_empty() && !cure.is_empty()),
+        other => panic!("{other}"),
+    }
+    assert_eq!(report.problems().is_empty(), report.devices.is_ok() && report.nvrtc.is_ok());
+}
