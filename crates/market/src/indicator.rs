@@ -33,6 +33,8 @@
 //!
 //! Private to them: `column` (lengths and masks) and `double_double` (the arithmetic of [`Prefix`]).
 //!
+//! The `.cu` and `.cuh` files beside them are their twins for a GPU; [`device`] says how they are called.
+//!
 //! ```
 //! use tidemill_market::indicator::{Moments, Prefix, ema, sma};
 //!
@@ -57,6 +59,7 @@ mod cci;
 mod column;
 mod cum;
 mod dema;
+pub mod device;
 mod double_double;
 mod ema;
 mod ema_sma;

@@ -8,12 +8,29 @@
 //! Precision: a window sum is off by about `w · 2^-106` of the largest prefix so far. That is far below one
 //! rounding of the result unless one value exceeds the rest of the series by more than some fifteen orders of
 //! magnitude.
+//!
+//! Sums are added up in blocks of 256 bars, each from zero and in bar order; an entry is the sum of the blocks before
+//! it, itself an entry, plus the sum inside its block. The order of operations is fixed by that, yet blocks do not
+//! wait for each other: here several run side by side, on a device all of them do.
+
+use std::ops::Range;
+
+use multiversion::multiversion;
 
 use super::double_double::{DoubleDouble, two_prod};
 
 /// Magnitudes above this count as not available, so that sums of squares cannot overflow and spoil every
 /// later bar.
 const LARGEST: f64 = 1e120;
+
+/// Bars of one block. Part of the specification: another length gives other last bits.
+const BLOCK: usize = 256;
+
+/// Blocks added up side by side. Each waits for its own last sum most of the time; together they wait less.
+const LANES: usize = 8;
+
+/// Bars of each block that are added up before they are moved to where they belong.
+const ROWS: usize = 32;
 
 /// Which sums a [`Prefix`] holds, besides that of the values themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,10 +74,19 @@ impl Sums {
         Self { hi: vec![0.0; n_bars + 1], lo: vec![0.0; n_bars + 1] }
     }
 
+    /// Adds to the blocks from `start` on what the bars before them have come to, itself the entry at `start`.
     #[inline(always)]
-    fn set(&mut self, i: usize, total: DoubleDouble) {
-        self.hi[i] = total.hi;
-        self.lo[i] = total.lo;
+    fn offset_blocks(&mut self, start: usize, n_bars: usize) {
+        let mut offset = DoubleDouble { hi: self.hi[start], lo: self.lo[start] };
+        let (his, los) = (&mut self.hi[start + 1..][..n_bars], &mut self.lo[start + 1..][..n_bars]);
+        for (his, los) in his.chunks_mut(BLOCK).zip(los.chunks_mut(BLOCK)) {
+            for (hi, lo) in his.iter_mut().zip(los.iter_mut()) {
+                let entry = offset.add(DoubleDouble { hi: *hi, lo: *lo });
+                *hi = entry.hi;
+                *lo = entry.lo;
+            }
+            offset = DoubleDouble { hi: his[his.len() - 1], lo: los[los.len() - 1] };
+        }
     }
 
     /// Sum of the bars `start .. start + w`.
@@ -79,6 +105,108 @@ fn is_available(v: f64) -> bool {
     v.abs() <= LARGEST
 }
 
+/// Fills the sums, `LANES` blocks at a time; those not asked for are left alone.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+fn add_up<const SQUARES: bool, const INDEX: bool>(
+    x: &[f64],
+    sum: &mut Sums,
+    squares: &mut Sums,
+    index: &mut Sums,
+) {
+    let mut values = [[0.0; LANES]; ROWS];
+    let [mut rows, mut rows_squares, mut rows_index] = [Rows::default(); 3];
+    for start in (0..x.len()).step_by(LANES * BLOCK) {
+        let n = (x.len() - start).min(LANES * BLOCK);
+        let [mut total, mut total_squares, mut total_index] = [Totals::default(); 3];
+        for first in (0..BLOCK.min(n)).step_by(ROWS) {
+            // Bars of each block; what is missing at the end enters as anything and is not kept.
+            let bars = |lane: usize| {
+                let from = (lane * BLOCK + first).min(n);
+                start + from..start + n.min(from + ROWS)
+            };
+            for lane in 0..LANES {
+                for (row, &v) in values.iter_mut().zip(&x[bars(lane)]) {
+                    row[lane] = if is_available(v) { v } else { 0.0 };
+                }
+            }
+            for (row, v) in values.iter().enumerate() {
+                total.each(|lane, total| total.add_f64(v[lane]));
+                rows.set(row, &total);
+                if SQUARES {
+                    total_squares.each(|lane, total| total.add(two_prod(v[lane], v[lane])));
+                    rows_squares.set(row, &total_squares);
+                }
+                if INDEX {
+                    // Exact: whole numbers.
+                    let i = (start + first + row) as f64;
+                    total_index.each(|lane, total| total.add(two_prod(i + (lane * BLOCK) as f64, v[lane])));
+                    rows_index.set(row, &total_index);
+                }
+            }
+            for lane in 0..LANES {
+                rows.move_lane(lane, sum, bars(lane));
+                if SQUARES {
+                    rows_squares.move_lane(lane, squares, bars(lane));
+                }
+                if INDEX {
+                    rows_index.move_lane(lane, index, bars(lane));
+                }
+            }
+        }
+        sum.offset_blocks(start, n);
+        if SQUARES {
+            squares.offset_blocks(start, n);
+        }
+        if INDEX {
+            index.offset_blocks(start, n);
+        }
+    }
+}
+
+/// The running totals of `LANES` blocks.
+#[derive(Clone, Copy, Default)]
+struct Totals {
+    hi: [f64; LANES],
+    lo: [f64; LANES],
+}
+
+impl Totals {
+    #[inline(always)]
+    fn each(&mut self, next: impl Fn(usize, DoubleDouble) -> DoubleDouble) {
+        for lane in 0..LANES {
+            let total = next(lane, DoubleDouble { hi: self.hi[lane], lo: self.lo[lane] });
+            self.hi[lane] = total.hi;
+            self.lo[lane] = total.lo;
+        }
+    }
+}
+
+/// Totals after some bars, the same bar of all blocks side by side.
+#[derive(Clone, Copy, Default)]
+struct Rows {
+    hi: [[f64; LANES]; ROWS],
+    lo: [[f64; LANES]; ROWS],
+}
+
+impl Rows {
+    #[inline(always)]
+    fn set(&mut self, row: usize, totals: &Totals) {
+        self.hi[row] = totals.hi;
+        self.lo[row] = totals.lo;
+    }
+
+    /// Writes one block's totals behind its `bars`.
+    #[inline(always)]
+    fn move_lane(&self, lane: usize, sums: &mut Sums, bars: Range<usize>) {
+        for (to, row) in sums.hi[1..][bars.clone()].iter_mut().zip(&self.hi) {
+            *to = row[lane];
+        }
+        for (to, row) in sums.lo[1..][bars].iter_mut().zip(&self.lo) {
+            *to = row[lane];
+        }
+    }
+}
+
 impl Prefix {
     /// Adds up `x` once. Allocates 24 bytes per bar, and 16 more for each further moment.
     pub fn new(x: &[f64], moments: Moments) -> Self {
@@ -90,17 +218,11 @@ impl Prefix {
         }
     }
 
-    /// One pass for all sums: each waits for its own previous value, so together they take hardly longer than
-    /// one.
     fn build<const SQUARES: bool, const INDEX: bool>(x: &[f64]) -> Self {
         let n = x.len();
-        let mut sum = Sums::zeros(n);
-        let mut squares = Sums::zeros(if SQUARES { n } else { 0 });
-        let mut index = Sums::zeros(if INDEX { n } else { 0 });
         let mut missing = vec![0; n + 1];
         let mut changes = vec![0; n];
         let (mut n_missing, mut n_changes) = (0_u32, 0_u32);
-        let [mut total, mut total_squares, mut total_index] = [DoubleDouble::default(); 3];
         let mut previous = x.first().copied().unwrap_or_default();
         for (i, &v) in x.iter().enumerate() {
             n_missing += u32::from(!is_available(v));
@@ -108,18 +230,11 @@ impl Prefix {
             missing[i + 1] = n_missing;
             changes[i] = n_changes;
             previous = v;
-            let v = if is_available(v) { v } else { 0.0 };
-            total = total.add_f64(v);
-            sum.set(i + 1, total);
-            if SQUARES {
-                total_squares = total_squares.add(two_prod(v, v));
-                squares.set(i + 1, total_squares);
-            }
-            if INDEX {
-                total_index = total_index.add(two_prod(i as f64, v));
-                index.set(i + 1, total_index);
-            }
         }
+        let mut sum = Sums::zeros(n);
+        let mut squares = Sums::zeros(if SQUARES { n } else { 0 });
+        let mut index = Sums::zeros(if INDEX { n } else { 0 });
+        add_up::<SQUARES, INDEX>(x, &mut sum, &mut squares, &mut index);
         let (squares, index) = (SQUARES.then_some(squares), INDEX.then_some(index));
         Self { n_bars: n, sum, squares, index, missing, changes }
     }
@@ -404,6 +519,42 @@ mod tests {
         assert_eq!(p.std_pop_at(4, 3), 0.0);
         assert_eq!(p.std_sample_at(4, 3), 0.0);
         assert!(p.std_pop_at(3, 3) > 0.0);
+    }
+
+    #[test]
+    fn sums_do_not_depend_on_how_many_blocks_run_side_by_side() {
+        for n in [0, 1, 255, 256, 257, 1_023, 1_024, 1_025, 2_600] {
+            let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin() * 1e3 + 1.0 / (i as f64 + 3.0)).collect();
+            let sums = Prefix::new(&x, Moments::All).sum;
+            let mut offset = DoubleDouble::default();
+            for (block, x) in x.chunks(BLOCK).enumerate() {
+                let mut inner = DoubleDouble::default();
+                let mut entry = offset;
+                for (at, &v) in x.iter().enumerate() {
+                    inner = inner.add_f64(v);
+                    entry = offset.add(inner);
+                    let i = block * BLOCK + at + 1;
+                    assert_eq!(
+                        (sums.hi[i].to_bits(), sums.lo[i].to_bits()),
+                        (entry.hi.to_bits(), entry.lo.to_bits())
+                    );
+                }
+                offset = entry;
+            }
+        }
+    }
+
+    #[test]
+    fn window_across_blocks_is_the_sum_of_its_values() {
+        // Integers: every sum is exact, whatever the order.
+        let x: Vec<f64> = (0..1_500).map(|i| f64::from(i * i % 977)).collect();
+        let p = Prefix::new(&x, Moments::All);
+        for (i, w) in [(255, 256), (256, 256), (256, 1), (1_499, 1_500), (1_100, 700)] {
+            let window = &x[i + 1 - w..=i];
+            assert_eq!(p.mean_at(i, w), window.iter().sum::<f64>() / w as f64, "{w} bars to {i}");
+            let weighted: f64 = window.iter().zip(1..).map(|(x, j)| x * f64::from(j)).sum();
+            assert_eq!(p.wma_at(i, w), weighted / (0.5 * (w * (w + 1)) as f64), "{w} bars to {i}");
+        }
     }
 
     #[test]

@@ -90,6 +90,14 @@ impl Default for RegimeOptions {
     }
 }
 
+impl RegimeOptions {
+    /// Hourly bars of several symbols without an edge, as the benches take them; also made by
+    /// `tidemill data generate --timeframe 1h --edge 0`.
+    pub fn hourly(n_symbols: usize, n_bars: usize) -> Self {
+        Self { n_symbols, n_bars, timeframe_ms: 3_600_000, planted: None, ..Self::default() }
+    }
+}
+
 /// Generates the market; symbols do not depend on how many there are.
 pub fn regime(options: &RegimeOptions) -> Universe {
     let width = options.n_symbols.saturating_sub(1).to_string().len();

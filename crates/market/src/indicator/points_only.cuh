@@ -1,0 +1,2 @@
+// Before the other texts: leaves their kernels out.
+#define POINTS_ONLY

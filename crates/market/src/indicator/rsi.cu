@@ -1,0 +1,28 @@
+// Relative strength index; see rsi.rs.
+
+struct RsiStep {
+  Wilder gains, losses;
+  double previous;
+  bool seen;
+
+  __device__ __forceinline__ RsiStep(const ColumnArgs& args, u32 j, const double* const*)
+      : gains(window_of(args, 0, j)), losses(gains), previous(0.0), seen(false) {}
+
+  __device__ __forceinline__ double push(const double* v, u32) {
+    double x = v[0];
+    if (!is_finite(x) || !gains.w) return NA;
+    double value = NA;
+    if (seen) {
+      double change = x - previous;
+      double gain = gains.push(change > 0.0 ? change : 0.0);
+      double loss = losses.push(change < 0.0 ? -change : 0.0);
+      double total = gain + loss;
+      value = total == 0.0 ? 0.0 : 100.0 * (gain / total);
+    }
+    previous = x;
+    seen = true;
+    return value;
+  }
+};
+
+KERNEL(rsi, ColumnArgs) { recurse<1, RsiStep>(args); }

@@ -1,0 +1,31 @@
+// Triple exponential moving average; see tema.rs.
+
+struct TemaStep {
+  double a, b, e1, e2, e3;
+  bool valid, seen;
+
+  __device__ __forceinline__ TemaStep(const ColumnArgs& args, u32 j, const double* const*) {
+    u32 w = window_of(args, 0, j);
+    valid = w > 0;
+    a = smoothing(w);
+    b = 1.0 - a;
+    e1 = e2 = e3 = 0.0;
+    seen = false;
+  }
+
+  __device__ __forceinline__ double push(const double* v, u32) {
+    double x = v[0];
+    if (!is_finite(x) || !valid) return NA;
+    if (seen) {
+      e1 = a * x + b * e1;
+      e2 = a * e1 + b * e2;
+      e3 = a * e2 + b * e3;
+    } else {
+      e1 = e2 = e3 = x;
+      seen = true;
+    }
+    return (3.0 * e1 - 3.0 * e2) + e3;
+  }
+};
+
+KERNEL(tema, ColumnArgs) { recurse<1, TemaStep>(args); }
