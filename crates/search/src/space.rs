@@ -227,19 +227,28 @@ impl Space {
             return;
         }
         let defaults: Vec<f64> = self.params.iter().map(|param| param.default).collect();
-        let mut row = defaults.clone();
-        for point_idx in 0..points.len() {
-            row.copy_from_slice(&defaults);
-            for (param_idx, param) in self.params.iter().enumerate() {
-                if param.is_active(&row) {
-                    let value = points.value(point_idx, param_idx);
-                    if !value.is_nan() {
-                        row[param_idx] = value;
+        let all: Vec<usize> = (0..points.len()).collect();
+        let inactive_of = |chunk: &[usize]| {
+            let mut inactive: Vec<(usize, usize)> = Vec::new();
+            let mut row = defaults.clone();
+            for point_idx in chunk {
+                row.copy_from_slice(&defaults);
+                for (param_idx, param) in self.params.iter().enumerate() {
+                    if param.is_active(&row) {
+                        let value = points.value(*point_idx, param_idx);
+                        if !value.is_nan() {
+                            row[param_idx] = value;
+                        }
+                    } else {
+                        inactive.push((param_idx, *point_idx));
                     }
-                } else {
-                    points.column_mut(param_idx)[point_idx] = f64::NAN;
                 }
             }
+            inactive
+        };
+        let inactive: Vec<Vec<(usize, usize)>> = all.par_chunks(64).map(inactive_of).collect();
+        for (param_idx, point_idx) in inactive.into_iter().flatten() {
+            points.column_mut(param_idx)[point_idx] = f64::NAN;
         }
     }
 
