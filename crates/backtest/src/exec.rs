@@ -4,6 +4,7 @@ pub mod book;
 pub mod cache;
 pub mod column;
 pub mod convoy;
+mod distinct;
 pub mod engine;
 pub mod formula;
 pub mod frame;

@@ -100,6 +100,29 @@ pub enum Op2 {
 }
 
 impl Op2 {
+    /// The comparison with its sides exchanged.
+    pub fn mirrored(self) -> Self {
+        match self {
+            Self::Lt => Self::Gt,
+            Self::Le => Self::Ge,
+            Self::Gt => Self::Lt,
+            Self::Ge => Self::Le,
+            other => other,
+        }
+    }
+
+    /// The comparison that is true where both sides are available and this one is false.
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Lt => Self::Ge,
+            Self::Le => Self::Gt,
+            Self::Gt => Self::Le,
+            Self::Ge => Self::Lt,
+            Self::Eq => Self::Ne,
+            _ => Self::Eq,
+        }
+    }
+
     /// Whether it compares two numbers.
     pub fn is_comparison(self) -> bool {
         matches!(self, Self::Lt | Self::Le | Self::Gt | Self::Ge | Self::Eq | Self::Ne)
@@ -196,6 +219,11 @@ impl Func {
     /// Whether one value can be had without the whole column.
     pub fn has_point(self) -> bool {
         matches!(self, Self::Highest | Self::Lowest | Self::SwingHigh | Self::SwingLow)
+    }
+
+    /// Whether it is computed from prefix sums, so that one value costs little.
+    pub fn reads_prefix(self) -> bool {
+        matches!(self, Self::Sma | Self::Stddev | Self::StddevSample | Self::Zscore | Self::Lsma | Self::Wma)
     }
 
     /// Whether it needs as many bars as its window says before it has a value.

@@ -4,6 +4,7 @@
 //! and the executor walks the trials ([`exec`]). What the walk counts ([`tally`]) becomes metrics ([`metric`]) and a score ([`objective`]).
 
 pub mod compile;
+pub mod cuda;
 pub mod diagnostic;
 pub mod document;
 pub mod exec;
@@ -13,6 +14,7 @@ pub mod metric;
 pub mod objective;
 pub mod plan;
 pub mod point;
+pub mod random;
 pub mod report;
 pub mod segment;
 pub mod space;
@@ -20,6 +22,7 @@ pub mod strategy;
 pub mod tally;
 pub mod trade;
 
+pub use cuda::{DeviceEngine, DeviceOptions, Stage, StageSpan};
 pub use exec::engine::{Detail, Engine, EngineOptions, Outcome};
 pub use metric::{METRICS, Metric, Metrics};
 pub use strategy::{Overrides, Strategy, StrategyError};

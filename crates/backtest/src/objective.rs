@@ -197,13 +197,14 @@ impl<'a> Objective<'a> {
 
     /// The objective over segments, whether or not the requirement is met.
     ///
-    /// A segment without trades contributes zero; a traded segment whose value is not defined makes the trial invalid.
+    /// A segment without trades contributes zero; a traded segment whose value is not defined makes the trial invalid. Where the
+    /// pool is all that counts, or there is one segment only, `segments` may be empty.
     pub fn reduced(&self, pooled: &Metrics, segments: &[Metrics], params: &[f64]) -> Score {
         let traded = |metrics: &Metrics| metrics.values()[0] > 0.0;
-        if !segments.iter().any(traded) {
+        if !traded(pooled) {
             return Score::Invalid;
         }
-        if self.reduce() == Reduce::Pooled || segments.len() == 1 {
+        if self.reduce() == Reduce::Pooled || segments.len() <= 1 {
             return self.value(pooled, params).map_or(Score::Invalid, Score::new);
         }
         let mut values = Vec::with_capacity(segments.len());

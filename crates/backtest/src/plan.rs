@@ -10,7 +10,7 @@ mod tape;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::compile::{LabelRoot, Program};
-use crate::graph::{Func, Graph, Node, NodeId, Op2, Source};
+use crate::graph::{Func, Graph, Node, NodeId, Op1, Op2, Source};
 use crate::strategy::ExitKind;
 use shape::Shapes;
 pub use tape::{Op, Tape};
@@ -72,6 +72,19 @@ pub struct Factor {
     pub itself: Maskable,
     /// Another condition that is this one some bars earlier, and the scalar that says how many.
     pub earlier: Option<(Maskable, usize)>,
+    /// The same as a series compared with a threshold, if it is one.
+    pub threshold: Option<Threshold>,
+}
+
+/// A series compared with a scalar: `series ∘ scalar`.
+#[derive(Clone, Debug)]
+pub struct Threshold {
+    /// The series; its key tells whose values are the same.
+    pub series: Maskable,
+    /// One of `<`, `<=`, `>`, `>=`.
+    pub op: Op2,
+    /// The scalar.
+    pub scalar: usize,
 }
 
 /// A condition, or a factor of one, that can be shared as a mask.
@@ -81,6 +94,8 @@ pub struct Maskable {
     pub tape: Tape,
     /// What makes two masks the same.
     pub key: KeyParts,
+    /// The comparison of two columns that this is the negation of, if it is one.
+    pub negates: Option<Box<Maskable>>,
 }
 
 /// One side, ready to run.
@@ -141,9 +156,31 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Plans a program.
+    /// Plans a program for one trial after another: what only levels read is computed at single bars.
     pub fn new(program: &Program) -> Self {
-        Planner::new(&program.graph, program).run(program)
+        let mut planner = Planner::new(&program.graph);
+        planner.mark_columns(program);
+        planner.run(program)
+    }
+
+    /// Plans a program for many trials at once: every function has a slot, so that whether it becomes a column can be decided by how many trials share it.
+    pub fn with_all_slots(program: &Program) -> Self {
+        let mut planner = Planner::new(&program.graph);
+        planner.columns.extend(0..program.graph.nodes.len() as NodeId);
+        let mut plan = planner.run(program);
+        // What reads little is tested first: the factors may be tested in any order.
+        let slots = std::mem::take(&mut plan.slots);
+        for side in plan.sides.iter_mut().flatten() {
+            let exits = side.exits.iter_mut().filter_map(|exit| match &mut exit.value {
+                ExitValue::Signal(condition) => Some(&mut **condition),
+                ExitValue::Number(_) => None,
+            });
+            for condition in std::iter::once(&mut side.enter).chain(exits) {
+                condition.factors.sort_by_key(|factor| factor.itself.tape.reads(&slots));
+            }
+        }
+        plan.slots = slots;
+        plan
     }
 }
 
@@ -159,8 +196,8 @@ struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    fn new(graph: &'a Graph, program: &Program) -> Self {
-        let mut planner = Self {
+    fn new(graph: &'a Graph) -> Self {
+        Self {
             graph,
             scalars: Vec::new(),
             scalar_of: FxHashMap::default(),
@@ -168,9 +205,7 @@ impl<'a> Planner<'a> {
             slot_of: FxHashMap::default(),
             shapes: Shapes::default(),
             columns: FxHashSet::default(),
-        };
-        planner.mark_columns(program);
-        planner
+        }
     }
 
     /// Marks what conditions read bar by bar, and what functions read whole. Other functions with a point form need no column.
@@ -252,13 +287,33 @@ impl<'a> Planner<'a> {
     fn factor(&mut self, root: NodeId) -> Factor {
         let earlier = self.graph.unshifted(root);
         let earlier = earlier.map(|(earlier, by)| (self.maskable(earlier), self.scalar_of[&by]));
-        Factor { itself: self.maskable(root), earlier }
+        Factor { itself: self.maskable(root), earlier, threshold: self.threshold(root) }
+    }
+
+    fn threshold(&mut self, root: NodeId) -> Option<Threshold> {
+        let Node::Binary(op, a, b) = *self.graph.node(root) else { return None };
+        let is_series = |id: NodeId| self.graph.info(id).series;
+        let (series, op, scalar) = match (is_series(a), is_series(b)) {
+            (true, false) => (a, op, b),
+            (false, true) => (b, op.mirrored(), a),
+            _ => return None,
+        };
+        if !matches!(op, Op2::Lt | Op2::Le | Op2::Gt | Op2::Ge) {
+            return None;
+        }
+        Some(Threshold { series: self.maskable(series), op, scalar: self.scalar_of[&scalar] })
     }
 
     fn maskable(&mut self, root: NodeId) -> Maskable {
         let tape = self.tape(root);
         let key = self.key(root);
-        Maskable { tape, key }
+        let negates = match *self.graph.node(root) {
+            Node::Unary(Op1::Not, a) => {
+                Some(Box::new(self.maskable(a))).filter(|a| a.tape.compared().is_some())
+            }
+            _ => None,
+        };
+        Maskable { tape, key, negates }
     }
 
     fn key(&mut self, root: NodeId) -> KeyParts {

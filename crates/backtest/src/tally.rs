@@ -2,8 +2,11 @@
 //!
 //! Sums only, in the order of time, so that a GPU can keep them too; roots and powers are taken on the host by [`crate::metric`].
 
-/// Accumulators of one trial over one segment.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+use bytemuck::{Pod, Zeroable};
+
+/// Accumulators of one trial over one segment. Its layout is that of `Tally` in `exec/book.cu`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+#[repr(C)]
 pub struct Tally {
     /// Closed trades.
     pub trades: u32,
@@ -13,8 +16,14 @@ pub struct Tally {
     pub longs: u32,
     /// Those closed only because the data ended.
     pub open_at_end: u32,
+    /// Days marked.
+    pub days: u32,
+    /// Most days in a row below a former peak.
+    pub longest_drawdown: u32,
     /// Bars from entry to exit, all trades together.
     pub bars_held: u64,
+    /// Bars of the segment.
+    pub bars: u64,
     /// Profit per unit, in price units.
     pub sum_pnl: f64,
     /// The winners' part of it.
@@ -35,16 +44,99 @@ pub struct Tally {
     pub equity: f64,
     /// Deepest relative fall of equity from its peak.
     pub drawdown: f64,
-    /// Days marked.
-    pub days: u32,
     /// Daily returns.
     pub sum_daily: f64,
     /// Their squares.
     pub sum_daily2: f64,
     /// Squares of the negative ones.
     pub sum_down2: f64,
-    /// Most days in a row below a former peak.
-    pub longest_drawdown: u32,
-    /// Bars of the segment.
-    pub bars: u64,
+}
+
+impl Tally {
+    /// The bits of all fields, with one NaN for all: what "the same result" means.
+    pub fn bits(&self) -> [u64; size_of::<Self>() / 8] {
+        let words: [u64; size_of::<Self>() / 8] = bytemuck::cast(*self);
+        let canonical = |(at, word): (usize, u64)| {
+            // The first words are counts.
+            let is_number = at >= size_of::<[u32; 6]>() / 8 + 2;
+            if is_number && f64::from_bits(word).is_nan() { f64::NAN.to_bits() } else { word }
+        };
+        let mut at = 0;
+        words.map(|word| {
+            at += 1;
+            canonical((at - 1, word))
+        })
+    }
+
+    /// All fields by name, counts as numbers; for showing in what two results differ.
+    pub fn fields(&self) -> [(&'static str, f64); 21] {
+        [
+            ("trades", f64::from(self.trades)),
+            ("wins", f64::from(self.wins)),
+            ("longs", f64::from(self.longs)),
+            ("open_at_end", f64::from(self.open_at_end)),
+            ("days", f64::from(self.days)),
+            ("longest_drawdown", f64::from(self.longest_drawdown)),
+            ("bars_held", self.bars_held as f64),
+            ("bars", self.bars as f64),
+            ("sum_pnl", self.sum_pnl),
+            ("sum_win", self.sum_win),
+            ("sum_loss", self.sum_loss),
+            ("sum_ret", self.sum_ret),
+            ("sum_r", self.sum_r),
+            ("sum_r2", self.sum_r2),
+            ("drawdown_pnl", self.drawdown_pnl),
+            ("drawdown_pnl_ref", self.drawdown_pnl_ref),
+            ("equity", self.equity),
+            ("drawdown", self.drawdown),
+            ("sum_daily", self.sum_daily),
+            ("sum_daily2", self.sum_daily2),
+            ("sum_down2", self.sum_down2),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_has_a_name() {
+        // A tally whose words all differ: each name shows another of them.
+        let tally = Tally {
+            trades: 1,
+            wins: 2,
+            longs: 3,
+            open_at_end: 4,
+            days: 5,
+            longest_drawdown: 6,
+            bars_held: 7,
+            bars: 8,
+            sum_pnl: 9.0,
+            sum_win: 10.0,
+            sum_loss: 11.0,
+            sum_ret: 12.0,
+            sum_r: 13.0,
+            sum_r2: 14.0,
+            drawdown_pnl: 15.0,
+            drawdown_pnl_ref: 16.0,
+            equity: 17.0,
+            drawdown: 18.0,
+            sum_daily: 19.0,
+            sum_daily2: 20.0,
+            sum_down2: 21.0,
+        };
+        let values: Vec<f64> = tally.fields().iter().map(|(_, value)| *value).collect();
+        assert_eq!(values, (1..=21).map(f64::from).collect::<Vec<_>>());
+        assert_eq!(size_of::<Tally>(), 6 * 4 + 15 * 8, "all words have a name");
+    }
+
+    #[test]
+    fn bits_know_one_nan_and_two_zeros() {
+        let with = |equity: f64| Tally { equity, ..Tally::default() }.bits();
+        assert_eq!(with(f64::NAN), with(-f64::NAN));
+        assert_ne!(with(0.0), with(-0.0));
+        let counted = |wins: u32| Tally { trades: u32::MAX, wins, ..Tally::default() }.bits();
+        assert_ne!(counted(0x7ff8_0000), counted(0x7ff8_0001), "counts are never taken for a NaN");
+    }
 }

@@ -6,17 +6,12 @@
 #[path = "oracle/book.rs"]
 mod book;
 #[path = "oracle/case.rs"]
+#[allow(dead_code)]
 mod case;
 #[path = "oracle/coverage.rs"]
 mod coverage;
-#[path = "oracle/data.rs"]
-mod data;
 #[path = "oracle/eval.rs"]
 mod eval;
-#[path = "oracle/tape.rs"]
-mod tape;
-#[path = "oracle/text.rs"]
-mod text;
 #[path = "oracle/walk.rs"]
 mod walk;
 
@@ -25,6 +20,7 @@ use std::cell::RefCell;
 use proptest::collection::vec;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use tidemill_backtest::random::{data, tape, text};
 
 use case::Case;
 use coverage::Coverage;

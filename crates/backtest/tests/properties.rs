@@ -1,25 +1,18 @@
 //! Facts that hold for every strategy and all data: nothing looks ahead, the unit of money does not matter, longs and shorts are
 //! mirror images, no cash appears or vanishes, costs cost. `PROPTEST_CASES` sets the number of cases.
 
-#[path = "oracle/data.rs"]
-mod data;
-#[path = "oracle/tape.rs"]
-mod tape;
-#[path = "oracle/text.rs"]
-mod text;
-
 use std::path::Path;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use tidemill_backtest::random::tape::Tape;
+use tidemill_backtest::random::{data, text};
 use tidemill_backtest::segment::{Layout, Segment};
 use tidemill_backtest::strategy::{GapFill, Sizing};
 use tidemill_backtest::trade::Trade;
 use tidemill_backtest::{Detail, Engine, EngineOptions, Overrides, Strategy};
 use tidemill_market::{Bars, Universe, synth};
 use tidemill_search::{SamplerKind, SamplerSettings};
-
-use tape::Tape;
 
 fn config() -> ProptestConfig {
     let cases = if cfg!(debug_assertions) { 150 } else { 1_000 };
@@ -141,6 +134,29 @@ fn shipped_strategies_do_not_look_ahead() {
         for last in [0, 700, 1_500, 2_998] {
             check_no_look_ahead(&strategy, &universe, &[last], &rows);
         }
+    }
+}
+
+/// A comparison and its negation over averages that are missing on many bars; the batch shares their bits, a single trial computes them.
+#[test]
+fn shared_bits_of_a_negation_are_those_of_single_trials() {
+    let strategy = open(
+        "[params]\nfast = { int = [2, 5] }\nslow = { int = [10, 13] }\nwide = { choice = [1.0, 2.0, 3.0, 4.0] }\n\
+         [let]\ngappy = 'if(volume > sma(volume, 9), close, 0 / 0)'\nabove = 'ema(gappy, fast) > sma(close, slow)'\n\
+         [long]\nenter = 'above and not above[1]'\nexit = 'not above and above[1]'\nstop = 'entry - wide * atr(14)'\n\
+         [short]\nenter = 'not above and above[2]'\nexit = 'above and not above[2]'\n",
+    );
+    let universe = Universe { symbols: vec![synth::lcg(3_001)] };
+    let mut all = engine(&strategy, &universe, whole(&universe));
+    let points = SamplerKind::Grid.build(&all.space(), &SamplerSettings::new(0)).unwrap().ask(1_000);
+    assert_eq!(points.len(), 64);
+    let outcomes = all.evaluate(&points);
+    let mut row = vec![0.0; 3];
+    for (at, outcome) in outcomes.iter().enumerate() {
+        points.read_row(at, &mut row);
+        let alone = engine(&strategy, &universe, whole(&universe)).detail(&row).remove(0);
+        assert!(alone.tally.longs > 10 && alone.tally.trades > alone.tally.longs + 10);
+        assert_eq!(outcome.train, alone.tally, "{row:?}");
     }
 }
 

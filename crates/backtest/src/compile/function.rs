@@ -312,10 +312,9 @@ impl Builder<'_> {
                 vec![("line", line), ("signal", signal), ("hist", hist)]
             }
             "bollinger" => {
-                // One prefix serves both; the mean of squares prefixes is the same mean.
-                let prefix = self.series(Func::PrefixSquares, &a[..1], &[]);
-                let middle = self.series(Func::Sma, &[prefix], &[a[1]]);
-                let deviation = self.series(Func::Stddev, &[prefix], &[a[1]]);
+                // Two prefixes, because a device keeps sums and pairs of sums differently; `sma` has the first one anyway.
+                let middle = self.windowed(Func::Sma, Func::PrefixSum, a[0], a[1]);
+                let deviation = self.windowed(Func::Stddev, Func::PrefixSquares, a[0], a[1]);
                 let band = self.binary_node(Op2::Mul, a[2], deviation);
                 let upper = self.binary_node(Op2::Add, middle, band);
                 let lower = self.binary_node(Op2::Sub, middle, band);

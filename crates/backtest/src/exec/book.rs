@@ -4,6 +4,8 @@
 //! be predicted and with its divisions off the critical path: first every trade is turned into [`Move`]s of equity, then the moves
 //! are summed. The order of every sum is that of time.
 
+use multiversion::multiversion;
+
 use super::symbol::Symbol;
 use super::walk::Observer;
 use crate::strategy::{Execution, Sizing};
@@ -120,78 +122,15 @@ impl Book {
         moves: &mut Vec<Move>,
         observer: &mut impl Observer,
     ) -> bool {
-        let (n_booked, n_moves) = self.settle(trades, symbol, moves);
-        self.record(&moves[..n_moves], &mut |day, change| observer.daily(day, change));
+        let (n_booked, n_moves) = settle(self, trades, symbol, moves);
+        if observer.hears_days() {
+            self.record(&moves[..n_moves], &mut |day, change| observer.daily(day, change));
+        } else {
+            self.record(&moves[..n_moves], &mut |_, _| {});
+        }
         trades[..n_booked].iter().for_each(|trade| observer.trade(trade));
         trades.clear();
         self.terms.is_additive() || self.tally.equity > 0.0
-    }
-
-    /// Sums up trades and lists what they do to equity.
-    fn settle(&mut self, trades: &mut [Trade], symbol: &Symbol<'_>, moves: &mut Vec<Move>) -> (usize, usize) {
-        let terms = self.terms;
-        let mut tally = self.tally;
-        let (mut pnl_peak, mut pnl_peak_ref) = (self.pnl_peak, self.pnl_peak_ref);
-        let mut day = self.day;
-        let mut at = 0;
-        let mut n_booked = 0;
-        for trade in trades {
-            let Trade { entry, exit, risk, .. } = *trade;
-            let sign = f64::from(trade.side);
-            let result = |exit: f64| sign * (exit - entry) - (entry + exit) * terms.cost_bps / 10_000.0;
-            let pnl = result(exit);
-            let ret = pnl / entry;
-            let r = pnl / risk;
-            (trade.pnl, trade.ret, trade.r) = (pnl, ret, r);
-            tally.trades += 1;
-            tally.longs += u32::from(trade.side > 0);
-            tally.open_at_end += u32::from(trade.reason == Reason::End);
-            tally.bars_held += (trade.exit_idx - trade.entry_idx) as u64;
-            // Selects instead of branches: which trades win cannot be predicted, and adding 0 changes no bit.
-            let won = pnl > 0.0;
-            tally.wins += u32::from(won);
-            tally.sum_pnl += pnl;
-            tally.sum_win += if won { pnl } else { 0.0 };
-            tally.sum_loss += if won { 0.0 } else { pnl };
-            tally.sum_ret += ret;
-            tally.sum_r += r;
-            tally.sum_r2 += r * r;
-            let cumulated = tally.sum_pnl;
-            pnl_peak_ref = if cumulated > pnl_peak_ref { cumulated } else { pnl_peak_ref };
-            pnl_peak = if cumulated > pnl_peak { cumulated } else { pnl_peak };
-            let (fall, fall_ref) = (cumulated - pnl_peak, cumulated - pnl_peak_ref);
-            tally.drawdown_pnl = if fall < tally.drawdown_pnl { fall } else { tally.drawdown_pnl };
-            tally.drawdown_pnl_ref =
-                if fall_ref < tally.drawdown_pnl_ref { fall_ref } else { tally.drawdown_pnl_ref };
-
-            let (entry_day, exit_day) = (symbol.day[trade.entry_idx], symbol.day[trade.exit_idx]);
-            let room = at + 2 + (exit_day - entry_day) as usize;
-            if room > moves.len() {
-                moves.resize(2 * room, Move::NONE);
-            }
-            // The days without position before the entry: nothing changes after the first of them.
-            moves[at] = Move { value: tally.equity, day, next: entry_day };
-            at += usize::from(day < entry_day);
-            let share = terms.share(entry, risk);
-            for held in entry_day..exit_day {
-                let pnl = result(symbol.day_close[held as usize]);
-                let value = terms.equity(tally.equity, pnl, pnl / entry, share);
-                moves[at] = Move { value, day: held, next: held + 1 };
-                at += 1;
-            }
-            tally.equity = terms.equity(tally.equity, pnl, ret, share);
-            moves[at] = Move { value: tally.equity, day: Move::CLOSE, next: 0 };
-            at += 1;
-            day = exit_day;
-            n_booked += 1;
-            if !terms.is_additive() && tally.equity <= 0.0 {
-                break;
-            }
-        }
-        self.tally = tally;
-        (self.pnl_peak, self.pnl_peak_ref) = (pnl_peak, pnl_peak_ref);
-        self.day = day;
-        (n_booked, at)
     }
 
     /// Sums up moves of equity: daily returns, drawdown, days under water.
@@ -248,4 +187,83 @@ impl Book {
         }
         self.tally
     }
+}
+
+/// Sums up trades and lists what they do to equity.
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
+fn settle(
+    book: &mut Book,
+    trades: &mut [Trade],
+    symbol: &Symbol<'_>,
+    moves: &mut Vec<Move>,
+) -> (usize, usize) {
+    let terms = book.terms;
+    let mut tally = book.tally;
+    let (mut pnl_peak, mut pnl_peak_ref) = (book.pnl_peak, book.pnl_peak_ref);
+    let mut day = book.day;
+    let mut at = 0;
+    let mut n_booked = 0;
+    for trade in trades {
+        let Trade { entry, exit, risk, .. } = *trade;
+        let sign = f64::from(trade.side);
+        let result = |exit: f64| sign * (exit - entry) - (entry + exit) * terms.cost_bps / 10_000.0;
+        let pnl = result(exit);
+        let ret = pnl / entry;
+        let r = pnl / risk;
+        (trade.pnl, trade.ret, trade.r) = (pnl, ret, r);
+        tally.trades += 1;
+        tally.longs += u32::from(trade.side > 0);
+        tally.open_at_end += u32::from(trade.reason == Reason::End);
+        tally.bars_held += (trade.exit_idx - trade.entry_idx) as u64;
+        // Selects instead of branches: which trades win cannot be predicted, and adding 0 changes no bit.
+        let won = pnl > 0.0;
+        tally.wins += u32::from(won);
+        tally.sum_pnl += pnl;
+        tally.sum_win += if won { pnl } else { 0.0 };
+        tally.sum_loss += if won { 0.0 } else { pnl };
+        tally.sum_ret += ret;
+        tally.sum_r += r;
+        tally.sum_r2 += r * r;
+        let cumulated = tally.sum_pnl;
+        pnl_peak_ref = if cumulated > pnl_peak_ref { cumulated } else { pnl_peak_ref };
+        pnl_peak = if cumulated > pnl_peak { cumulated } else { pnl_peak };
+        let (fall, fall_ref) = (cumulated - pnl_peak, cumulated - pnl_peak_ref);
+        tally.drawdown_pnl = if fall < tally.drawdown_pnl { fall } else { tally.drawdown_pnl };
+        tally.drawdown_pnl_ref =
+            if fall_ref < tally.drawdown_pnl_ref { fall_ref } else { tally.drawdown_pnl_ref };
+
+        let (entry_day, exit_day) = (symbol.day[trade.entry_idx], symbol.day[trade.exit_idx]);
+        let room = at + 2 + (exit_day - entry_day) as usize;
+        if room > moves.len() {
+            moves.resize(2 * room, Move::NONE);
+        }
+        // The days without position before the entry: nothing changes after the first of them.
+        moves[at] = Move { value: tally.equity, day, next: entry_day };
+        at += usize::from(day < entry_day);
+        let share = terms.share(entry, risk);
+        let equity = tally.equity;
+        let marked = |day: u32| {
+            let pnl = result(symbol.day_close[day as usize]);
+            Move { value: terms.equity(equity, pnl, pnl / entry, share), day, next: day + 1 }
+        };
+        // The first mark is written even where the trade closes before it: that cannot be predicted either.
+        moves[at] = marked(entry_day);
+        at += usize::from(entry_day < exit_day);
+        for held in entry_day + 1..exit_day {
+            moves[at] = marked(held);
+            at += 1;
+        }
+        tally.equity = terms.equity(tally.equity, pnl, ret, share);
+        moves[at] = Move { value: tally.equity, day: Move::CLOSE, next: 0 };
+        at += 1;
+        day = exit_day;
+        n_booked += 1;
+        if !terms.is_additive() && tally.equity <= 0.0 {
+            break;
+        }
+    }
+    book.tally = tally;
+    (book.pnl_peak, book.pnl_peak_ref) = (pnl_peak, pnl_peak_ref);
+    book.day = day;
+    (n_booked, at)
 }

@@ -370,9 +370,7 @@ impl Level<'_> {
         match &self.linear {
             Some((factors, column)) => {
                 let x = column[fill.signal];
-                for (value, factor) in row.iter_mut().zip(factors) {
-                    *value = fill.entry + factor * x;
-                }
+                *row = factors.map(|factor| fill.entry + factor * x);
             }
             None => {
                 for (lane, formula) in self.formulas.iter().enumerate() {
@@ -380,9 +378,7 @@ impl Level<'_> {
                 }
             }
         }
-        for value in row {
-            *value = if is_price(*value) { *value } else { f64::NAN };
-        }
+        *row = row.map(|value| if is_price(value) { value } else { f64::NAN });
     }
 }
 
@@ -410,13 +406,11 @@ impl Lanes {
     #[inline(always)]
     fn bound(&mut self, row: &Row, is_below: bool) {
         if is_below {
-            for (nearest, level) in self.below.iter_mut().zip(row) {
-                *nearest = if *level > *nearest { *level } else { *nearest };
-            }
+            self.below =
+                pairs(row, &self.below, |level, nearest| if level > nearest { level } else { nearest });
         } else {
-            for (nearest, level) in self.above.iter_mut().zip(row) {
-                *nearest = if *level < *nearest { *level } else { *nearest };
-            }
+            self.above =
+                pairs(row, &self.above, |level, nearest| if level < nearest { level } else { nearest });
         }
     }
 }
@@ -444,9 +438,13 @@ fn is_price(value: f64) -> bool {
 /// Keeps what is known, and takes the new value where nothing is.
 #[inline(always)]
 fn first_of(known: &mut Row, row: &Row) {
-    for (known, value) in known.iter_mut().zip(row) {
-        *known = if known.is_nan() { *value } else { *known };
-    }
+    *known = pairs(known, row, |known, value| if known.is_nan() { value } else { known });
+}
+
+/// One row of two. It is made anew, because loops that write in place are not turned into vector instructions here.
+#[inline(always)]
+fn pairs(a: &Row, b: &Row, join: impl Fn(f64, f64) -> f64) -> Row {
+    std::array::from_fn(|lane| join(a[lane], b[lane]))
 }
 
 /// One bit per lane.

@@ -7,6 +7,8 @@ mod detail;
 mod pool;
 mod prepare;
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 use tidemill_market::Universe;
 use tidemill_search::Points;
@@ -14,6 +16,7 @@ use tidemill_search::Points;
 use super::cache::Cache;
 use super::column::Item;
 use super::convoy::{Buffers, Convoy, LANES};
+use super::distinct::Tuples;
 use super::frame::{Frame, Scratch};
 use super::mask::Signal;
 use super::symbol::{Symbol, calendar};
@@ -57,13 +60,13 @@ pub struct Outcome {
 /// A strategy over data, ready to evaluate trials.
 pub struct Engine<'a> {
     strategy: &'a Strategy,
-    program: Program,
+    pub(crate) program: Program,
     plan: Plan,
-    symbols: Vec<Symbol<'a>>,
-    segments: Vec<Segment>,
+    pub(crate) symbols: Vec<Symbol<'a>>,
+    pub(crate) segments: Vec<Segment>,
     /// Days on which any symbol has a bar.
-    n_days: usize,
-    n_symbols: [usize; 2],
+    pub(crate) n_days: usize,
+    pub(crate) n_symbols: [usize; 2],
     year_days: f64,
     cache: Cache,
 }
@@ -158,13 +161,22 @@ impl<'a> Engine<'a> {
                 daily: pooled.map(|needed| vec![0.0; if needed { self.n_days } else { 0 }]),
             })
             .collect();
-        for symbol in 0..self.symbols.len() {
-            if self.segments.iter().any(|segment| segment.symbol == symbol) {
-                let scalars: Vec<Vec<f64>> = values
-                    .iter()
-                    .map(|params| self.scalars(params, self.symbols[symbol].bars.timeframe_ms))
-                    .collect();
-                self.walk_symbol(symbol, &scalars, &mut rows);
+        let symbols = 0..self.symbols.len();
+        let symbols: Vec<usize> =
+            symbols.filter(|at| self.segments.iter().any(|s| s.symbol == *at)).collect();
+        let timeframe = |engine: &Self, symbol: usize| engine.symbols[symbol].bars.timeframe_ms;
+        // Symbols of one timeframe have the same scalars.
+        let mut scalars: BTreeMap<i64, Vec<Vec<f64>>> = BTreeMap::new();
+        for symbol in &symbols {
+            let timeframe = timeframe(self, *symbol);
+            let all = || values.iter().map(|params| self.scalars(params, timeframe)).collect();
+            scalars.entry(timeframe).or_insert_with(all);
+        }
+        let mut tuples: BTreeMap<i64, Tuples<'_>> =
+            scalars.iter().map(|(timeframe, scalars)| (*timeframe, Tuples::new(scalars))).collect();
+        for symbol in symbols {
+            if let Some(tuples) = tuples.get_mut(&timeframe(self, symbol)) {
+                self.walk_symbol(symbol, tuples, &mut rows);
             }
         }
         rows.into_par_iter().map(|row| self.finish(row)).collect()
@@ -185,22 +197,23 @@ impl<'a> Engine<'a> {
     }
 
     /// Walks a chunk of trials through one symbol; cuts the chunk where its columns would not fit the memory.
-    fn walk_symbol(&mut self, symbol: usize, scalars: &[Vec<f64>], rows: &mut [Row]) {
+    fn walk_symbol(&mut self, symbol: usize, tuples: &mut Tuples<'_>, rows: &mut [Row]) {
         let n_bars = self.symbols[symbol].bars.len();
-        if scalars.len() > 1 && self.bytes_needed(scalars, n_bars) > self.cache.budget() {
+        let scalars = tuples.scalars;
+        if scalars.len() > 1 && self.bytes_needed(tuples, n_bars) > self.cache.budget() {
             let (left, right) = scalars.split_at(scalars.len() / 2);
             let (left_rows, right_rows) = rows.split_at_mut(left.len());
-            self.walk_symbol(symbol, left, left_rows);
-            self.walk_symbol(symbol, right, right_rows);
+            self.walk_symbol(symbol, &mut Tuples::new(left), left_rows);
+            self.walk_symbol(symbol, &mut Tuples::new(right), right_rows);
             return;
         }
-        let prepared = self.prepare(symbol, scalars);
+        let prepared = self.prepare(symbol, tuples);
         let this = &*self;
         // Trials that share their masks go together: they enter on the same bars.
-        let masks: Vec<&Vec<u32>> = prepared
+        let masks: Vec<&[u32]> = prepared
             .conditions
             .iter()
-            .flat_map(|condition| condition.masks.iter().map(|shared| &shared.of))
+            .flat_map(|condition| condition.masks.iter().map(|shared| &*shared.of))
             .collect();
         let mut order: Vec<(usize, &mut Row)> = rows.iter_mut().enumerate().collect();
         let by_mask =

@@ -98,16 +98,28 @@ impl<'a> Frame<'a> {
 
     /// Truth of a condition over all bars.
     pub fn truth(&self, tape: &Tape, scratch: &mut Scratch) -> Vec<u64> {
-        let n_words = self.n_bars.div_ceil(WORD);
-        let mut out = Vec::with_capacity(n_words);
+        Self::truths(std::slice::from_ref(self), tape, scratch).swap_remove(0)
+    }
+
+    /// Truth of a condition over all bars for several trials over one symbol, all of them block by block: what they share of
+    /// their columns is still in the cache then.
+    pub fn truths(frames: &[Self], tape: &Tape, scratch: &mut Scratch) -> Vec<Vec<u64>> {
+        let Some(n_words) = frames.first().map(|frame| frame.n_bars.div_ceil(WORD)) else {
+            return Vec::new();
+        };
+        let mut out: Vec<Vec<u64>> = frames.iter().map(|_| Vec::with_capacity(n_words)).collect();
         for word in (0..n_words).step_by(BLOCK) {
             let count = BLOCK.min(n_words - word);
-            self.run(tape, word, count, scratch);
             let last = (tape.ops.len() - 1) * count;
-            out.extend_from_slice(&scratch.yes[last..last + count]);
+            for (frame, out) in frames.iter().zip(&mut out) {
+                frame.run(tape, word, count, scratch);
+                out.extend_from_slice(&scratch.yes[last..last + count]);
+            }
         }
-        if let Some(last) = out.last_mut() {
-            *last &= self.valid(n_words - 1);
+        for (frame, out) in frames.iter().zip(&mut out) {
+            if let Some(last) = out.last_mut() {
+                *last &= frame.valid(n_words - 1);
+            }
         }
         out
     }
@@ -195,7 +207,7 @@ impl<'a> Frame<'a> {
                             simd::compare_scalar(op, number(*a), self.scalars[*scalar], out)
                         }
                         (Op::Scalar(scalar), _) => {
-                            simd::compare_scalar(mirrored(op), number(*b), self.scalars[*scalar], out);
+                            simd::compare_scalar(op.mirrored(), number(*b), self.scalars[*scalar], out);
                         }
                         _ => simd::compare(op, number(*a), number(*b), out),
                     };
@@ -203,7 +215,7 @@ impl<'a> Frame<'a> {
                         compare(*op, yes);
                     }
                     if needs_no {
-                        compare(opposite(*op), no);
+                        compare(op.opposite(), no);
                     }
                 }
                 Op::IsNa(a) => {
@@ -312,29 +324,6 @@ fn binary_lanes(op: Op2, a: &[f64], b: &[f64], out: &mut [f64]) {
         Op2::Min => lanes!(Op2::Min),
         Op2::Max => lanes!(Op2::Max),
         other => lanes!(other),
-    }
-}
-
-/// The comparison with its sides exchanged.
-fn mirrored(op: Op2) -> Op2 {
-    match op {
-        Op2::Lt => Op2::Gt,
-        Op2::Le => Op2::Ge,
-        Op2::Gt => Op2::Lt,
-        Op2::Ge => Op2::Le,
-        other => other,
-    }
-}
-
-/// The comparison that is true where both sides are available and this one is false.
-fn opposite(op: Op2) -> Op2 {
-    match op {
-        Op2::Lt => Op2::Ge,
-        Op2::Le => Op2::Gt,
-        Op2::Gt => Op2::Le,
-        Op2::Ge => Op2::Lt,
-        Op2::Eq => Op2::Ne,
-        _ => Op2::Eq,
     }
 }
 

@@ -1,5 +1,7 @@
 //! What the executor keeps of one symbol besides its bars: time columns and the table of days.
 
+use std::sync::OnceLock;
+
 use tidemill_market::{Bars, DAY_MS, timestamp};
 
 use crate::graph::Source;
@@ -9,8 +11,9 @@ pub struct Symbol<'a> {
     /// Its bars.
     pub bars: &'a Bars,
     bar_index: Vec<f64>,
-    hour: Vec<f64>,
-    weekday: Vec<f64>,
+    /// Only where a strategy asks for them.
+    hour: OnceLock<Vec<f64>>,
+    weekday: OnceLock<Vec<f64>>,
     /// Number of each bar's UTC day among the days that have bars.
     pub day: Vec<u32>,
     /// Close of the last bar of each day: marks read these one after the other, and not all over the closes.
@@ -27,25 +30,17 @@ impl<'a> Symbol<'a> {
         let mut day = Vec::with_capacity(n_bars);
         let mut last_bar: Vec<u32> = Vec::new();
         let mut places = Vec::new();
-        let mut previous = i64::MIN;
-        for bar in 0..n_bars {
-            let today = bars.day(bar);
-            if today != previous {
-                previous = today;
-                last_bar.push(bar as u32);
-                places.push(calendar.binary_search(&today).unwrap_or(0) as u32);
-            }
-            if let Some(last) = last_bar.last_mut() {
-                *last = bar as u32;
-            }
-            day.push(last_bar.len() as u32 - 1);
+        for (today, to) in days(&bars.ts_ms) {
+            day.resize(to, last_bar.len() as u32);
+            last_bar.push(to as u32 - 1);
+            places.push(calendar.binary_search(&today).unwrap_or(0) as u32);
         }
         Self {
             bars,
             day_close: last_bar.iter().map(|bar| bars.close[*bar as usize]).collect(),
             bar_index: (0..n_bars).map(|bar| bar as f64).collect(),
-            hour: bars.ts_ms.iter().map(|ts| (ts.rem_euclid(DAY_MS) / 3_600_000) as f64).collect(),
-            weekday: bars.ts_ms.iter().map(|ts| timestamp::weekday(*ts) as f64).collect(),
+            hour: OnceLock::new(),
+            weekday: OnceLock::new(),
             day,
             calendar: places,
             extra: extra_columns
@@ -69,8 +64,12 @@ impl<'a> Symbol<'a> {
             Source::Close => &self.bars.close,
             Source::Volume => &self.bars.volume,
             Source::BarIndex => &self.bar_index,
-            Source::Hour => &self.hour,
-            Source::Weekday => &self.weekday,
+            Source::Hour => self.hour.get_or_init(|| {
+                self.bars.ts_ms.iter().map(|ts| (ts.rem_euclid(DAY_MS) / 3_600_000) as f64).collect()
+            }),
+            Source::Weekday => self
+                .weekday
+                .get_or_init(|| self.bars.ts_ms.iter().map(|ts| timestamp::weekday(*ts) as f64).collect()),
             Source::Extra(column) => self.extra[column as usize],
         }
     }
@@ -78,18 +77,23 @@ impl<'a> Symbol<'a> {
 
 /// All UTC days on which any symbol has a bar, in order.
 pub fn calendar<'a>(symbols: impl Iterator<Item = &'a Bars>) -> Vec<i64> {
-    let mut days: Vec<i64> = Vec::new();
+    let mut all: Vec<i64> = Vec::new();
     for bars in symbols {
-        let mut previous = i64::MIN;
-        for ts in &bars.ts_ms {
-            let day = ts.div_euclid(DAY_MS);
-            if day != previous {
-                previous = day;
-                days.push(day);
-            }
-        }
+        all.extend(days(&bars.ts_ms).map(|(day, _)| day));
     }
-    days.sort_unstable();
-    days.dedup();
-    days
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The UTC days of bars in order, each with the bar after its last one.
+fn days(ts_ms: &[i64]) -> impl Iterator<Item = (i64, usize)> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let day = ts_ms.get(from)?.div_euclid(DAY_MS);
+        let end = (day + 1).saturating_mul(DAY_MS);
+        let rest = &ts_ms[from + 1..];
+        from += 1 + rest.iter().position(|ts| *ts >= end).unwrap_or(rest.len());
+        Some((day, from))
+    })
 }

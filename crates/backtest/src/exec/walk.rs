@@ -24,6 +24,10 @@ const BLOCK: usize = 256;
 pub trait Observer {
     /// A trade was closed.
     fn trade(&mut self, _trade: &Trade) {}
+    /// Whether it hears of days at all.
+    fn hears_days(&self) -> bool {
+        true
+    }
     /// A day had this return; days without return are not reported.
     fn daily(&mut self, _day: u32, _change: f64) {}
 }

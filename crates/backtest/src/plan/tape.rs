@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::Planner;
+use super::{Planner, Slot};
 use crate::graph::{Func, Node, NodeId, Op1, Op2, Position, Type};
 
 /// One operation; operands are positions of earlier operations.
@@ -59,6 +59,41 @@ pub struct Tape {
     pub needs: Vec<(bool, bool)>,
     /// For each scalar: whether something reads it lane by lane; comparisons do not.
     pub spreads: Vec<bool>,
+}
+
+impl Tape {
+    /// The slots of both sides, if this is a comparison of two columns on the same bar.
+    pub fn compared(&self) -> Option<[usize; 2]> {
+        match self.ops[..] {
+            [
+                Op::Column { slot: a, shift: None },
+                Op::Column { slot: b, shift: None },
+                Op::Compare(_, 0, 1) | Op::Compare(_, 1, 0),
+            ] => Some([a, b]),
+            _ => None,
+        }
+    }
+
+    /// Where a column has a value.
+    pub fn available(slot: usize) -> Self {
+        let ops = vec![Op::Column { slot, shift: None }, Op::Compare(Op2::Eq, 0, 0)];
+        Self { ops, needs: vec![(false, false), (true, false)], spreads: vec![false; 2] }
+    }
+}
+
+impl Tape {
+    /// About how much memory one bar reads: a value of a column is one, one that may have to be computed from others five.
+    pub(super) fn reads(&self, slots: &[Slot]) -> usize {
+        let cost = |op: &Op| match op {
+            Op::Column { slot, .. } => match &slots[*slot] {
+                Slot::Call { func, .. } if func.has_point() || func.reads_prefix() => 5,
+                _ => 1,
+            },
+            Op::Point { .. } => 5,
+            _ => 0,
+        };
+        self.ops.iter().map(cost).sum()
+    }
 }
 
 impl Planner<'_> {

@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::exec::column::{self, Item};
+use crate::exec::distinct::Tuples;
 use crate::exec::frame::Scratch;
 use crate::exec::walk::{Observer, Walker};
 use crate::plan::{LabelPiece, Slot};
@@ -49,7 +50,7 @@ impl Engine<'_> {
                 continue;
             }
             let scalars = vec![self.scalars(&params, self.symbols[symbol].bars.timeframe_ms)];
-            let prepared = self.prepare(symbol, &scalars);
+            let prepared = self.prepare(symbol, &mut Tuples::new(&scalars));
             let this = &*self;
             let mut scratch = Scratch::default();
             this.with_columns(symbol, 0, &scalars[0], &prepared, |frame| {
@@ -71,7 +72,7 @@ impl Engine<'_> {
     pub fn entry_signals(&mut self, row: &[f64], symbol: usize, side: usize) -> Vec<usize> {
         let params = self.decode(row);
         let scalars = vec![self.scalars(&params, self.symbols[symbol].bars.timeframe_ms)];
-        let prepared = self.prepare(symbol, &scalars);
+        let prepared = self.prepare(symbol, &mut Tuples::new(&scalars));
         let Some(plan) = &self.plan.sides[side] else { return Vec::new() };
         self.with_columns(symbol, 0, &scalars[0], &prepared, |frame| {
             let Item::Mask(mask) = column::mask(&plan.enter.whole.tape, frame, &mut Scratch::default())

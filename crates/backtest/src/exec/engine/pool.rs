@@ -28,6 +28,10 @@ pub(super) struct Pool<'a> {
 }
 
 impl Observer for Pool<'_> {
+    fn hears_days(&self) -> bool {
+        !self.daily.is_empty()
+    }
+
     fn daily(&mut self, day: u32, change: f64) {
         if !self.daily.is_empty() {
             self.daily[self.calendar[day as usize] as usize] += change;
@@ -55,6 +59,18 @@ impl Engine<'_> {
         Outcome { segments: row.segments, train: train.unwrap_or_default(), test }
     }
 
+    /// The days of a pool: from the first to the last of the calendar on which any of its segments has a bar.
+    pub(crate) fn days_of(&self, role: Role) -> (u32, u32) {
+        let (mut first, mut last) = (u32::MAX, 0);
+        for segment in self.segments.iter().filter(|segment| segment.role == role) {
+            let symbol = &self.symbols[segment.symbol];
+            let day = |bar: usize| symbol.calendar[symbol.day[bar] as usize];
+            first = first.min(day(segment.range.start));
+            last = last.max(day(segment.range.end.saturating_sub(1)));
+        }
+        (first, last)
+    }
+
     /// Several segments as one: counts and sums add up; equity is that of equal parts in every symbol, marked daily.
     fn pool(&self, tallies: &[&Tally], daily: &[f64], role: Role) -> Tally {
         let mut pooled = Tally { equity: 1.0, ..Tally::default() };
@@ -74,18 +90,11 @@ impl Engine<'_> {
             pooled.drawdown_pnl = point::minimum(pooled.drawdown_pnl, tally.drawdown_pnl);
             pooled.drawdown_pnl_ref = point::minimum(pooled.drawdown_pnl_ref, tally.drawdown_pnl_ref);
         }
-        // The pool's days run from the first to the last on which any of its segments has a bar.
-        let (mut first, mut last) = (usize::MAX, 0);
-        for segment in self.segments.iter().filter(|segment| segment.role == role) {
-            let symbol = &self.symbols[segment.symbol];
-            let day = |bar: usize| symbol.calendar[symbol.day[bar] as usize] as usize;
-            first = first.min(day(segment.range.start));
-            last = last.max(day(segment.range.end - 1));
-        }
+        let (first, last) = self.days_of(role);
         let terms = Terms { cost_bps: 0.0, sizing: self.strategy.execution.sizing };
-        let mut book = Book::new(terms, first as u32, last as u32, 1);
+        let mut book = Book::new(terms, first, last, 1);
         let n_symbols = self.n_symbols[role as usize] as f64;
-        for (day, change) in daily.iter().enumerate().take(last + 1).skip(first) {
+        for (day, change) in daily.iter().enumerate().take(last as usize + 1).skip(first as usize) {
             if *change != 0.0 {
                 book.move_to(day as u32, terms.equity(book.equity(), *change, change / n_symbols, 1.0));
             }

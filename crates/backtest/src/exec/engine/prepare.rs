@@ -9,20 +9,24 @@ use tidemill_market::indicator::{EMA_LANES, ema_many};
 use super::Engine;
 use crate::exec::cache::{Key, Kind};
 use crate::exec::column::{self, Input, Item};
+use crate::exec::distinct::Tuples;
 use crate::exec::frame::{Frame, Scratch, WORD, window};
 use crate::exec::mask::{Mask, later};
 use crate::graph::Func;
-use crate::plan::{Condition, Factor, KeyParts, Maskable, Slot};
+use crate::plan::{Condition, Factor, KeyParts, Maskable, Slot, Tape};
 
 /// A mask is shared when at least this many trials use it on average.
 const TRIALS_PER_MASK: usize = 4;
+
+/// Trials whose conditions are written out together. The blocks of all their columns should fit the second cache.
+const TRIALS_PER_BLOCK: usize = 32;
 
 /// Columns and masks of a chunk of trials over one symbol.
 pub(super) struct Prepared {
     /// Items by slot, then by distinct tuple.
     pub(super) slots: Vec<Vec<Arc<Item>>>,
     /// For each slot, the item of each trial.
-    pub(super) slot_of: Vec<Vec<u32>>,
+    pub(super) slot_of: Vec<Arc<[u32]>>,
     /// For each condition of the plan, how its truth is found.
     pub(super) conditions: Vec<PreparedCondition>,
 }
@@ -39,7 +43,7 @@ pub(super) struct PreparedCondition {
 /// Items of distinct tuples, and which of them each trial uses.
 pub(super) struct Shared {
     pub(super) items: Vec<Arc<Item>>,
-    pub(super) of: Vec<u32>,
+    pub(super) of: Arc<[u32]>,
 }
 
 impl Shared {
@@ -57,8 +61,20 @@ impl Shared {
 }
 
 /// Whether enough trials share each mask.
-fn is_shared(parts: &KeyParts, scalars: &[Vec<f64>]) -> bool {
-    Distinct::new(parts, scalars).firsts.len() * TRIALS_PER_MASK <= scalars.len()
+fn is_shared(parts: &KeyParts, tuples: &mut Tuples<'_>) -> bool {
+    tuples.of(parts).firsts.len() * TRIALS_PER_MASK <= tuples.scalars.len()
+}
+
+/// The identity of what a trial with these scalars uses.
+fn key(symbol: usize, parts: &KeyParts, kind: Kind, scalars: &[f64]) -> Key {
+    let scalars = parts.scalars.iter().map(|scalar| scalars[*scalar].to_bits()).collect();
+    Key { symbol: symbol as u32, shape: parts.shape, kind, scalars }
+}
+
+/// Trials to a group of at most `most`, so that all threads have the same number of groups.
+fn per_group(n_trials: usize, most: usize) -> usize {
+    let n_groups = n_trials.div_ceil(most).next_multiple_of(rayon::current_num_threads());
+    n_trials.div_ceil(n_groups.max(1)).max(1)
 }
 
 /// Clears the bits past the last bar.
@@ -72,7 +88,7 @@ fn clear_past(words: &mut [u64], n_bars: usize) {
 
 impl Engine<'_> {
     /// Memory for all columns of a chunk, prefix sums counted as six columns.
-    pub(super) fn bytes_needed(&self, scalars: &[Vec<f64>], n_bars: usize) -> usize {
+    pub(super) fn bytes_needed(&self, tuples: &mut Tuples<'_>, n_bars: usize) -> usize {
         let mut bytes = 0;
         for slot in &self.plan.slots {
             let (parts, columns) = match slot {
@@ -80,26 +96,26 @@ impl Engine<'_> {
                 Slot::Call { key, func, .. } => (key, if func.is_prefix() { 6 } else { 1 }),
                 Slot::Formula { key, .. } | Slot::Mask { key, .. } => (key, 1),
             };
-            let distinct = Distinct::new(parts, scalars).firsts.len();
-            bytes += distinct * columns * n_bars * 8;
+            bytes += tuples.of(parts).firsts.len() * columns * n_bars * 8;
         }
         bytes
     }
 
     /// Computes the columns and masks that a chunk of trials needs over one symbol.
-    pub(super) fn prepare(&mut self, symbol: usize, scalars: &[Vec<f64>]) -> Prepared {
+    pub(super) fn prepare(&mut self, symbol: usize, tuples: &mut Tuples<'_>) -> Prepared {
+        let scalars = tuples.scalars;
         let mut prepared = Prepared { slots: Vec::new(), slot_of: Vec::new(), conditions: Vec::new() };
         for slot in 0..self.plan.slots.len() {
             let (key, kind) = match &self.plan.slots[slot] {
                 Slot::Source(_) => {
                     prepared.slots.push(Vec::new());
-                    prepared.slot_of.push(Vec::new());
+                    prepared.slot_of.push(Arc::default());
                     continue;
                 }
                 Slot::Call { key, .. } | Slot::Formula { key, .. } => (key.clone(), Kind::Column),
                 Slot::Mask { key, .. } => (key.clone(), Kind::Mask),
             };
-            let shared = self.items(symbol, &key, kind, scalars, |this, missing| {
+            let shared = self.items(symbol, &key, kind, tuples, |this, missing| {
                 this.compute_all(slot, symbol, missing, scalars, &prepared)
             });
             prepared.slots.push(shared.items);
@@ -108,12 +124,12 @@ impl Engine<'_> {
         let conditions: Vec<Condition> = self.conditions().into_iter().cloned().collect();
         for condition in &conditions {
             let mut out = PreparedCondition::default();
-            if is_shared(&condition.whole.key, scalars) {
-                out.masks.push(self.conjunction(condition, symbol, scalars, &prepared));
+            if is_shared(&condition.whole.key, tuples) {
+                out.masks.push(self.conjunction(condition, symbol, tuples, &prepared));
             } else {
                 for (at, factor) in condition.factors.iter().enumerate() {
-                    if is_shared(&factor.itself.key, scalars) {
-                        out.masks.push(self.written(&factor.itself, Kind::Mask, symbol, scalars, &prepared));
+                    if is_shared(&factor.itself.key, tuples) {
+                        out.masks.push(self.written(&factor.itself, Kind::Mask, symbol, tuples, &prepared));
                     } else {
                         out.residual.push(at);
                     }
@@ -129,15 +145,15 @@ impl Engine<'_> {
         &mut self,
         condition: &Condition,
         symbol: usize,
-        scalars: &[Vec<f64>],
+        tuples: &mut Tuples<'_>,
         prepared: &Prepared,
     ) -> Shared {
         if condition.factors.len() < 2 {
-            return self.written(&condition.whole, Kind::Mask, symbol, scalars, prepared);
+            return self.written(&condition.whole, Kind::Mask, symbol, tuples, prepared);
         }
         let factors: Vec<Shared> =
-            condition.factors.iter().map(|factor| self.factor(factor, symbol, scalars, prepared)).collect();
-        self.items(symbol, &condition.whole.key, Kind::Mask, scalars, |this, missing| {
+            condition.factors.iter().map(|factor| self.factor(factor, symbol, tuples, prepared)).collect();
+        self.items(symbol, &condition.whole.key, Kind::Mask, tuples, |this, missing| {
             let and = |trial: &usize| {
                 let mut words = vec![u64::MAX; this.symbols[symbol].bars.len().div_ceil(WORD)];
                 for factor in &factors {
@@ -155,17 +171,18 @@ impl Engine<'_> {
         &mut self,
         factor: &Factor,
         symbol: usize,
-        scalars: &[Vec<f64>],
+        tuples: &mut Tuples<'_>,
         prepared: &Prepared,
     ) -> Shared {
         if let Some((earlier, by)) = &factor.earlier {
-            let earlier = self.written(earlier, Kind::Bits, symbol, scalars, prepared);
-            return self.items(symbol, &factor.itself.key, Kind::Bits, scalars, |_, missing| {
+            let scalars = tuples.scalars;
+            let earlier = self.written(earlier, Kind::Bits, symbol, tuples, prepared);
+            return self.items(symbol, &factor.itself.key, Kind::Bits, tuples, |_, missing| {
                 let moved = |trial: &usize| Item::Bits(later(earlier.bits(*trial), scalars[*trial][*by]));
                 missing.par_iter().map(moved).collect()
             });
         }
-        self.written(&factor.itself, Kind::Bits, symbol, scalars, prepared)
+        self.written(&factor.itself, Kind::Bits, symbol, tuples, prepared)
     }
 
     /// A condition written out for every distinct tuple, with or without an index.
@@ -174,15 +191,77 @@ impl Engine<'_> {
         maskable: &Maskable,
         kind: Kind,
         symbol: usize,
-        scalars: &[Vec<f64>],
+        tuples: &mut Tuples<'_>,
         prepared: &Prepared,
     ) -> Shared {
-        self.items(symbol, &maskable.key, kind, scalars, |this, missing| {
-            this.each(symbol, missing, scalars, prepared, |frame, scratch| match kind {
-                Kind::Bits => Item::Bits(frame.truth(&maskable.tape, scratch)),
-                Kind::Mask | Kind::Column => column::mask(&maskable.tape, frame, scratch),
-            })
+        let scalars = tuples.scalars;
+        if kind == Kind::Bits
+            && let Some(opposite) = &maskable.negates
+            && let Some(slots) = opposite.tape.compared()
+            && self.has_bits(opposite, symbol, tuples)
+        {
+            let opposite = self.written(opposite, kind, symbol, tuples, prepared);
+            return self.items(symbol, &maskable.key, kind, tuples, |this, missing| {
+                this.negations(&opposite, slots, symbol, missing, scalars, prepared)
+            });
+        }
+        self.items(symbol, &maskable.key, kind, tuples, |this, missing| {
+            let item = |bits: Vec<u64>| match kind {
+                Kind::Bits => Item::Bits(bits),
+                Kind::Mask | Kind::Column => Item::Mask(Mask::new(bits)),
+            };
+            let n_bars = this.symbols[symbol].bars.len();
+            let together = |scratch: &mut Scratch, group: &[usize]| {
+                let columns: Vec<Vec<&[f64]>> =
+                    group.iter().map(|trial| this.columns(symbol, *trial, prepared)).collect();
+                let frames: Vec<Frame<'_>> = group
+                    .iter()
+                    .zip(&columns)
+                    .map(|(trial, columns)| Frame { columns, scalars: &scalars[*trial], n_bars })
+                    .collect();
+                Frame::truths(&frames, &maskable.tape, scratch).into_iter().map(item).collect::<Vec<Item>>()
+            };
+            let groups = missing.par_chunks(per_group(missing.len(), TRIALS_PER_BLOCK));
+            groups.map_init(Scratch::default, together).flatten_iter().collect()
         })
+    }
+
+    /// Whether the bits of a condition are in the cache for every trial.
+    fn has_bits(&self, maskable: &Maskable, symbol: usize, tuples: &mut Tuples<'_>) -> bool {
+        let scalars = tuples.scalars;
+        let key = |trial: &usize| key(symbol, &maskable.key, Kind::Bits, &scalars[*trial]);
+        tuples.of(&maskable.key).firsts.iter().all(|trial| self.cache.contains(&key(trial)))
+    }
+
+    /// The bits of negated comparisons: where both columns have a value and the comparison is not true. That a column has values is
+    /// found out once, and not for each pair.
+    fn negations(
+        &self,
+        opposite: &Shared,
+        slots: [usize; 2],
+        symbol: usize,
+        trials: &[usize],
+        scalars: &[Vec<f64>],
+        prepared: &Prepared,
+    ) -> Vec<Item> {
+        // A series of the data has one item, and no list of them.
+        let item = |slot: usize, trial: usize| prepared.slot_of[slot].get(trial).copied().unwrap_or(0);
+        let available = slots.map(|slot| {
+            let firsts: FxHashMap<u32, usize> =
+                trials.iter().map(|trial| (item(slot, *trial), *trial)).collect();
+            let tape = Tape::available(slot);
+            let one = |(item, trial): (u32, usize)| {
+                let truth = |frame: &Frame<'_>| frame.truth(&tape, &mut Scratch::default());
+                (item, self.with_columns(symbol, trial, &scalars[trial], prepared, truth))
+            };
+            firsts.into_par_iter().map(one).collect::<FxHashMap<u32, Vec<u64>>>()
+        });
+        let negation = |trial: &usize| {
+            let [a, b] = [0, 1].map(|side| &available[side][&item(slots[side], *trial)]);
+            let bits = opposite.bits(*trial).iter().zip(a.iter().zip(b));
+            Item::Bits(bits.map(|(bits, (a, b))| !bits & a & b).collect())
+        };
+        trials.par_iter().map(negation).collect()
     }
 
     /// Items for every distinct tuple, from the cache or computed, and which of them each trial uses. `compute` is given a trial of
@@ -192,44 +271,22 @@ impl Engine<'_> {
         symbol: usize,
         parts: &KeyParts,
         kind: Kind,
-        scalars: &[Vec<f64>],
+        tuples: &mut Tuples<'_>,
         compute: impl FnOnce(&Self, &[usize]) -> Vec<Item>,
     ) -> Shared {
-        let Distinct { firsts, of } = Distinct::new(parts, scalars);
-        let keys: Vec<Key> = firsts
-            .iter()
-            .map(|first| Key {
-                symbol: symbol as u32,
-                shape: parts.shape,
-                kind,
-                scalars: parts.scalars.iter().map(|scalar| scalars[*first][*scalar].to_bits()).collect(),
-            })
-            .collect();
+        let (scalars, distinct) = (tuples.scalars, tuples.of(parts));
+        let keys: Vec<Key> =
+            distinct.firsts.iter().map(|first| key(symbol, parts, kind, &scalars[*first])).collect();
         let mut items: Vec<Option<Arc<Item>>> = keys.iter().map(|key| self.cache.get(key)).collect();
         let missing: Vec<usize> = (0..items.len()).filter(|at| items[*at].is_none()).collect();
-        let trials: Vec<usize> = missing.iter().map(|at| firsts[*at]).collect();
+        let trials: Vec<usize> = missing.iter().map(|at| distinct.firsts[*at]).collect();
         let made = compute(self, &trials);
         for (at, item) in missing.into_iter().zip(made) {
             let item = Arc::new(item);
             self.cache.insert(keys[at].clone(), item.clone());
             items[at] = Some(item);
         }
-        Shared { items: items.into_iter().flatten().collect(), of }
-    }
-
-    /// Computes something for each of some trials, side by side.
-    fn each(
-        &self,
-        symbol: usize,
-        trials: &[usize],
-        scalars: &[Vec<f64>],
-        prepared: &Prepared,
-        compute: impl Fn(&Frame<'_>, &mut Scratch) -> Item + Sync,
-    ) -> Vec<Item> {
-        let one = |scratch: &mut Scratch, trial: &usize| {
-            self.with_columns(symbol, *trial, &scalars[*trial], prepared, |frame| compute(frame, scratch))
-        };
-        trials.par_iter().map_init(Scratch::default, one).collect()
+        Shared { items: items.into_iter().flatten().collect(), of: distinct.of.clone() }
     }
 
     /// Computes one slot for each of some trials, side by side.
@@ -245,8 +302,6 @@ impl Engine<'_> {
         if let Slot::Call { func: Func::Ema, inputs, arguments, .. } = &self.plan.slots[slot]
             && matches!(self.plan.slots[inputs[0]], Slot::Source(_))
         {
-            let n_groups = trials.len().div_ceil(EMA_LANES).next_multiple_of(rayon::current_num_threads());
-            let per_group = trials.len().div_ceil(n_groups.max(1)).max(1);
             let together = |group: &[usize]| {
                 let spans: Vec<usize> =
                     group.iter().map(|trial| window(scalars[*trial][arguments[0]])).collect();
@@ -254,7 +309,7 @@ impl Engine<'_> {
                 let out = ema_many(columns[inputs[0]], &spans);
                 out.into_iter().map(Item::Column).collect::<Vec<Item>>()
             };
-            return trials.par_chunks(per_group).flat_map_iter(together).collect();
+            return trials.par_chunks(per_group(trials.len(), EMA_LANES)).flat_map_iter(together).collect();
         }
         trials
             .par_iter()
@@ -331,32 +386,5 @@ impl Engine<'_> {
             }
         };
         self.plan.slots.iter().enumerate().map(slot).collect()
-    }
-}
-
-/// The distinct tuples of some scalars among trials.
-struct Distinct {
-    /// The first trial of each tuple.
-    firsts: Vec<usize>,
-    /// The tuple of each trial.
-    of: Vec<u32>,
-}
-
-impl Distinct {
-    fn new(parts: &KeyParts, scalars: &[Vec<f64>]) -> Self {
-        let mut firsts = Vec::new();
-        let mut seen: FxHashMap<Vec<u64>, u32> = FxHashMap::default();
-        let of = scalars
-            .iter()
-            .enumerate()
-            .map(|(trial, values)| {
-                let tuple: Vec<u64> = parts.scalars.iter().map(|scalar| values[*scalar].to_bits()).collect();
-                *seen.entry(tuple).or_insert_with(|| {
-                    firsts.push(trial);
-                    firsts.len() as u32 - 1
-                })
-            })
-            .collect();
-        Self { firsts, of }
     }
 }

@@ -1,9 +1,10 @@
 //! Random bars: walks with gaps, flats and repeated prices, on calendars with and without weekends.
 
-use tidemill_backtest::segment::{Layout, Role, Segment};
 use tidemill_market::{Bars, DAY_MS, Universe};
 
-use crate::tape::{Stream, Tape};
+use crate::segment::{Layout, Role, Segment};
+
+use super::tape::{Stream, Tape};
 
 const MINUTE_MS: i64 = 60_000;
 
@@ -73,7 +74,7 @@ fn bars(tape: &mut Tape, symbol: String, n_bars: usize, timeframe_ms: i64, weekd
 
 /// A value that moves around zero with the price.
 fn stream_value(close: f64) -> f64 {
-    (close * 7.0).sin()
+    libm::sin(close * 7.0)
 }
 
 /// Sometimes a value that is not a finite number.

@@ -3,12 +3,14 @@
 //! A test framework that makes the list shorter and its numbers smaller makes the case simpler: 0 is always the plainest choice,
 //! and a tape that has ended reads as zeros.
 
+/// A list of numbers that is read from its beginning.
 pub struct Tape<'a> {
     numbers: &'a [u32],
     at: usize,
 }
 
 impl<'a> Tape<'a> {
+    /// The beginning of this list.
     pub fn new(numbers: &'a [u32]) -> Self {
         Self { numbers, at: 0 }
     }

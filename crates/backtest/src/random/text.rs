@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::tape::Tape;
+use super::tape::Tape;
 
 /// What may be used while a file is written.
-pub struct Writer<'t, 'n> {
+struct Writer<'t, 'n> {
     tape: &'t mut Tape<'n>,
     numbers: Vec<String>,
     conditions: Vec<String>,

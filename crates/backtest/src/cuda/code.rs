@@ -1,0 +1,728 @@
+//! Writes the device code of one strategy: its scalars, conditions, formulas and sides.
+//!
+//! The operations are those of the plan's tapes, one line each, so that they run in the same order as on the host. What is the same for
+//! every strategy is written by hand in the `.cu` files and takes the types made here as parameters.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use tidemill_search::{Choice, Domain};
+
+use crate::graph::{Func, Node, Op1, Op2, Position};
+use crate::plan::{Condition, ExitValue, Maskable, Op, Plan, SidePlan, Slot, Tape};
+use crate::strategy::{EndOfData, ExitKind, FillAt, FirstCheck, GapFill, InvalidStop, Sizing, Strategy};
+
+/// A condition of at most so many operations is tested on two bars at once.
+const SMALL: usize = 48;
+
+/// More factors than this are tested as one.
+const MOST_FACTORS: usize = 24;
+
+/// Lanes that walk one trial together.
+pub(super) const WALK_LANES: usize = 8;
+
+/// The factors of a condition that have masks of their own; empty if only the whole is tested.
+pub(super) fn factors(condition: &Condition) -> &[crate::plan::Factor] {
+    if condition.factors.len() <= MOST_FACTORS { &condition.factors } else { &[] }
+}
+
+/// All conditions of a plan in a fixed order: for each side its entry, then its signal exits.
+pub(super) fn conditions(plan: &Plan) -> Vec<&Condition> {
+    let mut out = Vec::new();
+    for side in plan.sides.iter().flatten() {
+        out.push(&side.enter);
+        for exit in &side.exits {
+            if let ExitValue::Signal(condition) = &exit.value {
+                out.push(condition);
+            }
+        }
+    }
+    out
+}
+
+/// Slots that need not be columns: their value at one bar costs little, or can be had at all.
+pub(super) fn is_flexible(plan: &Plan, slot: usize) -> bool {
+    let Slot::Call { func, .. } = &plan.slots[slot] else { return false };
+    let at_one_bar = func.has_point() || prefix_entry(*func).is_some();
+    // A function that reads it needs all of it.
+    let is_read = |other: &Slot| matches!(other, Slot::Call { inputs, .. } if inputs.contains(&slot));
+    at_one_bar && !plan.slots.iter().any(is_read)
+}
+
+/// What an entry of the prefix sums is that a function reads.
+fn prefix_entry(func: Func) -> Option<&'static str> {
+    match func {
+        Func::Sma => Some("DoubleDouble"),
+        Func::Stddev | Func::StddevSample | Func::Zscore | Func::Lsma | Func::Wma => Some("PairSums"),
+        _ => None,
+    }
+}
+
+/// The name of a function's kernel.
+pub(super) fn kernel_name(func: Func) -> &'static str {
+    match func {
+        Func::PrefixSum => "prefix_sum",
+        Func::PrefixSquares => "prefix_squares",
+        Func::PrefixIndex => "prefix_index",
+        Func::Sma => "sma",
+        Func::Stddev => "stddev",
+        Func::StddevSample => "stddev_sample",
+        Func::Zscore => "zscore",
+        Func::Lsma => "lsma",
+        Func::Wma => "wma",
+        Func::Ema => "ema",
+        Func::EmaSma => "ema_sma",
+        Func::Rma => "rma",
+        Func::Hma => "hma",
+        Func::Dema => "dema",
+        Func::Tema => "tema",
+        Func::Kama => "kama",
+        Func::TrueRange => "true_range",
+        Func::AtrWilder => "atr_wilder",
+        Func::Rsi => "rsi",
+        Func::Adx => "adx",
+        Func::PlusDi => "plus_di",
+        Func::MinusDi => "minus_di",
+        Func::Cci => "cci",
+        Func::Obv => "obv",
+        Func::Highest => "highest",
+        Func::Lowest => "lowest",
+        Func::SwingHigh => "swing_high",
+        Func::SwingLow => "swing_low",
+        Func::BarsSince => "bars_since",
+        Func::ValueWhen => "value_when",
+        Func::Cum => "cum",
+    }
+}
+
+/// The device code of a strategy: what stands before the hand-written kernels, and what stands after them.
+pub(super) struct Code {
+    pub(super) before: String,
+    pub(super) after: String,
+}
+
+/// Writes the device code of a strategy for data with these timeframes.
+pub(super) fn generate(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> Code {
+    let writer = Writer { plan, strategy };
+    let mut before = writer.options();
+    before.push_str(&writer.walk());
+    let mut after = writer.scalars(timeframes);
+    for (at, condition) in conditions(plan).into_iter().enumerate() {
+        after.push_str(&writer.condition(at, condition));
+    }
+    for (at, slot) in plan.slots.iter().enumerate() {
+        match slot {
+            Slot::Formula { tape, .. } => {
+                after.push_str(&writer.series(&format!("Formula{at}"), tape, None));
+                let _ = writeln!(
+                    after,
+                    "KERNEL(formula_{at}, FormulaArgs) {{ write_column<Formula{at}>(args); }}"
+                );
+            }
+            Slot::Mask { tape, .. } => {
+                after.push_str(&writer.tests(&format!("Mask{at}"), &[tape]));
+                let _ = writeln!(after, "KERNEL(mask_{at}, MaskArgs) {{ write_mask<Mask{at}>(args); }}");
+            }
+            Slot::Source(_) | Slot::Call { .. } => {}
+        }
+    }
+    Code { before, after }
+}
+
+/// A number as the device reads it: by its bits, so that nothing is lost or made.
+fn number(value: f64) -> String {
+    format!("__longlong_as_double(0x{:016x}LL)", value.to_bits())
+}
+
+fn comparison(op: Op2) -> &'static str {
+    match op {
+        Op2::Lt => "<",
+        Op2::Le => "<=",
+        Op2::Gt => ">",
+        Op2::Ge => ">=",
+        Op2::Eq => "==",
+        _ => "!=",
+    }
+}
+
+struct Writer<'a> {
+    plan: &'a Plan,
+    strategy: &'a Strategy,
+}
+
+impl Writer<'_> {
+    /// The modelling choices as constants.
+    fn options(&self) -> String {
+        let e = &self.strategy.execution;
+        let (risk, share) = match e.sizing {
+            Sizing::AllIn | Sizing::Unit => (false, 1.0),
+            Sizing::Fraction(share) => (false, share),
+            Sizing::Risk(share) => (true, share),
+        };
+        let mut out = String::new();
+        let mut define = |name: &str, value: String| {
+            let _ = writeln!(out, "#define {name} {value}");
+        };
+        let truth = |value: bool| if value { "1" } else { "0" }.to_owned();
+        define("WALK_LANES", WALK_LANES.to_string());
+        // Measured: as many blocks as fit without registers being spilt for long.
+        define(
+            "WALK_BLOCKS",
+            if self.walk_tapes().iter().map(|tape| tape.ops.len()).sum::<usize>() <= SMALL {
+                "16"
+            } else {
+                "12"
+            }
+            .into(),
+        );
+        define("MASK_BLOCKS", "4".into());
+        define("FILL_CLOSE", truth(e.fill == FillAt::Close));
+        define("CHECK_ENTRY_BAR", truth(e.first_check == FirstCheck::EntryBar));
+        define("GAP_STOP_OPEN", truth(e.gap_fill_stop == GapFill::Open));
+        define("GAP_TARGET_OPEN", truth(e.gap_fill_target == GapFill::Open));
+        define("SKIP_INVALID_STOP", truth(e.invalid_stop == InvalidStop::Skip));
+        define("DISCARD_OPEN", truth(e.end_of_data == EndOfData::Discard));
+        define("COOLDOWN", format!("{}u", e.cooldown));
+        define("COST_BPS", number(e.fee_bps + e.slippage_bps));
+        define("ADDITIVE", truth(e.sizing == Sizing::Unit));
+        define("SIZING_RISK", truth(risk));
+        define("SIZING_SHARE", number(share));
+        let sides: Vec<&SidePlan> = self.plan.sides.iter().flatten().collect();
+        define("N_SIDES", sides.len().to_string());
+        define("N_CONDITIONS", conditions(self.plan).len().to_string());
+        define("ENTER_0", "0".into());
+        let of_first = match sides.as_slice() {
+            [first, _] => {
+                1 + first.exits.iter().filter(|exit| matches!(exit.value, ExitValue::Signal(_))).count()
+            }
+            _ => 0,
+        };
+        define("ENTER_1", of_first.to_string());
+        out
+    }
+
+    /// The kernel that turns encoded parameters into all scalars of the plan.
+    fn scalars(&self, timeframes: &[i64]) -> String {
+        let mut out = String::from("KERNEL(scalars, ScalarArgs) {\n");
+        out.push_str(
+            "  u32 row = blockIdx.x * blockDim.x + threadIdx.x;\n  if (row >= args.n_rows) return;\n",
+        );
+        out.push_str(
+            "  u32 trial = row % args.n_trials, timeframe = row / args.n_trials;\n  (void)timeframe;\n",
+        );
+        let graph = &self.plan.graph;
+        for (at, id) in self.plan.scalars.iter().enumerate() {
+            let place =
+                |child: u32| self.plan.scalars.iter().position(|scalar| *scalar == child).unwrap_or_default();
+            let s = |child: &u32| format!("s{}", place(*child));
+            let value = match graph.node(*id) {
+                Node::Const(bits) => number(f64::from_bits(*bits)),
+                Node::Param(param) => self.param(*param as usize, &mut out),
+                Node::Bars(duration) => {
+                    timeframes.iter().enumerate().rev().fold(number(f64::NAN), |rest, (k, ms)| {
+                        let bars = number(crate::point::duration_in_bars(*duration, *ms));
+                        format!("(timeframe == {k} ? {bars} : {rest})")
+                    })
+                }
+                Node::Unary(op, a) => match op {
+                    Op1::Not => format!("1.0 - {}", s(a)),
+                    Op1::IsNa => format!("truth(is_na({}))", s(a)),
+                    op => unary(*op, &s(a)),
+                },
+                Node::Binary(op, a, b) => {
+                    let function = match op {
+                        Op2::Lt => "less",
+                        Op2::Le => "less_equal",
+                        Op2::Gt => "greater",
+                        Op2::Ge => "greater_equal",
+                        Op2::Eq => "equal",
+                        Op2::Ne => "not_equal",
+                        Op2::And => "both",
+                        Op2::Or => "either",
+                        _ => "",
+                    };
+                    if function.is_empty() {
+                        binary(*op, &s(a), &s(b))
+                    } else {
+                        format!("{function}({}, {})", s(a), s(b))
+                    }
+                }
+                Node::Select(c, a, b) => format!("choose({}, {}, {})", s(c), s(a), s(b)),
+                Node::Source(_) | Node::Position(_) | Node::Shift(..) | Node::Call(..) => number(f64::NAN),
+            };
+            let _ = writeln!(
+                out,
+                "  double s{at} = {value};\n  args.scalars[{at} * (u64)args.n_rows + row] = s{at};"
+            );
+        }
+        out.push_str("}\n");
+        out
+    }
+
+    /// The value that expressions see of a parameter.
+    fn param(&self, at: usize, out: &mut String) -> String {
+        let param = &self.strategy.params[at];
+        let _ = writeln!(out, "  double p{at} = args.points[{at} * (u64)args.n_trials + trial];");
+        let _ = writeln!(out, "  if (is_na(p{at})) p{at} = {};", number(param.default));
+        if let Domain::Choice { options } = &param.domain {
+            // A number stands for itself; a text for its place. What is no option stays as it is.
+            let _ = writeln!(out, "  switch (p{at} > 0.0 ? (u64)p{at} : 0ull) {{");
+            for (place, choice) in options.iter().enumerate() {
+                if let Choice::Number(value) = choice {
+                    let _ = writeln!(out, "    case {place}: p{at} = {}; break;", number(*value));
+                }
+            }
+            out.push_str("    default: break;\n  }\n");
+        }
+        format!("p{at}")
+    }
+
+    fn condition(&self, at: usize, condition: &Condition) -> String {
+        let parts = factors(condition);
+        let tapes: Vec<&Tape> = if parts.is_empty() {
+            vec![&condition.whole.tape]
+        } else {
+            parts.iter().map(|factor| &factor.itself.tape).collect()
+        };
+        let mut out = self.tests(&format!("Condition{at}"), &tapes);
+        let _ = writeln!(
+            out,
+            "KERNEL_BOUNDED(condition_{at}, MaskArgs, 256, MASK_BLOCKS) {{ write_mask<Condition{at}>(args); }}"
+        );
+        for (f, factor) in parts.iter().enumerate() {
+            let _ = writeln!(
+                out,
+                "KERNEL_BOUNDED(factor_{at}_{f}, MaskArgs, 256, MASK_BLOCKS) {{ write_mask<Only<Condition{at}, {f}>>(args); }}"
+            );
+            if let Some(threshold) = &factor.threshold {
+                let Maskable { tape, .. } = &threshold.series;
+                out.push_str(&self.series(&format!("Series{at}_{f}"), tape, Some(threshold.op)));
+                let _ = writeln!(
+                    out,
+                    "KERNEL(levels_{at}_{f}, LevelArgs) {{ write_levels<Series{at}_{f}>(args); }}"
+                );
+            }
+        }
+        out
+    }
+
+    /// A type that tests conditions at one bar.
+    fn tests(&self, name: &str, tapes: &[&Tape]) -> String {
+        let mut out = self.frame(name, tapes);
+        let _ = writeln!(
+            out,
+            "struct {name} {{\n  static const int N = {}, AT_ONCE = {};\n  typedef {name}Frame Frame;",
+            tapes.len(),
+            if tapes.iter().map(|tape| tape.ops.len()).sum::<usize>() <= SMALL { 2 } else { 1 }
+        );
+        let _ = writeln!(
+            out,
+            "  static __device__ Frame bind(const World& world, u32 row, u32 symbol) {{ return bind_{name}(world, row, symbol); }}"
+        );
+        out.push_str(
+            "  static __device__ bool holds(int which, const Frame& f, i64 bar) {\n    switch (which) {\n",
+        );
+        for (at, tape) in tapes.iter().enumerate() {
+            let _ = writeln!(out, "    case {at}: {{\n{}    }}", self.body(tape, true, "      "));
+        }
+        out.push_str("    }\n    return false;\n  }\n};\n");
+        out
+    }
+
+    /// A type that computes a series at one bar, and compares it.
+    fn series(&self, name: &str, tape: &Tape, op: Option<Op2>) -> String {
+        let mut out = self.frame(name, &[tape]);
+        let _ = writeln!(out, "struct {name} {{\n  typedef {name}Frame Frame;");
+        let _ = writeln!(
+            out,
+            "  static __device__ Frame bind(const World& world, u32 row, u32 symbol) {{ return bind_{name}(world, row, symbol); }}"
+        );
+        let _ = writeln!(
+            out,
+            "  static __device__ double value(const Frame& f, i64 bar) {{\n{}  }}",
+            self.body(tape, false, "    ")
+        );
+        if let Some(op) = op {
+            let _ = writeln!(
+                out,
+                "  static __device__ bool compare(double x, double level) {{ return x {} level; }}",
+                comparison(op)
+            );
+        }
+        out.push_str("};\n");
+        out
+    }
+
+    /// All formulas that are computed when a position is opened.
+    fn walk_tapes(&self) -> Vec<&Tape> {
+        let mut tapes: Vec<&Tape> = Vec::new();
+        for side in self.plan.sides.iter().flatten() {
+            tapes.extend(side.risk.as_ref());
+            for exit in &side.exits {
+                tapes.extend(exit.when.as_ref());
+                if let ExitValue::Number(tape) = &exit.value {
+                    tapes.push(tape);
+                }
+            }
+        }
+        tapes
+    }
+
+    /// What the sides of the strategy read and compute when a position is opened.
+    fn walk(&self) -> String {
+        let sides: Vec<(usize, &SidePlan)> =
+            self.plan.sides.iter().enumerate().filter_map(|(at, side)| Some((at, side.as_ref()?))).collect();
+        let mut out = self.frame("walk", &self.walk_tapes());
+        out.push_str("typedef walkFrame WalkFrame;\n");
+        let mut condition = 0;
+        for ((side, plan), name) in sides.iter().zip(["FirstSide", "SecondSide"]) {
+            condition += 1;
+            let n_exits = plan.exits.len();
+            let _ = writeln!(out, "struct {name} {{\n  static const int N = {n_exits};");
+            let _ = writeln!(out, "  static const bool LONG = {};", *side == 0);
+            let _ = writeln!(out, "  static const bool HAS_RISK = {};", plan.risk.is_some());
+            let mut kinds = String::new();
+            let mut signals = String::new();
+            let mut values = String::new();
+            let mut whens = String::new();
+            for (at, exit) in plan.exits.iter().enumerate() {
+                let kind = match exit.kind {
+                    ExitKind::Stop => "STOP",
+                    ExitKind::Target => "TARGET",
+                    ExitKind::Trail => "TRAIL",
+                    ExitKind::Breakeven => "BREAKEVEN",
+                    ExitKind::Signal => "SIGNAL",
+                    ExitKind::Time => "TIME",
+                };
+                let _ = write!(kinds, "k == {at} ? {kind} : ");
+                match &exit.value {
+                    ExitValue::Signal(_) => {
+                        let _ = write!(signals, "k == {at} ? {condition} : ");
+                        condition += 1;
+                    }
+                    ExitValue::Number(tape) => {
+                        let _ =
+                            writeln!(values, "    case {at}: {{\n{}    }}", self.body(tape, false, "      "));
+                    }
+                }
+                if let Some(when) = &exit.when {
+                    let _ = writeln!(whens, "    case {at}: {{\n{}    }}", self.body(when, true, "      "));
+                }
+            }
+            let _ = writeln!(out, "  static __device__ constexpr int kind(int k) {{ return {kinds}-1; }}");
+            let _ =
+                writeln!(out, "  static __device__ constexpr int condition(int k) {{ return {signals}0; }}");
+            let head = "(int which, const WalkFrame& f, i64 bar, const Opening& opening)";
+            let _ = writeln!(
+                out,
+                "  static __device__ double value{head} {{\n    switch (which) {{\n{values}    }}\n    return NA;\n  }}"
+            );
+            let _ = writeln!(
+                out,
+                "  static __device__ bool when{head} {{\n    switch (which) {{\n{whens}    }}\n    return true;\n  }}"
+            );
+            let risk = plan
+                .risk
+                .as_ref()
+                .map_or_else(|| "    return NA;\n".into(), |risk| self.body(risk, false, "    "));
+            let _ = writeln!(
+                out,
+                "  static __device__ double risk(const WalkFrame& f, i64 bar, const Opening& opening) {{\n{risk}  }}\n}};"
+            );
+        }
+        if sides.len() == 1 {
+            out.push_str("typedef FirstSide SecondSide;\n");
+        }
+        out
+    }
+
+    /// The columns and scalars that some formulas read, bound to one row and symbol.
+    fn frame(&self, name: &str, tapes: &[&Tape]) -> String {
+        let mut columns: BTreeSet<usize> = BTreeSet::new();
+        let mut scalars: BTreeSet<usize> = BTreeSet::new();
+        let mut shifts: BTreeSet<usize> = BTreeSet::new();
+        for op in tapes.iter().flat_map(|tape| &tape.ops) {
+            match op {
+                Op::Column { slot, shift } => {
+                    columns.insert(*slot);
+                    shifts.extend(shift);
+                }
+                Op::Scalar(scalar) | Op::Truth(scalar) => {
+                    scalars.insert(*scalar);
+                }
+                _ => {}
+            }
+        }
+        // What a slot without a column is computed from.
+        let flexible: Vec<usize> =
+            columns.iter().copied().filter(|slot| is_flexible(self.plan, *slot)).collect();
+        for slot in &flexible {
+            let Slot::Call { func, inputs, .. } = &self.plan.slots[*slot] else { continue };
+            if *func == Func::Zscore || func.has_point() {
+                columns.insert(inputs[0]);
+            }
+        }
+        let mut fields = String::new();
+        let mut binds = String::new();
+        for slot in &columns {
+            let _ = writeln!(fields, "  const double* c{slot};");
+            let _ = writeln!(binds, "  f.c{slot} = column_of(world, {slot}, row, symbol);");
+        }
+        for scalar in &scalars {
+            let _ = writeln!(fields, "  double k{scalar};");
+            let _ = writeln!(binds, "  f.k{scalar} = scalar_of(world, {scalar}, row);");
+        }
+        for shift in &shifts {
+            let _ = writeln!(fields, "  i64 s{shift};");
+            let _ = writeln!(binds, "  f.s{shift} = bars_ago(scalar_of(world, {shift}, row));");
+        }
+        for slot in &flexible {
+            let Slot::Call { func, inputs, arguments, .. } = &self.plan.slots[*slot] else { continue };
+            let entry = prefix_entry(*func);
+            let mut windows = Vec::new();
+            for (k, argument) in arguments.iter().enumerate() {
+                let _ = writeln!(fields, "  u32 w{slot}_{k};");
+                let _ = writeln!(binds, "  f.w{slot}_{k} = window(scalar_of(world, {argument}, row));");
+                windows.push(format!("w{slot}_{k}"));
+            }
+            let windows = windows.join(", ");
+            let function = kernel_name(*func);
+            let value = match (func, entry) {
+                (Func::Zscore, Some(_)) => {
+                    format!(
+                        "zscore_at(c{}, q{slot}.entries, q{slot}.counts, n_bars, bar, {windows})",
+                        inputs[0]
+                    )
+                }
+                (_, Some(_)) => {
+                    format!("{function}_at(q{slot}.entries, q{slot}.counts, n_bars, bar, {windows})")
+                }
+                _ => format!("{function}_at(c{}, n_bars, bar, {windows})", inputs[0]),
+            };
+            if let Some(entry) = entry {
+                let prefix = inputs[inputs.len() - 1];
+                let _ = writeln!(fields, "  Sums<{entry}> q{slot};");
+                let _ = writeln!(
+                    binds,
+                    "  if (!f.c{slot}) f.q{slot} = sums_of<{entry}>(world, {prefix}, row, symbol);"
+                );
+            }
+            let _ = writeln!(
+                fields,
+                "  __device__ double at{slot}(u32 bar) const {{ return c{slot} ? c{slot}[bar] : {value}; }}"
+            );
+        }
+        if !flexible.is_empty() {
+            fields.push_str("  u32 n_bars;\n");
+            binds.push_str("  f.n_bars = world.start[symbol + 1] - world.start[symbol];\n");
+        }
+        format!(
+            "struct {name}Frame {{\n{fields}}};\n__device__ inline {name}Frame bind_{name}(const World& world, u32 row, u32 symbol) {{\n  {name}Frame f = {{}};\n{binds}  return f;\n}}\n"
+        )
+    }
+
+    /// The operations of a formula, and its result.
+    fn body(&self, tape: &Tape, truth: bool, indent: &str) -> String {
+        let mut body = Body {
+            writer: self,
+            tape,
+            known: vec![vec![false; tape.ops.len()]],
+            scalar: scalar_only(tape),
+            out: String::new(),
+            indent: indent.to_owned(),
+        };
+        let last = tape.ops.len() - 1;
+        body.emit(last);
+        body.line(&format!("return {}{last};", if truth { 'y' } else { 'v' }));
+        body.out
+    }
+}
+
+/// Which operations of a formula have one value for all bars.
+fn scalar_only(tape: &Tape) -> Vec<bool> {
+    let mut out: Vec<bool> = Vec::with_capacity(tape.ops.len());
+    for op in &tape.ops {
+        let scalar = match op {
+            Op::Scalar(_) | Op::Truth(_) => true,
+            Op::Column { .. } | Op::Point { .. } | Op::Position(_) => false,
+            Op::Unary(_, a) | Op::IsNa(a) | Op::Not(a) => out[*a],
+            Op::Binary(_, a, b) | Op::Compare(_, a, b) | Op::Logic(_, a, b) => out[*a] && out[*b],
+            Op::Select(c, a, b) | Op::SelectTruth(c, a, b) => out[*c] && out[*a] && out[*b],
+        };
+        out.push(scalar);
+    }
+    out
+}
+
+/// Writes one formula: each operation where it is first needed, and not before it is known to be needed.
+///
+/// A switch of the strategy decides for a whole warp which side of an `or` or of an `if` counts; the other side is never read.
+struct Body<'a> {
+    writer: &'a Writer<'a>,
+    tape: &'a Tape,
+    /// For each open block, the operations that were written in it.
+    known: Vec<Vec<bool>>,
+    scalar: Vec<bool>,
+    out: String,
+    indent: String,
+}
+
+impl Body<'_> {
+    fn line(&mut self, text: &str) {
+        let _ = writeln!(self.out, "{}{text}", self.indent);
+    }
+
+    /// Writes a block that leaves something out if it is not needed.
+    fn block(&mut self, head: &str, write: impl FnOnce(&mut Self)) {
+        self.line(head);
+        self.known.push(vec![false; self.tape.ops.len()]);
+        self.indent.push_str("  ");
+        write(self);
+        self.indent.truncate(self.indent.len() - 2);
+        self.known.pop();
+        self.line("}");
+    }
+
+    fn emit(&mut self, at: usize) {
+        if self.known.iter().any(|block| block[at]) {
+            return;
+        }
+        self.write(at);
+        if let Some(block) = self.known.last_mut() {
+            block[at] = true;
+        }
+    }
+
+    fn write(&mut self, at: usize) {
+        let tape = self.tape;
+        let line = match &tape.ops[at] {
+            Op::Column { slot, shift } => {
+                let value = match (is_flexible(self.writer.plan, *slot), shift) {
+                    (false, None) => format!("f.c{slot}[bar]"),
+                    (false, Some(shift)) => format!("read(f.c{slot}, bar, f.s{shift})"),
+                    (true, None) => format!("f.at{slot}((u32)bar)"),
+                    (true, Some(shift)) => {
+                        format!(
+                            "f.s{shift} >= 0 && f.s{shift} <= bar ? f.at{slot}((u32)(bar - f.s{shift})) : NA"
+                        )
+                    }
+                };
+                format!("double v{at} = {value};")
+            }
+            Op::Point { .. } => unreachable!("a plan for many trials has slots only"),
+            Op::Scalar(scalar) => format!("double v{at} = f.k{scalar};"),
+            Op::Truth(scalar) => format!("bool y{at} = f.k{scalar} == 1.0, n{at} = f.k{scalar} == 0.0;"),
+            Op::Position(position) => {
+                let field = match position {
+                    Position::Entry => "entry",
+                    Position::Stop => "stop",
+                    Position::Risk => "risk",
+                };
+                format!("double v{at} = opening.{field};")
+            }
+            Op::Unary(op, a) => {
+                self.emit(*a);
+                format!("double v{at} = {};", unary(*op, &format!("v{a}")))
+            }
+            Op::Binary(op, a, b) => {
+                self.emit(*a);
+                self.emit(*b);
+                format!("double v{at} = {};", binary(*op, &format!("v{a}"), &format!("v{b}")))
+            }
+            Op::Compare(op, a, b) => {
+                self.emit(*a);
+                self.emit(*b);
+                let (yes, no) = (compared(*op, *a, *b), compared(op.opposite(), *a, *b));
+                format!("bool y{at} = {yes}, n{at} = {no};")
+            }
+            Op::IsNa(a) => {
+                self.emit(*a);
+                format!("bool y{at} = is_na(v{a}), n{at} = !y{at};")
+            }
+            Op::Not(a) => {
+                self.emit(*a);
+                format!("bool y{at} = n{a}, n{at} = y{a};")
+            }
+            Op::Logic(op, a, b) => return self.logic(at, *op, *a, *b),
+            Op::Select(c, a, b) => return self.select(at, *c, *a, *b, &['v']),
+            Op::SelectTruth(c, a, b) => return self.select(at, *c, *a, *b, &['y', 'n']),
+        };
+        self.line(&line);
+    }
+
+    /// `a ∘ b`, where `b` is looked at only if `a` does not decide.
+    fn logic(&mut self, at: usize, op: Op2, a: usize, b: usize) {
+        // What is the same for all bars decides for a whole warp, so it goes first.
+        let (a, b) = if self.scalar[b] && !self.scalar[a] { (b, a) } else { (a, b) };
+        self.emit(a);
+        let (needs_yes, needs_no) = self.tape.needs[at];
+        let (decided, join) = match op {
+            Op2::And => (if needs_no { format!("n{a}") } else { format!("!y{a}") }, ("&&", "||")),
+            _ => (if needs_no && !needs_yes { format!("!n{a}") } else { format!("y{a}") }, ("||", "&&")),
+        };
+        // Decided: an `and` by what is not true, an `or` by what is true. What is not needed may be anything.
+        let value = if op == Op2::And { "false" } else { "true" };
+        let other = if op == Op2::And { "true" } else { "false" };
+        self.line(&format!("bool y{at} = {value}, n{at} = {other};"));
+        self.block(&format!("if (!({decided})) {{"), |body| {
+            body.emit(b);
+            body.line(&format!("y{at} = y{a} {} y{b};", join.0));
+            body.line(&format!("n{at} = n{a} {} n{b};", join.1));
+        });
+    }
+
+    /// `if(c, a, b)`, where only the side that counts is looked at.
+    fn select(&mut self, at: usize, c: usize, a: usize, b: usize, parts: &[char]) {
+        self.emit(c);
+        for part in parts {
+            let none = if *part == 'v' {
+                "double v"
+            } else if *part == 'y' {
+                "bool y"
+            } else {
+                "bool n"
+            };
+            let value = if *part == 'v' { "NA" } else { "false" };
+            self.line(&format!("{none}{at} = {value};"));
+        }
+        for (truth, side) in [('y', a), ('n', b)] {
+            self.block(&format!("if ({truth}{c}) {{"), |body| {
+                body.emit(side);
+                for part in parts {
+                    body.line(&format!("{part}{at} = {part}{side};"));
+                }
+            });
+        }
+    }
+}
+
+/// A comparison that is false where a side is not available; `!=` alone would be true there.
+fn compared(op: Op2, a: usize, b: usize) -> String {
+    match op {
+        Op2::Ne => format!("v{a} < v{b} || v{a} > v{b}"),
+        _ => format!("v{a} {} v{b}", comparison(op)),
+    }
+}
+
+fn unary(op: Op1, a: &str) -> String {
+    match op {
+        Op1::Neg => format!("-{a}"),
+        Op1::Not | Op1::IsNa => unreachable!("a truth value"),
+        Op1::Abs => format!("fabs({a})"),
+        Op1::Sqrt => format!("sqrt({a})"),
+        Op1::Floor => format!("floor({a})"),
+        Op1::Ceil => format!("ceil({a})"),
+        Op1::Round => format!("rint({a})"),
+    }
+}
+
+fn binary(op: Op2, a: &str, b: &str) -> String {
+    match op {
+        Op2::Add => format!("{a} + {b}"),
+        Op2::Sub => format!("{a} - {b}"),
+        Op2::Mul => format!("{a} * {b}"),
+        Op2::Div => format!("{a} / {b}"),
+        Op2::Min => format!("minimum({a}, {b})"),
+        _ => format!("maximum({a}, {b})"),
+    }
+}

@@ -1,0 +1,81 @@
+// The distinct tuples of some scalars among the rows of a batch. Twin of distinct.rs.
+//
+// Open addressing. A place holds nothing, the item of a tuple known before this batch, or, marked as pending, the first row of this batch that has the
+// tuple; rows that meet a pending place compare themselves with that row. Numbers of new items depend on timing; what they stand for does not.
+
+#define NOTHING 0xffffffffu
+#define PENDING 0x80000000u
+
+struct Key {
+  u32* table;           // places; their number is a power of two
+  double* keys;         // tuples of the items
+  u32* item_of;         // out: the item of each row
+  u32* place_of;        // scratch: where each new item's first row was put
+  u32* row;           // out: for each new item a row that has it
+  const u32* scalars;   // which scalars make the tuple
+  u32* count;           // items so far
+  u32* span;            // items before this batch met the key, and after
+  u32 n_scalars, mask;
+};
+struct DistinctArgs {
+  const Key* keys;
+  const double* scalars;
+  u32 n_rows, n_keys;
+};
+
+KERNEL(distinct_begin, DistinctArgs) {
+  u32 key = blockIdx.x * blockDim.x + threadIdx.x;
+  if (key < args.n_keys) args.keys[key].span[0] = *args.keys[key].count;
+}
+
+KERNEL(distinct_end, DistinctArgs) {
+  u32 key = blockIdx.x * blockDim.x + threadIdx.x;
+  if (key < args.n_keys) args.keys[key].span[1] = *args.keys[key].count;
+}
+
+KERNEL(distinct_insert, DistinctArgs) {
+  u32 row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= args.n_rows) return;
+  const Key& key = args.keys[blockIdx.y];
+  const double* mine = args.scalars + row;
+  u64 hash = 0x9e3779b97f4a7c15ull;
+  for (u32 k = 0; k < key.n_scalars; k++) {
+    hash = (hash ^ (u64)__double_as_longlong(mine[key.scalars[k] * (u64)args.n_rows])) * 0xff51afd7ed558ccdull;
+    hash ^= hash >> 32;
+  }
+  for (u32 place = (u32)hash & key.mask;; place = (place + 1) & key.mask) {
+    u32 found = atomicCAS(&key.table[place], NOTHING, PENDING | row);
+    if (found == NOTHING) {
+      u32 item = atomicAdd(key.count, 1u);
+      key.row[item - key.span[0]] = row;
+      key.place_of[row] = place;
+      key.item_of[row] = item;
+      return;
+    }
+    bool same = true;
+    for (u32 k = 0; same && k < key.n_scalars; k++) {
+      u64 scalar = key.scalars[k] * (u64)args.n_rows;
+      double other = found & PENDING ? args.scalars[scalar + (found & ~PENDING)] : key.keys[(u64)found * key.n_scalars + k];
+      same = __double_as_longlong(mine[scalar]) == __double_as_longlong(other);
+    }
+    if (same) {
+      key.item_of[row] = found;
+      return;
+    }
+  }
+}
+
+KERNEL(distinct_settle, DistinctArgs) {
+  u32 row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= args.n_rows) return;
+  const Key& key = args.keys[blockIdx.y];
+  u32 item = key.item_of[row];
+  if (item & PENDING) {
+    key.item_of[row] = key.item_of[item & ~PENDING];
+  } else if (item >= key.span[0] && key.row[item - key.span[0]] == row) {
+    key.table[key.place_of[row]] = item;
+    for (u32 k = 0; k < key.n_scalars; k++) {
+      key.keys[(u64)item * key.n_scalars + k] = args.scalars[key.scalars[k] * (u64)args.n_rows + row];
+    }
+  }
+}

@@ -1,0 +1,76 @@
+// What formulas read: the columns and scalars of one trial over one symbol. Twin of frame.rs.
+//
+// Scalars depend on a symbol's timeframe where a strategy asks for durations in bars. So a *row* is a trial at one timeframe; with one timeframe rows are trials.
+
+struct World {
+  const u32* start;         // first bar of each symbol, and the end
+  const u32* word_start;    // first 64-bit word of each symbol in a mask, and the end
+  const u32* timeframe;     // which of the timeframes each symbol has
+  const double* scalars;    // scalars[scalar * n_rows + row]
+  const Input* slots;       // columns by slot; a pool of null: computed at single bars
+  const double* open;
+  const double* high;
+  const double* low;
+  const double* close;
+  const u32* day;           // number of each bar's day among the days of its symbol
+  const u32* day_start;     // first day of each symbol in the two tables below, and the end
+  const double* day_close;  // close of the last bar of each day
+  const u32* calendar;      // place of each day among the days of the universe
+  u32 n_symbols, n_bars, n_words, n_trials, n_rows, unused;
+};
+
+__device__ inline u32 row_of(const World& world, u32 trial, u32 symbol) { return world.timeframe[symbol] * world.n_trials + trial; }
+
+__device__ inline double scalar_of(const World& world, u32 scalar, u32 row) {
+  return world.scalars[(u64)scalar * world.n_rows + row];
+}
+
+// Bars ago as an offset; negative where it would look ahead or is not available.
+__device__ inline i64 bars_ago(double value) {
+  if (!(value >= 0.0)) return -1;
+  return value < 4294967295.0 ? (i64)value : 4294967295LL;
+}
+
+// The column of a row from the first bar of a symbol on; null if the slot has none.
+__device__ inline const double* column_of(const World& world, u32 slot, u32 row, u32 symbol) {
+  const Input& input = world.slots[slot];
+  if (input.pool == 0) return 0;
+  u64 item = input.item_of ? input.item_of[row] : 0;
+  return input.pool + item * input.stride + world.start[symbol];
+}
+
+// Prefix sums of a row over one symbol: as many entries as all symbols have bars, and one more for each; then the counts.
+template <class T> struct Sums {
+  const T* entries;
+  const Counts* counts;
+};
+template <class T> __device__ inline Sums<T> sums_of(const World& world, u32 slot, u32 row, u32 symbol) {
+  const Input& input = world.slots[slot];
+  const double* item = input.pool + (input.item_of ? input.item_of[row] : 0) * input.stride;
+  u64 first = world.start[symbol] + symbol, n = (u64)world.n_bars + world.n_symbols;
+  const T* entries = (const T*)item;
+  return {entries + first, (const Counts*)(entries + n) + first};
+}
+
+__device__ inline double read(const double* column, i64 bar, i64 ago) {
+  return ago >= 0 && ago <= bar ? column[bar - ago] : NA;
+}
+
+struct ScalarArgs {
+  const double* points;  // encoded parameters: points[param * n_trials + trial]
+  double* scalars;
+  u32 n_trials, n_rows;
+};
+
+// Values of the trade being opened.
+struct Opening {
+  double entry, stop, risk;
+};
+
+// Kinds of exits.
+#define STOP 0
+#define TARGET 1
+#define TRAIL 2
+#define BREAKEVEN 3
+#define SIGNAL 4
+#define TIME 5

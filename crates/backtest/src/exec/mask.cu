@@ -1,0 +1,275 @@
+// Writes conditions out as bits, 32 bars a word. Twin of mask.rs.
+//
+// A warp takes one item over one tile of bars. Masks of single factors, exact or a little too wide, are joined first; the bars that survive are tested one per lane.
+
+#define WARPS 8
+#define TILE 8192       // bars of a tile, as the host cuts them
+#define ENOUGH 512      // bars that are worth testing
+#define EVALUATE 0
+#define EXACT 1
+#define LEVEL 2
+#define LEVELS 32
+
+struct Tile {
+  u32 symbol, first, end;  // bars of the symbol; first is a multiple of 1,024
+};
+
+// How the truth of one factor is found: its mask, a mask at a level below its threshold, or only by testing.
+struct FactorMask {
+  const u32* pool;
+  const u32* item_of;
+  const u32* level_of;
+  u32 mode, unused;
+};
+
+struct MaskArgs {
+  const World* world;
+  const Tile* tiles;
+  const FactorMask* factors;
+  const u32* row;  // a row of each new item
+  u32* out;          // pool of masks, two words of 32 bars per word of 64
+  u32 first, count, n_tiles, n_factors;
+};
+
+// One factor of a condition as a condition of its own.
+template <class C, int F> struct Only {
+  static const int N = 1, AT_ONCE = C::AT_ONCE;
+  typedef typename C::Frame Frame;
+  static __device__ Frame bind(const World& world, u32 row, u32 symbol) { return C::bind(world, row, symbol); }
+  static __device__ bool holds(int, const Frame& frame, i64 bar) { return C::holds(F, frame, bar); }
+};
+
+// The bits of a word that are bars.
+__device__ inline u32 valid_bits(u32 word, u32 n_bars) {
+  u32 first = word * 32;
+  if (first >= n_bars) return 0;
+  return n_bars - first >= 32 ? 0xffffffffu : (1u << (n_bars - first)) - 1;
+}
+
+// Keeps those of `n` bars in a list that pass the factors of a set, in their order; how many are left. A factor is tested on all bars
+// before the next one, so that every lane has a bar to test; where that is cheap, two bars per lane at once, so that their loads do not
+// wait for each other.
+template <class C>
+__device__ inline u32 sift(u32 set, const typename C::Frame& frame, u32 first, unsigned short* list, u32 n) {
+  const u32 all = 0xffffffffu;
+  u32 lane = threadIdx.x & 31, below = (1u << lane) - 1;
+#pragma unroll
+  for (int f = 0; f < C::N; f++) {
+    if (!(set >> f & 1)) continue;
+    u32 kept = 0;
+#pragma unroll 1
+    for (u32 base = 0; base < n; base += 32 * C::AT_ONCE) {
+      bool holds[C::AT_ONCE];
+      unsigned short place[C::AT_ONCE];
+#pragma unroll
+      for (int k = 0; k < C::AT_ONCE; k++) {
+        holds[k] = base + 32 * k + lane < n;
+        place[k] = list[holds[k] ? base + 32 * k + lane : 0];
+      }
+#pragma unroll
+      for (int k = 0; k < C::AT_ONCE; k++) holds[k] = holds[k] && C::holds(f, frame, (i64)first + place[k]);
+      __syncwarp(all);
+#pragma unroll
+      for (int k = 0; k < C::AT_ONCE; k++) {
+        u32 who = __ballot_sync(all, holds[k]);
+        if (holds[k]) list[kept + __popc(who & below)] = place[k];
+        kept += __popc(who);
+      }
+      __syncwarp(all);
+    }
+    n = kept;
+  }
+  return n;
+}
+
+template <class C> __device__ void write_mask(const MaskArgs& args) {
+  __shared__ u32 founds[WARPS][TILE / 32];
+  __shared__ unsigned short lists[WARPS][ENOUGH + 1024];
+  const u32 all = 0xffffffffu;
+  u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  u64 task = (u64)blockIdx.x * WARPS + warp;
+  if (task >= (u64)args.count * args.n_tiles) return;
+  unsigned short* list = lists[warp];
+  u32* found = founds[warp];
+  // Tile by tile, so that the columns of one tile stay near.
+  u32 item = (u32)(task % args.count);
+  const Tile tile = args.tiles[task / args.count];
+  const World& world = *args.world;
+  u32 row = args.row[item];
+  u32 n_bars = world.start[tile.symbol + 1] - world.start[tile.symbol];
+  u64 stride = 2 * (u64)world.n_words, symbol_word = 2 * (u64)world.word_start[tile.symbol];
+  u32 n_words = 2 * (world.word_start[tile.symbol + 1] - world.word_start[tile.symbol]);
+  const typename C::Frame frame = C::bind(world, row, tile.symbol);
+  const u32* masks[C::N];
+  // Factors without a mask reject most, so they are tested first; those with a mask that is a little too wide, last.
+  u32 first_tests = 0, last_tests = 0;
+#pragma unroll
+  for (int f = 0; f < C::N; f++) {
+    masks[f] = 0;
+    u32 mode = (u32)f < args.n_factors ? args.factors[f].mode : EVALUATE;
+    if (mode == EXACT) {
+      masks[f] = args.factors[f].pool + args.factors[f].item_of[row] * stride + symbol_word;
+    } else if (mode == LEVEL) {
+      const FactorMask& factor = args.factors[f];
+      u32 level = factor.level_of[row];
+      last_tests |= 1u << f;
+      if (level < LEVELS) masks[f] = factor.pool + ((u64)factor.item_of[row] * LEVELS + level) * stride + symbol_word;
+    } else {
+      first_tests |= 1u << f;
+    }
+  }
+  u32 first_word = tile.first / 32, last_word = tile.end == n_bars ? n_words : tile.end / 32;
+  u32 n_pending = 0;
+  for (u32 word = first_word;; word += 32) {
+    bool is_end = word >= last_word;
+    if (n_pending > ENOUGH || is_end) {
+#pragma unroll 1
+      for (int pass = 0; pass < 2; pass++) {
+        n_pending = sift<C>(pass == 0 ? first_tests : last_tests, frame, tile.first, list, n_pending);
+      }
+      for (u32 k = lane; k < n_pending; k += 32) atomicOr(&found[list[k] >> 5], 1u << (list[k] & 31));
+      n_pending = 0;
+      __syncwarp(all);
+    }
+    if (is_end) break;
+    u32 mine = word + lane;
+    u32 bits = valid_bits(mine, n_bars);
+    if (mine < last_word) {
+#pragma unroll
+      for (int f = 0; f < C::N; f++) {
+        if (masks[f]) bits &= masks[f][mine];
+      }
+    }
+    if (!(first_tests | last_tests)) {
+      if (mine < last_word) found[mine - first_word] = bits;
+      continue;
+    }
+    u32 mass = __popc(bits), upto = mass;
+    for (u32 by = 1; by < 32; by *= 2) {
+      u32 before = __shfl_up_sync(all, upto, by);
+      if (lane >= by) upto += before;
+    }
+    u32 n_here = __shfl_sync(all, upto, 31);
+    // They are collected, and tested together.
+    if (mine < last_word) found[mine - first_word] = 0;
+    u32 at = n_pending + upto - mass;
+    while (bits) {
+      list[at++] = (unsigned short)((mine - first_word) * 32 + __ffs(bits) - 1);
+      bits &= bits - 1;
+    }
+    n_pending += n_here;
+    __syncwarp(all);
+  }
+  u32* out = args.out + (u64)(args.first + item) * stride + symbol_word;
+  for (u32 word = first_word + lane; word < last_word; word += 32) out[word] = found[word - first_word];
+}
+
+// Masks of `x > level` at 32 levels, for thresholds that differ from trial to trial.
+struct LevelArgs {
+  const World* world;
+  const Tile* tiles;
+  const u32* row;
+  const double* levels;
+  u32* out;  // item, level, word
+  u32 first, count, n_tiles, unused;
+};
+
+template <class X> __device__ void write_levels(const LevelArgs& args) {
+  const u32 all = 0xffffffffu;
+  u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  u64 task = (u64)blockIdx.x * WARPS + warp;
+  if (task >= (u64)args.count * args.n_tiles) return;
+  u32 item = (u32)(task % args.count);
+  const Tile tile = args.tiles[task / args.count];
+  const World& world = *args.world;
+  u32 n_bars = world.start[tile.symbol + 1] - world.start[tile.symbol];
+  u64 stride = 2 * (u64)world.n_words;
+  u32 n_words = 2 * (world.word_start[tile.symbol + 1] - world.word_start[tile.symbol]);
+  const typename X::Frame frame = X::bind(world, args.row[item], tile.symbol);
+  double level = args.levels[lane];
+  u32* out = args.out + ((u64)(args.first + item) * LEVELS + lane) * stride + 2 * (u64)world.word_start[tile.symbol];
+  u32 last_word = tile.end == n_bars ? n_words : tile.end / 32;
+  for (u32 word = tile.first / 32; word < last_word; word += 2) {
+    u32 keep[2];
+#pragma unroll
+    for (u32 w = 0; w < 2; w++) {
+      u32 bar = (word + w) * 32 + lane;
+      double x = bar < n_bars ? X::value(frame, bar) : NA;
+      keep[w] = 0;
+      for (u32 q = 0; q < LEVELS; q++) {
+        u32 now = __ballot_sync(all, X::compare(x, __shfl_sync(all, level, q)));
+        if (lane == q) keep[w] = now;
+      }
+    }
+    out[word] = keep[0];
+    out[word + 1] = keep[1];
+  }
+}
+
+// The levels of one threshold: evenly spread over its values among the trials; the first is passed by all of them.
+struct SpreadArgs {
+  const double* threshold;  // by row
+  double* levels;
+  u32* level_of;
+  u32 n_rows, above;      // above: the factor is x > threshold, else x < threshold
+};
+
+KERNEL(spread_levels, SpreadArgs) {
+  __shared__ double lows[1024], highs[1024];
+  double low = INFINITE, high = -INFINITE;
+  for (u32 row = threadIdx.x; row < args.n_rows; row += blockDim.x) {
+    double t = args.threshold[row];
+    if (is_finite(t)) {
+      low = t < low ? t : low;
+      high = t > high ? t : high;
+    }
+  }
+  lows[threadIdx.x] = low;
+  highs[threadIdx.x] = high;
+  for (u32 half = blockDim.x / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) {
+      double a = lows[threadIdx.x + half], b = highs[threadIdx.x + half];
+      lows[threadIdx.x] = a < lows[threadIdx.x] ? a : lows[threadIdx.x];
+      highs[threadIdx.x] = b > highs[threadIdx.x] ? b : highs[threadIdx.x];
+    }
+  }
+  __syncthreads();
+  if (threadIdx.x < LEVELS) {
+    double part = (double)threadIdx.x / LEVELS, span = highs[0] - lows[0];
+    args.levels[threadIdx.x] = args.above ? lows[0] + span * part : highs[0] - span * part;
+  }
+}
+
+KERNEL(pick_level, SpreadArgs) {
+  u32 row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= args.n_rows) return;
+  double t = args.threshold[row];
+  u32 best = LEVELS;  // none: every bar is tested
+  for (u32 q = 0; q < LEVELS; q++) {
+    double level = args.levels[q];
+    if (args.above ? level <= t : level >= t) best = q;
+  }
+  args.level_of[row] = best;
+}
+
+// A formula written out as a column.
+struct FormulaArgs {
+  const World* world;
+  const Tile* tiles;
+  const u32* row;
+  double* out;
+  u32 first, count, n_tiles, unused;
+};
+
+template <class X> __device__ void write_column(const FormulaArgs& args) {
+  u32 lane = threadIdx.x & 31;
+  u64 task = (u64)blockIdx.x * WARPS + (threadIdx.x >> 5);
+  if (task >= (u64)args.count * args.n_tiles) return;
+  u32 item = (u32)(task % args.count);
+  const Tile tile = args.tiles[task / args.count];
+  const World& world = *args.world;
+  const typename X::Frame frame = X::bind(world, args.row[item], tile.symbol);
+  double* out = args.out + (u64)(args.first + item) * world.n_bars + world.start[tile.symbol];
+  for (u32 bar = tile.first + lane; bar < tile.end; bar += 32) out[bar] = X::value(frame, bar);
+}

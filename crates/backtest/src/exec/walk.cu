@@ -1,0 +1,352 @@
+// Finds the trades of one trial through one segment. Twin of walk.rs.
+//
+// A group of lanes walks together: all of them know the position; bars are searched one per lane. Trades are left in a buffer that book.cu books; a walk
+// whose buffer is full stops and goes on in the next round.
+
+#define RUNNING 0
+#define FULL 1
+#define DONE 2
+#define NEVER 0xffffffffu
+#define LONG_BIT 0x80000000u
+#define ENDED_BIT 0x80000000u
+
+struct Segment {
+  u32 symbol, first, end, role;
+};
+
+struct Trade {
+  double entry, exit, risk;
+  u32 entry_bar;  // with LONG_BIT
+  u32 exit_bar;   // with ENDED_BIT
+};
+
+struct WalkState {
+  u32 from;
+  u32 reversal;  // bar at which the other side enters, or NEVER
+  u32 side;      // that side
+  u32 status, n_trades;
+};
+
+// The masks of a condition.
+struct ConditionMask {
+  const u64* pool;
+  const u32* item_of;
+};
+
+struct WalkArgs {
+  const World* world;
+  const Segment* segments;
+  const ConditionMask* conditions;
+  Trade* trades;
+  WalkState* states;
+  u32 n_segments, capacity;
+};
+
+template <int G> struct Group {
+  u32 lane, shift, mask;
+  __device__ Group() {
+    lane = threadIdx.x % G;
+    shift = threadIdx.x % 32 / G * G;
+    mask = (G == 32 ? 0xffffffffu : (1u << G % 32) - 1) << shift;
+  }
+  __device__ u32 ballot(bool value) const { return (__ballot_sync(mask, value) & mask) >> shift; }
+  template <class T> __device__ T from(T value, u32 who) const { return __shfl_sync(mask, value, who, G); }
+
+  // First set bit of the bars from .. end, or NEVER.
+  __device__ u32 next(const u64* words, u32 from, u32 end) const {
+    for (u32 base = from / 64; base * 64 < end; base += G) {
+      u32 word = base + lane;
+      u64 bits = (u64)word * 64 < end ? words[word] : 0;
+      if (word == from / 64) bits &= ~0ull << (from % 64);
+      u32 some = ballot(bits != 0);
+      if (some) {
+        u32 who = __ffs(some) - 1;
+        u32 bar = (base + who) * 64 + __ffsll(this->from(bits, who)) - 1;
+        return bar < end ? bar : NEVER;
+      }
+    }
+    return NEVER;
+  }
+};
+
+struct Exit {
+  u32 bar;
+  double price;
+  bool ended, by_signal;
+};
+
+// One trial over one segment.
+template <int G> struct Walker {
+  const Group<G> group;
+  const double *open, *high, *low, *close;
+  const u64* masks[N_CONDITIONS];
+  WalkFrame frame;
+  u32 last;
+
+  // Whether a bar closes the position: exits in their order, each with its gap rule first.
+  template <class S> __device__ bool resolve(u32 bar, double best, const Opening& opening, const double* level, double& price) const {
+    double o = open[bar], h = high[bar], l = low[bar];
+#pragma unroll
+    for (int k = 0; k < S::N; k++) {
+      double at;
+      if (S::kind(k) == STOP || S::kind(k) == TARGET) {
+        at = level[k];
+      } else if (S::kind(k) == TRAIL) {
+        at = S::LONG ? best - level[k] : best + level[k];
+      } else if (S::kind(k) == BREAKEVEN) {
+        at = (S::LONG ? best >= level[k] : best <= level[k]) ? opening.entry : NA;
+      } else {
+        continue;
+      }
+      const bool favourable = S::kind(k) == TARGET;
+      const bool below = S::LONG != favourable;
+      bool gapped = below ? o <= at : o >= at;
+      bool touched = below ? l <= at : h >= at;
+      if (gapped || touched) {
+        const bool at_open = favourable ? GAP_TARGET_OPEN : GAP_STOP_OPEN;
+        price = gapped && at_open ? o : at;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // Opens a position on a signal and finds its end; false if it must not be taken.
+  template <class S> __device__ bool trade(u32 signal, Trade& trade, Exit& exit) const {
+    const double sign = S::LONG ? 1.0 : -1.0;
+    u32 entry_bar = FILL_CLOSE ? signal : signal + 1;
+    u32 first = FILL_CLOSE || CHECK_ENTRY_BAR ? signal + 1 : signal + 2;
+    Opening opening = {FILL_CLOSE ? close[signal] : open[signal + 1], NA, NA};
+    double level[S::N > 0 ? S::N : 1];
+    double below = -INFINITE, above = INFINITE;
+    bool moving = false;
+    // Stops first: risk needs them, and the other levels need risk.
+    bool beyond = false;
+#pragma unroll
+    for (int k = 0; k < S::N; k++) {
+      level[k] = NA;
+      if (S::kind(k) != STOP) continue;
+      double value = S::value(k, frame, signal, opening);
+      if (S::when(k, frame, signal, opening) && is_finite(value) && value > 0.0) {
+        level[k] = value;
+        if (is_na(opening.stop)) opening.stop = value;
+        if (S::LONG) {
+          below = value > below ? value : below;
+        } else {
+          above = value < above ? value : above;
+        }
+        beyond |= sign * (opening.entry - value) <= 0.0;
+      }
+    }
+    if (beyond && SKIP_INVALID_STOP) return false;
+    double risk = S::HAS_RISK ? S::risk(frame, signal, opening) : sign * (opening.entry - opening.stop);
+    opening.risk = risk > 0.0 && is_finite(risk) ? risk : 0.01 * opening.entry;
+    u32 time = NEVER, time_exit = 0;
+#pragma unroll
+    for (int k = 0; k < S::N; k++) {
+      if (S::kind(k) == STOP || S::kind(k) == SIGNAL || !S::when(k, frame, signal, opening)) continue;
+      double value = S::value(k, frame, signal, opening);
+      if (!is_finite(value)) continue;
+      if (S::kind(k) == TARGET && value > 0.0) {
+        level[k] = value;
+        if (S::LONG) {
+          above = value < above ? value : above;
+        } else {
+          below = value > below ? value : below;
+        }
+      } else if (S::kind(k) == TRAIL && value >= 0.0) {
+        level[k] = value;
+        moving = true;
+      } else if (S::kind(k) == BREAKEVEN) {
+        level[k] = opening.entry + sign * (value * opening.risk);
+        moving = true;
+      } else if (S::kind(k) == TIME && value >= 0.0) {
+        u64 bar = entry_bar + (u64)ceil(value < 4294967295.0 ? value : 4294967295.0);
+        bar = bar > first ? bar : first;
+        if (bar < time) {
+          time = (u32)bar;
+          time_exit = k;
+        }
+      }
+    }
+    u32 until = last < time ? last : time;
+    // A signal after the time exit or after the data would not be heard.
+    u32 leave = NEVER, leave_exit = 0;
+#pragma unroll
+    for (int k = 0; k < S::N; k++) {
+      if (S::kind(k) != SIGNAL || !S::when(k, frame, signal, opening)) continue;
+      u32 bar = group.next(masks[S::condition(k)], signal + 1, until + 1);
+      if (bar < leave) {
+        leave = bar;
+        leave_exit = k;
+      }
+    }
+    until = until < leave ? until : leave;
+
+    trade.entry = opening.entry;
+    trade.risk = opening.risk;
+    trade.entry_bar = entry_bar | (S::LONG ? LONG_BIT : 0);
+    exit.ended = exit.by_signal = false;
+    double price;
+    if (moving) {
+      double best = opening.entry;
+      if (!FILL_CLOSE && first > entry_bar) {
+        double now = S::LONG ? high[entry_bar] : low[entry_bar];
+        if (S::LONG ? now > best : now < best) best = now;
+      }
+      for (u32 base = first; base <= until; base += G) {
+        u32 bar = base + group.lane;
+        bool inside = bar <= until;
+        double now = inside ? (S::LONG ? high[bar] : low[bar]) : (S::LONG ? -INFINITE : INFINITE);
+        double upto = now;
+        for (u32 by = 1; by < G; by *= 2) {
+          double before = __shfl_up_sync(group.mask, upto, by, G);
+          if (group.lane >= by && (S::LONG ? before > upto : before < upto)) upto = before;
+        }
+        double before = __shfl_up_sync(group.mask, upto, 1, G);
+        double mine = best;
+        if (group.lane > 0 && (S::LONG ? before > mine : before < mine)) mine = before;
+        bool hit = inside && resolve<S>(bar, mine, opening, level, price);
+        u32 hits = group.ballot(hit);
+        if (hits) {
+          u32 who = __ffs(hits) - 1;
+          exit.bar = base + who;
+          exit.price = group.from(price, who);
+          return true;
+        }
+        double all = group.from(upto, G - 1);
+        if (S::LONG ? all > best : all < best) best = all;
+      }
+    } else if (below > -INFINITE || above < INFINITE) {
+      // Several bars per lane at once, so that their loads do not wait for each other.
+      const int AT_ONCE = 4;
+      u32 hit = NEVER;
+      for (u32 base = first; base <= until && hit == NEVER; base += G * AT_ONCE) {
+        bool touched[AT_ONCE];
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++) {
+          u32 bar = base + u * G + group.lane;
+          touched[u] = bar <= until && (low[bar] <= below || high[bar] >= above);
+        }
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++) {
+          u32 hits = group.ballot(touched[u]);
+          if (hits && hit == NEVER) hit = base + u * G + __ffs(hits) - 1;
+        }
+      }
+      if (hit != NEVER && resolve<S>(hit, NA, opening, level, price)) {
+        exit.bar = hit;
+        exit.price = price;
+        return true;
+      }
+    }
+    // Nothing stopped it: by time, by signal, or with the data.
+    bool time_first = FILL_CLOSE && time == leave ? time_exit < leave_exit : time <= leave;
+    if (time <= last && time_first) {
+      exit.bar = time;
+      exit.price = close[time];
+    } else if (!FILL_CLOSE && leave < last) {
+      exit.bar = leave + 1;
+      exit.price = open[exit.bar];
+      exit.by_signal = true;
+    } else if (FILL_CLOSE && leave <= last) {
+      exit.bar = leave;
+      exit.price = close[leave];
+    } else {
+      exit.bar = last;
+      exit.price = close[last];
+      exit.ended = true;
+    }
+    return true;
+  }
+
+  __device__ bool wants(u32 side, u32 bar) const {
+    const u64* mask = side == 0 ? masks[ENTER_0] : masks[ENTER_1];
+    return mask[bar / 64] >> (bar % 64) & 1;
+  }
+};
+
+template <int G> __device__ void walk_group(const WalkArgs& args) {
+  u64 walk = ((u64)blockIdx.x * blockDim.x + threadIdx.x) / G;
+  const World& world = *args.world;
+  if (walk >= (u64)args.n_segments * world.n_trials) return;
+  WalkState state = args.states[walk];
+  if (state.status != RUNNING) return;
+  u32 trial = (u32)(walk % world.n_trials);
+  const Segment segment = args.segments[walk / world.n_trials];
+  u32 start = world.start[segment.symbol], end = segment.end;
+  Walker<G> walker = {Group<G>(), world.open + start, world.high + start, world.low + start, world.close + start, {}, {}, end - 1};
+  u64 words = world.word_start[segment.symbol];
+#pragma unroll
+  for (int c = 0; c < N_CONDITIONS; c++) {
+    u32 item = args.conditions[c].item_of[row_of(world, trial, segment.symbol)];
+    walker.masks[c] = args.conditions[c].pool + item * (u64)world.n_words + words;
+  }
+  walker.frame = bind_walk(world, row_of(world, trial, segment.symbol), segment.symbol);
+  const Group<G>& group = walker.group;
+  Trade* out = args.trades + walk * args.capacity;
+  state.status = DONE;
+  state.n_trades = 0;
+  u32 from = state.from;
+  while (true) {
+    u32 signal, side = 0;
+    if (state.reversal != NEVER) {
+      signal = state.reversal;
+      side = state.side;
+      state.reversal = NEVER;
+    } else if (N_SIDES == 1) {
+      signal = group.next(walker.masks[ENTER_0], from, end);
+    } else {
+      while (true) {
+        u32 a = group.next(walker.masks[ENTER_0], from, end), b = group.next(walker.masks[ENTER_1], from, end);
+        side = a < b ? 0 : 1;
+        signal = a < b ? a : b;
+        if (a != b || a == NEVER) break;
+        from = a + 1;
+      }
+    }
+    if (signal == NEVER || signal + 1 >= end) break;
+    from = signal + 1;
+    Trade trade;
+    Exit exit;
+    bool taken;
+    if (N_SIDES == 1) {
+      taken = walker.template trade<FirstSide>(signal, trade, exit);
+    } else {
+      taken = side == 0 ? walker.template trade<FirstSide>(signal, trade, exit) : walker.template trade<SecondSide>(signal, trade, exit);
+    }
+    if (!taken) continue;
+    if (exit.ended && DISCARD_OPEN) break;
+    trade.exit = exit.price;
+    trade.exit_bar = exit.bar | (exit.ended ? ENDED_BIT : 0);
+    if (group.lane == 0) out[state.n_trades] = trade;
+    state.n_trades++;
+    if (exit.ended) break;
+    u64 next = (u64)exit.bar + (FILL_CLOSE && COOLDOWN < 1 ? 1 : COOLDOWN);
+    from = next < end ? (u32)next : end;
+    if (N_SIDES == 2 && exit.by_signal && COOLDOWN == 0) {
+      u32 bar = exit.bar - 1;
+      if (walker.wants(1 - side, bar) && !walker.wants(side, bar)) {
+        state.reversal = bar;
+        state.side = 1 - side;
+      }
+    }
+    if (state.n_trades == args.capacity) {
+      state.status = FULL;
+      break;
+    }
+  }
+  state.from = from;
+  if (group.lane == 0) args.states[walk] = state;
+}
+
+KERNEL_BOUNDED(walk, WalkArgs, 128, WALK_BLOCKS) { walk_group<WALK_LANES>(args); }
+
+// Every walk at the first bar of its segment.
+KERNEL(begin_walks, WalkArgs) {
+  u64 walk = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+  u32 n_trials = args.world->n_trials;
+  if (walk >= (u64)args.n_segments * n_trials) return;
+  const Segment& segment = args.segments[walk / n_trials];
+  args.states[walk] = {segment.first, NEVER, 0, segment.first < segment.end ? (u32)RUNNING : (u32)DONE, 0};
+}
