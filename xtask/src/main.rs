@@ -1,18 +1,21 @@
 //! The project's own commands, for people and for CI: `cargo xtask test | check | lint | ci | quality`.
 
 mod import;
+mod nvrtc;
 mod source;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
-use cargo_metadata::MetadataCommand;
+use cargo_metadata::{Metadata, MetadataCommand};
 
 const USAGE: &str = "\
 Usage: cargo xtask <command>
 
-  test [ARGS]  check the structure, then build and run all tests (release profile); ARGS go to `cargo test`
+  test [ARGS]  check the structure, then build and run all tests (release profile); ARGS go to `cargo test`.
+               Installs NVRTC from PyPI into target/nvrtc, unless TIDEMILL_NVRTC names one
   check        the structure: who may import whom, file names, no printing in libraries
   lint         formatting and clippy, warnings are errors
   ci           lint, check and test
@@ -54,7 +57,22 @@ fn test(arguments: &[String]) -> Result<()> {
     check()?;
     let mut command = vec!["test", "--workspace", "--release"];
     command.extend(arguments.iter().map(String::as_str));
-    cargo(&command)
+    cargo_with(&command, nvrtc_variable()?)
+}
+
+/// `TIDEMILL_NVRTC` for the tests, unless it is set or there is none to be had.
+fn nvrtc_variable() -> Result<Option<(&'static str, OsString)>> {
+    let name = "TIDEMILL_NVRTC";
+    if std::env::var_os(name).is_some_and(|folder| !folder.is_empty()) {
+        return Ok(None);
+    }
+    match nvrtc::folder(metadata()?.target_directory.as_std_path()) {
+        Ok(folder) => Ok(Some((name, folder.into_os_string()))),
+        Err(error) => {
+            eprintln!("note: NVRTC could not be installed, tests use what the system has or skip: {error:#}");
+            Ok(None)
+        }
+    }
 }
 
 fn quality(arguments: &[String]) -> Result<()> {
@@ -71,10 +89,7 @@ fn lint() -> Result<()> {
 
 fn check() -> Result<()> {
     step("checking the structure");
-    let metadata = MetadataCommand::new()
-        .current_dir(xtask_dir())
-        .exec()
-        .context("`cargo metadata` failed, so that nobody's imports are known")?;
+    let metadata = metadata()?;
     let crates: Vec<import::Crate> =
         metadata.workspace_packages().into_iter().map(import::Crate::from).collect();
     let mut problems = import::check(&crates);
@@ -92,12 +107,25 @@ fn check() -> Result<()> {
     bail!("the structure has {} problem(s)", problems.len())
 }
 
+fn metadata() -> Result<Metadata> {
+    MetadataCommand::new()
+        .current_dir(xtask_dir())
+        .exec()
+        .context("`cargo metadata` failed, so that nobody's imports are known")
+}
+
 /// Runs cargo in the workspace, after saying so.
 fn cargo(arguments: &[&str]) -> Result<()> {
+    cargo_with(arguments, None)
+}
+
+/// The same with a variable in its environment.
+fn cargo_with(arguments: &[&str], variable: Option<(&str, OsString)>) -> Result<()> {
     step(&format!("cargo {}", arguments.join(" ")));
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(program)
         .args(arguments)
+        .envs(variable)
         .current_dir(workspace_root()?)
         .status()
         .context("cannot start cargo")?;

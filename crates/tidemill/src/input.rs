@@ -13,15 +13,21 @@ use crate::number;
 use crate::settings::Settings;
 
 /// Shipped strategies: name and text.
-pub const SHIPPED: [(&str, &str); 7] = [
+pub const SHIPPED: [(&str, &str); 8] = [
     ("zscore-dip", include_str!("../../../strategies/zscore-dip.toml")),
     ("ema-cross", include_str!("../../../strategies/ema-cross.toml")),
     ("rsi-reversion", include_str!("../../../strategies/rsi-reversion.toml")),
     ("donchian-breakout", include_str!("../../../strategies/donchian-breakout.toml")),
     ("bollinger-squeeze", include_str!("../../../strategies/bollinger-squeeze.toml")),
     ("macd-adx", include_str!("../../../strategies/macd-adx.toml")),
+    ("perps-trend", include_str!("../../../strategies/perps-trend.toml")),
     ("seller-exhaustion", include_str!("../../../strategies/seller-exhaustion.toml")),
 ];
+
+/// The text of a shipped strategy.
+pub fn shipped(name: &str) -> Option<&'static str> {
+    SHIPPED.iter().find(|(of, _)| *of == name).map(|(_, text)| *text)
+}
 
 /// What a strategy is opened with.
 #[derive(Args, Clone)]

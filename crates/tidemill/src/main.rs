@@ -1,8 +1,10 @@
 //! The `tidemill` program: command line, settings, commands.
 
 mod command;
+mod executor;
 mod input;
 mod number;
+mod parity;
 mod settings;
 mod table;
 
@@ -38,6 +40,10 @@ enum Command {
     Data(command::data::DataArgs),
     /// List the shipped strategies, or print one to start from.
     Strategies(command::strategies::StrategiesArgs),
+    /// Look for what a GPU needs on this machine, and try it.
+    Doctor(command::doctor::DoctorArgs),
+    /// Compare a GPU with the CPU, bit for bit.
+    Parity(command::parity::ParityArgs),
     /// Measure speed on this machine.
     Bench(command::bench::BenchArgs),
 }
@@ -50,6 +56,8 @@ fn main() -> ExitCode {
         Command::Study(args) => command::study::run(args),
         Command::Data(args) => command::data::run(args),
         Command::Strategies(args) => command::strategies::run(args),
+        Command::Doctor(args) => command::doctor::run(args),
+        Command::Parity(args) => command::parity::run(args),
         Command::Bench(args) => command::bench::run(args),
     };
     match result {

@@ -18,6 +18,8 @@ pub struct Settings {
     pub data: DataSettings,
     /// Settings that change no result.
     pub run: RunSettings,
+    /// The device runtime.
+    pub gpu: GpuSettings,
     /// Defaults of `sweep`.
     pub sweep: SweepSettings,
     /// Execution keys laid over every strategy.
@@ -45,6 +47,31 @@ pub struct RunSettings {
     pub threads: Option<usize>,
     /// Memory for shared columns, in MiB.
     pub cache_mb: Option<usize>,
+}
+
+/// The device runtime. No result depends on it.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct GpuSettings {
+    /// What `--device` would say.
+    pub device: Option<String>,
+    /// Batches, or parts of one, that are on a device at a time, each on a stream of its own.
+    pub streams: Option<usize>,
+    /// Whether streams run side by side.
+    pub stream_mode: Option<StreamMode>,
+    /// Share of a device's free memory that may be used.
+    pub memory_fraction: Option<f64>,
+}
+
+/// Whether streams run side by side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StreamMode {
+    /// One after the other, on one stream.
+    Sequential,
+    /// Side by side.
+    #[default]
+    Parallel,
 }
 
 /// Defaults of `sweep`.
@@ -107,6 +134,12 @@ impl Settings {
     fn check(&self) -> Result<()> {
         if self.sweep.trials == Some(0) {
             anyhow::bail!("settings {}: sweep.trials must be at least 1", self.origin());
+        }
+        if self.gpu.streams.is_some_and(|streams| !(1..=16).contains(&streams)) {
+            anyhow::bail!("settings {}: gpu.streams must lie between 1 and 16", self.origin());
+        }
+        if self.gpu.memory_fraction.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
+            anyhow::bail!("settings {}: gpu.memory_fraction must lie between 0 and 1", self.origin());
         }
         for key in self.execution.keys() {
             if !tidemill_backtest::strategy::EXECUTION_KEYS.contains(&key.as_str()) {

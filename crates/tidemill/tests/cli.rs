@@ -6,6 +6,8 @@
 mod bad_input;
 #[path = "cli/data_choice.rs"]
 mod data_choice;
+#[path = "cli/device.rs"]
+mod device;
 #[path = "cli/golden.rs"]
 mod golden;
 #[path = "cli/output.rs"]

@@ -2,6 +2,9 @@
 
 mod ask;
 mod cpu_sweep;
+pub mod device;
+mod overlap;
+mod perps;
 mod quality;
 mod study;
 
@@ -14,6 +17,7 @@ use clap::{Args, Subcommand};
 #[derive(Args)]
 #[command(after_help = "Examples:
   tidemill bench ask --json
+  tidemill bench overlap --timeline trace.json
   tidemill bench study --trials 1000000
   tidemill bench quality --suite small --sampler auto,tpe --seeds 5
   tidemill bench quality --suite planted")]
@@ -26,6 +30,17 @@ pub struct BenchArgs {
 enum Bench {
     /// Strategy S1 over a grid of 1,000 parameter sets, all metrics, cold each time.
     CpuSweep(cpu_sweep::CpuSweepArgs),
+    /// Seller exhaustion on the GPU: 262,144 random parameter sets × 50,000 bars, cold, compared with the CPU.
+    #[command(name = "exhaustion-50k")]
+    Exhaustion(device::DeviceBenchArgs),
+    /// A study of 142 parameters over 51 symbols × 5,000 bars on the GPU: 1,000,000 trials, sampler tpe.
+    #[command(name = "perps-142")]
+    Perps(perps::PerpsArgs),
+    /// Seller exhaustion on 2,600,000 one-minute bars, 16,384 parameter sets.
+    #[command(name = "long-1m")]
+    Long(device::DeviceBenchArgs),
+    /// What triple buffering gains where upload, computation and download take 2 : 5 : 2; results compared.
+    Overlap(overlap::OverlapArgs),
     /// How long a sampler takes to propose a batch and to learn from it, by what it already knows.
     Ask(ask::AskArgs),
     /// Trials a second of a whole study with a trivial objective, stored on disk.
@@ -38,6 +53,10 @@ enum Bench {
 pub fn run(args: BenchArgs) -> Result<ExitCode> {
     match args.bench {
         Bench::CpuSweep(args) => cpu_sweep::run(args),
+        Bench::Exhaustion(args) => device::exhaustion(args),
+        Bench::Perps(args) => perps::run(args),
+        Bench::Long(args) => device::long(args),
+        Bench::Overlap(args) => overlap::run(args),
         Bench::Ask(args) => ask::run(args),
         Bench::Study(args) => study::run(args),
         Bench::Quality(args) => quality::run(args),

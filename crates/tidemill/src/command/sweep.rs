@@ -2,14 +2,15 @@
 
 pub(super) mod best;
 mod enqueue;
-pub(super) mod evaluate;
+pub(crate) mod evaluate;
 mod output;
+mod timeline;
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -19,11 +20,12 @@ use serde_json::{Map, Value, json};
 use tidemill_backtest::{Engine, EngineOptions, METRICS, Strategy};
 use tidemill_search::folder::Opened;
 use tidemill_search::{
-    Enqueue, FunctionEvaluator, ParetoFront, Sampler, SamplerKind, SamplerSettings, Space, Study, StudyEvent,
-    StudyFolder, StudyHeader, StudySummary,
+    Enqueue, ParetoFront, Sampler, SamplerKind, SamplerSettings, Space, Study, StudyEvent, StudyFolder,
+    StudyHeader, StudySummary,
 };
 use tidemill_telemetry::{DeviceMode, Event, Journal};
 
+use crate::executor::{DeviceChoice, Devices, Executor};
 use crate::input::{DataSource, Input, StrategyArgs, set_threads};
 use crate::number;
 use crate::settings::Settings;
@@ -69,6 +71,9 @@ pub struct SweepArgs {
     /// The same seed gives the same trials [default: 1].
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     seed: Option<u64>,
+    /// Where trials are evaluated: auto, cpu, cuda (all GPUs) or cuda:N. No result depends on it [default: auto].
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<DeviceChoice>,
     /// Worker threads [default: all cores].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threads: Option<usize>,
@@ -78,6 +83,9 @@ pub struct SweepArgs {
     /// Keep all trials in this folder, and go on with the study that it holds.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Write when each stage ran on the device, as a trace for Perfetto.
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -122,7 +130,14 @@ struct Finished<'a> {
 pub fn run(args: SweepArgs) -> Result<ExitCode> {
     let settings = Settings::load(args.options.config.as_deref())?;
     set_threads(args.threads.or(settings.run.threads))?;
+    let devices = Devices::choose(device_choice(args.device, &settings)?)?;
+    run_on(args, settings, devices, &mut std::io::stdout().lock())
+}
+
+/// Runs the command on these devices.
+fn run_on(args: SweepArgs, settings: Settings, devices: Devices, out: &mut dyn Write) -> Result<ExitCode> {
     let resolved = resolve(&args, &settings)?;
+    let gpu_settings = settings.gpu.clone();
     let strategies = args.options.open_all(&args.strategy, &settings)?;
     let strategy = &strategies[0];
     let input = args.source.open(&settings)?;
@@ -155,14 +170,21 @@ pub fn run(args: SweepArgs) -> Result<ExitCode> {
         None => None,
     };
     eprintln!(
-        "sweeping {} over {}: {} trials, sampler {} in batches of {}, {} threads",
+        "sweeping {} over {}: {} trials, sampler {} in batches of {}, on {}",
         strategy.name,
         input.origin,
         number::count(n_asked),
         resolved.sampler.name(),
         number::count(n_asked.min(settings.batch as u64)),
-        rayon::current_num_threads()
+        devices.shown()
     );
+    if let Some(note) = &devices.note {
+        eprintln!("note: {note}");
+    }
+    let mut executor = Executor::new(&mut engine, &strategies, &devices, &gpu_settings)?;
+
+    // Before the work: a path that cannot be written is said at once.
+    let timeline = args.timeline.as_deref().map(timeline::Trace::create).transpose()?;
 
     let stop = stop_flag();
     let progress = progress_bar(n_asked);
@@ -174,6 +196,7 @@ pub fn run(args: SweepArgs) -> Result<ExitCode> {
         n_objectives: strategies.len(),
         journal: store.as_ref().map(|store| (&store.journal, format!("sweep-{}", resolved.seed))),
         progress: &progress,
+        mode: executor.mode(),
     };
     let names: Vec<&str> = METRICS.iter().map(|(_, name, _)| *name).collect();
     let study = Study::new(&space, &mut *sampler)
@@ -189,12 +212,25 @@ pub fn run(args: SweepArgs) -> Result<ExitCode> {
         Some(store) => study.folder(&store.folder),
         None => study,
     };
-    let mut evaluator =
-        FunctionEvaluator::new(|batch| Ok(evaluate::evaluate(&mut engine, &strategies, &batch.points)));
-    let summary = study.run(&mut evaluator);
+    let summary = study.run(&mut executor);
     progress.finish_and_clear();
-    let summary = summary?;
+    if let Some(timeline) = timeline {
+        timeline.write(&devices, &executor.take_device_spans());
+    }
     let Watch { best, front, n_valid, .. } = watch;
+    let summary = match (summary, &store, &args.out) {
+        (Ok(summary), ..) => summary,
+        (Err(error), Some(store), Some(dir)) => {
+            let event = Event::new(format!("sweep-{}", resolved.seed), "evaluate", "failed");
+            let error = anyhow::Error::from(error);
+            store.journal.record(event.on(mode(&executor)).note(format!("{error:#}")));
+            let kept = number::count(store.folder.n_trials().unwrap_or(0));
+            eprintln!("the study in {} keeps {kept} trials", dir.display());
+            eprintln!("  hint: the same command goes on with the rest, with --device cpu also without a GPU");
+            return Err(error);
+        }
+        (Err(error), ..) => return Err(error.into()),
+    };
     // Of several objectives all trials are shown that no other one beats in every respect.
     let chosen = if strategies.len() == 1 { best.into_trials() } else { best.of_front(&front) };
     if let Some(store) = store {
@@ -215,7 +251,6 @@ pub fn run(args: SweepArgs) -> Result<ExitCode> {
         best: evaluate::judge(&mut engine, &strategies, chosen),
     };
     let interrupted = !summary.is_complete && stop.load(Ordering::SeqCst);
-    let mut out = std::io::stdout().lock();
     if args.json {
         writeln!(out, "{}", output::json(&finished, &engine, interrupted))?;
     } else {
@@ -240,6 +275,22 @@ pub fn run(args: SweepArgs) -> Result<ExitCode> {
         return Ok(ExitCode::from(130));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where batches run now.
+fn mode(executor: &Executor<'_, '_>) -> DeviceMode {
+    executor.mode().lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// The device of the flag, else of the settings.
+pub(super) fn device_choice(flag: Option<DeviceChoice>, settings: &Settings) -> Result<DeviceChoice> {
+    match (flag, &settings.gpu.device) {
+        (Some(choice), _) => Ok(choice),
+        (None, Some(text)) => text
+            .parse()
+            .map_err(|error| anyhow::anyhow!("settings {}: gpu.device: {error}", settings.origin())),
+        (None, None) => Ok(DeviceChoice::Auto),
+    }
 }
 
 fn resolve(args: &SweepArgs, settings: &Settings) -> Result<Resolved> {
@@ -411,6 +462,8 @@ struct Watch<'a> {
     n_objectives: usize,
     journal: Option<(&'a Journal, String)>,
     progress: &'a ProgressBar,
+    /// Where batches run.
+    mode: Arc<Mutex<DeviceMode>>,
 }
 
 impl Watch<'_> {
@@ -445,7 +498,7 @@ impl Watch<'_> {
                 let Some((journal, run)) = &self.journal else { return };
                 let mut event = Event::new(run, "evaluate", format!("batch_{index}"))
                     .lasting_ms(ms(timing.evaluate))
-                    .on(DeviceMode::Cpu)
+                    .on(self.mode.lock().unwrap_or_else(PoisonError::into_inner).clone())
                     .value("trials", self.n_done as f64)
                     .value("valid", self.n_valid as f64)
                     .value("ask_ms", ms(timing.ask))
@@ -480,3 +533,6 @@ fn progress_bar(trials: u64) -> ProgressBar {
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }
+
+#[cfg(test)]
+mod tests;

@@ -206,6 +206,7 @@ fn help_and_version_are_on_stdout() {
         "donchian-breakout",
         "bollinger-squeeze",
         "macd-adx",
+        "perps-trend",
         "seller-exhaustion",
     ] {
         assert!(listed.contains(name), "{listed}");

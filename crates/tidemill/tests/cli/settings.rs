@@ -27,14 +27,14 @@ fn flags_win_over_the_file_and_the_file_over_the_strategy() {
     let from_flag = place.json("backtest zscore-dip --set fee_bps=1");
     assert_eq!(from_flag["execution"]["fee_bps"], 1.0);
 
-    let said = place.ok("sweep zscore-dip --objective trades --json");
-    assert!(said.stderr.contains("sampler random in batches of 37, 1 thread"), "{}", said.stderr);
+    let said = place.ok("sweep zscore-dip --objective trades --device cpu --json");
+    assert!(said.stderr.contains("sampler random in batches of 37, on the CPU, 1 thread"), "{}", said.stderr);
     let from_file = timeless(said.json());
     assert_eq!(from_file["trials"], 37);
     assert_eq!(from_file["best"].as_array().unwrap().len(), 2);
-    let flags = "--trials 12 --top 1 --seed 10 --sampler sobol --threads 2";
+    let flags = "--trials 12 --top 1 --seed 10 --sampler sobol --threads 2 --device cpu";
     let said = place.ok(&format!("sweep zscore-dip --objective trades --json {flags}"));
-    assert!(said.stderr.contains("sampler sobol in batches of 12, 2 threads"), "{}", said.stderr);
+    assert!(said.stderr.contains("sampler sobol in batches of 12, on the CPU, 2 threads"), "{}", said.stderr);
     let from_flags = said.json();
     assert_eq!(from_flags["trials"], 12);
     assert_eq!(from_flags["best"].as_array().unwrap().len(), 1);

@@ -62,6 +62,7 @@ fn each_trial_is_what_a_backtest_of_its_parameters_says() {
         "donchian-breakout",
         "bollinger-squeeze",
         "macd-adx",
+        "perps-trend",
         "seller-exhaustion",
     ] {
         let common = format!("{strategy} --data two.parquet --split 0.7 --folds 2 --objective trades");

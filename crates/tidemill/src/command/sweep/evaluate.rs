@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 use tidemill_backtest::objective::Objective;
 use tidemill_backtest::segment::Role;
+use tidemill_backtest::strategy::Reduce;
 use tidemill_backtest::{Engine, METRICS, Metrics, Outcome, Strategy};
 use tidemill_search::{Evaluated, Points, Score, Scores};
 
@@ -23,7 +24,17 @@ pub struct Judged {
 /// Evaluates a batch. `strategies` is the strategy once per objective.
 pub fn evaluate(engine: &mut Engine<'_>, strategies: &[Strategy], points: &Points) -> Evaluated {
     let outcomes = engine.evaluate(points);
-    let (engine, objectives) = (&*engine, objectives(strategies));
+    scored(engine, strategies, points, &outcomes)
+}
+
+/// What outcomes are worth, wherever they were computed.
+pub fn scored(
+    engine: &Engine<'_>,
+    strategies: &[Strategy],
+    points: &Points,
+    outcomes: &[Outcome],
+) -> Evaluated {
+    let objectives = objectives(strategies);
     let scored: Vec<(Vec<Score>, Metrics)> = outcomes
         .par_iter()
         .enumerate()
@@ -83,11 +94,12 @@ fn scores(
     let mut row = vec![0.0; points.n_params()];
     points.read_row(at, &mut row);
     let params = engine.decode(&row);
+    let is_pooled = objectives.iter().all(|objective| objective.reduce() == Reduce::Pooled);
     let segments: Vec<Metrics> = engine
         .segments()
         .iter()
         .zip(&outcome.segments)
-        .filter(|(segment, _)| segment.role == role)
+        .filter(|(segment, _)| segment.role == role && !is_pooled)
         .map(|(_, tally)| Metrics::new(tally, engine.year_days()))
         .collect();
     let score = |objective: &Objective<'_>| {

@@ -1,0 +1,452 @@
+//! `tidemill doctor`: what a GPU needs on this machine, what is missing, and the cure.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::Args;
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use tidemill_backtest::cuda::{column_source, device_source};
+use tidemill_backtest::segment::Layout;
+use tidemill_backtest::{DeviceEngine, Engine, EngineOptions, Overrides, Strategy};
+use tidemill_gpu::{Device, DeviceInfo, GpuError, HostOptions, Source, emulate, kernel_folder, probe};
+use tidemill_market::Universe;
+use tidemill_market::synth::lcg;
+use tidemill_search::{SamplerKind, SamplerSettings};
+
+use crate::executor::{DeviceChoice, device_options};
+use crate::input::SHIPPED;
+use crate::number;
+use crate::parity::compare;
+use crate::settings::{GpuSettings, Settings};
+
+/// Look for what a GPU needs on this machine, and try it.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tidemill doctor
+  tidemill doctor --device cuda:1
+  tidemill doctor --device emulated       the same checks with the kernels on the CPU
+
+Exit codes: 0 the device can be used, 1 it cannot; the CPU works either way.")]
+pub struct DoctorArgs {
+    /// What is looked at: auto or cuda (all GPUs), cuda:N, or emulated.
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    device: DeviceChoice,
+    /// Settings file [default: tidemill.toml in this folder, if there is one].
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// How a check ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// All is well.
+    Ok,
+    /// Something is not there.
+    Missing,
+    /// It is there and does not work.
+    Failed,
+    /// It could not be tried, because of something above.
+    Skipped,
+    /// It does not work, and everything else does without it.
+    Warning,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Missing => "missing",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+/// One line of the report.
+struct Check {
+    what: String,
+    state: State,
+    found: String,
+    cure: Option<String>,
+}
+
+/// All lines.
+#[derive(Default)]
+struct Report {
+    checks: Vec<Check>,
+}
+
+impl Report {
+    fn add(&mut self, what: impl Into<String>, state: State, found: impl Into<String>) {
+        self.checks.push(Check { what: what.into(), state, found: found.into(), cure: None });
+    }
+
+    fn add_error(&mut self, what: impl Into<String>, error: &GpuError) {
+        let (state, found, cure) = match error {
+            GpuError::Unavailable { what, cure } => (State::Missing, what.clone(), Some(cure.clone())),
+            GpuError::OutOfMemory { .. } => {
+                (State::Failed, error.to_string(), Some("end other programs that use the device".into()))
+            }
+            GpuError::Compile { .. } => (
+                State::Failed,
+                error.to_string(),
+                Some("this is a fault of Tidemill or of the compiler: report it with this text".into()),
+            ),
+            GpuError::Fault { .. } => (
+                State::Failed,
+                error.to_string(),
+                Some("see what `nvidia-smi` and `dmesg` say about the device; try again".into()),
+            ),
+            other => (State::Failed, other.to_string(), None),
+        };
+        self.checks.push(Check { what: what.into(), state, found, cure });
+    }
+
+    /// Whether nothing stands in the way.
+    fn is_usable(&self) -> bool {
+        self.checks.iter().all(|check| matches!(check.state, State::Ok | State::Warning))
+    }
+}
+
+/// Runs the command.
+pub fn run(args: DoctorArgs) -> Result<ExitCode> {
+    let settings = Settings::load(args.config.as_deref())?;
+    let mut report = Report::default();
+    match args.device {
+        DeviceChoice::Emulated(n) => look_at_emulation(&mut report, &settings.gpu, n),
+        DeviceChoice::Cuda(ordinal) => look_at_gpus(&mut report, &settings.gpu, ordinal),
+        DeviceChoice::Auto => look_at_gpus(&mut report, &settings.gpu, None),
+        DeviceChoice::Cpu => report.add("CPU", State::Ok, "needs nothing"),
+    }
+    let verdict = verdict(&report, args.device);
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", json(&report, &verdict))?;
+    } else {
+        write!(out, "{}", text(&report))?;
+        writeln!(out, "\n{verdict}")?;
+    }
+    out.flush()?;
+    Ok(if report.is_usable() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn look_at_gpus(report: &mut Report, settings: &GpuSettings, only: Option<usize>) {
+    let probe = probe();
+    match &probe.driver {
+        Ok(version) => report.add("driver", State::Ok, format!("for CUDA {version}")),
+        Err(error) => report.add_error("driver", error),
+    }
+    match &probe.nvrtc {
+        Ok(info) => report.add("NVRTC", State::Ok, format!("{}, {}", info.version, info.file.display())),
+        Err(error) => report.add_error("NVRTC", error),
+    }
+    let found: Vec<DeviceInfo> = match probe.devices {
+        Ok(found) => found,
+        Err(error) => {
+            match probe.driver {
+                Ok(_) => report.add_error("devices", &error),
+                Err(_) => report.add("devices", State::Skipped, "they are listed by the driver"),
+            }
+            Vec::new()
+        }
+    };
+    let mut devices = Vec::new();
+    for info in found.iter().filter(|info| only.is_none_or(|only| info.ordinal == only)) {
+        let what = format!("device {}", info.ordinal);
+        match Device::cuda(info.ordinal) {
+            Ok(device) => {
+                report.add(what, State::Ok, shown(device.info()));
+                devices.push(device);
+            }
+            // Said above.
+            Err(_) if probe.nvrtc.is_err() => report.add(what, State::Ok, shown(info)),
+            Err(error) => report.add_error(what, &error),
+        }
+    }
+    if let Some(only) = only
+        && !found.is_empty()
+        && !found.iter().any(|info| info.ordinal == only)
+    {
+        let cure = format!("take one of 0 to {}", found.len() - 1);
+        let check = Check {
+            what: format!("device {only}"),
+            state: State::Missing,
+            found: "there is no such device".into(),
+            cure: Some(cure),
+        };
+        report.checks.push(check);
+    }
+    if probe.nvrtc.is_ok() {
+        match devices.first() {
+            Some(device) => {
+                let architecture = device.info().architecture.clone();
+                compile_all(report, &architecture, |source| device.load(source).map(drop));
+            }
+            None => compile_all(report, ANY_ARCHITECTURE, |source| {
+                tidemill_gpu::compile(source, ANY_ARCHITECTURE).map(drop)
+            }),
+        }
+    } else {
+        report.add("kernels", State::Skipped, "NVRTC compiles them");
+    }
+    round_trips(report, settings, &devices);
+    cache(report, kernel_folder());
+}
+
+/// What kernels are compiled for where no device says it.
+const ANY_ARCHITECTURE: &str = "sm_90";
+
+fn look_at_emulation(report: &mut Report, settings: &GpuSettings, n_devices: usize) {
+    let devices: Vec<Device> = (0..n_devices).map(|_| Device::host(HostOptions::default())).collect();
+    let compiler = std::env::var("CXX").ok().filter(|name| !name.is_empty()).unwrap_or_else(|| "c++".into());
+    let device = &devices[0];
+    match device.load(&Source::splice("nothing.cu", &[])) {
+        Ok(_) => report.add("C++ compiler", State::Ok, compiler),
+        Err(error) => report.add_error("C++ compiler", &error),
+    }
+    for (at, device) in devices.iter().enumerate() {
+        report.add(format!("device {at}"), State::Ok, shown(device.info()));
+    }
+    if report.is_usable() {
+        compile_all(report, "the CPU", |source| device.load(source).map(drop));
+    } else {
+        report.add("kernels", State::Skipped, "the C++ compiler compiles them");
+    }
+    round_trips(report, settings, &devices);
+    cache(report, emulate::cache_folder());
+}
+
+fn shown(info: &DeviceInfo) -> String {
+    let gib = info.memory_bytes as f64 / f64::from(1 << 30);
+    format!("{}, {gib:.1} GiB, {}, {} multiprocessors", info.name, info.architecture, info.multiprocessors)
+}
+
+/// Compiles the kernels of all indicators and of every shipped strategy, side by side.
+fn compile_all(report: &mut Report, target: &str, compile: impl Fn(&Source) -> Result<(), GpuError> + Sync) {
+    let mut sources = vec![("indicators", Ok(column_source()))];
+    sources.extend(
+        SHIPPED
+            .iter()
+            .map(|(name, _)| (*name, with_shipped(name, |strategy, engine| device_source(engine, strategy)))),
+    );
+    let began = Instant::now();
+    let compiled: Vec<_> = sources
+        .into_par_iter()
+        .map(|(what, source)| (what, source.map(|source| compile(&source)), began.elapsed().as_secs_f64()))
+        .collect();
+    for (what, result, seconds) in compiled {
+        let what = format!("kernels of {what}");
+        match result {
+            Ok(Ok(())) => report.add(what, State::Ok, format!("for {target}, after {seconds:.1} s")),
+            Ok(Err(error)) => report.add_error(what, &error),
+            Err(error) => report.add(what, State::Failed, error.to_string()),
+        }
+    }
+}
+
+/// Bars of the round trip.
+const ROUND_TRIP_BARS: usize = 2_000;
+/// Trials of the round trip.
+const ROUND_TRIP_TRIALS: usize = 64;
+/// Its strategy.
+const ROUND_TRIP_STRATEGY: &str = "zscore-dip";
+
+/// Opens a shipped strategy over generated data.
+fn with_shipped<R>(name: &str, act: impl FnOnce(&Strategy, &mut Engine<'_>) -> R) -> Result<R> {
+    let source = crate::input::shipped(name).unwrap_or_default();
+    let strategy = Strategy::parse(&format!("{name}.toml"), source, &Overrides::default())?;
+    let universe = Universe { symbols: vec![lcg(ROUND_TRIP_BARS)] };
+    let segments = Layout::default().segments(&universe)?;
+    let mut engine = Engine::new(&strategy, &universe, segments, EngineOptions::default())?;
+    Ok(act(&strategy, &mut engine))
+}
+
+/// A small sweep on each device, compared with the CPU.
+fn round_trips(report: &mut Report, settings: &GpuSettings, devices: &[Device]) {
+    let usable = report.is_usable();
+    if devices.is_empty() {
+        report.add("round trip", State::Skipped, "there is no device to try it on");
+    }
+    for (at, device) in devices.iter().enumerate() {
+        let what = format!("round trip {at}");
+        if !usable {
+            report.add(what, State::Skipped, "because of what is written above");
+            continue;
+        }
+        match round_trip(settings, device) {
+            Ok(Ok((found, true))) => report.add(what, State::Ok, found),
+            Ok(Ok((found, false))) => {
+                let cure =
+                    Some("do not use this device; run `tidemill parity` and report what it says".into());
+                report.checks.push(Check { what, state: State::Failed, found, cure });
+            }
+            Ok(Err(error)) => report.add_error(what, &error),
+            Err(error) => report.add(what, State::Failed, error.to_string()),
+        }
+    }
+}
+
+/// What a round trip found, and whether all bits are the same.
+fn round_trip(settings: &GpuSettings, device: &Device) -> Result<Result<(String, bool), GpuError>> {
+    with_shipped(ROUND_TRIP_STRATEGY, |strategy, engine| {
+        let mut sampler = SamplerKind::Random.build(&engine.space(), &SamplerSettings::new(1))?;
+        let points = Arc::new(sampler.ask(ROUND_TRIP_TRIALS));
+        let began = Instant::now();
+        let compared = DeviceEngine::new(device, engine, strategy, device_options(settings))
+            .and_then(|mut on_device| compare(engine, &mut on_device, &points));
+        Ok(compared.map(|compared| {
+            let what = format!(
+                "{ROUND_TRIP_STRATEGY}, {} trials, {} trades",
+                compared.trials,
+                number::count(compared.trades)
+            );
+            match compared.different {
+                0 => (format!("{what}: the bits of the CPU, {:.1} s", began.elapsed().as_secs_f64()), true),
+                n => (format!("{what}: {n} trials differ from the CPU"), false),
+            }
+        }))
+    })?
+}
+
+/// Looks at the folder for compiled kernels.
+fn cache(report: &mut Report, folder: Option<PathBuf>) {
+    let what = "kernel cache";
+    let cure = "kernels are compiled at every start; name a folder in TIDEMILL_CACHE";
+    let warn =
+        |found: String| Check { what: what.into(), state: State::Warning, found, cure: Some(cure.into()) };
+    let Some(folder) = folder else {
+        report.checks.push(warn("there is no folder for it".into()));
+        return;
+    };
+    match size_of_folder(&folder) {
+        Ok((n_files, bytes)) => {
+            let mib = bytes as f64 / f64::from(1 << 20);
+            report.add(what, State::Ok, format!("{}, {n_files} files, {mib:.1} MiB", folder.display()));
+        }
+        Err(error) => report.checks.push(warn(format!("{} cannot be written: {error}", folder.display()))),
+    }
+}
+
+/// Files and bytes in a folder, which is made and written to.
+fn size_of_folder(folder: &Path) -> std::io::Result<(u64, u64)> {
+    fs::create_dir_all(folder)?;
+    let probe = folder.join(format!(".doctor-{}", std::process::id()));
+    fs::write(&probe, b"")?;
+    fs::remove_file(&probe)?;
+    let (mut n_files, mut bytes) = (0, 0);
+    for entry in fs::read_dir(folder)? {
+        let metadata = entry?.metadata()?;
+        if metadata.is_file() {
+            n_files += 1;
+            bytes += metadata.len();
+        }
+    }
+    Ok((n_files, bytes))
+}
+
+fn verdict(report: &Report, device: DeviceChoice) -> String {
+    let name = if matches!(device, DeviceChoice::Emulated(_)) { "emulated device" } else { "GPU" };
+    if device == DeviceChoice::Cpu {
+        return "The CPU can be used; `--device cuda` looks at GPUs.".into();
+    }
+    if report.is_usable() {
+        return match device {
+            DeviceChoice::Emulated(_) => "Emulation works; it is for tests, and slow.".into(),
+            _ => "The GPU can be used. `tidemill parity` compares it with the CPU at length.".into(),
+        };
+    }
+    format!("No {name} can be used as it is. The CPU needs nothing of this and gives the same results.")
+}
+
+/// Aligned lines; cures and further lines of a finding stand below it.
+fn text(report: &Report) -> String {
+    let width = report.checks.iter().map(|check| check.what.chars().count()).max().unwrap_or(0);
+    let mut out = String::new();
+    for check in &report.checks {
+        let mut found = check.found.lines();
+        let head = format!("{:width$}  {:7}  {}", check.what, check.state.name(), found.next().unwrap_or(""));
+        out += head.trim_end();
+        out.push('\n');
+        let indent = " ".repeat(width + 11);
+        for line in found {
+            out += &format!("{indent}{line}\n");
+        }
+        if let Some(cure) = &check.cure {
+            out += &format!("{indent}cure: {cure}\n");
+        }
+    }
+    out
+}
+
+fn json(report: &Report, verdict: &str) -> Value {
+    let checks: Vec<Value> = report
+        .checks
+        .iter()
+        .map(|check| {
+            json!({
+                "what": check.what, "state": check.state.name(), "found": check.found, "cure": check.cure,
+            })
+        })
+        .collect();
+    json!({ "usable": report.is_usable(), "verdict": verdict, "checks": checks })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidemill_gpu::Fault;
+
+    fn host(faults: &[Fault]) -> Device {
+        Device::host(HostOptions { faults: faults.to_vec(), ..HostOptions::default() })
+    }
+
+    #[test]
+    fn what_is_missing_comes_with_its_cure() {
+        let mut report = Report::default();
+        report.add("driver", State::Ok, "for CUDA 13.0");
+        report.add_error(
+            "NVRTC",
+            &GpuError::Unavailable { what: "not found".into(), cure: "pip install it".into() },
+        );
+        assert!(!report.is_usable());
+        assert_eq!(
+            text(&report),
+            "driver  ok       for CUDA 13.0\nNVRTC   missing  not found\n                 cure: pip install it\n"
+        );
+        let answer = json(&report, "no");
+        assert_eq!(answer["checks"][1]["cure"], "pip install it");
+        assert_eq!(answer["usable"], false);
+    }
+
+    #[test]
+    fn a_device_without_a_compiler_fails_its_round_trip_with_a_cure() {
+        let mut report = Report::default();
+        round_trips(&mut report, &GpuSettings::default(), &[host(&[Fault::NoCompiler])]);
+        assert_eq!(report.checks[0].state, State::Missing);
+        assert!(report.checks[0].cure.is_some());
+    }
+
+    #[test]
+    fn a_cache_that_cannot_be_written_is_only_a_warning() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let mut report = Report::default();
+        cache(&mut report, Some(file.join("kernels")));
+        cache(&mut report, None);
+        cache(&mut report, Some(folder.path().join("new")));
+        let states: Vec<State> = report.checks.iter().map(|check| check.state).collect();
+        assert_eq!(states, [State::Warning, State::Warning, State::Ok]);
+        assert!(report.is_usable());
+    }
+}

@@ -1,0 +1,70 @@
+use super::*;
+
+#[test]
+fn every_strategy_meets_every_data_set_and_the_trials_add_up() {
+    let strategies = open(&[]).unwrap();
+    assert!(strategies.len() > SHIPPED.len(), "profiles are strategies too");
+    let sets = data::generated(1);
+    let randoms: Vec<RandomCase> = (0..5).map(|at| random_case(3, at).unwrap()).collect();
+    for trials in [1, 1_000, 100_000] {
+        let cases = cases(&strategies, &sets, &randoms, trials).unwrap();
+        assert_eq!(cases.len(), strategies.len() * sets.len() + randoms.len());
+        let n: u64 = cases.iter().map(|case| case.trials).sum();
+        assert!(n >= trials && n <= trials + trials / 10 + cases.len() as u64, "{n} of {trials}");
+        assert!(cases.iter().all(|case| case.trials > 0 && !case.segments.is_empty()));
+    }
+}
+
+#[test]
+fn large_data_takes_less_and_the_rest_goes_elsewhere() {
+    let strategies = open(&["ema-cross".into()]).unwrap();
+    let small = DataSet { name: "small".into(), universe: data::generated(1).remove(0).universe, weight: 1 };
+    let mut bars = small.universe.symbols[0].clone();
+    bars.ts_ms = (0..4_000_000).collect();
+    let large = DataSet { name: "large".into(), universe: Universe { symbols: vec![bars] }, weight: 1 };
+    let sets = [small, large];
+    let cases = cases(&strategies, &sets, &[], 10_000).unwrap();
+    assert_eq!(cases[1].trials, 500);
+    assert_eq!(cases[0].trials, 9_500);
+}
+
+#[test]
+fn random_strategies_follow_from_the_seed() {
+    let text = |seed: u64, at: usize| random_case(seed, at).unwrap().strategy.source;
+    assert_eq!(text(1, 0), text(1, 0));
+    assert_ne!(text(1, 0), text(1, 1));
+    assert_ne!(text(1, 0), text(2, 0));
+}
+
+#[test]
+fn a_difference_is_shown_with_its_parameters() {
+    let strategies = open(&["zscore-dip".into()]).unwrap();
+    let sets = data::generated(1);
+    let cases = cases(&strategies, &sets[..2], &[], 10).unwrap();
+    let row = vec![f64::NAN; strategies[0].params.len() - 1];
+    let row = [vec![33.0], row].concat();
+    let first =
+        crate::parity::Difference { trial: 4, row, part: "LCG".into(), fields: vec![("equity", 1.0, 1.5)] };
+    let compared = |first: Option<crate::parity::Difference>| Compared {
+        trials: 7,
+        trades: 2_000,
+        different: u64::from(first.is_some()),
+        first,
+    };
+    let done = |first: Option<crate::parity::Difference>| Done { compared: compared(first), population: 7 };
+    let (same, other) = ([done(None), done(None)], [done(None), done(Some(first))]);
+    let report = |results| Report { cases: &cases, results, device: "host".into(), seed: 5 };
+    assert!(
+        report(&same).text(1.0).ends_with("14 trials, 4,000 trades, host in 1.0 s: not one bit differs\n")
+    );
+    let text = report(&other).text(1.0);
+    assert!(
+        text.contains("first: trial 4 of a population of 7, zscore-dip on regimes (split 0.7), seed 5"),
+        "{text}"
+    );
+    assert!(text.contains(&format!("parameters: {{\"{}\":33}}", strategies[0].params[0].name)), "{text}");
+    assert!(text.contains("LCG: equity is 1.0 on the CPU, 1.5 on the device"), "{text}");
+    let json = report(&other).json(1.0);
+    assert_eq!(json["first"]["fields"][0]["device"]["value"], 1.5);
+    assert_eq!(json["different"], 1);
+}

@@ -1,0 +1,274 @@
+//! What evaluates the trials of a study: the GPUs that were chosen, or the CPU.
+//!
+//! Each GPU is given whole batches in turn, and batches are collected in their order, so that no result depends on how many there are.
+//! Where the device was chosen by `auto`, a device that fails is left and the rest of the study runs on the CPU, with the same bits; that is
+//! said, and recorded.
+
+use std::collections::VecDeque;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Result, bail};
+use tidemill_backtest::{DeviceEngine, DeviceOptions, Engine, StageSpan, Strategy};
+use tidemill_gpu::{Device, GpuError, HostOptions, probe};
+use tidemill_search::{Batch, EvaluateError, Evaluated, Evaluator};
+use tidemill_telemetry::DeviceMode;
+
+use crate::command::sweep::evaluate;
+use crate::number;
+use crate::settings::GpuSettings;
+
+/// What `--device` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// A GPU if there is one, else the CPU; which one, and why, is said.
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// All GPUs, or this one.
+    Cuda(Option<usize>),
+    /// So many devices whose kernels run on the CPU, slowly: for tests.
+    Emulated(usize),
+}
+
+impl FromStr for DeviceChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, number) = match text.split_once(':') {
+            Some((name, number)) => match number.parse::<usize>() {
+                Ok(number) => (name, Some(number)),
+                Err(_) => {
+                    return Err(format!("`{number}` is not the number of a device; for example cuda:0"));
+                }
+            },
+            None => (text, None),
+        };
+        match (name, number) {
+            ("auto", None) => Ok(Self::Auto),
+            ("cpu", None) => Ok(Self::Cpu),
+            ("cuda", number) => Ok(Self::Cuda(number)),
+            ("emulated", number) => Ok(Self::Emulated(number.unwrap_or(1).max(1))),
+            _ => Err("expected auto, cpu, cuda or cuda:N".into()),
+        }
+    }
+}
+
+/// The devices that were chosen; none is the CPU.
+pub struct Devices {
+    /// The devices.
+    pub devices: Vec<Device>,
+    /// What is said about the choice.
+    pub note: Option<String>,
+    /// Why the CPU is taken although this machine has a GPU.
+    unusable: Option<String>,
+    /// Whether a GPU was looked for and this machine has none.
+    has_no_gpu: bool,
+    /// Whether the CPU may take over.
+    may_fall_back: bool,
+}
+
+impl Devices {
+    /// Finds the devices of a choice.
+    pub fn choose(choice: DeviceChoice) -> Result<Self> {
+        let all = || {
+            let found = probe().devices?;
+            (0..found.len()).map(Device::cuda).collect::<Result<Vec<Device>, GpuError>>()
+        };
+        let hint = "`tidemill doctor` looks for the cause; with --device cpu the results are the same";
+        match choice {
+            DeviceChoice::Cpu => Ok(Self::of(Vec::new(), false)),
+            DeviceChoice::Cuda(Some(ordinal)) => match Device::cuda(ordinal) {
+                Ok(device) => Ok(Self::of(vec![device], false)),
+                Err(error) => bail!("--device cuda:{ordinal}: {error}\n  hint: {hint}"),
+            },
+            DeviceChoice::Cuda(None) => match all() {
+                Ok(devices) => Ok(Self::of(devices, false)),
+                Err(error) => bail!("--device cuda: {error}\n  hint: {hint}"),
+            },
+            DeviceChoice::Emulated(n) => {
+                Ok(Self::of((0..n).map(|_| Device::host(HostOptions::default())).collect(), false))
+            }
+            DeviceChoice::Auto => Ok(Self::auto(all(), probe().driver.is_ok())),
+        }
+    }
+
+    /// These devices; where the CPU may take over, a device that fails is left.
+    pub fn of(devices: Vec<Device>, may_fall_back: bool) -> Self {
+        Self { devices, note: None, unusable: None, has_no_gpu: false, may_fall_back }
+    }
+
+    /// All GPUs if they can be used, else the CPU.
+    fn auto(found: Result<Vec<Device>, GpuError>, has_driver: bool) -> Self {
+        let error = match found {
+            Ok(devices) => return Self::of(devices, true),
+            Err(error) => error.to_string(),
+        };
+        // A machine without a driver has no GPU to speak of; anything else is worth a word.
+        let reason = error.lines().next().unwrap_or_default().to_owned();
+        let note = has_driver.then(|| {
+            format!("running on the CPU, with the same results: {reason} (`tidemill doctor` says more)")
+        });
+        let unusable = has_driver.then_some(reason);
+        Self { note, unusable, has_no_gpu: !has_driver, ..Self::of(Vec::new(), false) }
+    }
+
+    /// What a run is on, for people.
+    pub fn shown(&self) -> String {
+        match &self.devices[..] {
+            [] => {
+                let threads = number::counted(rayon::current_num_threads() as u64, "thread");
+                let why = if self.has_no_gpu { " (there is no GPU driver)" } else { "" };
+                format!("the CPU, {threads}{why}")
+            }
+            [one] => one.info().name.clone(),
+            [first, rest @ ..] => format!("{} and {} more", first.info().name, rest.len()),
+        }
+    }
+}
+
+/// Evaluates batches for a study.
+pub struct Executor<'e, 'a> {
+    engine: &'e mut Engine<'a>,
+    strategies: &'e [Strategy],
+    devices: Vec<DeviceEngine>,
+    /// Batches submitted and not collected, each with its device; on the CPU there is none.
+    waiting: VecDeque<(Batch, Option<usize>)>,
+    next: usize,
+    may_fall_back: bool,
+    mode: Arc<Mutex<DeviceMode>>,
+    /// Of devices that were left.
+    spans: Vec<(usize, StageSpan)>,
+}
+
+impl<'e, 'a> Executor<'e, 'a> {
+    /// Takes a strategy to the devices.
+    pub fn new(
+        engine: &'e mut Engine<'a>,
+        strategies: &'e [Strategy],
+        devices: &Devices,
+        settings: &GpuSettings,
+    ) -> Result<Self> {
+        let options = device_options(settings);
+        let mut out = Self {
+            engine,
+            strategies,
+            devices: Vec::new(),
+            waiting: VecDeque::new(),
+            next: 0,
+            may_fall_back: devices.may_fall_back,
+            mode: Arc::new(Mutex::new(DeviceMode::Cpu)),
+            spans: Vec::new(),
+        };
+        for device in &devices.devices {
+            match DeviceEngine::new(device, out.engine, &strategies[0], options) {
+                Ok(engine) => out.devices.push(engine),
+                Err(error) if devices.may_fall_back => {
+                    out.fall_back(&error);
+                    return Ok(out);
+                }
+                Err(error) => bail!("{}: {error}", device.info().name),
+            }
+        }
+        if !out.devices.is_empty() {
+            out.set_mode(DeviceMode::Gpu { stream: 0 });
+        } else if let Some(reason) = &devices.unusable {
+            out.set_mode(DeviceMode::CpuFallback { reason: reason.clone() });
+        }
+        Ok(out)
+    }
+
+    /// Where batches run now; changes if the CPU takes over.
+    pub fn mode(&self) -> Arc<Mutex<DeviceMode>> {
+        self.mode.clone()
+    }
+
+    /// When the stages of all batches collected since the last call ran, on all devices.
+    pub fn take_spans(&mut self) -> Vec<StageSpan> {
+        self.take_device_spans().into_iter().map(|(_, span)| span).collect()
+    }
+
+    /// The same with the number of the device, also of devices that were left.
+    pub fn take_device_spans(&mut self) -> Vec<(usize, StageSpan)> {
+        let mut spans = std::mem::take(&mut self.spans);
+        for (device, engine) in self.devices.iter_mut().enumerate() {
+            spans.extend(engine.take_spans().into_iter().map(|span| (device, span)));
+        }
+        spans
+    }
+
+    fn set_mode(&self, mode: DeviceMode) {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
+    }
+
+    /// Leaves the devices; everything from here on runs on the CPU.
+    fn fall_back(&mut self, error: &GpuError) {
+        self.spans = self.take_device_spans();
+        self.devices.clear();
+        self.waiting.iter_mut().for_each(|(_, device)| *device = None);
+        let reason = error.to_string();
+        eprintln!("warning: the GPU is left, the rest runs on the CPU with the same results: {reason}");
+        self.set_mode(DeviceMode::CpuFallback { reason });
+    }
+}
+
+/// Settings of a device engine.
+pub fn device_options(settings: &GpuSettings) -> DeviceOptions {
+    let default = DeviceOptions::default();
+    DeviceOptions {
+        memory_fraction: settings.memory_fraction.unwrap_or(default.memory_fraction),
+        lanes: match settings.stream_mode.unwrap_or_default() {
+            crate::settings::StreamMode::Sequential => 1,
+            crate::settings::StreamMode::Parallel => settings.streams.unwrap_or(default.lanes),
+        },
+        ..default
+    }
+}
+
+impl Evaluator for Executor<'_, '_> {
+    fn submit(&mut self, batch: Batch) -> Result<(), EvaluateError> {
+        if self.devices.is_empty() {
+            self.waiting.push_back((batch, None));
+            return Ok(());
+        }
+        let device = self.next % self.devices.len();
+        self.next += 1;
+        let submitted = self.devices[device].submit(batch.points.clone());
+        self.waiting.push_back((batch, Some(device)));
+        match submitted {
+            Err(error) if self.may_fall_back => self.fall_back(&error),
+            Err(error) => return Err(Box::new(error)),
+            Ok(()) => {}
+        }
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<Evaluated, EvaluateError> {
+        let (batch, device) = self.waiting.pop_front().ok_or("nothing was submitted")?;
+        if let Some(device) = device {
+            match self.devices[device].collect() {
+                Ok(outcomes) => {
+                    return Ok(evaluate::scored(self.engine, self.strategies, &batch.points, &outcomes));
+                }
+                Err(error) if self.may_fall_back => self.fall_back(&error),
+                Err(error) => return Err(Box::new(error)),
+            }
+        }
+        Ok(evaluate::evaluate(self.engine, self.strategies, &batch.points))
+    }
+
+    fn in_flight_limit(&self) -> usize {
+        // Two for each device: one that computes and one that is prepared.
+        (2 * self.devices.len()).max(1)
+    }
+
+    fn is_ready(&mut self) -> bool {
+        match self.waiting.front() {
+            Some((_, Some(device))) => self.devices[*device].is_ready().unwrap_or(true),
+            _ => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

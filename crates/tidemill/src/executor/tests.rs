@@ -1,0 +1,44 @@
+use super::*;
+
+fn unavailable(what: &str) -> GpuError {
+    GpuError::Unavailable { what: what.into(), cure: "get one".into() }
+}
+
+#[test]
+fn choices_are_read() {
+    let read = |text: &str| text.parse::<DeviceChoice>();
+    assert_eq!(read("auto"), Ok(DeviceChoice::Auto));
+    assert_eq!(read("cpu"), Ok(DeviceChoice::Cpu));
+    assert_eq!(read("cuda"), Ok(DeviceChoice::Cuda(None)));
+    assert_eq!(read("cuda:1"), Ok(DeviceChoice::Cuda(Some(1))));
+    assert_eq!(read("emulated"), Ok(DeviceChoice::Emulated(1)));
+    assert_eq!(read("emulated:3"), Ok(DeviceChoice::Emulated(3)));
+    for wrong in ["", "gpu", "cuda:", "cuda:x", "cpu:0", "auto:1", "CUDA"] {
+        assert!(read(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn without_a_driver_auto_takes_the_cpu_and_says_why() {
+    let devices = Devices::auto(Err(unavailable("no driver")), false);
+    assert!(devices.devices.is_empty() && devices.note.is_none() && devices.unusable.is_none());
+    assert!(devices.shown().starts_with("the CPU, ") && devices.shown().ends_with("no GPU driver)"));
+    assert!(!Devices::of(Vec::new(), false).shown().contains("driver"), "who asks for the CPU knows why");
+}
+
+#[test]
+fn a_gpu_that_cannot_be_used_is_worth_a_note_and_is_recorded() {
+    let devices = Devices::auto(Err(unavailable("NVRTC was not found")), true);
+    assert!(devices.devices.is_empty());
+    assert_eq!(devices.unusable.as_deref(), Some("NVRTC was not found"));
+    let note = devices.note.unwrap();
+    assert!(note.contains("NVRTC was not found") && note.contains("tidemill doctor"), "{note}");
+}
+
+#[test]
+fn auto_takes_all_devices_and_may_leave_them() {
+    let found = (0..2).map(|_| Device::host(HostOptions::default())).collect();
+    let devices = Devices::auto(Ok(found), true);
+    assert!(devices.may_fall_back && devices.devices.len() == 2);
+    assert_eq!(devices.shown(), "host and 1 more");
+}

@@ -1,0 +1,233 @@
+//! `--device`, `doctor` and `parity`, with GPUs hidden or emulated.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tidemill_search::{ExportFormat, export};
+
+use crate::support::{Place, Said, timeless};
+
+/// Runs a line on a machine whose GPUs nobody sees.
+fn hidden(place: &Place, line: &str) -> Said {
+    let args: Vec<&str> = line.split_whitespace().collect();
+    Said::new(place.command(&args).env("CUDA_VISIBLE_DEVICES", "-1").output().unwrap())
+}
+
+/// Whether kernels can be compiled for the host.
+fn emulates() -> bool {
+    let compiler = std::env::var("CXX").ok().filter(|name| !name.is_empty()).unwrap_or_else(|| "c++".into());
+    let found = std::process::Command::new(&compiler).arg("--version").stdout(Stdio::null()).status().is_ok();
+    let required = std::env::var_os("TIDEMILL_REQUIRE_EMULATION").is_some_and(|value| value == "1");
+    assert!(found || !required, "TIDEMILL_REQUIRE_EMULATION=1, but there is no C++ compiler `{compiler}`");
+    if !found {
+        println!("skipped: there is no C++ compiler `{compiler}`");
+    }
+    found
+}
+
+fn exported(place: &Place, dir: &str) -> String {
+    let mut bytes = Vec::new();
+    export(&place.path(dir), ExportFormat::Csv, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn a_device_that_is_not_there_is_refused_with_a_cure() {
+    let place = Place::with_bars();
+    for device in ["cuda", "cuda:0", "cuda:7"] {
+        let line = format!("sweep zscore-dip --data lcg.csv --trials 20 --device {device}");
+        let said = hidden(&place, &line);
+        said.is_refusal(&line, &format!("--device {device}: "));
+        assert!(said.stderr.contains("hint: ") && said.stderr.contains("tidemill doctor"), "{}", said.stderr);
+    }
+    place.refused("sweep zscore-dip --data lcg.csv --device gpu", "expected auto, cpu, cuda or cuda:N");
+    place.refused("sweep zscore-dip --data lcg.csv --device cuda:x", "cuda:0");
+    place.write("tidemill.toml", "[gpu]\ndevice = 'gpu'\n");
+    place.refused("sweep zscore-dip --data lcg.csv", "gpu.device: expected auto, cpu, cuda or cuda:N");
+}
+
+#[test]
+fn auto_says_what_it_took() {
+    let place = Place::with_bars();
+    let said = hidden(&place, "sweep zscore-dip --data lcg.csv --trials 20 --threads 2");
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stderr.contains("on the CPU, 2 threads"), "{}", said.stderr);
+}
+
+#[test]
+fn emulated_devices_find_what_the_cpu_finds() {
+    if !emulates() {
+        return;
+    }
+    let place = Place::with_bars();
+    let line = "sweep ema-cross --data lcg.csv --trials 100 --batch 16 --split 0.7";
+    let on = |device: &str| timeless(place.json(&format!("{line} --device {device}")));
+    let expected = on("cpu");
+    assert_eq!(on("emulated"), expected);
+    assert_eq!(on("emulated:3"), expected);
+    // Streams, their mode and the share of memory are matters of speed.
+    place.write("tidemill.toml", "[gpu]\ndevice = 'emulated'\nstreams = 4\nmemory_fraction = 0.1\n");
+    assert_eq!(timeless(place.json(line)), expected);
+    place.write("tidemill.toml", "[gpu]\ndevice = 'emulated'\nstream_mode = 'sequential'\n");
+    assert_eq!(timeless(place.json(line)), expected);
+}
+
+/// Spans of a trace: name, process and track.
+fn spans(place: &Place, file: &str) -> Vec<(String, u64, u64)> {
+    let trace: Value = serde_json::from_slice(&std::fs::read(place.path(file)).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X");
+    let number = |value: &Value| value.as_u64().unwrap();
+    events.map(|e| (e["name"].as_str().unwrap().into(), number(&e["pid"]), number(&e["tid"]))).collect()
+}
+
+#[test]
+fn a_timeline_shows_every_stage_on_its_device() {
+    let place = Place::with_bars();
+    let line = "sweep ema-cross --data lcg.csv --trials 64 --batch 16 --timeline trace.json";
+    place.refused(&format!("{line}/none"), "--timeline trace.json/none");
+    let said = place.ok(&format!("{line} --device cpu"));
+    assert!(said.stderr.contains("note: no stage ran on a device"), "{}", said.stderr);
+    assert_eq!(spans(&place, "trace.json"), []);
+    if !emulates() {
+        return;
+    }
+    place.ok(&format!("{line} --device emulated:2"));
+    let spans = spans(&place, "trace.json");
+    for stage in ["upload", "walk", "book", "download"] {
+        for device in [0, 1] {
+            let n = spans.iter().filter(|span| (span.0.as_str(), span.1) == (stage, device)).count();
+            assert!(n >= 2, "{stage} on device {device}: {spans:?}");
+        }
+    }
+}
+
+#[test]
+fn overlapped_batches_give_the_results_of_those_in_a_row() {
+    let place = Place::new();
+    let line = "bench overlap --batches 6 --repeat 2 --timeline trace.json";
+    hidden(&place, line).is_refusal(line, "--device cuda: ");
+    place.refused("bench overlap --device cpu", "needs a GPU");
+    if !emulates() {
+        return;
+    }
+    let answer = place.json(&format!("{line} --device emulated"));
+    assert_eq!((&answer["compared"], &answer["different"]), (&24.into(), &0.into()), "{answer}");
+    for run in ["sequential", "overlapped"] {
+        assert!(answer[run]["wall_ms"].as_f64().unwrap() > 0.0, "{answer}");
+    }
+    assert_eq!(answer["sequential"]["overlap_ms"], 0.0, "{answer}");
+    let spans = spans(&place, "trace.json");
+    assert_eq!(spans.len(), 18);
+    let tracks: std::collections::BTreeSet<_> = spans.iter().map(|span| (&span.0, span.2)).collect();
+    assert_eq!(tracks.len(), 3, "each purpose has a track: {tracks:?}");
+}
+
+#[test]
+fn a_sweep_killed_on_a_device_goes_on_with_the_cpu_to_the_same_study() {
+    if !emulates() {
+        return;
+    }
+    let place = Place::with_bars();
+    let line = "sweep zscore-dip --data lcg.csv --trials 400 --batch 16";
+    place.ok(&format!("{line} --device emulated --out whole"));
+    let killed = format!("{line} --device emulated --out killed");
+    let args: Vec<&str> = killed.split_whitespace().collect();
+    let mut n_kills = 0;
+    for _ in 0..2 {
+        let before = journal_bytes(&place);
+        let mut child = place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let began = Instant::now();
+        while journal_bytes(&place) <= before && child.try_wait().unwrap().is_none() {
+            assert!(began.elapsed() < Duration::from_secs(60), "the sweep did not start");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        n_kills += u32::from(child.try_wait().unwrap().is_none());
+        let _ = child.kill();
+        child.wait().unwrap();
+    }
+    assert!(n_kills > 0, "every run ended before it could be killed");
+    let resumed = place.json(&format!("{line} --device cpu --out killed"));
+    assert!(resumed["resumed_from"].as_u64().unwrap() > 0);
+    assert_eq!(exported(&place, "killed"), exported(&place, "whole"));
+}
+
+fn journal_bytes(place: &Place) -> u64 {
+    std::fs::metadata(place.path("killed/journal.jsonl")).map_or(0, |file| file.len())
+}
+
+#[test]
+fn settings_of_the_gpu_are_checked() {
+    let place = Place::with_bars();
+    for (content, reason) in [
+        ("streams = 0", "gpu.streams must lie between 1 and 16"),
+        ("streams = 99", "gpu.streams"),
+        ("memory_fraction = 1.5", "gpu.memory_fraction must lie between 0 and 1"),
+        ("memory_fraction = 0", "gpu.memory_fraction"),
+        ("stream_mode = 'both'", "sequential"),
+        ("stream = 3", "unknown field `stream`"),
+    ] {
+        place.write("tidemill.toml", format!("[gpu]\n{content}\n"));
+        place.refused("sweep zscore-dip --data lcg.csv", reason);
+    }
+}
+
+#[test]
+fn doctor_names_a_cure_for_all_that_is_missing() {
+    let place = Place::new();
+    let said = hidden(&place, "doctor --json");
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    let answer = said.json();
+    assert_eq!(answer["usable"], false);
+    let checks = answer["checks"].as_array().unwrap();
+    let named = |what: &str| checks.iter().find(|check| check["what"] == what).unwrap_or(&Value::Null);
+    for what in ["driver", "NVRTC", "kernel cache"] {
+        assert!(named(what)["state"].is_string(), "{what}: {answer}");
+    }
+    for check in checks.iter().filter(|check| check["state"] == "missing") {
+        assert!(check["cure"].is_string(), "{check}");
+    }
+    assert!(answer["verdict"].as_str().unwrap().contains("The CPU needs nothing of this"), "{answer}");
+    let text = hidden(&place, "doctor");
+    assert_eq!(text.code, Some(1));
+    assert!(text.stdout.contains("missing") && text.stdout.contains("cure: "), "{}", text.stdout);
+}
+
+#[test]
+fn doctor_tries_everything_under_emulation() {
+    if !emulates() {
+        return;
+    }
+    let answer = Place::new().json("doctor --device emulated");
+    assert_eq!(answer["usable"], true, "{answer}");
+    let found = answer["checks"].as_array().unwrap();
+    let n_kernels =
+        found.iter().filter(|check| check["what"].as_str().unwrap().starts_with("kernels of ")).count();
+    assert!(n_kernels >= 8, "{answer}");
+    let round_trip = found.iter().find(|check| check["what"] == "round trip 0").unwrap();
+    assert!(round_trip["found"].as_str().unwrap().contains("the bits of the CPU"), "{round_trip}");
+}
+
+#[test]
+fn parity_needs_a_device_and_compares_every_data_set() {
+    let place = Place::with_bars();
+    let said = hidden(&place, "parity --trials 10");
+    said.is_refusal("parity", "--device emulated");
+    place.refused("parity --device cpu", "compared with");
+    if !emulates() {
+        return;
+    }
+    let answer =
+        place.json("parity zscore-dip --data lcg.csv --trials 200 --device emulated --random 1 --seed 3");
+    assert_eq!((&answer["different"], &answer["first"]), (&0.into(), &Value::Null));
+    assert!(
+        answer["trials"].as_u64().unwrap() >= 200 && answer["trades"].as_u64().unwrap() > 1_000,
+        "{answer}"
+    );
+    let rows = answer["rows"].as_array().unwrap();
+    let data: Vec<&str> = rows.iter().map(|row| row["data"].as_str().unwrap()).collect();
+    // The second `lcg` is the file.
+    assert_eq!(data, ["lcg", "regimes", "lengths", "awkward", "few bars", "one bar", "lcg", "random"]);
+    let text = place.ok("parity zscore-dip --trials 20 --device emulated").stdout;
+    assert!(text.trim_end().ends_with("not one bit differs"), "{text}");
+}

@@ -1,0 +1,105 @@
+//! NVRTC for the tests: the compiler library of CUDA, from PyPI, in a virtual environment under the target folder.
+//!
+//! With it every kernel is compiled for a GPU on machines that have none. It stays there between runs; a mark says which version was
+//! installed completely.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// What is installed.
+const PACKAGE: &str = "nvidia-cuda-nvrtc==13.0.*";
+
+/// The folder that holds the library, installed if it is not there yet.
+pub fn folder(target_dir: &Path) -> Result<PathBuf> {
+    let environment = target_dir.join("nvrtc");
+    let mark = environment.join("installed");
+    if std::fs::read_to_string(&mark).is_ok_and(|installed| installed == PACKAGE)
+        && let Some(folder) = library_folder(&environment)
+    {
+        return Ok(folder);
+    }
+    crate::step(&format!("installing {PACKAGE} for the tests"));
+    std::fs::create_dir_all(target_dir)?;
+    run(python()?.args(["-m", "venv", "--clear"]).arg(&environment)).context("no virtual environment")?;
+    let python =
+        if cfg!(windows) { environment.join("Scripts/python.exe") } else { environment.join("bin/python") };
+    run(Command::new(python).args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        PACKAGE,
+    ]))
+    .context("pip failed")?;
+    let folder = library_folder(&environment).context("the package holds no library")?;
+    std::fs::write(mark, PACKAGE)?;
+    Ok(folder)
+}
+
+/// The Python of the system, under the first name that works.
+fn python() -> Result<Command> {
+    let works = |name: &&str| {
+        let status = Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    };
+    let name = ["python3", "python"].into_iter().find(works).context("there is no Python")?;
+    Ok(Command::new(name))
+}
+
+/// Runs a command; its last line is the error.
+fn run(command: &mut Command) -> Result<()> {
+    let output = command.stdin(Stdio::null()).output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said =
+        String::from_utf8_lossy(if output.stderr.is_empty() { &output.stdout } else { &output.stderr })
+            .into_owned();
+    bail!("{}", said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it gave no reason").trim())
+}
+
+/// The folder under this one that holds NVRTC itself.
+fn library_folder(dir: &Path) -> Option<PathBuf> {
+    let is_library = |name: &str| name.starts_with("libnvrtc.so") || name.starts_with("nvrtc64_");
+    let mut folders = Vec::new();
+    for entry in std::fs::read_dir(dir).ok()?.flatten() {
+        if is_library(&entry.file_name().to_string_lossy()) {
+            return Some(dir.to_owned());
+        }
+        // Not through links, which may lead back.
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            folders.push(entry.path());
+        }
+    }
+    folders.iter().find_map(|folder| library_folder(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_is_found_wherever_the_package_puts_it() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(library_folder(dir.path()), None);
+        let folder = dir.path().join("lib/python3/site-packages/nvidia/cu13/lib");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("libnvrtc-builtins.so.13.0"), "").unwrap();
+        assert_eq!(library_folder(dir.path()), None, "the helper alone is not it");
+        std::fs::write(folder.join("libnvrtc.so.13"), "").unwrap();
+        assert_eq!(library_folder(dir.path()), Some(folder));
+    }
+
+    #[test]
+    fn what_is_installed_is_not_installed_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let lib = dir.path().join("nvrtc/lib");
+        std::fs::create_dir_all(&lib).unwrap();
+        std::fs::write(lib.join("libnvrtc.so.13"), "").unwrap();
+        std::fs::write(dir.path().join("nvrtc/installed"), PACKAGE).unwrap();
+        assert_eq!(folder(dir.path()).unwrap(), lib);
+    }
+}
