@@ -214,14 +214,14 @@ impl DeviceEngine {
         let device = self.device.clone();
         let stream = self.prepare.clone();
         let n_trials = range.len();
-        lane.marks.clear();
-        lane.marks.push((Stage::Upload, stream.record()?));
         let staged = pinned(&device, &mut lane.points, self.n_params * n_trials)?;
         staged.as_mut_slice()?[..self.n_params * n_trials]
             .par_chunks_mut(n_trials)
             .enumerate()
             .for_each(|(param, out)| out.copy_from_slice(&points.column(param)[range.clone()]));
         let device_points = lane.device_points.room(&device, self.n_params * n_trials)?;
+        lane.marks.clear();
+        lane.marks.push((Stage::Upload, stream.record()?));
         upload(&stream, lane.points.as_ref(), &lane.device_points, self.n_params * n_trials)?;
         lane.marks.push((Stage::Distinct, stream.record()?));
         let scalars = lane.scalars.room(&device, self.plan.scalars.len() * n_rows)?;
