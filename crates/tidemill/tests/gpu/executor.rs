@@ -3,22 +3,6 @@
 //! Where there is a GPU the kernels run on it, else under emulation on the host. What is missing is said;
 //! `TIDEMILL_REQUIRE_GPU=1`, `TIDEMILL_REQUIRE_EMULATION=1` and `TIDEMILL_REQUIRE_NVRTC=1` make it a failure.
 
-#[path = "oracle/book.rs"]
-#[allow(dead_code)]
-mod book;
-#[path = "oracle/case.rs"]
-#[allow(dead_code)]
-mod case;
-#[path = "oracle/coverage.rs"]
-#[allow(dead_code)]
-mod coverage;
-#[path = "oracle/eval.rs"]
-#[allow(dead_code)]
-mod eval;
-#[path = "oracle/walk.rs"]
-#[allow(dead_code)]
-mod walk;
-
 use std::path::Path;
 
 use proptest::collection::vec;
@@ -26,14 +10,13 @@ use proptest::prelude::any;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use rayon::prelude::*;
 use tidemill_backtest::cuda::{column_source, device_source};
-use tidemill_backtest::random::{data, tape, text};
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{Engine, EngineOptions, Overrides, Strategy};
 use tidemill_gpu::{Device, GpuError, HostOptions, Source};
 use tidemill_market::Universe;
 use tidemill_market::synth::lcg;
 
-use case::Case;
+use crate::case::Case;
 
 /// Says what is missing, which is a failure if the variable says so.
 fn is_missing(error: &GpuError, required: &str) {

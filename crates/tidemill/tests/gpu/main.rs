@@ -1,0 +1,48 @@
+//! Everything that runs on a GPU, in one binary: the device runtime, the kernels of the indicators, the CUDA executor.
+//!
+//! Where there is a GPU the kernels run on it, and under emulation on the host as well or instead. `TIDEMILL_REQUIRE_GPU=1` makes a missing GPU
+//! a failure. The binary reads nothing from the source folder that it needs, so that it can be taken to a machine with a GPU.
+
+mod executor;
+mod indicator;
+
+#[path = "../../../backtest/tests/oracle/book.rs"]
+#[allow(dead_code)]
+mod book;
+#[path = "../../../backtest/tests/oracle/case.rs"]
+#[allow(dead_code)]
+mod case;
+#[path = "../../../backtest/tests/oracle/coverage.rs"]
+#[allow(dead_code)]
+mod coverage;
+#[path = "../../../backtest/tests/oracle/eval.rs"]
+#[allow(dead_code)]
+mod eval;
+#[path = "../../../backtest/tests/oracle/walk.rs"]
+#[allow(dead_code)]
+mod walk;
+
+use tidemill_backtest::random::{data, tape, text};
+
+#[path = "../../../gpu/tests/runtime/buffer.rs"]
+mod buffer;
+#[path = "../../../gpu/tests/runtime/coordinator.rs"]
+mod coordinator;
+#[path = "../../../gpu/tests/runtime/fault.rs"]
+mod fault;
+#[path = "../../../gpu/tests/runtime/graph.rs"]
+mod graph;
+#[path = "../../../gpu/tests/runtime/kernel.rs"]
+mod kernel;
+#[path = "../../../gpu/tests/runtime/pipeline.rs"]
+mod pipeline;
+#[path = "../../../gpu/tests/runtime/pool.rs"]
+mod pool;
+#[path = "../../../gpu/tests/runtime/rig.rs"]
+mod rig;
+#[path = "../../../gpu/tests/runtime/stream.rs"]
+mod stream;
+#[path = "../../../gpu/tests/runtime/timeline.rs"]
+mod timeline;
+#[path = "../../../gpu/tests/runtime/triple.rs"]
+mod triple;
