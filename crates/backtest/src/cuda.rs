@@ -408,7 +408,7 @@ impl DeviceEngine {
             keys.push(KeyPlan { parts: parts.clone(), pool: None, wave: 0 });
             keys.len() - 1
         };
-        for condition in code::conditions(&self.plan) {
+        for condition in self.plan.conditions() {
             let whole = own(&condition.whole.key);
             let factors = code::factors(condition)
                 .iter()

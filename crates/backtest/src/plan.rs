@@ -163,6 +163,20 @@ impl Plan {
         planner.run(program)
     }
 
+    /// All conditions in a fixed order: for each side its entry, then its signal exits.
+    pub fn conditions(&self) -> Vec<&Condition> {
+        let mut out = Vec::new();
+        for side in self.sides.iter().flatten() {
+            out.push(&side.enter);
+            for exit in &side.exits {
+                if let ExitValue::Signal(condition) = &exit.value {
+                    out.push(condition);
+                }
+            }
+        }
+        out
+    }
+
     /// Plans a program for many trials at once: every function has a slot, so that whether it becomes a column can be decided by how many trials share it.
     pub fn with_all_slots(program: &Program) -> Self {
         let mut planner = Planner::new(&program.graph);

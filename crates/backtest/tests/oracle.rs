@@ -6,7 +6,6 @@
 #[path = "oracle/book.rs"]
 mod book;
 #[path = "oracle/case.rs"]
-#[allow(dead_code)]
 mod case;
 #[path = "oracle/coverage.rs"]
 mod coverage;

@@ -26,20 +26,6 @@ pub(super) fn factors(condition: &Condition) -> &[crate::plan::Factor] {
     if condition.factors.len() <= MOST_FACTORS { &condition.factors } else { &[] }
 }
 
-/// All conditions of a plan in a fixed order: for each side its entry, then its signal exits.
-pub(super) fn conditions(plan: &Plan) -> Vec<&Condition> {
-    let mut out = Vec::new();
-    for side in plan.sides.iter().flatten() {
-        out.push(&side.enter);
-        for exit in &side.exits {
-            if let ExitValue::Signal(condition) = &exit.value {
-                out.push(condition);
-            }
-        }
-    }
-    out
-}
-
 /// Slots that need not be columns: their value at one bar costs little, or can be had at all.
 pub(super) fn is_flexible(plan: &Plan, slot: usize) -> bool {
     let Slot::Call { func, .. } = &plan.slots[slot] else { return false };
@@ -107,7 +93,7 @@ pub(super) fn generate(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> 
     let mut before = writer.options();
     before.push_str(&writer.walk());
     let mut after = writer.scalars(timeframes);
-    for (at, condition) in conditions(plan).into_iter().enumerate() {
+    for (at, condition) in plan.conditions().into_iter().enumerate() {
         after.push_str(&writer.condition(at, condition));
     }
     for (at, slot) in plan.slots.iter().enumerate() {
@@ -189,7 +175,7 @@ impl Writer<'_> {
         define("SIZING_SHARE", number(share));
         let sides: Vec<&SidePlan> = self.plan.sides.iter().flatten().collect();
         define("N_SIDES", sides.len().to_string());
-        define("N_CONDITIONS", conditions(self.plan).len().to_string());
+        define("N_CONDITIONS", self.plan.conditions().len().to_string());
         define("ENTER_0", "0".into());
         let of_first = match sides.as_slice() {
             [first, _] => {

@@ -22,7 +22,7 @@ use super::mask::Signal;
 use super::symbol::{Symbol, calendar};
 use super::walk::{SideRun, Walker};
 use crate::compile::{Program, compile};
-use crate::plan::{Condition, ExitValue, Plan};
+use crate::plan::{ExitValue, Plan};
 use crate::segment::{Role, Segment};
 use crate::strategy::{Strategy, StrategyError};
 use crate::tally::Tally;
@@ -288,7 +288,7 @@ impl<'a> Engine<'a> {
     /// The sides of one trial, bound to its masks and columns.
     fn bind<'b>(&'b self, trial: usize, prepared: &'b Prepared, frame: &Frame<'b>) -> Vec<SideRun<'b>> {
         let mut signals =
-            self.conditions().into_iter().zip(&prepared.conditions).map(|(condition, prepared)| {
+            self.plan.conditions().into_iter().zip(&prepared.conditions).map(|(condition, prepared)| {
                 let masks = prepared
                     .masks
                     .iter()
@@ -306,20 +306,6 @@ impl<'a> Engine<'a> {
             Some(SideRun::new(plan, side == 0, frame, enter, signals.by_ref().take(exits).collect()))
         };
         (0..2).filter_map(bind).collect()
-    }
-
-    /// All conditions of the plan in a fixed order: for each side its entry, then its signal exits.
-    fn conditions(&self) -> Vec<&Condition> {
-        let mut out = Vec::new();
-        for side in self.plan.sides.iter().flatten() {
-            out.push(&side.enter);
-            for exit in &side.exits {
-                if let ExitValue::Signal(condition) = &exit.value {
-                    out.push(condition);
-                }
-            }
-        }
-        out
     }
 }
 

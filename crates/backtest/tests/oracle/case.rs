@@ -7,8 +7,7 @@ use tidemill_backtest::segment::{Role, Segment};
 use tidemill_backtest::strategy::{ExitKind, ParamSpec};
 use tidemill_backtest::tally::Tally;
 use tidemill_backtest::trade::{Reason, Trade};
-use tidemill_backtest::{DeviceEngine, DeviceOptions, Engine, EngineOptions, Outcome, Overrides, Strategy};
-use tidemill_gpu::Device;
+use tidemill_backtest::{Engine, EngineOptions, Outcome, Overrides, Strategy};
 use tidemill_market::Universe;
 use tidemill_search::{Choice, Domain, Points};
 
@@ -215,47 +214,6 @@ impl Case {
         for at in [0, rows.len() / 2, rows.len() - 1] {
             self.compare_detail(&mut engine, &rows[at], &expected[at])
                 .map_err(|what| format!("trial {at} {:?}: {what}", self.decode(&rows[at])))?;
-        }
-        Ok(())
-    }
-
-    /// Compares the CUDA executor with the engine: one batch, then the same in other parts on other lanes, with columns that are already there.
-    pub fn check_device(&self, device: &Device) -> Result<(), String> {
-        let mut engine = self.engine(1 << 28);
-        let mut points = Points::new(self.strategy.params.len());
-        self.rows.iter().for_each(|row| points.push(row));
-        let expected = engine.evaluate(&points);
-        let options = DeviceOptions { lanes: self.threads, ..DeviceOptions::default() };
-        let small = DeviceOptions {
-            most_trials: 1 + self.rows.len() / 3,
-            most_trades: 2,
-            most_daily_bytes: 0,
-            ..options
-        };
-        for options in [options, small] {
-            let on_device = DeviceEngine::new(device, &engine, &self.strategy, options);
-            let mut on_device = on_device.map_err(|error| format!("{error}\n{}", self.source))?;
-            for round in 0..2 {
-                let outcomes = on_device.evaluate(&points).map_err(|error| error.to_string())?;
-                for (at, (ours, theirs)) in outcomes.iter().zip(&expected).enumerate() {
-                    let pools = [(&ours.train, &theirs.train)];
-                    let tests = ours.test.iter().zip(&theirs.test);
-                    let pairs = ours.segments.iter().zip(&theirs.segments).chain(pools).chain(tests);
-                    for (segment, (ours, theirs)) in pairs.enumerate() {
-                        if let Some(field) = tally_difference(ours, theirs) {
-                            return Err(format!(
-                                "{options:?}, round {round}, trial {at} of {}, segment {segment}: {field}\n{:?}\n{}",
-                                self.rows.len(),
-                                self.decode(&self.rows[at]),
-                                self.source
-                            ));
-                        }
-                    }
-                }
-                if outcomes.len() != expected.len() {
-                    return Err(format!("{} outcomes of {} trials", outcomes.len(), expected.len()));
-                }
-            }
         }
         Ok(())
     }

@@ -6,24 +6,6 @@
 mod executor;
 mod indicator;
 
-#[path = "../../../backtest/tests/oracle/book.rs"]
-#[allow(dead_code)]
-mod book;
-#[path = "../../../backtest/tests/oracle/case.rs"]
-#[allow(dead_code)]
-mod case;
-#[path = "../../../backtest/tests/oracle/coverage.rs"]
-#[allow(dead_code)]
-mod coverage;
-#[path = "../../../backtest/tests/oracle/eval.rs"]
-#[allow(dead_code)]
-mod eval;
-#[path = "../../../backtest/tests/oracle/walk.rs"]
-#[allow(dead_code)]
-mod walk;
-
-use tidemill_backtest::random::{data, tape, text};
-
 #[path = "../../../gpu/tests/runtime/buffer.rs"]
 mod buffer;
 #[path = "../../../gpu/tests/runtime/coordinator.rs"]

@@ -121,7 +121,7 @@ impl Engine<'_> {
             prepared.slots.push(shared.items);
             prepared.slot_of.push(shared.of);
         }
-        let conditions: Vec<Condition> = self.conditions().into_iter().cloned().collect();
+        let conditions: Vec<Condition> = self.plan.conditions().into_iter().cloned().collect();
         for condition in &conditions {
             let mut out = PreparedCondition::default();
             if is_shared(&condition.whole.key, tuples) {
