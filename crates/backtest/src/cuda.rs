@@ -8,8 +8,12 @@
 
 mod batch;
 mod code;
+mod finish;
+mod lane;
 mod layout;
 mod pool;
+mod shared;
+mod tuples;
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -24,7 +28,8 @@ use crate::graph::{Node, Source as Series};
 use crate::plan::{KeyParts, Plan, Slot};
 use crate::segment::Role;
 use crate::strategy::Strategy;
-use batch::{Batch, Lane};
+use batch::Batch;
+use lane::Lane;
 use layout::{Segment, Tile};
 use pool::Pool;
 
