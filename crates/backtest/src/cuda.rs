@@ -9,6 +9,7 @@
 mod batch;
 mod code;
 mod finish;
+mod formula;
 mod lane;
 mod layout;
 mod pool;

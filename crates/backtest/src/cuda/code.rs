@@ -8,7 +8,8 @@ use std::fmt::Write;
 
 use tidemill_search::{Choice, Domain};
 
-use crate::graph::{Func, Node, Op1, Op2, Position};
+use super::formula::{binary, formula, unary};
+use crate::graph::{Func, Node, Op1, Op2};
 use crate::plan::{Condition, ExitValue, Maskable, Op, Plan, SidePlan, Slot, Tape};
 use crate::strategy::{EndOfData, ExitKind, FillAt, FirstCheck, GapFill, InvalidStop, Sizing, Strategy};
 
@@ -120,7 +121,7 @@ fn number(value: f64) -> String {
     format!("__longlong_as_double(0x{:016x}LL)", value.to_bits())
 }
 
-fn comparison(op: Op2) -> &'static str {
+pub(super) fn comparison(op: Op2) -> &'static str {
     match op {
         Op2::Lt => "<",
         Op2::Le => "<=",
@@ -309,7 +310,7 @@ impl Writer<'_> {
             "  static __device__ bool holds(int which, const Frame& f, i64 bar) {\n    switch (which) {\n",
         );
         for (at, tape) in tapes.iter().enumerate() {
-            let _ = writeln!(out, "    case {at}: {{\n{}    }}", self.body(tape, true, "      "));
+            let _ = writeln!(out, "    case {at}: {{\n{}    }}", formula(self.plan, tape, true, "      "));
         }
         out.push_str("    }\n    return false;\n  }\n};\n");
         out
@@ -326,7 +327,7 @@ impl Writer<'_> {
         let _ = writeln!(
             out,
             "  static __device__ double value(const Frame& f, i64 bar) {{\n{}  }}",
-            self.body(tape, false, "    ")
+            formula(self.plan, tape, false, "    ")
         );
         if let Some(op) = op {
             let _ = writeln!(
@@ -387,12 +388,19 @@ impl Writer<'_> {
                         condition += 1;
                     }
                     ExitValue::Number(tape) => {
-                        let _ =
-                            writeln!(values, "    case {at}: {{\n{}    }}", self.body(tape, false, "      "));
+                        let _ = writeln!(
+                            values,
+                            "    case {at}: {{\n{}    }}",
+                            formula(self.plan, tape, false, "      ")
+                        );
                     }
                 }
                 if let Some(when) = &exit.when {
-                    let _ = writeln!(whens, "    case {at}: {{\n{}    }}", self.body(when, true, "      "));
+                    let _ = writeln!(
+                        whens,
+                        "    case {at}: {{\n{}    }}",
+                        formula(self.plan, when, true, "      ")
+                    );
                 }
             }
             let _ = writeln!(out, "  static __device__ constexpr int kind(int k) {{ return {kinds}-1; }}");
@@ -410,7 +418,7 @@ impl Writer<'_> {
             let risk = plan
                 .risk
                 .as_ref()
-                .map_or_else(|| "    return NA;\n".into(), |risk| self.body(risk, false, "    "));
+                .map_or_else(|| "    return NA;\n".into(), |risk| formula(self.plan, risk, false, "    "));
             let _ = writeln!(
                 out,
                 "  static __device__ double risk(const WalkFrame& f, i64 bar, const Opening& opening) {{\n{risk}  }}\n}};"
@@ -505,210 +513,5 @@ impl Writer<'_> {
         format!(
             "struct {name}Frame {{\n{fields}}};\n__device__ inline {name}Frame bind_{name}(const World& world, u32 row, u32 symbol) {{\n  {name}Frame f = {{}};\n{binds}  return f;\n}}\n"
         )
-    }
-
-    /// The operations of a formula, and its result.
-    fn body(&self, tape: &Tape, truth: bool, indent: &str) -> String {
-        let mut body = Body {
-            writer: self,
-            tape,
-            known: vec![vec![false; tape.ops.len()]],
-            scalar: scalar_only(tape),
-            out: String::new(),
-            indent: indent.to_owned(),
-        };
-        let last = tape.ops.len() - 1;
-        body.emit(last);
-        body.line(&format!("return {}{last};", if truth { 'y' } else { 'v' }));
-        body.out
-    }
-}
-
-/// Which operations of a formula have one value for all bars.
-fn scalar_only(tape: &Tape) -> Vec<bool> {
-    let mut out: Vec<bool> = Vec::with_capacity(tape.ops.len());
-    for op in &tape.ops {
-        let scalar = match op {
-            Op::Scalar(_) | Op::Truth(_) => true,
-            Op::Column { .. } | Op::Point { .. } | Op::Position(_) => false,
-            Op::Unary(_, a) | Op::IsNa(a) | Op::Not(a) => out[*a],
-            Op::Binary(_, a, b) | Op::Compare(_, a, b) | Op::Logic(_, a, b) => out[*a] && out[*b],
-            Op::Select(c, a, b) | Op::SelectTruth(c, a, b) => out[*c] && out[*a] && out[*b],
-        };
-        out.push(scalar);
-    }
-    out
-}
-
-/// Writes one formula: each operation where it is first needed, and not before it is known to be needed.
-///
-/// A switch of the strategy decides for a whole warp which side of an `or` or of an `if` counts; the other side is never read.
-struct Body<'a> {
-    writer: &'a Writer<'a>,
-    tape: &'a Tape,
-    /// For each open block, the operations that were written in it.
-    known: Vec<Vec<bool>>,
-    scalar: Vec<bool>,
-    out: String,
-    indent: String,
-}
-
-impl Body<'_> {
-    fn line(&mut self, text: &str) {
-        let _ = writeln!(self.out, "{}{text}", self.indent);
-    }
-
-    /// Writes a block that leaves something out if it is not needed.
-    fn block(&mut self, head: &str, write: impl FnOnce(&mut Self)) {
-        self.line(head);
-        self.known.push(vec![false; self.tape.ops.len()]);
-        self.indent.push_str("  ");
-        write(self);
-        self.indent.truncate(self.indent.len() - 2);
-        self.known.pop();
-        self.line("}");
-    }
-
-    fn emit(&mut self, at: usize) {
-        if self.known.iter().any(|block| block[at]) {
-            return;
-        }
-        self.write(at);
-        if let Some(block) = self.known.last_mut() {
-            block[at] = true;
-        }
-    }
-
-    fn write(&mut self, at: usize) {
-        let tape = self.tape;
-        let line = match &tape.ops[at] {
-            Op::Column { slot, shift } => {
-                let value = match (is_flexible(self.writer.plan, *slot), shift) {
-                    (false, None) => format!("f.c{slot}[bar]"),
-                    (false, Some(shift)) => format!("read(f.c{slot}, bar, f.s{shift})"),
-                    (true, None) => format!("f.at{slot}((u32)bar)"),
-                    (true, Some(shift)) => {
-                        format!(
-                            "f.s{shift} >= 0 && f.s{shift} <= bar ? f.at{slot}((u32)(bar - f.s{shift})) : NA"
-                        )
-                    }
-                };
-                format!("double v{at} = {value};")
-            }
-            Op::Point { .. } => unreachable!("a plan for many trials has slots only"),
-            Op::Scalar(scalar) => format!("double v{at} = f.k{scalar};"),
-            Op::Truth(scalar) => format!("bool y{at} = f.k{scalar} == 1.0, n{at} = f.k{scalar} == 0.0;"),
-            Op::Position(position) => {
-                let field = match position {
-                    Position::Entry => "entry",
-                    Position::Stop => "stop",
-                    Position::Risk => "risk",
-                };
-                format!("double v{at} = opening.{field};")
-            }
-            Op::Unary(op, a) => {
-                self.emit(*a);
-                format!("double v{at} = {};", unary(*op, &format!("v{a}")))
-            }
-            Op::Binary(op, a, b) => {
-                self.emit(*a);
-                self.emit(*b);
-                format!("double v{at} = {};", binary(*op, &format!("v{a}"), &format!("v{b}")))
-            }
-            Op::Compare(op, a, b) => {
-                self.emit(*a);
-                self.emit(*b);
-                let (yes, no) = (compared(*op, *a, *b), compared(op.opposite(), *a, *b));
-                format!("bool y{at} = {yes}, n{at} = {no};")
-            }
-            Op::IsNa(a) => {
-                self.emit(*a);
-                format!("bool y{at} = is_na(v{a}), n{at} = !y{at};")
-            }
-            Op::Not(a) => {
-                self.emit(*a);
-                format!("bool y{at} = n{a}, n{at} = y{a};")
-            }
-            Op::Logic(op, a, b) => return self.logic(at, *op, *a, *b),
-            Op::Select(c, a, b) => return self.select(at, *c, *a, *b, &['v']),
-            Op::SelectTruth(c, a, b) => return self.select(at, *c, *a, *b, &['y', 'n']),
-        };
-        self.line(&line);
-    }
-
-    /// `a ∘ b`, where `b` is looked at only if `a` does not decide.
-    fn logic(&mut self, at: usize, op: Op2, a: usize, b: usize) {
-        // What is the same for all bars decides for a whole warp, so it goes first.
-        let (a, b) = if self.scalar[b] && !self.scalar[a] { (b, a) } else { (a, b) };
-        self.emit(a);
-        let (needs_yes, needs_no) = self.tape.needs[at];
-        let (decided, join) = match op {
-            Op2::And => (if needs_no { format!("n{a}") } else { format!("!y{a}") }, ("&&", "||")),
-            _ => (if needs_no && !needs_yes { format!("!n{a}") } else { format!("y{a}") }, ("||", "&&")),
-        };
-        // Decided: an `and` by what is not true, an `or` by what is true. What is not needed may be anything.
-        let value = if op == Op2::And { "false" } else { "true" };
-        let other = if op == Op2::And { "true" } else { "false" };
-        self.line(&format!("bool y{at} = {value}, n{at} = {other};"));
-        self.block(&format!("if (!({decided})) {{"), |body| {
-            body.emit(b);
-            body.line(&format!("y{at} = y{a} {} y{b};", join.0));
-            body.line(&format!("n{at} = n{a} {} n{b};", join.1));
-        });
-    }
-
-    /// `if(c, a, b)`, where only the side that counts is looked at.
-    fn select(&mut self, at: usize, c: usize, a: usize, b: usize, parts: &[char]) {
-        self.emit(c);
-        for part in parts {
-            let none = if *part == 'v' {
-                "double v"
-            } else if *part == 'y' {
-                "bool y"
-            } else {
-                "bool n"
-            };
-            let value = if *part == 'v' { "NA" } else { "false" };
-            self.line(&format!("{none}{at} = {value};"));
-        }
-        for (truth, side) in [('y', a), ('n', b)] {
-            self.block(&format!("if ({truth}{c}) {{"), |body| {
-                body.emit(side);
-                for part in parts {
-                    body.line(&format!("{part}{at} = {part}{side};"));
-                }
-            });
-        }
-    }
-}
-
-/// A comparison that is false where a side is not available; `!=` alone would be true there.
-fn compared(op: Op2, a: usize, b: usize) -> String {
-    match op {
-        Op2::Ne => format!("v{a} < v{b} || v{a} > v{b}"),
-        _ => format!("v{a} {} v{b}", comparison(op)),
-    }
-}
-
-fn unary(op: Op1, a: &str) -> String {
-    match op {
-        Op1::Neg => format!("-{a}"),
-        Op1::Not | Op1::IsNa => unreachable!("a truth value"),
-        Op1::Abs => format!("fabs({a})"),
-        Op1::Sqrt => format!("sqrt({a})"),
-        Op1::Floor => format!("floor({a})"),
-        Op1::Ceil => format!("ceil({a})"),
-        Op1::Round => format!("rint({a})"),
-    }
-}
-
-fn binary(op: Op2, a: &str, b: &str) -> String {
-    match op {
-        Op2::Add => format!("{a} + {b}"),
-        Op2::Sub => format!("{a} - {b}"),
-        Op2::Mul => format!("{a} * {b}"),
-        Op2::Div => format!("{a} / {b}"),
-        Op2::Min => format!("minimum({a}, {b})"),
-        _ => format!("maximum({a}, {b})"),
     }
 }
