@@ -9,11 +9,15 @@ use std::ops::Index;
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smol_str::SmolStr;
+
+/// Room for the fields of a usual record, so that one allocation serves.
+const FIRST_CAPACITY: usize = 8;
 
 /// Named values in the order added.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fields<V> {
-    entries: Vec<(String, V)>,
+    entries: Vec<(SmolStr, V)>,
 }
 
 impl<V> Fields<V> {
@@ -23,17 +27,28 @@ impl<V> Fields<V> {
     }
 
     /// Sets a value; a name that is there keeps its place.
-    pub fn insert(&mut self, name: impl Into<String>, value: V) {
+    #[inline]
+    pub fn insert(&mut self, name: impl Into<SmolStr>, value: V) {
         let name = name.into();
         match self.entries.iter_mut().find(|(known, _)| *known == name) {
             Some((_, slot)) => *slot = value,
-            None => self.entries.push((name, value)),
+            None => {
+                if self.entries.capacity() == 0 {
+                    self.entries.reserve(FIRST_CAPACITY);
+                }
+                self.entries.push((name, value));
+            }
         }
     }
 
     /// The value of a name.
     pub fn get(&self, name: &str) -> Option<&V> {
         self.entries.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    /// The same names with other values.
+    pub(crate) fn map<W>(self, new: impl Fn(V) -> W) -> Fields<W> {
+        Fields { entries: self.entries.into_iter().map(|(name, value)| (name, new(value))).collect() }
     }
 
     /// All names and values in order.
@@ -87,7 +102,7 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for Fields<V> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<V>, A::Error> {
                 let mut fields = Fields::new();
-                while let Some((name, value)) = map.next_entry::<String, V>()? {
+                while let Some((name, value)) = map.next_entry::<SmolStr, V>()? {
                     fields.insert(name, value);
                 }
                 Ok(fields)

@@ -15,12 +15,29 @@
 //! assert_eq!(events.unwrap()[0].step, "batch_42");
 //! ```
 
+mod checkpoint;
 mod event;
 mod fields;
+mod follow;
+pub mod hypertune;
 mod journal;
+pub mod metrics;
+mod number;
+mod prometheus;
 mod read;
+mod segment;
+mod snapshot;
+mod timestamp;
 
-pub use event::{DeviceMode, Event, Timestamp, VERSION};
+pub use event::{DeviceMode, Event, VERSION};
 pub use fields::Fields;
-pub use journal::{CHANNEL_EVENTS, Journal, JournalError, Recorded, Summary};
-pub use read::{JournalReader, ReadError, read_journal};
+pub use follow::{Follower, Malformed, Polled};
+pub use journal::{Journal, JournalError, JournalOptions, Recorded, Summary};
+pub use prometheus::{CONTENT_TYPE, prometheus};
+pub use read::{AllEvents, JournalReader, ReadError, find, read_all, read_journal};
+pub use smol_str::{SmolStr, format_smolstr};
+pub use snapshot::{
+    Action, Curve, Effect, KEPT, MAX_NAMES, Note, PhaseStats, RECENT_EVENTS, RECENT_SPANS, Reached, RunState,
+    Series, Snapshot, Span, TOP, Top,
+};
+pub use timestamp::Timestamp;

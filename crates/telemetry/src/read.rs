@@ -1,5 +1,11 @@
 //! Reading a journal, also while it is being written and after a kill.
 
+mod all;
+mod find;
+
+pub use all::{AllEvents, read_all};
+pub use find::find;
+
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -29,20 +35,15 @@ pub enum ReadError {
     },
 }
 
-/// Reads a journal from its beginning.
+/// Reads one file of a journal from its beginning; [`read_all`] reads all of them.
 pub fn read_journal(path: &Path) -> Result<JournalReader, ReadError> {
     match File::open(path) {
-        Ok(file) => Ok(JournalReader {
-            path: path.to_owned(),
-            input: BufReader::new(file),
-            buffer: Vec::new(),
-            n_lines: 0,
-        }),
+        Ok(file) => Ok(JournalReader::new(path, file)),
         Err(source) => Err(ReadError::Io { path: path.to_owned(), source }),
     }
 }
 
-/// The events of a journal in the order written.
+/// The events of one file in the order written.
 ///
 /// A last line without its end is not an event yet: it is kept, and the iterator may be asked again once the writer has gone on,
 /// which is how a live journal is followed. A malformed line is reported once, and reading goes on behind it.
@@ -55,6 +56,10 @@ pub struct JournalReader {
 }
 
 impl JournalReader {
+    fn new(path: &Path, file: File) -> Self {
+        Self { path: path.to_owned(), input: BufReader::new(file), buffer: Vec::new(), n_lines: 0 }
+    }
+
     /// Whether the file ends, as far as it was read, with a line that is not complete.
     pub fn is_torn(&self) -> bool {
         !self.buffer.is_empty()
@@ -99,7 +104,7 @@ mod tests {
         serde_json::to_string(&Event::new("r", "p", step)).unwrap() + "\n"
     }
 
-    fn steps(reader: &mut JournalReader) -> Vec<String> {
+    fn steps(reader: &mut JournalReader) -> Vec<smol_str::SmolStr> {
         reader.map(|event| event.unwrap().step).collect()
     }
 

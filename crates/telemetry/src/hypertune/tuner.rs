@@ -1,0 +1,356 @@
+//! When something is done, what, and whether it helped.
+
+use serde::{Deserialize, Serialize};
+
+use crate::hypertune::history::{History, Sample};
+use crate::hypertune::knob::{Change, Knob, Remedy};
+use crate::hypertune::proposal::{Decision, Outcome, Proposal};
+use crate::hypertune::symptom::{Finding, Look, Symptom};
+use crate::hypertune::threshold::Thresholds;
+use crate::snapshot::Snapshot;
+
+/// How often a factor may be taken at once.
+const MOST_TIMES: u32 = 3;
+
+/// Cool-downs for which a remedy rests that did not help.
+const REST: u64 = 10;
+
+/// The most by which a cool-down grows while the same advice is given again and again.
+const MOST_PATIENCE: u64 = 64;
+
+/// Batches that may be under way when a knob is turned; more are taken for a fold that missed some.
+const MOST_UNDER_WAY: u64 = 64;
+
+/// What a tuner may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Nothing.
+    Off,
+    /// Say what it would do.
+    #[default]
+    Advise,
+    /// Do it.
+    On,
+}
+
+/// Watches a run between its batches.
+#[derive(Clone, Debug)]
+pub struct Tuner {
+    mode: Mode,
+    thresholds: Thresholds,
+    knobs: Vec<TunedKnob>,
+    remedies: Vec<TunedRemedy>,
+    watches: Vec<Watch>,
+    history: History,
+    next_id: u64,
+}
+
+#[derive(Clone, Debug)]
+struct TunedKnob {
+    knob: Knob,
+    rests: Rest,
+}
+
+#[derive(Clone, Debug)]
+struct TunedRemedy {
+    remedy: Remedy,
+    rests: Rest,
+}
+
+/// Until when something is left alone.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rest {
+    until_batch: u64,
+    until_s: f64,
+}
+
+/// What is known about one symptom.
+#[derive(Clone, Debug)]
+struct Watch {
+    symptom: Symptom,
+    is_there: bool,
+    acted_at: u64,
+    rests: Rest,
+    /// The advice given last, and by how much the cool-down has grown since.
+    advised: Option<(String, f64)>,
+    patience: u64,
+    trial: Option<Trial>,
+}
+
+/// An action under observation.
+#[derive(Clone, Debug)]
+struct Trial {
+    decision: Decision,
+    remedy_idx: usize,
+    before: Option<f64>,
+    /// The batch, as the fold counts them, from which on the action shows.
+    from: u64,
+}
+
+impl Tuner {
+    /// A tuner for a workload with these knobs and remedies. A remedy for a knob that is not there is never taken.
+    pub fn new(mode: Mode, thresholds: Thresholds, knobs: Vec<Knob>, remedies: Vec<Remedy>) -> Self {
+        let watch = |symptom| Watch {
+            symptom,
+            is_there: false,
+            acted_at: 0,
+            rests: Rest::default(),
+            advised: None,
+            patience: 1,
+            trial: None,
+        };
+        Self {
+            mode,
+            thresholds,
+            knobs: knobs.into_iter().map(|knob| TunedKnob { knob, rests: Rest::default() }).collect(),
+            remedies: remedies
+                .into_iter()
+                .map(|remedy| TunedRemedy { remedy, rests: Rest::default() })
+                .collect(),
+            watches: Symptom::ALL.map(watch).into(),
+            history: History::default(),
+            next_id: 1,
+        }
+    }
+
+    /// Where a knob stands.
+    pub fn knob(&self, name: &str) -> Option<f64> {
+        self.knobs.iter().find(|tuned| tuned.knob.name == name).map(|tuned| tuned.knob.value)
+    }
+
+    /// Takes over what was decided before the run was interrupted, in the order of the records.
+    pub fn restore<'a>(&mut self, decisions: impl IntoIterator<Item = &'a Decision>) {
+        for decision in decisions {
+            self.next_id = self.next_id.max(decision.id + 1);
+            if let Some(tuned) = self.knobs.iter_mut().find(|tuned| tuned.knob.name == decision.knob) {
+                tuned.knob.value = decision.new;
+            }
+        }
+    }
+
+    /// Looks at the run before `batch` is asked. Whoever asks has to turn the knobs of the [`Proposal::Apply`]s before that.
+    pub fn look(&mut self, snapshot: &Snapshot, batch: u64) -> Vec<Proposal> {
+        let mut proposals = Vec::new();
+        if self.mode == Mode::Off {
+            return proposals;
+        }
+        self.history.push(Sample::of(snapshot));
+        for at in 0..self.watches.len() {
+            self.conclude(at, snapshot, batch, &mut proposals);
+            self.act(at, snapshot, batch, &mut proposals);
+        }
+        proposals
+    }
+
+    /// Tells what came of the action under observation, once that can be said, and takes it back if it did harm.
+    fn conclude(&mut self, at: usize, snapshot: &Snapshot, batch: u64, proposals: &mut Vec<Proposal>) {
+        let symptom = self.watches[at].symptom;
+        let Some(trial) = &self.watches[at].trial else { return };
+        let Some(after) = self.measured_since(symptom, snapshot, trial.from) else { return };
+        let Some(trial) = self.watches[at].trial.take() else { return };
+        let before = trial.before.unwrap_or(f64::NAN);
+        let gain = gain(symptom, snapshot, before, after);
+        let measure = measure_name(symptom, snapshot);
+        let name = &trial.decision.knob;
+        let words =
+            format!("{name} {} to {}: {measure} {before} to {after}", trial.decision.old, trial.decision.new);
+        let id = trial.decision.id;
+        proposals.push(Proposal::Effect(Outcome { id, measure, before, after, words: words.clone(), batch }));
+        if gain >= self.thresholds.pays {
+            // It pays, so more of it may follow at once.
+            self.watches[at].rests = Rest::default();
+            if let Some(tuned) = self.knobs.iter_mut().find(|tuned| tuned.knob.name == *name) {
+                tuned.rests = Rest::default();
+            }
+            return;
+        }
+        self.remedies[trial.remedy_idx].rests = self.cooldown(snapshot, batch, REST);
+        if symptom.is_of_speed() && gain <= -self.thresholds.worse {
+            let decision = Decision {
+                id: self.new_id(),
+                rule: "revert".to_owned(),
+                cause: format!("action {id} made it slower: {words}"),
+                knob: trial.decision.knob,
+                old: trial.decision.new,
+                new: trial.decision.old,
+                effect: trial.decision.effect,
+                batch,
+            };
+            self.turn(&decision, snapshot);
+            self.watches[at].rests = self.cooldown(snapshot, batch, 1);
+            proposals.push(Proposal::Apply(decision));
+        }
+    }
+
+    /// Does something about a symptom, or says what, if it is there and nothing is under way.
+    fn act(&mut self, at: usize, snapshot: &Snapshot, batch: u64, proposals: &mut Vec<Proposal>) {
+        let watch = &self.watches[at];
+        let look = Look {
+            snapshot,
+            history: &self.history,
+            thresholds: &self.thresholds,
+            was_there: watch.is_there,
+            acted_at: watch.acted_at,
+        };
+        let finding = look.find(watch.symptom);
+        self.watches[at].is_there = finding.is_some();
+        let Some(finding) = finding else {
+            // The next time it is news again.
+            (self.watches[at].advised, self.watches[at].patience) = (None, 1);
+            return;
+        };
+        let now_s = snapshot.elapsed_s();
+        let watch = &self.watches[at];
+        if watch.trial.is_some() || watch.rests.holds(batch, now_s) {
+            return;
+        }
+        let Some((remedy_idx, knob_idx, new)) = self.choose(watch.symptom, &finding, batch, now_s) else {
+            return;
+        };
+        let (knob, rule) = (&self.knobs[knob_idx].knob, watch.symptom.name().to_owned());
+        let (name, old, effect) = (knob.name.clone(), knob.value, knob.effect);
+        let id = self.new_id();
+        let decision = Decision { id, rule, cause: finding.cause, knob: name, old, new, effect, batch };
+        if self.mode == Mode::Advise {
+            self.advise(at, decision, snapshot, proposals);
+            return;
+        }
+        self.turn(&decision, snapshot);
+        let before = self.measured(self.watches[at].symptom, snapshot);
+        let under_way = batch.saturating_sub(snapshot.n_batches);
+        let settles = if under_way > MOST_UNDER_WAY { 2 } else { under_way.max(1) };
+        let from = snapshot.n_batches + settles;
+        let rests = self.cooldown(snapshot, batch, 1);
+        let watch = &mut self.watches[at];
+        (watch.acted_at, watch.rests) = (snapshot.n_batches, rests);
+        watch.trial = Some(Trial { decision: decision.clone(), remedy_idx, before, from });
+        proposals.push(Proposal::Apply(decision));
+    }
+
+    fn advise(&mut self, at: usize, decision: Decision, snapshot: &Snapshot, proposals: &mut Vec<Proposal>) {
+        let same = Some((decision.knob.clone(), decision.new));
+        let watch = &mut self.watches[at];
+        watch.patience = if watch.advised == same { (watch.patience * 2).min(MOST_PATIENCE) } else { 1 };
+        watch.advised = same;
+        let patience = watch.patience;
+        let rests = self.cooldown(snapshot, decision.batch, patience);
+        self.watches[at].rests = rests;
+        proposals.push(Proposal::Advise(decision));
+    }
+
+    /// The first remedy with room left whose knob nobody else is turning, with the new value.
+    fn choose(
+        &self,
+        symptom: Symptom,
+        finding: &Finding,
+        batch: u64,
+        now_s: f64,
+    ) -> Option<(usize, usize, f64)> {
+        let is_tried = |name: &str| {
+            let mut trials = self.watches.iter().filter_map(|watch| watch.trial.as_ref());
+            trials.any(|trial| trial.decision.knob == name)
+        };
+        self.remedies.iter().enumerate().find_map(|(remedy_idx, tuned)| {
+            let remedy = &tuned.remedy;
+            let knob_idx = self.knobs.iter().position(|tuned| tuned.knob.name == remedy.knob)?;
+            let knob = &self.knobs[knob_idx];
+            let is_free = !tuned.rests.holds(batch, now_s) && !knob.rests.holds(batch, now_s);
+            if remedy.symptom != symptom || !is_free || is_tried(&remedy.knob) {
+                return None;
+            }
+            let new = knob.knob.turned(remedy.change, n_times(remedy.change, finding.factor))?;
+            Some((remedy_idx, knob_idx, new))
+        })
+    }
+
+    fn turn(&mut self, decision: &Decision, snapshot: &Snapshot) {
+        let rests = self.cooldown(snapshot, decision.batch, 1);
+        if let Some(tuned) = self.knobs.iter_mut().find(|tuned| tuned.knob.name == decision.knob) {
+            tuned.knob.value = decision.new;
+            tuned.rests = rests;
+        }
+    }
+
+    /// What shows how bad a symptom is, over the window before now.
+    fn measured(&self, symptom: Symptom, snapshot: &Snapshot) -> Option<f64> {
+        let window = self.history.window(self.thresholds.window_batches, self.thresholds.window_s)?;
+        match symptom {
+            Symptom::NoImprovement => snapshot.best,
+            Symptom::StalledPhase | Symptom::LowEfficiency => window.rate(),
+            Symptom::ManyInvalid => window.invalid().map(|(share, _)| share),
+            Symptom::HighConflicts => window.values(|sample| sample.conflicts).reduce(f64::min),
+        }
+    }
+
+    /// The same, once a whole window has passed since that batch. A search gets as many batches as it had before.
+    fn measured_since(&self, symptom: Symptom, snapshot: &Snapshot, from: u64) -> Option<f64> {
+        let n_batches = match symptom {
+            Symptom::NoImprovement => self.thresholds.no_improvement_batches,
+            Symptom::HighConflicts => self.thresholds.high_conflicts_batches,
+            _ => self.thresholds.window_batches,
+        };
+        let since = self.history.since(from)?;
+        let is_over = since.n_batches() >= n_batches
+            && since.last().at_s - since.first().at_s >= self.thresholds.window_s;
+        if !is_over {
+            return None;
+        }
+        match symptom {
+            Symptom::NoImprovement => snapshot.best,
+            Symptom::StalledPhase | Symptom::LowEfficiency => since.rate(),
+            Symptom::ManyInvalid => since.invalid().map(|(share, _)| share),
+            Symptom::HighConflicts => since.values(|sample| sample.conflicts).reduce(f64::min),
+        }
+    }
+
+    fn cooldown(&self, snapshot: &Snapshot, batch: u64, n_times: u64) -> Rest {
+        Rest {
+            until_batch: batch.saturating_add(self.thresholds.cooldown_batches.saturating_mul(n_times)),
+            until_s: snapshot.elapsed_s() + self.thresholds.cooldown_s * n_times as f64,
+        }
+    }
+
+    fn new_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id - 1
+    }
+}
+
+impl Rest {
+    fn holds(self, batch: u64, now_s: f64) -> bool {
+        batch < self.until_batch || now_s < self.until_s
+    }
+}
+
+/// How often a factor is to be taken at once to come near what is wanted.
+fn n_times(change: Change, wanted: f64) -> u32 {
+    match change {
+        Change::Multiply(factor) if factor > 1.0 && wanted > factor => {
+            // A hair above a power of the factor is that power.
+            ((wanted.ln() / factor.ln() - 1e-9).ceil() as u32).clamp(1, MOST_TIMES)
+        }
+        _ => 1,
+    }
+}
+
+/// By which share things got better; negative if they got worse.
+fn gain(symptom: Symptom, snapshot: &Snapshot, before: f64, after: f64) -> f64 {
+    match symptom {
+        Symptom::StalledPhase | Symptom::LowEfficiency => after / before - 1.0,
+        Symptom::ManyInvalid | Symptom::HighConflicts => 1.0 - after / before,
+        // Any better score is what was wanted.
+        Symptom::NoImprovement if before.is_nan() || snapshot.is_better(after, before) => f64::INFINITY,
+        Symptom::NoImprovement => 0.0,
+    }
+}
+
+/// The name of what is measured, in the words of the run.
+fn measure_name(symptom: Symptom, snapshot: &Snapshot) -> String {
+    match symptom {
+        Symptom::StalledPhase | Symptom::LowEfficiency => format!("{}_per_s", snapshot.progress),
+        Symptom::NoImprovement => snapshot.score.clone(),
+        Symptom::ManyInvalid => "invalid".to_owned(),
+        Symptom::HighConflicts => "conflicts".to_owned(),
+    }
+}

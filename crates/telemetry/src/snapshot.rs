@@ -1,0 +1,248 @@
+//! The fold of a run's events into what viewers show and rules look at. Its size is bounded, however long the run.
+//!
+//! The fold knows no workload. A run says in its first record what its progress is counted in and which value is its score:
+//!
+//! | phase, step | values | parameters |
+//! |---|---|---|
+//! | `run`, `start` or `resume` | `total` (if there is an end) | `workload`, `title`, `progress` (name of the value that counts what is done), `score` (name of the value that is to be improved), `better` (`higher` or `lower`), and the resolved configuration |
+//! | `ask`, `upload`, `kernel`, `download`, `tell`, or phases of the workload's own; step `batch_42` | `start_ms` since the run was started or resumed last; any others, such as `trials`, `best`, `busy` | – |
+//! | `improvement`, such as `trial_1234` | the score under its name; `trial` | the parameters of the trial |
+//! | `hypertune`, `advise`, `apply` or `effect` | `id`, `batch` (the first that is affected); of an effect `before` and `after` | `rule`, `knob`, `old`, `new`; of an effect `measure` |
+//! | `warning`, any | – | – |
+//! | `run`, `alive`, from the journal after some seconds of silence | – | – |
+//! | `journal`, `dropped`, from the journal | `dropped` since the last such record, `dropped_in_all` | – |
+//! | `run`, `end` | totals | `outcome`: `complete`, `stopped` or `failed` |
+//!
+//! Progress that was heard of before is a replay: it is neither a batch nor speed. A second `start` is a resumption. A journal
+//! that lacks its first record is folded as one of trials and their best.
+
+mod action;
+mod curve;
+mod fold;
+mod phase;
+mod series;
+
+#[cfg(test)]
+mod tests;
+
+pub use action::{Action, Effect};
+pub use curve::{Curve, Reached};
+pub use phase::PhaseStats;
+pub use series::Series;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
+
+use crate::event::Event;
+use crate::fields::Fields;
+use crate::timestamp::Timestamp;
+
+/// Events that are kept as they are, the newest.
+pub const RECENT_EVENTS: usize = 200;
+
+/// Spans that are kept for the picture of the lanes, the newest.
+pub const RECENT_SPANS: usize = 1024;
+
+/// The best that are kept of what improvements told of.
+pub const TOP: usize = 20;
+
+/// Actions, fall-backs and warnings that are kept of each, the newest.
+pub const KEPT: usize = 256;
+
+/// Seconds over which the pace is taken that tells how long the rest will need.
+const RATE_OVER_S: f64 = 20.0;
+
+/// Names of values and of phases that are kept, of each.
+pub const MAX_NAMES: usize = 256;
+
+/// All that is known of a run from its events.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Snapshot {
+    /// Name of the run.
+    pub run: String,
+    /// Its workload, such as `sweep`, `scan` or `color`.
+    pub workload: String,
+    /// What it is about, for people.
+    pub title: String,
+    /// Where it stands.
+    pub state: RunState,
+    /// The resolved configuration, from its first record.
+    pub config: Fields<serde_json::Value>,
+    /// When it started first, and when it was started or resumed last.
+    pub started: Option<Timestamp>,
+    /// When it was started or resumed last.
+    pub resumed: Option<Timestamp>,
+    /// When something was heard of it last.
+    pub last: Option<Timestamp>,
+    /// How often it was resumed.
+    pub n_resumes: u64,
+    /// Seconds at work before it was resumed last.
+    pub earlier_s: f64,
+    /// What progress is counted in, such as `trials`.
+    pub progress: String,
+    /// How much is done.
+    pub done: f64,
+    /// How much there is to do, if there is an end.
+    pub total: Option<f64>,
+    /// Name of the value that is to be improved, such as `best`.
+    pub score: String,
+    /// Whether less is better.
+    pub is_lower_better: bool,
+    /// The best score so far.
+    pub best: Option<f64>,
+    /// Everything that improved it, thinned out if there is much.
+    pub convergence: Curve,
+    /// The best of what improvements told of, best first.
+    pub top: Vec<Top>,
+    /// The newest of every value by name; of the first [`MAX_NAMES`] names.
+    #[serde(with = "crate::number::fields")]
+    pub values: Fields<f64>,
+    /// Share of the time for which the device was busy, through the run.
+    pub busy: Series,
+    /// Progress per second, through the run.
+    pub rate: Series,
+    /// Phases by name; of the first [`MAX_NAMES`] names.
+    pub phases: BTreeMap<String, PhaseStats>,
+    /// The newest spans, for a picture of the lanes.
+    pub spans: VecDeque<Span>,
+    /// The newest events.
+    pub recent: VecDeque<Event>,
+    /// Number of batches or steps that were heard of.
+    pub n_batches: u64,
+    /// Number of improvements.
+    pub n_improvements: u64,
+    /// The batch of the newest improvement.
+    pub improved_at_batch: u64,
+    /// The newest fall-backs to the CPU, with their reasons.
+    pub fallbacks: VecDeque<Note>,
+    /// Number of fall-backs.
+    pub n_fallbacks: u64,
+    /// The newest warnings.
+    pub warnings: VecDeque<Note>,
+    /// Number of warnings.
+    pub n_warnings: u64,
+    /// The newest actions of the hypertuner, with their effects.
+    pub actions: VecDeque<Action>,
+    /// Number of actions.
+    pub n_actions: u64,
+    /// Number of events.
+    pub n_events: u64,
+    /// Number of events that were dropped because they came too fast.
+    pub n_dropped: u64,
+    /// How it ended: a sentence, if there was one.
+    pub outcome: Option<String>,
+    /// From where speed is measured next; none until the first progress after a resumption.
+    pace: Option<Pace>,
+}
+
+/// How much was done by when.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Pace {
+    at_s: f64,
+    done: f64,
+}
+
+/// Where a run stands, as far as it said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// It has not said that it ended. Whether it lives, or was killed, the age of its last word tells.
+    #[default]
+    Running,
+    /// All is done.
+    Complete,
+    /// It was told to stop.
+    Stopped,
+    /// It ended with an error.
+    Failed,
+}
+
+impl RunState {
+    /// Its name as it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            RunState::Running => "running",
+            RunState::Complete => "complete",
+            RunState::Stopped => "stopped",
+            RunState::Failed => "failed",
+        }
+    }
+}
+
+/// Something good that was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Top {
+    /// Its name, such as `trial_1234`.
+    pub name: String,
+    /// Its score.
+    pub score: f64,
+    /// Its parameters.
+    pub parameters: Fields<serde_json::Value>,
+}
+
+/// A stretch of work on a lane.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Span {
+    /// Where, such as `stream 2`, `cpu` or `sampler`.
+    pub lane: SmolStr,
+    /// Which phase.
+    pub phase: SmolStr,
+    /// Which step.
+    pub step: SmolStr,
+    /// Its begin, in milliseconds since the run was started or resumed last.
+    pub start_ms: f64,
+    /// How long it took.
+    pub duration_ms: f64,
+}
+
+/// A sentence and when it was said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Note {
+    /// When.
+    pub at: Timestamp,
+    /// The phase and step that said it.
+    pub source: String,
+    /// What.
+    pub text: String,
+}
+
+impl Snapshot {
+    /// Seconds at work until the last word, without the time between a kill and the resumption.
+    pub fn elapsed_s(&self) -> f64 {
+        let (Some(resumed), Some(last)) = (self.resumed.or(self.started), self.last) else {
+            return self.earlier_s;
+        };
+        self.earlier_s + (last.as_ms() - resumed.as_ms()).max(0) as f64 / 1e3
+    }
+
+    /// Whether it has not ended and was heard of within `patience_s` seconds.
+    pub fn is_live(&self, now: Timestamp, patience_s: f64) -> bool {
+        let heard = |last: Timestamp| (now.as_ms() - last.as_ms()) as f64 <= patience_s * 1e3;
+        self.state == RunState::Running && self.last.is_some_and(heard)
+    }
+
+    /// Seconds until all is done at the pace so far, if there is an end.
+    pub fn eta_s(&self) -> Option<f64> {
+        let left = self.total? - self.done;
+        let rate = self.rate.recent(RATE_OVER_S)?;
+        (self.state == RunState::Running && rate > 0.0 && left >= 0.0).then(|| left / rate)
+    }
+
+    /// Whether one score is better than another.
+    pub fn is_better(&self, score: f64, than: f64) -> bool {
+        if self.is_lower_better { score < than } else { score > than }
+    }
+
+    /// Takes in the next event.
+    pub fn apply(&mut self, event: &Event) {
+        self.take(event.clone());
+    }
+
+    /// Takes in the next event, and keeps it as one of the recent ones.
+    pub fn take(&mut self, event: Event) {
+        fold::take(self, event);
+    }
+}
