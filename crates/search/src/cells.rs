@@ -59,7 +59,7 @@ impl Cells {
             Layout::Single { values, .. } => values.len(),
             _ => MAX_CELLS,
         };
-        let is_ordered = matches!(domain, Domain::Float { .. } | Domain::Int { .. });
+        let is_ordered = domain.is_ordered();
         Self { scale, n_cells, is_ordered, layout }
     }
 

@@ -59,6 +59,11 @@ pub const MAX_INT: i64 = 1 << 52;
 const STEP_TOLERANCE: f64 = 1e-9;
 
 impl Domain {
+    /// Whether its values have an order; options have none.
+    pub fn is_ordered(&self) -> bool {
+        matches!(self, Self::Float { .. } | Self::Int { .. })
+    }
+
     /// Number of distinct values; `None` if there is a continuum of them.
     pub fn n_values(&self) -> Option<u64> {
         match self {
@@ -152,7 +157,7 @@ impl Domain {
     /// values if they are no more than that. Choices and switches are never thinned, since no order relates their values.
     pub fn grid_values(&self, max_points: usize) -> Vec<f64> {
         let scale = Scale::new(self);
-        let is_ordered = matches!(self, Self::Float { .. } | Self::Int { .. });
+        let is_ordered = self.is_ordered();
         match self.n_values() {
             Some(n_values) if !is_ordered || n_values <= max_points.max(1) as u64 => {
                 (0..n_values).map(|level_idx| scale.level(level_idx)).collect()

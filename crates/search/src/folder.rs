@@ -26,7 +26,7 @@ pub use column::Column;
 pub use error::FolderError;
 pub use export::{ExportFormat, UnknownFormat, export};
 pub use header::{Difference, StudyHeader};
-pub use read::{EvenTrials, TrialBatch, Trials, read_trials};
+pub use read::{EvenTrials, TrialBatch, TrialRows, Trials, read_trials};
 pub use write::{ROWS_PER_PART, TrialsWriter};
 
 use std::fs;

@@ -37,11 +37,13 @@ pub use folder::{
 pub use importance::{ImportanceCounts, best_trials, importance};
 pub use pareto::ParetoFront;
 pub use point::Points;
-pub use sampler::{Enqueue, EnqueueError, Sampler, SamplerError, SamplerKind, SamplerSettings};
+pub use sampler::{
+    Enqueue, EnqueueError, Sampler, SamplerError, SamplerKind, SamplerKnob, SamplerSettings, Steered,
+};
 pub use score::{Score, Scores};
 pub use space::{Condition, Param, Space, SpaceError};
 pub use study::{
-    Batch, EvaluateError, Evaluated, Evaluator, FunctionEvaluator, Study, StudyError, StudyEvent,
-    StudySummary, Timing,
+    Batch, Began, Change, Controller, EvaluateError, Evaluated, Evaluator, FunctionEvaluator, Settings,
+    Study, StudyError, StudyEvent, StudySummary, Timing,
 };
 pub use value::Value;

@@ -11,6 +11,7 @@ mod grid;
 mod nsga2;
 mod random;
 mod sobol;
+mod steered;
 mod tpe;
 
 pub use auto::Auto;
@@ -23,6 +24,7 @@ pub use grid::Grid;
 pub use nsga2::Nsga2;
 pub use random::Random;
 pub use sobol::{Sobol, TABLE_DIMENSIONS};
+pub use steered::Steered;
 pub use tpe::{Tpe, TpeMultivariate};
 
 use std::fmt;
@@ -55,6 +57,41 @@ pub trait Sampler: Send {
 
     /// At most how many points are still to come; `None` if there is no end. Exact if no parameter is conditional.
     fn remaining(&self) -> Option<u64>;
+
+    /// What can be turned while it runs.
+    fn knobs(&self) -> Vec<SamplerKnob> {
+        Vec::new()
+    }
+
+    /// Turns a knob, for all points asked from here on; false if there is none of this name, or it cannot have this value.
+    fn turn(&mut self, _knob: &str, _value: f64) -> bool {
+        false
+    }
+
+    /// What it has to report of itself, by name: for example the shares of a portfolio.
+    fn facts(&self) -> Vec<(String, f64)> {
+        Vec::new()
+    }
+}
+
+/// A number that decides how a sampler explores, and that can be turned while it runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SamplerKnob {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value now.
+    pub value: f64,
+    /// The least value it can have.
+    pub low: f64,
+    /// The greatest.
+    pub high: f64,
+}
+
+impl SamplerKnob {
+    /// Whether it can have a value.
+    pub fn admits(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
 }
 
 /// What a sampler is built for. All of it is part of a study's configuration, because points may depend on it.

@@ -21,6 +21,7 @@
 //! assert_eq!(summary.n_trials, 1000);
 //! ```
 
+mod control;
 mod error;
 mod evaluator;
 mod in_flight;
@@ -32,9 +33,10 @@ mod store;
 mod timing;
 mod watch;
 
+pub use control::{Change, Controller, Settings};
 pub use error::StudyError;
 pub use evaluator::{Batch, EvaluateError, Evaluated, Evaluator, FunctionEvaluator};
-pub use timing::Timing;
+pub use timing::{Began, Timing};
 pub use watch::StudyEvent;
 
 use std::sync::atomic::AtomicBool;
@@ -64,6 +66,8 @@ pub struct Study<'a> {
     rows_per_part: usize,
     stop: Option<&'a AtomicBool>,
     observer: Option<Observer<'a>>,
+    recorded: Vec<Change>,
+    controller: Option<&'a mut dyn Controller>,
 }
 
 /// How a study went.
@@ -99,6 +103,8 @@ impl<'a> Study<'a> {
             rows_per_part: ROWS_PER_PART,
             stop: None,
             observer: None,
+            recorded: Vec::new(),
+            controller: None,
         }
     }
 
@@ -162,6 +168,20 @@ impl<'a> Study<'a> {
         self
     }
 
+    /// Asks a controller before each batch what is to change.
+    pub fn control(mut self, controller: &'a mut dyn Controller) -> Self {
+        self.controller = Some(controller);
+        self
+    }
+
+    /// What controllers changed in earlier runs of the study, as it was recorded; it is changed again at the same batches.
+    pub fn changes(mut self, mut recorded: Vec<Change>) -> Self {
+        // A run that was killed may have decided on a batch that it did not come to, and the next one on earlier batches.
+        recorded.sort_by_key(|change| change.batch);
+        self.recorded = recorded;
+        self
+    }
+
     /// Runs the study to its end, or until it is stopped.
     ///
     /// If the folder holds trials, the sampler first lives through them again. After an error all batches that were finished are
@@ -175,7 +195,8 @@ impl<'a> Study<'a> {
             n_batches: 0,
             timing: Timing::default(),
         };
-        let mut schedule = Schedule::new(self.sampler, self.space.len(), self.n_trials, self.batch, self.lag);
+        let mut schedule =
+            Schedule::new(self.sampler, self.space.len(), self.n_trials, self.batch, self.lag, self.recorded);
         let mut replayed = Replayed::default();
         let mut store = None;
         if let Some(folder) = self.folder {
@@ -183,12 +204,12 @@ impl<'a> Study<'a> {
             let writer = folder.writer(self.space, &self.metric_names, self.n_objectives)?;
             let stop = self.stop;
             let is_stopped = || stop.is_some_and(|stop| stop.load(std::sync::atomic::Ordering::SeqCst));
-            replayed =
-                replay::replay(&mut schedule, &folder, self.space, self.batch, is_stopped, |finished| {
-                    watch.finished(finished, true);
-                })?;
+            replayed = replay::replay(&mut schedule, &folder, self.space, is_stopped, |finished| {
+                watch.finished(finished, true);
+            })?;
             store = Some(Store::new(folder, writer.with_rows_per_part(self.rows_per_part)));
         }
+        schedule.control(self.controller);
         let n_replayed = replayed.n_trials;
         let clock = BusyClock::default();
         let is_complete = if replayed.is_stopped {
@@ -196,8 +217,7 @@ impl<'a> Study<'a> {
         } else {
             let in_flight = InFlight::new(evaluator, &clock, self.n_objectives, self.metric_names.len());
             if self.is_pipelined {
-                let lag = self.lag;
-                pipeline::run(&mut schedule, lag, replayed, in_flight, &clock, &mut store, &mut watch)
+                pipeline::run(&mut schedule, replayed, in_flight, &clock, &mut store, &mut watch)
             } else {
                 serial::run(&mut schedule, replayed, in_flight, &clock, &mut store, &mut watch)
             }

@@ -404,7 +404,7 @@ fn every_batch_is_reported_once_in_order_with_its_times() {
                     assert!(!is_replayed && evaluated.scores.len() == batch.points.len());
                     finished.push(batch.index);
                 }
-                StudyEvent::Timed { index, timing } => {
+                StudyEvent::Timed { index, timing, .. } => {
                     assert!(timing.evaluate >= Duration::from_millis(2), "{timing:?}");
                     assert!(timing.ask >= Duration::from_millis(1), "{timing:?}");
                     assert!(timing.tell >= Duration::from_millis(1), "{timing:?}");

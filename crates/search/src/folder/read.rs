@@ -152,7 +152,12 @@ impl Iterator for Trials {
 impl Trials {
     /// The same trials in batches of exactly `n_rows`, the last one excepted.
     pub fn in_batches_of(self, n_rows: usize) -> EvenTrials {
-        EvenTrials { trials: self, n_rows: n_rows.max(1), current: None, offset: 0 }
+        EvenTrials { n_rows, rows: self.rows() }
+    }
+
+    /// The same trials, as many at a time as are asked for.
+    pub fn rows(self) -> TrialRows {
+        TrialRows { trials: self, current: None, offset: 0 }
     }
 
     fn next_batch(&mut self) -> Result<Option<TrialBatch>, FolderError> {
@@ -209,25 +214,38 @@ fn check_columns(known: &mut Option<TrialBatch>, batch: &TrialBatch, path: &Path
 
 /// Trials in batches of equal length, whatever the files they are in.
 pub struct EvenTrials {
-    trials: Trials,
+    rows: TrialRows,
     n_rows: usize,
-    current: Option<TrialBatch>,
-    offset: usize,
 }
 
 impl Iterator for EvenTrials {
     type Item = Result<TrialBatch, FolderError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        self.rows.next(self.n_rows)
+    }
+}
+
+/// Trials in batches of any length, whatever the files they are in.
+pub struct TrialRows {
+    trials: Trials,
+    current: Option<TrialBatch>,
+    offset: usize,
+}
+
+impl TrialRows {
+    /// The next `n_rows` trials, at least one; fewer if there are no more, and none at the end.
+    pub fn next(&mut self, n_rows: usize) -> Option<Result<TrialBatch, FolderError>> {
+        let n_rows = n_rows.max(1);
         let mut even: Option<TrialBatch> = None;
         loop {
             if let Some(current) = &self.current {
                 let even = even.get_or_insert_with(|| current.emptied());
-                let n = (self.n_rows - even.trials.len()).min(current.trials.len() - self.offset);
+                let n = (n_rows - even.trials.len()).min(current.trials.len() - self.offset);
                 even.extend_from(current, self.offset, n);
                 self.offset += n;
             }
-            if even.as_ref().is_some_and(|even| even.trials.len() == self.n_rows) {
+            if even.as_ref().is_some_and(|even| even.trials.len() == n_rows) {
                 return even.map(Ok);
             }
             self.offset = 0;

@@ -20,7 +20,7 @@ use rayon::prelude::*;
 use crate::point::Points;
 use crate::rng::{Stream, to_unit};
 use crate::sampler::archive::fresh::Fresh;
-use crate::sampler::{Differential, Genetic, Nsga2, Sampler, SamplerSettings, Sobol, Tpe};
+use crate::sampler::{Differential, Genetic, Nsga2, Sampler, SamplerKnob, SamplerSettings, Sobol, Tpe};
 use crate::score::Scores;
 use crate::space::Space;
 use credit::Credit;
@@ -260,5 +260,26 @@ impl Sampler for Auto {
 
     fn remaining(&self) -> Option<u64> {
         None
+    }
+
+    /// Those of its members; members with the same knob turn it together.
+    fn knobs(&self) -> Vec<SamplerKnob> {
+        let mut knobs: Vec<SamplerKnob> = Vec::new();
+        for knob in self.members.iter().flat_map(|member| member.sampler.knobs()) {
+            if !knobs.iter().any(|known| known.name == knob.name) {
+                knobs.push(knob);
+            }
+        }
+        knobs
+    }
+
+    fn turn(&mut self, knob: &str, value: f64) -> bool {
+        let turned = self.members.iter_mut().map(|member| member.sampler.turn(knob, value));
+        turned.fold(false, |any, one| any | one)
+    }
+
+    fn facts(&self) -> Vec<(String, f64)> {
+        let shares = self.shares().enumerate();
+        shares.map(|(at, (name, share))| (format!("share_{at}_{name}"), share)).collect()
     }
 }

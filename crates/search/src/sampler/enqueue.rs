@@ -1,7 +1,7 @@
 //! Warm start: known points first, then whatever another sampler proposes.
 
 use crate::point::Points;
-use crate::sampler::Sampler;
+use crate::sampler::{Sampler, SamplerKnob};
 use crate::score::Scores;
 use crate::space::Space;
 use crate::value::Value;
@@ -184,6 +184,18 @@ impl Sampler for Enqueue {
     fn remaining(&self) -> Option<u64> {
         let n_queued = (self.queue.len() - self.n_asked) as u64;
         self.inner.remaining().map(|remaining| remaining.saturating_add(n_queued))
+    }
+
+    fn knobs(&self) -> Vec<SamplerKnob> {
+        self.inner.knobs()
+    }
+
+    fn turn(&mut self, knob: &str, value: f64) -> bool {
+        self.inner.turn(knob, value)
+    }
+
+    fn facts(&self) -> Vec<(String, f64)> {
+        self.inner.facts()
     }
 }
 

@@ -27,7 +27,7 @@ use law::Candidates;
 use recency::Recency;
 
 use crate::point::Points;
-use crate::sampler::{Sampler, SamplerSettings, Sobol};
+use crate::sampler::{Sampler, SamplerKnob, SamplerSettings, Sobol};
 use crate::score::Scores;
 use crate::space::Space;
 
@@ -56,6 +56,47 @@ pub struct Tpe {
     best: BestTrials,
     dimensions: Vec<Dimension>,
     is_stale: bool,
+    greed: Greed,
+}
+
+/// How the line between good trials and others is drawn, and how much is left to chance.
+#[derive(Clone, Copy, Debug)]
+struct Greed {
+    /// Multiplies the number of good trials.
+    gamma: f64,
+    /// How many observations the wide prior is worth.
+    prior_weight: f64,
+}
+
+impl Default for Greed {
+    fn default() -> Self {
+        Self { gamma: 1.0, prior_weight: 1.0 }
+    }
+}
+
+impl Greed {
+    fn knobs(&self) -> Vec<SamplerKnob> {
+        vec![
+            SamplerKnob { name: "gamma", value: self.gamma, low: 0.25, high: 8.0 },
+            SamplerKnob { name: "prior_weight", value: self.prior_weight, low: 0.25, high: 64.0 },
+        ]
+    }
+
+    fn turn(&mut self, knob: &str, value: f64) -> bool {
+        if !self.knobs().iter().any(|known| known.name == knob && known.admits(value)) {
+            return false;
+        }
+        match knob {
+            "gamma" => self.gamma = value,
+            _ => self.prior_weight = value,
+        }
+        true
+    }
+
+    /// The number of good trials where it would be `n` by default.
+    fn scaled(&self, n: usize) -> usize {
+        if self.gamma == 1.0 { n } else { ((n as f64 * self.gamma).ceil() as usize).max(1) }
+    }
 }
 
 impl Tpe {
@@ -74,12 +115,14 @@ impl Tpe {
             best: BestTrials::new(MAX_GOOD_BATCHED),
             dimensions: free.map(|(param_idx, param)| Dimension::new(param_idx, &param.domain)).collect(),
             is_stale: true,
+            greed: Greed::default(),
         }
     }
 
     /// Makes the laws anew if something was told, and draws one column per free parameter.
     fn draw(&mut self, n: usize) -> Vec<Vec<f64>> {
-        let good = self.best.first(n_good(self.n_told, self.candidates, self.n_objectives));
+        let n_good = n_good(self.n_told, self.candidates, self.n_objectives);
+        let good = self.best.first(self.greed.scaled(n_good));
         let weights: Option<Vec<f64>> = (self.is_stale && self.n_told <= MAX_PLACES)
             .then(|| Recency::new(self.n_told, good).weights(0..self.n_told).collect());
         let standing = Standing {
@@ -87,6 +130,7 @@ impl Tpe {
             n_told: self.n_told,
             candidates: self.candidates,
             good,
+            prior_weight: self.greed.prior_weight,
             weights: weights.as_deref(),
         };
         let (is_stale, first) = (self.is_stale, self.n_asked);
@@ -141,6 +185,16 @@ impl Sampler for Tpe {
 
     fn remaining(&self) -> Option<u64> {
         None
+    }
+
+    fn knobs(&self) -> Vec<SamplerKnob> {
+        self.greed.knobs()
+    }
+
+    fn turn(&mut self, knob: &str, value: f64) -> bool {
+        let is_turned = self.greed.turn(knob, value);
+        self.is_stale |= is_turned;
+        is_turned
     }
 }
 

@@ -3,6 +3,7 @@
 use std::any::Any;
 
 use crate::folder::FolderError;
+use crate::study::control::Change;
 use crate::study::evaluator::EvaluateError;
 
 /// Why a study ended before its time. All batches that were finished by then are in the folder, unless the folder is what failed.
@@ -60,6 +61,17 @@ pub enum StudyError {
         /// How many there are.
         got: usize,
     },
+    /// The controller reported an error.
+    #[error("the changes that hold from batch {batch} on cannot be had")]
+    Controller {
+        /// Which batch.
+        batch: u64,
+        /// Why.
+        source: EvaluateError,
+    },
+    /// A change that is impossible.
+    #[error("`{}` cannot be set to {} from batch {} on\n  hint: the journal of the study was made by another version, or changed", .0.knob, .0.value, .0.batch)]
+    Change(Change),
     /// The results cannot be kept.
     #[error("the trials cannot be kept")]
     Folder(#[from] FolderError),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::study::error::{StudyError, panic_message};
 use crate::study::evaluator::{Batch, EvaluateError, Evaluated, Evaluator};
-use crate::study::timing::{BusyClock, Timing};
+use crate::study::timing::{Began, BusyClock, Timing};
 
 /// A batch that was evaluated.
 #[derive(Clone, Debug)]
@@ -71,21 +71,23 @@ impl<'a> InFlight<'a> {
     }
 
     /// Waits for the oldest batch; there must be one. The timing has `evaluate` and `idle`.
-    pub(super) fn collect(&mut self) -> Result<(Finished, Timing), StudyError> {
+    pub(super) fn collect(&mut self) -> Result<(Finished, Timing, Began), StudyError> {
         let index = self.submitted.front().map_or(0, |oldest| oldest.batch.index);
         let evaluated = guard(index, || self.evaluator.collect())?;
         let now = Instant::now();
         let Some(Submitted { batch, at, idle }) = self.submitted.pop_front() else {
             return Err(StudyError::EvaluatorShape { batch: index, what: "batches", expected: 0, got: 1 });
         };
-        let evaluate = now.saturating_duration_since(at.max(self.collected_at));
+        let from = at.max(self.collected_at);
+        let evaluate = now.saturating_duration_since(from);
         self.collected_at = now;
         if self.submitted.is_empty() {
             self.clock.stop(now);
         }
         self.check(&batch, &evaluated)?;
         let timing = Timing { evaluate, idle, ..Timing::default() };
-        Ok((Finished { batch, evaluated: Arc::new(evaluated) }, timing))
+        let began = Began { evaluate: Some(from), ..Began::default() };
+        Ok((Finished { batch, evaluated: Arc::new(evaluated) }, timing, began))
     }
 
     fn check(&self, batch: &Batch, evaluated: &Evaluated) -> Result<(), StudyError> {

@@ -18,7 +18,7 @@ use crate::study::in_flight::{Finished, InFlight};
 use crate::study::replay::Replayed;
 use crate::study::schedule::Schedule;
 use crate::study::store::Store;
-use crate::study::timing::{BusyClock, Timing};
+use crate::study::timing::{Began, BusyClock, Timing, Worked};
 use crate::study::watch::Watch;
 
 /// Batches that wait for the evaluator, at most, however long the lag.
@@ -30,17 +30,16 @@ const MAX_UNSTORED: usize = 4;
 /// How long to wait for another batch before the evaluator is asked again whether it is ready.
 const POLL_EVERY: Duration = Duration::from_micros(100);
 
-/// What the sampler's thread says, in order. Times come with the part of them that overlapped.
+/// What the sampler's thread says, in order.
 enum FromSampler {
-    Asked { batch: Batch, ask: Duration, overlap: Duration },
-    Told { tell: Duration, overlap: Duration },
+    Asked { batch: Batch, ask: Worked },
+    Told { tell: Worked },
     Failed(StudyError),
 }
 
 /// Runs what is left of a study; true if it is complete. All that was finished is in the store, which is taken away if it failed.
 pub(super) fn run(
     schedule: &mut Schedule,
-    lag: usize,
     replayed: Replayed,
     in_flight: InFlight,
     clock: &BusyClock,
@@ -49,7 +48,7 @@ pub(super) fn run(
 ) -> Result<bool, StudyError> {
     thread::scope(|scope| {
         // A batch gives rise to two messages.
-        let (to_evaluator, from_sampler) = bounded(2 * lag.saturating_add(1).min(MAX_WAITING));
+        let (to_evaluator, from_sampler) = bounded(2 * MAX_WAITING);
         let (to_sampler, from_evaluator) = unbounded();
         let sampler = scope.spawn(move || {
             let outcome = propose(schedule, replayed, clock, &to_evaluator, &from_evaluator);
@@ -66,13 +65,8 @@ pub(super) fn run(
                 (Some(to_disk), Some(scope.spawn(move || store.drain(finished))))
             }
         };
-        let evaluation = Evaluation {
-            in_flight,
-            from_sampler,
-            watch,
-            ask_times: VecDeque::new(),
-            untold: VecDeque::new(),
-        };
+        let evaluation =
+            Evaluation { in_flight, from_sampler, watch, asked: VecDeque::new(), untold: VecDeque::new() };
         // All ends of the channels on this side go with the call, and with them the other threads end.
         let outcome = evaluation.run(to_sampler, to_disk);
         let is_complete = sampler.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
@@ -96,27 +90,28 @@ fn propose(
         replayed.untold.into_iter().map(|finished| (finished.batch, Some(finished.evaluated))).collect();
     let mut unfinished = replayed.unfinished;
     loop {
+        schedule.turn()?;
         while schedule.is_tell_due() {
             let Some((batch, known)) = untold.pop_front() else { break };
             let is_replayed = known.is_some();
             let Some(evaluated) = known.or_else(|| from_evaluator.recv().ok()) else { return Ok(false) };
-            let (told, tell, overlap) = clock.measure(|| schedule.tell(&batch.points, &evaluated.scores));
+            let (told, tell) = clock.measure(|| schedule.tell(&batch.points, &evaluated.scores));
             told?;
-            if !is_replayed && to_evaluator.send(FromSampler::Told { tell, overlap }).is_err() {
+            if !is_replayed && to_evaluator.send(FromSampler::Told { tell }).is_err() {
                 return Ok(false);
             }
         }
-        let (asked, ask, overlap) = match unfinished.take() {
-            Some(batch) => (Some(batch), Duration::ZERO, Duration::ZERO),
+        let (asked, ask) = match unfinished.take() {
+            Some(batch) => (Some(batch), Worked::default()),
             None if schedule.is_ended() => return Ok(true),
             None => {
-                let (asked, ask, overlap) = clock.measure(|| schedule.ask());
-                (asked?, ask, overlap)
+                let (asked, ask) = clock.measure(|| schedule.ask());
+                (asked?, ask)
             }
         };
         let Some(batch) = asked else { continue };
         untold.push_back((batch.clone(), None));
-        if to_evaluator.send(FromSampler::Asked { batch, ask, overlap }).is_err() {
+        if to_evaluator.send(FromSampler::Asked { batch, ask }).is_err() {
             return Ok(false);
         }
     }
@@ -127,10 +122,10 @@ struct Evaluation<'a, 'b, 'c> {
     in_flight: InFlight<'a>,
     from_sampler: Receiver<FromSampler>,
     watch: &'b mut Watch<'c>,
-    /// `ask` and its overlap of the batches in flight.
-    ask_times: VecDeque<(Duration, Duration)>,
+    /// How the batches in flight were asked.
+    asked: VecDeque<Worked>,
     /// Batches that are finished and not yet told, with their times so far.
-    untold: VecDeque<(u64, Timing)>,
+    untold: VecDeque<(u64, Timing, Began)>,
 }
 
 impl Evaluation<'_, '_, '_> {
@@ -147,7 +142,12 @@ impl Evaluation<'_, '_, '_> {
                 is_fed = match self.feed() {
                     Ok(is_fed) => is_fed,
                     // The sampler failed, and what is in flight is still good; or the evaluator did, and it is not.
-                    Err(error @ (StudyError::SamplerPanic { .. } | StudyError::SamplerShape { .. })) => {
+                    Err(
+                        error @ (StudyError::SamplerPanic { .. }
+                        | StudyError::SamplerShape { .. }
+                        | StudyError::Controller { .. }
+                        | StudyError::Change(_)),
+                    ) => {
                         outcome = Err(error);
                         false
                     }
@@ -157,8 +157,9 @@ impl Evaluation<'_, '_, '_> {
             if self.in_flight.is_empty() {
                 break;
             }
-            let (finished, mut timing) = self.in_flight.collect()?;
-            (timing.ask, timing.overlap) = self.ask_times.pop_front().unwrap_or_default();
+            let (finished, mut timing, mut began) = self.in_flight.collect()?;
+            let ask = self.asked.pop_front().unwrap_or_default();
+            (timing.ask, timing.overlap, began.ask) = (ask.took, ask.overlap, ask.began);
             // A sampler that is gone said why, or will.
             drop(to_sampler.send(finished.evaluated.clone()));
             if let Some(to_disk) = &to_disk
@@ -167,12 +168,12 @@ impl Evaluation<'_, '_, '_> {
                 // The writer says why when it is joined.
                 break;
             }
-            self.untold.push_back((finished.batch.index, timing));
+            self.untold.push_back((finished.batch.index, timing, began));
             self.watch.finished(&finished, false);
         }
         // After a normal end all was told. Otherwise the sampler is not waited for.
         while !self.untold.is_empty() {
-            self.told(Duration::ZERO, Duration::ZERO);
+            self.told(Worked::default());
         }
         outcome
     }
@@ -194,11 +195,11 @@ impl Evaluation<'_, '_, '_> {
                 })
             };
             match message {
-                Ok(FromSampler::Asked { batch, ask, overlap }) => {
+                Ok(FromSampler::Asked { batch, ask }) => {
                     self.in_flight.submit(batch)?;
-                    self.ask_times.push_back((ask, overlap));
+                    self.asked.push_back(ask);
                 }
-                Ok(FromSampler::Told { tell, overlap }) => self.told(tell, overlap),
+                Ok(FromSampler::Told { tell }) => self.told(tell),
                 Ok(FromSampler::Failed(error)) => return Err(error),
                 Err(TryRecvError::Disconnected) => return Ok(false),
                 Err(TryRecvError::Empty) => {
@@ -211,11 +212,12 @@ impl Evaluation<'_, '_, '_> {
         Ok(true)
     }
 
-    fn told(&mut self, tell: Duration, overlap: Duration) {
-        if let Some((index, mut timing)) = self.untold.pop_front() {
-            timing.tell = tell;
-            timing.overlap += overlap;
-            self.watch.timed(index, timing);
+    fn told(&mut self, tell: Worked) {
+        if let Some((index, mut timing, mut began)) = self.untold.pop_front() {
+            timing.tell = tell.took;
+            timing.overlap += tell.overlap;
+            began.tell = tell.began;
+            self.watch.timed(index, timing, began);
         }
     }
 }

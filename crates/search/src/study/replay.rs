@@ -32,12 +32,14 @@ pub(super) fn replay(
     schedule: &mut Schedule,
     folder: &StudyFolder,
     space: &Space,
-    batch: usize,
     is_stopped: impl Fn() -> bool,
     mut observe: impl FnMut(&Finished),
 ) -> Result<Replayed, StudyError> {
     let mut replayed = Replayed::default();
-    for stored in folder.trials()?.in_batches_of(batch) {
+    let mut rows = folder.trials()?.rows();
+    loop {
+        schedule.turn()?;
+        let Some(stored) = rows.next(schedule.next_len()) else { break };
         let stored = stored?;
         if is_stopped() {
             replayed.is_stopped = true;

@@ -1,14 +1,17 @@
 //! The lag contract in one place: in which order a sampler is asked and told.
 //!
 //! Batch `b` is asked after exactly the batches `0 … b − 1 − L` were told. Whoever drives a [`Schedule`], live or in replay, on one
-//! thread or on three, can only follow that order, which is why all of them get the same points.
+//! thread or on three, can only follow that order, which is why all of them get the same points. What a [`Controller`] changes holds from
+//! a batch on: it is applied in the turn of that batch, before anything is told for its sake.
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::point::Points;
 use crate::sampler::Sampler;
 use crate::score::Scores;
+use crate::study::control::{Change, Controller, Settings};
 use crate::study::error::{StudyError, panic_message};
 use crate::study::evaluator::Batch;
 
@@ -23,6 +26,11 @@ pub(super) struct Schedule<'a> {
     n_asked: u64,
     n_told: u64,
     is_ended: bool,
+    /// Changes of earlier runs, by batch.
+    recorded: VecDeque<Change>,
+    controller: Option<&'a mut dyn Controller>,
+    /// Batches whose changes are applied.
+    n_turned: u64,
 }
 
 impl<'a> Schedule<'a> {
@@ -32,6 +40,7 @@ impl<'a> Schedule<'a> {
         n_trials: u64,
         batch: usize,
         lag: usize,
+        recorded: Vec<Change>,
     ) -> Self {
         Self {
             sampler,
@@ -43,7 +52,61 @@ impl<'a> Schedule<'a> {
             n_asked: 0,
             n_told: 0,
             is_ended: false,
+            recorded: recorded.into(),
+            controller: None,
+            n_turned: 0,
         }
+    }
+
+    /// From here on there are new changes too, behind those that were recorded.
+    pub(super) fn control(&mut self, controller: Option<&'a mut dyn Controller>) {
+        self.controller = controller;
+    }
+
+    /// Applies what holds from the next batch on. Before each batch it must be called before anything is told or asked; a second call does
+    /// nothing.
+    pub(super) fn turn(&mut self) -> Result<(), StudyError> {
+        if self.n_turned > self.n_asked || self.is_ended() {
+            return Ok(());
+        }
+        self.n_turned = self.n_asked + 1;
+        let batch = self.n_asked;
+        while self.recorded.front().is_some_and(|change| change.batch <= batch) {
+            if let Some(change) = self.recorded.pop_front() {
+                self.apply(&change)?;
+            }
+        }
+        if let Some(controller) = &mut self.controller {
+            let now = Settings { batch: self.batch, lag: self.lag as usize, knobs: self.sampler.knobs() };
+            let changes = controller
+                .changes(batch, &now, &self.sampler.facts())
+                .map_err(|source| StudyError::Controller { batch, source })?;
+            for change in changes {
+                self.apply(&change)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, change: &Change) -> Result<(), StudyError> {
+        let whole = change.value >= 0.0 && change.value == change.value.trunc();
+        let is_applied = match change.knob.as_str() {
+            "batch" if whole && change.value >= 1.0 => {
+                self.batch = change.value as usize;
+                true
+            }
+            "lag" if whole => {
+                self.lag = change.value as u64;
+                true
+            }
+            knob => self.sampler.turn(knob, change.value),
+        };
+        if is_applied { Ok(()) } else { Err(StudyError::Change(change.clone())) }
+    }
+
+    /// How many trials the next batch has, at most.
+    pub(super) fn next_len(&self) -> usize {
+        usize::try_from(self.n_trials - self.n_asked_trials).unwrap_or(usize::MAX).min(self.batch)
     }
 
     /// Whether a batch must be told before the next is asked, or before all is done.
@@ -64,7 +127,7 @@ impl<'a> Schedule<'a> {
             return Ok(None);
         }
         let index = self.n_asked;
-        let n = usize::try_from(self.n_trials - self.n_asked_trials).unwrap_or(usize::MAX).min(self.batch);
+        let n = self.next_len();
         let sampler = &mut *self.sampler;
         let points = catch_unwind(AssertUnwindSafe(|| sampler.ask(n)))
             .map_err(|payload| self.panicked(index, &*payload))?;

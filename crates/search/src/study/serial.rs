@@ -7,7 +7,7 @@ use crate::study::in_flight::{Finished, InFlight};
 use crate::study::replay::Replayed;
 use crate::study::schedule::Schedule;
 use crate::study::store::Store;
-use crate::study::timing::{BusyClock, Timing};
+use crate::study::timing::{Began, BusyClock, Timing, Worked};
 use crate::study::watch::Watch;
 
 /// Runs what is left of a study; true if it is complete. All that was finished is in the store.
@@ -20,17 +20,19 @@ pub(super) fn run(
     watch: &mut Watch,
 ) -> Result<bool, StudyError> {
     let mut unfinished = replayed.unfinished;
-    let mut untold: VecDeque<(Finished, Option<Timing>)> =
+    let mut untold: VecDeque<(Finished, Option<(Timing, Began)>)> =
         replayed.untold.into_iter().map(|finished| (finished, None)).collect();
     loop {
+        schedule.turn()?;
         while schedule.is_tell_due() {
             let Some((oldest, timing)) = untold.pop_front() else { break };
-            let (told, tell, overlap) =
+            let (told, tell) =
                 clock.measure(|| schedule.tell(&oldest.batch.points, &oldest.evaluated.scores));
-            if let Some(mut timing) = timing {
-                timing.tell = tell;
-                timing.overlap += overlap;
-                watch.timed(oldest.batch.index, timing);
+            if let Some((mut timing, mut began)) = timing {
+                timing.tell = tell.took;
+                timing.overlap += tell.overlap;
+                began.tell = tell.began;
+                watch.timed(oldest.batch.index, timing, began);
             }
             told?;
         }
@@ -39,25 +41,25 @@ pub(super) fn run(
         }
         if watch.is_stopped() {
             untold.iter().for_each(|(finished, timing)| {
-                timing.iter().for_each(|timing| watch.timed(finished.batch.index, *timing));
+                timing.iter().for_each(|(timing, began)| watch.timed(finished.batch.index, *timing, *began));
             });
             return Ok(false);
         }
-        let (asked, ask, overlap) = match unfinished.take() {
-            Some(batch) => (Some(batch), Default::default(), Default::default()),
+        let (asked, ask) = match unfinished.take() {
+            Some(batch) => (Some(batch), Worked::default()),
             None => {
-                let (asked, ask, overlap) = clock.measure(|| schedule.ask());
-                (asked?, ask, overlap)
+                let (asked, ask) = clock.measure(|| schedule.ask());
+                (asked?, ask)
             }
         };
         let Some(batch) = asked else { continue };
         in_flight.submit(batch)?;
-        let (finished, mut timing) = in_flight.collect()?;
-        (timing.ask, timing.overlap) = (ask, overlap);
+        let (finished, mut timing, mut began) = in_flight.collect()?;
+        (timing.ask, timing.overlap, began.ask) = (ask.took, ask.overlap, ask.began);
         if let Some(store) = store {
             store.append(&finished)?;
         }
         watch.finished(&finished, false);
-        untold.push_back((finished, Some(timing)));
+        untold.push_back((finished, Some((timing, began))));
     }
 }

@@ -20,6 +20,26 @@ pub struct Timing {
     pub idle: Duration,
 }
 
+/// When the work on a batch began; none where there was nothing to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Began {
+    /// The sampler began to propose.
+    pub ask: Option<Instant>,
+    /// The evaluator began to work on the batch, as [`Timing::evaluate`] counts.
+    pub evaluate: Option<Instant>,
+    /// The sampler began to learn.
+    pub tell: Option<Instant>,
+}
+
+/// A piece of work of the sampler.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Worked {
+    pub(super) began: Option<Instant>,
+    pub(super) took: Duration,
+    /// The part of it during which the evaluator was at work.
+    pub(super) overlap: Duration,
+}
+
 impl AddAssign for Timing {
     fn add_assign(&mut self, other: Self) {
         self.ask += other.ask;
@@ -60,14 +80,15 @@ impl BusyClock {
         busy.before + busy.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
 
-    /// Runs something and measures how long it took, and for how much of that the evaluator was at work.
-    pub(super) fn measure<T>(&self, work: impl FnOnce() -> T) -> (T, Duration, Duration) {
+    /// Runs something and measures it.
+    pub(super) fn measure<T>(&self, work: impl FnOnce() -> T) -> (T, Worked) {
         let began = Instant::now();
         let busy = self.total(began);
         let result = work();
         let ended = Instant::now();
         let took = ended.saturating_duration_since(began);
-        (result, took, self.total(ended).saturating_sub(busy).min(took))
+        let overlap = self.total(ended).saturating_sub(busy).min(took);
+        (result, Worked { began: Some(began), took, overlap })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Busy> {
@@ -99,10 +120,10 @@ mod tests {
     fn work_beside_an_idle_evaluator_does_not_overlap() {
         let clock = BusyClock::default();
         let work = || std::thread::sleep(Duration::from_millis(3));
-        let ((), took, overlap) = clock.measure(work);
-        assert!(took >= Duration::from_millis(3) && overlap.is_zero());
+        let ((), worked) = clock.measure(work);
+        assert!(worked.took >= Duration::from_millis(3) && worked.overlap.is_zero());
         clock.start(Instant::now());
-        let ((), took, overlap) = clock.measure(work);
-        assert_eq!(took, overlap);
+        let ((), worked) = clock.measure(work);
+        assert_eq!(worked.took, worked.overlap);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::study::evaluator::{Batch, Evaluated};
 use crate::study::in_flight::Finished;
-use crate::study::timing::Timing;
+use crate::study::timing::{Began, Timing};
 
 /// Something that happened in a study. Events come in the thread that runs it, batches in order.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,8 @@ pub enum StudyEvent<'a> {
         index: u64,
         /// Where its time went.
         timing: Timing,
+        /// When that began.
+        began: Began,
     },
 }
 
@@ -56,10 +58,10 @@ impl Watch<'_> {
         }
     }
 
-    pub(super) fn timed(&mut self, index: u64, timing: Timing) {
+    pub(super) fn timed(&mut self, index: u64, timing: Timing, began: Began) {
         self.timing += timing;
         if let Some(observer) = &mut self.observer {
-            observer(StudyEvent::Timed { index, timing });
+            observer(StudyEvent::Timed { index, timing, began });
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Ordered values carry truncated normal kernels whose width is the distance to the farther neighbour, at least a floor that
 //! shrinks with their number down to one hundredth of the range. Most kernels of a long history sit at the floor; those are
 //! gathered by cell and spread together, so that the cost hardly depends on how many there are. Options carry smoothed counts.
-//! A wide prior, worth one observation, is part of every density.
+//! A wide prior, worth one observation unless it is turned, is part of every density.
 
 use super::normal::{Normal, REACH};
 use crate::cells::Cells;
@@ -22,11 +22,13 @@ pub(super) struct Density {
     gathered: Vec<f64>,
     /// Mass of all other kernels.
     mass: Vec<f64>,
+    /// How many observations the prior is worth.
+    prior_weight: f64,
 }
 
 impl Density {
     /// The density of `n_observations` that are yet to be added.
-    pub(super) fn new(cells: &Cells, n_observations: usize) -> Self {
+    pub(super) fn new(cells: &Cells, n_observations: usize, prior_weight: f64) -> Self {
         let n_kernels = n_observations as f64 + 1.0;
         Self {
             is_ordered: cells.is_ordered(),
@@ -34,6 +36,7 @@ impl Density {
             floor: least_width(n_observations),
             gathered: vec![0.0; cells.len()],
             mass: vec![0.0; cells.len()],
+            prior_weight,
         }
     }
 
@@ -64,7 +67,7 @@ impl Density {
     pub(super) fn finish(mut self) -> Vec<f64> {
         if self.is_ordered {
             self.spread_gathered();
-            let prior = kernel_mass(0.5, 1.0, self.mass.len(), 1.0);
+            let prior = kernel_mass(0.5, 1.0, self.mass.len(), self.prior_weight);
             self.mass.iter_mut().zip(prior).for_each(|(mass, prior)| *mass += prior);
             return self.mass;
         }
@@ -72,7 +75,7 @@ impl Density {
         let n_options = self.gathered.len() as f64;
         let total: f64 = self.gathered.iter().sum();
         let scale = 1.0 / (1.0 + n_options / self.n_kernels);
-        let even = total * scale / self.n_kernels + 1.0 / n_options;
+        let even = total * scale / self.n_kernels + self.prior_weight / n_options;
         self.gathered.iter().map(|weight| weight * scale + even).collect()
     }
 
@@ -167,7 +170,7 @@ mod tests {
     }
 
     fn density_of(points: &[f64]) -> Vec<f64> {
-        let mut density = Density::new(&unit_range(), points.len());
+        let mut density = Density::new(&unit_range(), points.len(), 1.0);
         density.add(points.iter().map(|unit| (*unit, 1.0)));
         density.finish()
     }
@@ -230,7 +233,7 @@ mod tests {
     #[test]
     fn options_are_smoothed_counts() {
         let cells = Cells::new(&Domain::Bool);
-        let mut density = Density::new(&cells, 3);
+        let mut density = Density::new(&cells, 3, 1.0);
         density.add([(0.25, 1.0), (0.75, 1.0), (0.75, 1.0)].into_iter());
         let mass = density.finish();
         // Four kernels: each observation gives (1 + 1/4) / (1 + 2/4) to its own and (1/4) / (1 + 2/4) to the other option.
@@ -241,7 +244,7 @@ mod tests {
 
     #[test]
     fn observations_without_weight_leave_no_trace() {
-        let mut with = Density::new(&unit_range(), 2);
+        let mut with = Density::new(&unit_range(), 2, 1.0);
         with.add([(0.1, 1.0), (0.2, 0.0), (0.4, 1.0)].into_iter());
         assert_eq!(with.finish(), density_of(&[0.1, 0.4]));
     }

@@ -32,6 +32,8 @@ pub(super) struct Standing<'a> {
     pub(super) n_told: u64,
     pub(super) candidates: Candidates,
     pub(super) good: &'a [BestTrial],
+    /// How many observations the prior is worth.
+    pub(super) prior_weight: f64,
     /// The weight of every observation by its number, zero for the good ones; while observations are kept one by one.
     pub(super) weights: Option<&'a [f64]>,
 }
@@ -81,9 +83,10 @@ impl Dimension {
         };
         let mut good_places: Vec<f64> = active().map(|(_, value)| self.cells.unit(value)).collect();
         good_places.sort_unstable_by(f64::total_cmp);
-        let mut good = Density::new(&self.cells, good_places.len());
+        let prior_weight = standing.prior_weight;
+        let mut good = Density::new(&self.cells, good_places.len(), prior_weight);
         good.add(good_places.iter().map(|unit| (*unit, 1.0)));
-        let mut other = Density::new(&self.cells, self.n_observed - good_places.len());
+        let mut other = Density::new(&self.cells, self.n_observed - good_places.len(), prior_weight);
         match standing.weights {
             Some(weights) => {
                 other.add(self.places.iter().map(|(unit, number)| (*unit, weights[*number as usize])));

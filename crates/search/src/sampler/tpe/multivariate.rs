@@ -8,11 +8,11 @@ use super::best::BestTrials;
 use super::joint::{Axis, Joint};
 use super::law::Candidates;
 use super::recency::Recency;
-use super::{MAX_GOOD_BATCHED, N_STARTUP, n_good};
+use super::{Greed, MAX_GOOD_BATCHED, N_STARTUP, n_good};
 use crate::cells::Cells;
 use crate::point::Points;
 use crate::rng::Stream;
-use crate::sampler::{Sampler, SamplerSettings, Sobol};
+use crate::sampler::{Sampler, SamplerKnob, SamplerSettings, Sobol};
 use crate::score::Scores;
 use crate::space::Space;
 
@@ -39,6 +39,7 @@ pub struct TpeMultivariate {
     /// The coordinates of the newest trials.
     newest: VecDeque<Vec<f64>>,
     densities: Option<Densities>,
+    greed: Greed,
 }
 
 /// The densities of good trials and of the others.
@@ -75,6 +76,7 @@ impl TpeMultivariate {
             best: BestTrials::new(MAX_GOOD_BATCHED),
             newest: VecDeque::new(),
             densities: None,
+            greed: Greed::default(),
         }
     }
 
@@ -84,7 +86,8 @@ impl TpeMultivariate {
     }
 
     fn learn(&self) -> Densities {
-        let good = self.best.first(n_good(self.n_told, Candidates::Many, self.n_objectives));
+        let n_good = n_good(self.n_told, Candidates::Many, self.n_objectives);
+        let good = self.best.first(self.greed.scaled(n_good));
         let rows: Vec<Vec<f64>> = good.iter().map(|trial| self.coordinates(&trial.row)).collect();
         let good_columns = columns(self.axes.len(), rows.iter());
         let recency = Recency::new(self.n_told, good);
@@ -187,6 +190,18 @@ impl Sampler for TpeMultivariate {
 
     fn remaining(&self) -> Option<u64> {
         None
+    }
+
+    fn knobs(&self) -> Vec<SamplerKnob> {
+        self.greed.knobs().into_iter().filter(|knob| knob.name == "gamma").collect()
+    }
+
+    fn turn(&mut self, knob: &str, value: f64) -> bool {
+        let is_turned = knob == "gamma" && self.greed.turn(knob, value);
+        if is_turned {
+            self.densities = None;
+        }
+        is_turned
     }
 }
 
