@@ -213,6 +213,8 @@ pub enum Func {
     ValueWhen,
     /// Running sum.
     Cum,
+    /// Adaptive Trend Classification.
+    Atc,
 }
 
 impl Func {

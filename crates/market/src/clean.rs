@@ -66,6 +66,8 @@ pub(crate) fn clean(gathered: &Gathered, sources: &[Source], span: Range<i64>) -
     }
     let order = rows.order(&mut tally);
     let last_of_time = rows.without_duplicates(order, &mut tally);
+    let newest = last_of_time.last().filter(|&&row| span.contains(&rows.bars.ts_ms[row as usize]));
+    let newest_dropped = newest.and_then(|&row| rows.fault(row as usize));
     let (keep, n_repaired) = rows.valid(last_of_time, &mut tally);
     let n_kept = keep.len();
     let keep = rows.within(keep, span);
@@ -99,6 +101,7 @@ pub(crate) fn clean(gathered: &Gathered, sources: &[Source], span: Range<i64>) -
         missing_bars: 0,
         longest_gap_ms: 0,
         longest_gap_after_ms: None,
+        newest_dropped,
     };
     count_kept(&bars, &mut report, &mut tally, |index| rows.place(keep[index] as usize));
     (Ok((bars, report)), tally)
@@ -225,26 +228,34 @@ impl<'a> Rows<'a> {
         let mut n_repaired = 0;
         order.retain(|&row| {
             let row = row as usize;
-            let prices = [bars.open[row], bars.high[row], bars.low[row], bars.close[row]];
-            let volume = bars.volume[row];
-            let kind = if !prices.iter().all(|price| price.is_finite()) {
-                IssueKind::NotANumber
-            } else if !prices.iter().all(|&price| price > 0.0) {
-                IssueKind::NotPositive
-            } else if !(volume.is_finite() && volume >= 0.0) {
-                IssueKind::BadVolume
-            } else {
-                let [open, high, low, close] = prices;
-                if high < open || high < close || high < low || low > open || low > close {
-                    n_repaired += 1;
-                    tally.add(IssueKind::BadRange, || self.place(row));
-                }
-                return true;
-            };
-            tally.add(kind, || self.place(row));
-            false
+            if let Some(kind) = self.fault(row) {
+                tally.add(kind, || self.place(row));
+                return false;
+            }
+            let (open, high, low, close) = (bars.open[row], bars.high[row], bars.low[row], bars.close[row]);
+            if high < open || high < close || high < low || low > open || low > close {
+                n_repaired += 1;
+                tally.add(IssueKind::BadRange, || self.place(row));
+            }
+            true
         });
         (order, n_repaired)
+    }
+
+    /// What makes a row unusable, if anything.
+    fn fault(&self, row: usize) -> Option<IssueKind> {
+        let bars = &self.bars;
+        let prices = [bars.open[row], bars.high[row], bars.low[row], bars.close[row]];
+        let volume = bars.volume[row];
+        if !prices.iter().all(|price| price.is_finite()) {
+            Some(IssueKind::NotANumber)
+        } else if !prices.iter().all(|&price| price > 0.0) {
+            Some(IssueKind::NotPositive)
+        } else if !(volume.is_finite() && volume >= 0.0) {
+            Some(IssueKind::BadVolume)
+        } else {
+            None
+        }
     }
 
     /// Leaves the rows whose time lies in the span.

@@ -29,6 +29,7 @@
 //! | `obv`, `cum` | [`obv`], [`cum`] | recursive |
 //! | `extreme` | [`highest`], [`lowest`], [`highest_at`], [`lowest_at`] | windowed |
 //! | `swing` | [`swing_high`], [`swing_low`], [`swing_high_at`], [`swing_low_at`] | windowed |
+//! | `atc` | [`atc`] | recursive: each of its averages in its way |
 //! | `bars_since`, `value_when` | [`bars_since`], [`value_when`] | latest true bar |
 //!
 //! Private to them: `column` (lengths and masks) and `double_double` (the arithmetic of [`Prefix`]).
@@ -52,6 +53,7 @@
 //! ```
 
 mod adx;
+mod atc;
 mod atr;
 mod atr_wilder;
 mod bars_since;
@@ -60,7 +62,7 @@ mod column;
 mod cum;
 mod dema;
 pub mod device;
-mod double_double;
+pub(crate) mod double_double;
 mod ema;
 mod ema_sma;
 mod extreme;
@@ -81,6 +83,7 @@ mod wma;
 mod zscore;
 
 pub use adx::{Directional, adx, directional, minus_di, plus_di};
+pub use atc::atc;
 pub use atr::atr;
 pub use atr_wilder::atr_wilder;
 pub use bars_since::bars_since;

@@ -1,5 +1,6 @@
 //! Market data for Tidemill: [`Bars`] of one symbol, a [`Universe`] of many, where they come from and what is computed from them.
 
+pub mod atc;
 pub mod bars;
 pub mod clean;
 mod error;

@@ -29,7 +29,7 @@ use rayon::prelude::*;
 use crate::bars::{DAY_MS, Universe};
 use crate::clean::{Gathered, Outcome, Run, Source, clean, count_kept};
 use crate::error::MarketError;
-use crate::report::{DataReport, FileReport, IssueKind, Place, Refused, Tally};
+use crate::report::{DataReport, FileReport, IssueKind, Place, Refused, Tally, Unreadable};
 use crate::resample::resample;
 use crate::timeframe::format_duration;
 use table::{NO_SYMBOL, NO_TIME, Table};
@@ -50,6 +50,9 @@ pub struct LoadOptions {
     pub from_ms: Option<i64>,
     /// Leave out bars at or after this time, UTC milliseconds.
     pub to_ms: Option<i64>,
+    /// Go on without files that cannot be read and symbols whose files clash; the report names them. Otherwise the first of
+    /// them is the error.
+    pub lenient: bool,
 }
 
 /// Clean data and what cleaning did.
@@ -71,12 +74,22 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<Loaded, MarketEr
         return Err(MarketError::Timeframe { text: format!("{to_ms} ms") });
     }
     let files = expand(paths)?;
-    let read: Result<Vec<(Source, &'static str)>, MarketError> =
+    let read: Vec<Result<(Source, &'static str), MarketError>> =
         files.par_iter().map(|path| read_file(path, &zone)).collect();
+    let is_lenient = options.lenient && read.iter().any(Result::is_ok);
     let mut report = DataReport::default();
     let mut tally = Tally::default();
     let mut sources = Vec::with_capacity(files.len());
-    for (mut source, format) in read? {
+    for (path, outcome) in files.iter().zip(read) {
+        let (mut source, format) = match outcome {
+            Err(error) if is_lenient => {
+                report
+                    .unreadable
+                    .push(Unreadable { path: path.display().to_string(), reason: error.to_string() });
+                continue;
+            }
+            outcome => outcome?,
+        };
         let notes = std::mem::take(&mut source.table.notes);
         let rows = source.table.n_rows();
         report.files.push(FileReport { path: source.file.clone(), format, rows, notes });
@@ -85,8 +98,15 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<Loaded, MarketEr
         }
         sources.push(source);
     }
-    let gathered = choose(gather(&sources, &mut tally), options.symbols.as_deref())?;
-    clash::check(&gathered, &sources)?;
+    let mut gathered = choose(gather(&sources, &mut tally), options.symbols.as_deref())?;
+    if options.lenient {
+        for clash in clash::all(&gathered, &sources) {
+            gathered.retain(|found| found.symbol != clash.symbol);
+            report.refused.push(clash);
+        }
+    } else {
+        clash::check(&gathered, &sources)?;
+    }
     let span = options.from_ms.unwrap_or(i64::MIN + 1)..options.to_ms.unwrap_or(i64::MAX);
     let cleaned: Vec<(Outcome, Tally)> =
         gathered.par_iter().map(|symbol| clean(symbol, &sources, span.clone())).collect();
@@ -102,6 +122,7 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<Loaded, MarketEr
             Err(reason) => report.refused.push(Refused { symbol: symbol.symbol, reason }),
         }
     }
+    report.refused.sort_by(|a, b| a.symbol.cmp(&b.symbol));
     settle_timeframes(&mut universe, &mut report);
     if let Some(to_ms) = options.resample {
         resample_all(&mut universe, &mut report, &mut tally, to_ms)?;

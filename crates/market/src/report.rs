@@ -172,6 +172,8 @@ pub struct SymbolReport {
     pub longest_gap_ms: i64,
     /// Open time of the bar before the longest gap.
     pub longest_gap_after_ms: Option<i64>,
+    /// Why the newest row was dropped, if it was: the last bar is then not the latest that the data speaks of.
+    pub newest_dropped: Option<IssueKind>,
 }
 
 /// One symbol that could not be used.
@@ -183,11 +185,23 @@ pub struct Refused {
     pub reason: String,
 }
 
+/// One file that could not be read and was left out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Unreadable {
+    /// The path as given.
+    pub path: String,
+    /// Why, with a hint where the cure is known.
+    pub reason: String,
+}
+
 /// Everything a load has to say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DataReport {
     /// The files, in the order they were read.
     pub files: Vec<FileReport>,
+    /// The files that could not be read, where a load is told to go on without them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<Unreadable>,
     /// The symbols kept, ordered by name.
     pub symbols: Vec<SymbolReport>,
     /// The symbols refused, ordered by name.
@@ -218,11 +232,12 @@ impl DataReport {
         remarks
     }
 
-    /// The refused symbols, a line each for the first few.
+    /// The refused files and symbols, a line each for the first few symbols.
     fn refusals(&self) -> Vec<String> {
+        let unreadable = self.unreadable.iter().map(|file| format!("left out {}", file.reason));
+        let mut lines: Vec<String> = unreadable.collect();
         let shown = self.refused.iter().take(LINES_SHOWN);
-        let mut lines: Vec<String> =
-            shown.map(|refused| format!("refused {}: {}", refused.symbol, refused.reason)).collect();
+        lines.extend(shown.map(|refused| format!("refused {}: {}", refused.symbol, refused.reason)));
         if self.refused.len() > LINES_SHOWN {
             lines.push(format!("refused {} more", self.refused.len() - LINES_SHOWN));
         }
@@ -253,7 +268,9 @@ impl DataReport {
     pub fn has_losses(&self) -> bool {
         let harmless =
             [IssueKind::ZeroVolume, IssueKind::Gap, IssueKind::NotAvailable, IssueKind::PartialBucket];
-        !self.refused.is_empty() || self.issues.iter().any(|issue| !harmless.contains(&issue.kind))
+        !self.refused.is_empty()
+            || !self.unreadable.is_empty()
+            || self.issues.iter().any(|issue| !harmless.contains(&issue.kind))
     }
 }
 

@@ -216,3 +216,41 @@ fn what_cannot_be_written_says_so_before_and_after() {
     assert!(check_output(&dir.path().join("y.CSV")).is_ok());
     assert!(check_output(Path::new("y.parquet")).is_ok());
 }
+
+#[test]
+fn a_lenient_load_goes_on_without_what_is_broken_and_names_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let good = file(dir.path(), "good.csv", rows("ETH", every(5 * MINUTE, 0, 20), 0.0));
+    let empty = file(dir.path(), "empty.csv", "");
+    let fast = file(dir.path(), "fast.csv", rows("BTC", every(5 * MINUTE, 0, 20), 0.0));
+    let slow = file(dir.path(), "slow.csv", rows("BTC", every(60 * MINUTE, 0, 5), 0.0));
+    let paths = [good, empty.clone(), fast, slow];
+    assert!(matches!(load_all(&paths), Err(MarketError::Empty { .. })));
+    let options = LoadOptions { lenient: true, ..LoadOptions::default() };
+    let loaded = load(&paths, &options).unwrap();
+    let kept: Vec<&str> = loaded.universe.symbols.iter().map(|bars| bars.symbol.as_str()).collect();
+    assert_eq!(kept, ["ETH"]);
+    let report = &loaded.report;
+    assert_eq!(report.unreadable[0].path, empty.display().to_string());
+    assert!(report.unreadable[0].reason.contains("the file is empty"));
+    assert_eq!(report.refused[0].symbol, "BTC");
+    assert!(report.refused[0].reason.contains("slow.csv"), "{}", report.refused[0].reason);
+    assert!(report.has_losses() && report.remarks().iter().any(|line| line.contains("empty.csv")));
+    // With nothing to go on with, the first problem is the error.
+    assert!(matches!(load(&[empty], &options), Err(MarketError::Empty { .. })));
+}
+
+#[test]
+fn a_dropped_newest_row_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let header = "timestamp,open,high,low,close\n2024-01-01,1,1,1,1\n2024-01-02,1,1,1,1\n";
+    for (rest, expected) in [
+        ("", None),
+        ("2024-01-03,1,1,1,NaN\n", Some(IssueKind::NotANumber)),
+        ("2024-01-03,1,1,1,0\n", Some(IssueKind::NotPositive)),
+        ("2024-01-03,1,1,1,0\n2024-01-04,1,1,1,1\n", None),
+    ] {
+        let path = file(dir.path(), "a.csv", format!("{header}{rest}"));
+        assert_eq!(load_all(&[path]).unwrap().report.symbols[0].newest_dropped, expected, "{rest}");
+    }
+}

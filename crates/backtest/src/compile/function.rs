@@ -85,6 +85,7 @@ const SIGNATURES: &[Signature] = &[
     sig("bars_since", &[Condition], "bars_since(condition)"),
     sig("value_when", &[Condition, Series], "value_when(condition, x)"),
     sig("cum", &[Series], "cum(x)"),
+    sig("atc", &[Series, Window, Scalar, Scalar], "atc(x, n, lambda, decay)"),
     sig("if", &[Condition, Any, Any], "if(condition, a, b)"),
     sig("min", &[Number, Number], "min(a, b, …)"),
     sig("max", &[Number, Number], "max(a, b, …)"),
@@ -255,6 +256,7 @@ impl Builder<'_> {
             "bars_since" => self.series(Func::BarsSince, a, &[]),
             "value_when" => self.series(Func::ValueWhen, a, &[]),
             "cum" => self.series(Func::Cum, a, &[]),
+            "atc" => self.series(Func::Atc, &a[..1], &a[1..]),
             "tr" => self.true_range(),
             "atr" => {
                 let range = self.true_range();

@@ -240,6 +240,10 @@ impl<'a> Evaluator<'a> {
             "bars_since" => indicator::bars_since(&condition(0), &mut out),
             "value_when" => indicator::value_when(&condition(0), &series(1), &mut out),
             "cum" => indicator::cum(&series(0), &mut out),
+            "atc" => {
+                let (lambda, decay) = (self.scalar(&arguments[2]), self.scalar(&arguments[3]));
+                indicator::atc(&series(0), window(1), lambda, decay, &mut out);
+            }
             "tr" => indicator::true_range(high, low, close, &mut out),
             "atr" => indicator::atr(high, low, close, window(0), &mut out),
             "atr_wilder" => indicator::atr_wilder(high, low, close, window(0), &mut out),

@@ -47,6 +47,14 @@ pieces! {
         "swing.cu",
         "bars_since.cu",
         "value_when.cu",
+        "../atc/plan.cuh",
+        "../atc/window.cuh",
+        "../atc/exponential.cuh",
+        "../atc/adaptive.cuh",
+        "../atc/growth.cuh",
+        "../atc/equity.cuh",
+        "../atc/vote.cuh",
+        "atc.cu",
     ];
     /// The functions that have a value at one bar, as device functions for other kernels; no kernels. `points_only.cuh`
     /// is what leaves the kernels out.
@@ -170,6 +178,8 @@ enum Shape {
     Lanes,
     /// A warp per item, symbol and 32 blocks of 256 bars.
     Sums,
+    /// A block of six warps per three items and symbol.
+    Triples,
 }
 
 impl Pass {
@@ -182,6 +192,7 @@ impl Pass {
             Shape::Extremes => (tiles(2_048), 1, 256),
             Shape::Warps => (pairs, 1, 32),
             Shape::Lanes => (u64::from(count.div_ceil(32)) * u64::from(n_symbols), 1, 32),
+            Shape::Triples => (u64::from(count.div_ceil(3)) * u64::from(n_symbols), 1, 192),
             Shape::Sums => (pairs, longest.div_ceil(32 * 256).clamp(1, 65_535), 32),
         };
         // More blocks than a grid can have would need more memory than there is; the launch itself is refused then.
@@ -243,4 +254,5 @@ functions! {
     "bars_since" (1, 0) -> Column: "bars_since" Warps;
     "value_when" (2, 0) -> Column: "value_when" Warps;
     "cum" (1, 0) -> Column: "cum" Lanes;
+    "atc" (1, 3) scratch 7 -> Column: "atc_sums" Lanes, "atc_growth" Bars, "atc" Triples;
 }

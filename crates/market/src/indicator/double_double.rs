@@ -7,14 +7,14 @@
 
 /// `hi + lo`, where `hi` is the sum rounded to `f64` and `lo` is what the rounding lost.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
-pub(super) struct DoubleDouble {
+pub(crate) struct DoubleDouble {
     pub hi: f64,
     pub lo: f64,
 }
 
 /// Knuth: `hi + lo == a + b` exactly, for any order of magnitude of the two.
 #[inline(always)]
-fn two_sum(a: f64, b: f64) -> DoubleDouble {
+pub(crate) fn two_sum(a: f64, b: f64) -> DoubleDouble {
     let hi = a + b;
     let b_part = hi - a;
     let a_part = hi - b_part;
@@ -38,7 +38,7 @@ fn split(a: f64) -> (f64, f64) {
 
 /// Dekker: `hi + lo == a * b` exactly, unless it over- or underflows.
 #[inline(always)]
-pub(super) fn two_prod(a: f64, b: f64) -> DoubleDouble {
+pub(crate) fn two_prod(a: f64, b: f64) -> DoubleDouble {
     let hi = a * b;
     let (a_hi, a_lo) = split(a);
     let (b_hi, b_lo) = split(b);

@@ -12,11 +12,21 @@ use rayon::prelude::*;
 use super::table::{NO_TIME, Table};
 use crate::clean::{Gathered, Run, Source, differ};
 use crate::error::MarketError;
+use crate::report::Refused;
 use crate::timeframe;
 
 /// Refuses the first symbol, by name, whose files clash.
 pub(crate) fn check(gathered: &[Gathered], sources: &[Source]) -> Result<(), MarketError> {
     gathered.par_iter().find_map_first(|symbol| clash_of(symbol, sources)).map_or(Ok(()), Err)
+}
+
+/// Every symbol whose files clash, with the reason, ordered by name.
+pub(crate) fn all(gathered: &[Gathered], sources: &[Source]) -> Vec<Refused> {
+    let clash = |symbol: &Gathered| {
+        let reason = clash_of(symbol, sources)?.to_string();
+        Some(Refused { symbol: symbol.symbol.clone(), reason })
+    };
+    gathered.par_iter().filter_map(clash).collect()
 }
 
 /// One file's rows of one symbol.
