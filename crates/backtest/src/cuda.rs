@@ -10,6 +10,7 @@ mod batch;
 mod code;
 mod finish;
 mod formula;
+mod group;
 mod lane;
 mod layout;
 mod pool;
@@ -19,6 +20,7 @@ mod tuples;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tidemill_gpu::{Device, DeviceBuffer, Event, GpuError, Kernel, Module, Priority, Source, Stream};
 use tidemill_market::indicator::device as columns;
@@ -92,7 +94,9 @@ pub struct StageSpan {
     pub stage: Stage,
     /// The lane.
     pub lane: usize,
-    /// Its begin.
+    /// Which of the submissions it belongs to, from 0.
+    pub job: u64,
+    /// Its begin, since [`DeviceEngine::began`].
     pub begin_ms: f64,
     /// Its end.
     pub end_ms: f64,
@@ -123,6 +127,8 @@ struct ConditionPlan {
 
 struct FactorPlan {
     key: usize,
+    /// The columns that it reads.
+    slots: Vec<usize>,
     /// Key of the series that is compared with a threshold, the threshold's scalar, and whether it must be above.
     threshold: Option<(usize, usize, bool)>,
 }
@@ -131,10 +137,8 @@ struct FactorPlan {
 pub struct DeviceEngine {
     device: Device,
     plan: Plan,
-    /// The strategy's own kernels.
-    module: Module,
-    /// Those of the columns.
-    columns: Module,
+    /// The strategy's own kernels, and those of the columns.
+    modules: Vec<Module>,
     kernels: HashMap<String, Kernel>,
     places: Vec<Place>,
     pools: Vec<Pool>,
@@ -162,6 +166,9 @@ pub struct DeviceEngine {
     jobs: VecDeque<Job>,
     /// Times are counted from here.
     base: Event,
+    began: Instant,
+    /// Submissions that were collected.
+    n_collected: u64,
     spans: Vec<StageSpan>,
 }
 
@@ -206,22 +213,19 @@ impl DeviceEngine {
         options: DeviceOptions,
     ) -> Result<Self, GpuError> {
         let plan = Plan::with_all_slots(&engine.program);
-        let uses_time = plan.graph.nodes.iter().any(|node| matches!(node, Node::Bars(_)));
-        let mut timeframes: Vec<i64> = engine.symbols.iter().map(|symbol| symbol.bars.timeframe_ms).collect();
-        timeframes.sort_unstable();
-        timeframes.dedup();
-        if !uses_time {
-            timeframes.truncate(1);
-        }
-        let module = device.load(&source(&plan, strategy, &timeframes))?;
+        let timeframes = timeframes(engine, &plan);
+        let mut sources = sources(&plan, strategy, &timeframes);
+        sources.push(column_source());
+        let modules = device.load_all(&sources)?;
         // What the host waits for goes before what is under way.
         let prepare = device.stream_with(Priority::High)?;
         let mut out = Self {
             device: device.clone(),
             base: prepare.record()?,
+            began: Instant::now(),
+            n_collected: 0,
             spans: Vec::new(),
-            columns: device.load(&column_source())?,
-            module,
+            modules,
             kernels: HashMap::new(),
             places: Vec::new(),
             pools: Vec::new(),
@@ -275,6 +279,7 @@ impl DeviceEngine {
                 Some(_) => self.finish_oldest()?,
             }
         }
+        self.n_collected += 1;
         Ok(self.jobs.pop_front().map(|job| job.outcomes).unwrap_or_default())
     }
 
@@ -283,6 +288,29 @@ impl DeviceEngine {
         match self.under_way.front() {
             Some(batch) => batch.is_done(),
             None => Ok(true),
+        }
+    }
+
+    /// When its time began: spans are counted from here.
+    pub fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// How many parts are under way at a time, at least one. No result depends on it.
+    pub fn set_lanes(&mut self, n_lanes: usize) {
+        self.options.lanes = n_lanes.max(1);
+        self.grow_or_shrink_lanes();
+    }
+
+    /// Lanes that are at work stay until they are done.
+    fn grow_or_shrink_lanes(&mut self) {
+        let wanted = self.options.lanes.max(1);
+        let is_idle = |lane: &Option<Lane>| lane.as_ref().is_none_or(Lane::is_idle);
+        while self.lanes.len() > wanted && self.lanes.last().is_some_and(is_idle) {
+            self.lanes.pop();
+        }
+        if self.lanes.len() < wanted {
+            self.lanes.resize_with(wanted, || None);
         }
     }
 
@@ -305,6 +333,7 @@ impl DeviceEngine {
 
     /// Begins as many parts as there are lanes.
     fn pump(&mut self) -> Result<(), GpuError> {
+        self.grow_or_shrink_lanes();
         while let Some(lane) =
             self.lanes.iter().position(|lane| lane.is_none() || lane.as_ref().is_some_and(Lane::is_idle))
         {
@@ -312,7 +341,8 @@ impl DeviceEngine {
             let Some(range) = self.jobs[job].waiting.pop_front() else { return Ok(()) };
             let points = self.jobs[job].points.clone();
             match self.begin(lane, &points, range.clone()) {
-                Ok(batch) => {
+                Ok(mut batch) => {
+                    batch.job = self.n_collected + job as u64;
                     self.under_way.push_back(batch);
                     self.jobs[job].n_under_way += 1;
                 }
@@ -420,6 +450,7 @@ impl DeviceEngine {
                 .iter()
                 .map(|factor| FactorPlan {
                     key: own(&factor.itself.key),
+                    slots: factor.itself.tape.slots(),
                     threshold: factor.threshold.as_ref().map(|threshold| {
                         let above = matches!(threshold.op, crate::graph::Op2::Gt | crate::graph::Op2::Ge);
                         (own(&threshold.series.key), threshold.scalar, above)
@@ -445,29 +476,63 @@ impl DeviceEngine {
         if let Some(kernel) = self.kernels.get(name) {
             return Ok(kernel.clone());
         }
-        let of_columns =
-            columns::FUNCTIONS.iter().flat_map(|function| function.passes).any(|pass| pass.kernel == name);
-        let kernel = if of_columns { self.columns.kernel(name)? } else { self.module.kernel(name)? };
+        let kernel = find_kernel(&self.modules, name)?;
         self.kernels.insert(name.to_owned(), kernel.clone());
         Ok(kernel)
     }
 }
 
-/// The device code of a strategy.
-fn source(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> Source {
+/// The kernel of this name in the first module that has it.
+fn find_kernel(modules: &[Module], name: &str) -> Result<Kernel, GpuError> {
+    let mut missing = None;
+    for module in modules {
+        match module.kernel(name) {
+            Err(error @ GpuError::NoKernel { .. }) => missing = missing.or(Some(error)),
+            found => return found,
+        }
+    }
+    Err(missing.unwrap_or_else(|| GpuError::NoKernel { module: "none".into(), kernel: name.into() }))
+}
+
+/// Characters of generated code that one module holds, about. Modules are compiled side by side; each costs the same preamble.
+const MODULE_CHARACTERS: usize = 24_000;
+
+/// The device code of a strategy: first what walks and books, with as many conditions as it has room for, then the other ones.
+fn sources(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> Vec<Source> {
     let code = code::generate(plan, strategy, timeframes);
-    let own = [
+    let before = [
         ("point.cu", include_str!("point.cu")),
         ("frame.cu", include_str!("exec/frame.cu")),
-        ("distinct.cu", include_str!("exec/distinct.cu")),
         ("mask.cu", include_str!("exec/mask.cu")),
-        ("strategy.cu", &code.before),
+        ("options.cu", &code.options),
+    ];
+    let before = [columns::POINT_PIECES, &before].concat();
+    let walk = [
+        ("distinct.cu", include_str!("exec/distinct.cu")),
+        ("strategy.cu", &code.walk),
         ("walk.cu", include_str!("exec/walk.cu")),
         ("book.cu", include_str!("exec/book.cu")),
         ("pool.cu", include_str!("exec/engine/pool.cu")),
-        ("conditions.cu", &code.after),
+        ("scalars.cu", &code.scalars),
     ];
-    Source::splice(format!("{}.cu", strategy.name), &[columns::POINT_PIECES, &own].concat())
+    let mut modules = vec![code.walk.clone()];
+    let mut conditions = vec![String::new()];
+    for part in &code.parts {
+        if modules[modules.len() - 1].len() + part.len() > MODULE_CHARACTERS {
+            modules.push(String::new());
+            conditions.push(String::new());
+        }
+        let last = modules.len() - 1;
+        modules[last].push_str(part);
+        conditions[last].push_str(part);
+    }
+    let module = |(at, conditions): (usize, &String)| {
+        let own = [("conditions.cu", conditions.as_str())];
+        let pieces = if at == 0 { [&before[..], &walk, &own].concat() } else { [&before[..], &own].concat() };
+        let number = if at == 0 { String::new() } else { format!("-{at}") };
+        Source::splice(format!("{}{number}.cu", strategy.name), &pieces)
+    };
+    conditions.iter().enumerate().map(module).collect()
 }
 
 /// The kernels of all columns, the same for every strategy.
@@ -476,9 +541,21 @@ pub fn column_source() -> Source {
 }
 
 /// The device code of a strategy over data, for those who want to compile or read it.
-pub fn device_source(engine: &Engine<'_>, strategy: &Strategy) -> Source {
+pub fn device_sources(engine: &Engine<'_>, strategy: &Strategy) -> Vec<Source> {
     let plan = Plan::with_all_slots(&engine.program);
-    source(&plan, strategy, &[60_000])
+    sources(&plan, strategy, &timeframes(engine, &plan))
+}
+
+/// The timeframes of the data, ascending; where the strategy does not ask for the time, one stands for all.
+fn timeframes(engine: &Engine<'_>, plan: &Plan) -> Vec<i64> {
+    let uses_time = plan.graph.nodes.iter().any(|node| matches!(node, Node::Bars(_)));
+    let mut timeframes: Vec<i64> = engine.symbols.iter().map(|symbol| symbol.bars.timeframe_ms).collect();
+    timeframes.sort_unstable();
+    timeframes.dedup();
+    if !uses_time {
+        timeframes.truncate(1);
+    }
+    timeframes
 }
 
 fn segments(engine: &Engine<'_>) -> Vec<Segment> {

@@ -205,6 +205,20 @@ impl Device {
         Ok(Module::new(self.clone(), module.clone()))
     }
 
+    /// Several sources, compiled side by side; modules in their order, or the first error.
+    pub fn load_all(&self, sources: &[Source]) -> Result<Vec<Module>, GpuError> {
+        std::thread::scope(|scope| {
+            let load = |source| scope.spawn(move || self.load(source));
+            let loading: Vec<_> = sources.iter().map(load).collect();
+            let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+                thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+            };
+            // All are waited for, also behind an error.
+            let loaded: Vec<_> = loading.into_iter().map(join).collect();
+            loaded.into_iter().collect()
+        })
+    }
+
     /// Waits until all work on the device is done.
     pub fn synchronize(&self) -> Result<(), GpuError> {
         self.forbid_in_host_work("synchronising the device")?;

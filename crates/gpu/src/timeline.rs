@@ -135,6 +135,13 @@ impl Timeline {
         Ok(inner.spans.clone())
     }
 
+    /// Takes the spans that are done by now out of the timeline, in the order they were added, so that one can be followed for
+    /// ever. Never waits.
+    pub fn take(&self) -> Result<Vec<Span>, GpuError> {
+        self.collect()?;
+        Ok(std::mem::take(&mut self.inner().spans))
+    }
+
     /// All spans as a trace in Chrome's JSON format, one track per stream; waits for those that are not done.
     pub fn to_json(&self) -> Result<String, GpuError> {
         let spans = self.spans()?;

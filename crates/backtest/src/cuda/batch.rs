@@ -16,6 +16,8 @@ use crate::segment::Role;
 /// A part that was begun.
 pub(super) struct Batch {
     pub(super) lane: usize,
+    /// Which submission it is a part of.
+    pub(super) job: u64,
     pub(super) n_trials: usize,
     pub(super) walk: WalkArgs,
     pub(super) book: BookArgs,
@@ -160,10 +162,13 @@ impl DeviceEngine {
         let modes = self.factor_modes(lane, spans)?;
         let mut factors = Vec::new();
         let mut conditions = Vec::new();
+        let mut groups = Vec::new();
         let n_factors: usize = modes.iter().map(Vec::len).sum();
         lane.masks.resize_with(self.conditions.len(), Grow::default);
         let level_of = lane.level_of.room(&device, n_factors * n_rows)?;
         let levels = lane.levels.room(&device, n_factors * LEVELS)?;
+        // Of any condition: items are at most rows, and groups are fewer than items.
+        lane.groups.room(&device, 3 * n_rows)?;
         let mut number = 0;
         for ((condition, modes), masks) in self.conditions.iter().zip(&modes).zip(&mut lane.masks) {
             let of: Vec<FactorMask> = condition
@@ -186,8 +191,11 @@ impl DeviceEngine {
                     mask
                 })
                 .collect();
-            factors.push((parcel.put(&of), of));
-            let pool = masks.room(&device, spans[condition.whole].all * n_words)?;
+            factors.push(parcel.put(&of));
+            let n_wholes = spans[condition.whole].all;
+            let sharers = self.sharers(condition, &of, spans, &inputs, n_wholes);
+            groups.push((parcel.put(&sharers), sharers));
+            let pool = masks.room(&device, n_wholes * n_words)?;
             conditions.push(ConditionMask { pool, item_of: spans[condition.whole].item_of });
         }
         let on_device = parcel.put(&conditions);
@@ -213,11 +221,13 @@ impl DeviceEngine {
                 number += 1;
             }
             let span = spans[self.conditions[c].whole];
+            let order = self.group(lane, span, groups[c].0, &groups[c].1)?;
             let args = MaskArgs {
                 world,
                 tiles: self.data.tiles.ptr(),
-                factors: factors[c].0,
+                factors: factors[c],
                 row: span.row,
+                order,
                 out: conditions[c].pool,
                 first: 0,
                 count: span.all as u32,
@@ -275,7 +285,7 @@ impl DeviceEngine {
         self.results(lane, n_trials)?;
         let done = stream.record()?;
         let marks = std::mem::take(&mut lane.marks);
-        Ok(Batch { lane: at, n_trials, walk, book, done, marks })
+        Ok(Batch { lane: at, job: 0, n_trials, walk, book, done, marks })
     }
 
     /// Segments that one thread books: one, unless the daily returns of all of them would take too much memory; then all.

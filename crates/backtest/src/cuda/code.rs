@@ -79,41 +79,43 @@ pub(super) fn kernel_name(func: Func) -> &'static str {
         Func::BarsSince => "bars_since",
         Func::ValueWhen => "value_when",
         Func::Cum => "cum",
+        Func::Atc => "atc",
     }
 }
 
-/// The device code of a strategy: what stands before the hand-written kernels, and what stands after them.
+/// The device code of a strategy.
 pub(super) struct Code {
-    pub(super) before: String,
-    pub(super) after: String,
+    /// The modelling choices, which all of it may read.
+    pub(super) options: String,
+    /// What stands before the kernels that walk.
+    pub(super) walk: String,
+    /// The kernel of the scalars.
+    pub(super) scalars: String,
+    /// Conditions and formulas with their kernels. None needs another, so that they may be compiled apart.
+    pub(super) parts: Vec<String>,
 }
 
 /// Writes the device code of a strategy for data with these timeframes.
 pub(super) fn generate(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> Code {
     let writer = Writer { plan, strategy };
-    let mut before = writer.options();
-    before.push_str(&writer.walk());
-    let mut after = writer.scalars(timeframes);
-    for (at, condition) in plan.conditions().into_iter().enumerate() {
-        after.push_str(&writer.condition(at, condition));
-    }
+    let conditions = plan.conditions().into_iter().enumerate();
+    let mut parts: Vec<String> =
+        conditions.flat_map(|(at, condition)| writer.condition(at, condition)).collect();
     for (at, slot) in plan.slots.iter().enumerate() {
-        match slot {
-            Slot::Formula { tape, .. } => {
-                after.push_str(&writer.series(&format!("Formula{at}"), tape, None));
-                let _ = writeln!(
-                    after,
-                    "KERNEL(formula_{at}, FormulaArgs) {{ write_column<Formula{at}>(args); }}"
-                );
-            }
-            Slot::Mask { tape, .. } => {
-                after.push_str(&writer.tests(&format!("Mask{at}"), &[tape]));
-                let _ = writeln!(after, "KERNEL(mask_{at}, MaskArgs) {{ write_mask<Mask{at}>(args); }}");
-            }
-            Slot::Source(_) | Slot::Call { .. } => {}
-        }
+        let (types, kernel) = match slot {
+            Slot::Formula { tape, .. } => (
+                writer.series(&format!("Formula{at}"), tape, None),
+                format!("KERNEL(formula_{at}, FormulaArgs) {{ write_column<Formula{at}>(args); }}\n"),
+            ),
+            Slot::Mask { tape, .. } => (
+                writer.tests(&format!("Mask{at}"), &[tape]),
+                format!("KERNEL(mask_{at}, MaskArgs) {{ write_mask<Mask{at}>(args); }}\n"),
+            ),
+            Slot::Source(_) | Slot::Call { .. } => continue,
+        };
+        parts.push(types + &kernel);
     }
-    Code { before, after }
+    Code { options: writer.options(), walk: writer.walk(), scalars: writer.scalars(timeframes), parts }
 }
 
 /// A number as the device reads it: by its bits, so that nothing is lost or made.
@@ -264,30 +266,30 @@ impl Writer<'_> {
         format!("p{at}")
     }
 
-    fn condition(&self, at: usize, condition: &Condition) -> String {
-        let parts = factors(condition);
-        let tapes: Vec<&Tape> = if parts.is_empty() {
+    /// A condition, and each of its factors that has masks of its own.
+    fn condition(&self, at: usize, condition: &Condition) -> Vec<String> {
+        let kernel = |kernel: &str, name: &str, tapes: &[&Tape]| {
+            let types = self.tests(name, tapes);
+            format!(
+                "{types}KERNEL_BOUNDED({kernel}, MaskArgs, 256, MASK_BLOCKS) {{ write_mask<{name}>(args); }}\n"
+            )
+        };
+        let factors = factors(condition);
+        let tapes: Vec<&Tape> = if factors.is_empty() {
             vec![&condition.whole.tape]
         } else {
-            parts.iter().map(|factor| &factor.itself.tape).collect()
+            factors.iter().map(|factor| &factor.itself.tape).collect()
         };
-        let mut out = self.tests(&format!("Condition{at}"), &tapes);
-        let _ = writeln!(
-            out,
-            "KERNEL_BOUNDED(condition_{at}, MaskArgs, 256, MASK_BLOCKS) {{ write_mask<Condition{at}>(args); }}"
-        );
-        for (f, factor) in parts.iter().enumerate() {
-            let _ = writeln!(
-                out,
-                "KERNEL_BOUNDED(factor_{at}_{f}, MaskArgs, 256, MASK_BLOCKS) {{ write_mask<Only<Condition{at}, {f}>>(args); }}"
-            );
+        let mut out = vec![kernel(&format!("condition_{at}"), &format!("Condition{at}"), &tapes)];
+        for (f, factor) in factors.iter().enumerate() {
+            let (name, tape) = (format!("Factor{at}_{f}"), &factor.itself.tape);
+            out.push(kernel(&format!("factor_{at}_{f}"), &name, &[tape]));
             if let Some(threshold) = &factor.threshold {
                 let Maskable { tape, .. } = &threshold.series;
-                out.push_str(&self.series(&format!("Series{at}_{f}"), tape, Some(threshold.op)));
-                let _ = writeln!(
-                    out,
-                    "KERNEL(levels_{at}_{f}, LevelArgs) {{ write_levels<Series{at}_{f}>(args); }}"
-                );
+                let series = self.series(&format!("Series{at}_{f}"), tape, Some(threshold.op));
+                out.push(format!(
+                    "{series}KERNEL(levels_{at}_{f}, LevelArgs) {{ write_levels<Series{at}_{f}>(args); }}\n"
+                ));
             }
         }
         out

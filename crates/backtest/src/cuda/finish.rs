@@ -124,6 +124,7 @@ impl DeviceEngine {
                 let span = StageSpan {
                     stage,
                     lane: batch.lane,
+                    job: batch.job,
                     begin_ms: begin.since_ms(&self.base)?,
                     end_ms: pair[1].1.since_ms(&self.base)?,
                 };

@@ -29,6 +29,8 @@ pub(super) struct Lane {
     pub(super) factor_masks: Vec<Grow<u64>>,
     pub(super) levels: Grow<f64>,
     pub(super) level_of: Grow<u32>,
+    /// Groups, their counts, and the order of the items of a condition.
+    pub(super) groups: Grow<u32>,
     pub(super) scratch: Grow<f64>,
     pub(super) trades: Grow<Trade>,
     pub(super) walks: Grow<WalkState>,
@@ -62,6 +64,7 @@ impl Lane {
             factor_masks: Vec::new(),
             levels: Grow::default(),
             level_of: Grow::default(),
+            groups: Grow::default(),
             scratch: Grow::default(),
             trades: Grow::default(),
             walks: Grow::default(),

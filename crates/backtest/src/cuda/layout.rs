@@ -95,11 +95,35 @@ pub(super) struct MaskArgs {
     pub tiles: DevicePtr<Tile>,
     pub factors: DevicePtr<FactorMask>,
     pub row: DevicePtr<u32>,
+    pub order: DevicePtr<u32>,
     pub out: DevicePtr<u64>,
     pub first: u32,
     pub count: u32,
     pub n_tiles: u32,
     pub n_factors: u32,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Sharer {
+    pub item_of: DevicePtr<u32>,
+    pub level_of: DevicePtr<u32>,
+    pub n_items: u32,
+    pub unused: u32,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct GroupArgs {
+    pub sharers: DevicePtr<Sharer>,
+    pub row: DevicePtr<u32>,
+    pub group_of: DevicePtr<u32>,
+    pub counts: DevicePtr<u32>,
+    pub order: DevicePtr<u32>,
+    pub count: u32,
+    pub n_sharers: u32,
+    pub n_groups: u32,
+    pub unused: u32,
 }
 
 #[derive(Clone, Copy, Pod, Zeroable)]

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use tidemill_gpu::{DevicePtr, GpuError};
 use tidemill_search::Points;
 
+use super::group::MOST_SHARERS;
 use super::lane::{Lane, pinned, send_parcel, threads, upload};
 use super::layout::{DistinctArgs, Key, ScalarArgs};
 use super::pool::Parcel;
@@ -162,7 +163,11 @@ impl DeviceEngine {
     /// Memory for the small structs of a batch.
     pub(super) fn parcel_bytes(&self) -> usize {
         let n_factors: usize = self.conditions.iter().map(|condition| condition.factors.len()).sum();
-        4096 + 128 * (self.keys.len() + self.plan.slots.len() + self.conditions.len() + n_factors)
+        4096 + 128
+            * (self.keys.len()
+                + self.plan.slots.len()
+                + (1 + MOST_SHARERS) * self.conditions.len()
+                + n_factors)
     }
 
     /// Items of a pool after a batch.

@@ -119,6 +119,7 @@ pub fn call(func: Func, inputs: &[Input<'_>], arguments: &[f64], n_bars: usize) 
         Func::BarsSince => indicator::bars_since(&inputs[0].bools(n_bars), o),
         Func::ValueWhen => indicator::value_when(&inputs[0].bools(n_bars), inputs[1].column(), o),
         Func::Cum => indicator::cum(x(), o),
+        Func::Atc => indicator::atc(x(), arg(0), arguments[1], arguments[2], o),
     }
     Item::Column(out)
 }

@@ -26,17 +26,10 @@ struct MaskArgs {
   const World* world;
   const Tile* tiles;
   const FactorMask* factors;
-  const u32* row;  // a row of each new item
+  const u32* row;    // a row of each new item
+  const u32* order;  // in which order items are taken; null: as they come
   u32* out;          // pool of masks, two words of 32 bars per word of 64
   u32 first, count, n_tiles, n_factors;
-};
-
-// One factor of a condition as a condition of its own.
-template <class C, int F> struct Only {
-  static const int N = 1, AT_ONCE = C::AT_ONCE;
-  typedef typename C::Frame Frame;
-  static __device__ Frame bind(const World& world, u32 row, u32 symbol) { return C::bind(world, row, symbol); }
-  static __device__ bool holds(int, const Frame& frame, i64 bar) { return C::holds(F, frame, bar); }
 };
 
 // The bits of a word that are bars.
@@ -93,6 +86,7 @@ template <class C> __device__ void write_mask(const MaskArgs& args) {
   u32* found = founds[warp];
   // Tile by tile, so that the columns of one tile stay near.
   u32 item = (u32)(task % args.count);
+  if (args.order) item = args.order[item];
   const Tile tile = args.tiles[task / args.count];
   const World& world = *args.world;
   u32 row = args.row[item];
@@ -162,6 +156,63 @@ template <class C> __device__ void write_mask(const MaskArgs& args) {
   }
   u32* out = args.out + (u64)(args.first + item) * stride + symbol_word;
   for (u32 word = first_word + lane; word < last_word; word += 32) out[word] = found[word - first_word];
+}
+
+// Puts items that read the same columns and masks next to each other, so that the warps of a multiprocessor share them. The order within a
+// group depends on timing; no result depends on the order.
+struct Sharer {
+  const u32* item_of;   // by row
+  const u32* level_of;  // by row, or null
+  u32 n_items, unused;
+};
+struct GroupArgs {
+  const Sharer* sharers;
+  const u32* row;
+  u32* group_of;  // by item
+  u32* counts;    // by group, zero before; then where the next one of the group goes
+  u32* order;
+  u32 count, n_sharers, n_groups, unused;
+};
+
+KERNEL(group_count, GroupArgs) {
+  u32 item = blockIdx.x * blockDim.x + threadIdx.x;
+  if (item >= args.count) return;
+  u32 row = args.row[item], group = 0;
+  for (u32 k = 0; k < args.n_sharers; k++) {
+    const Sharer& sharer = args.sharers[k];
+    group = group * sharer.n_items + sharer.item_of[row];
+    if (sharer.level_of) group = group * (LEVELS + 1) + sharer.level_of[row];
+  }
+  args.group_of[item] = group;
+  atomicAdd(&args.counts[group], 1u);
+}
+
+// One block. A thread adds up a stretch of the groups, then all know what stands before them.
+KERNEL(group_begin, GroupArgs) {
+  __shared__ u32 sums[1024];
+  u32 each = (args.n_groups + blockDim.x - 1) / blockDim.x;
+  u32 first = threadIdx.x * each, end = first + each < args.n_groups ? first + each : args.n_groups;
+  u32 sum = 0;
+  for (u32 group = first; group < end; group++) sum += args.counts[group];
+  sums[threadIdx.x] = sum;
+  __syncthreads();
+  for (u32 by = 1; by < blockDim.x; by *= 2) {
+    u32 before = threadIdx.x >= by ? sums[threadIdx.x - by] : 0;
+    __syncthreads();
+    sums[threadIdx.x] += before;
+    __syncthreads();
+  }
+  u32 at = sums[threadIdx.x] - sum;
+  for (u32 group = first; group < end; group++) {
+    u32 n = args.counts[group];
+    args.counts[group] = at;
+    at += n;
+  }
+}
+
+KERNEL(group_place, GroupArgs) {
+  u32 item = blockIdx.x * blockDim.x + threadIdx.x;
+  if (item < args.count) args.order[atomicAdd(&args.counts[args.group_of[item]], 1u)] = item;
 }
 
 // Masks of `x > level` at 32 levels, for thresholds that differ from trial to trial.

@@ -62,6 +62,18 @@ pub struct Tape {
 }
 
 impl Tape {
+    /// The slots whose columns it reads, each once.
+    pub fn slots(&self) -> Vec<usize> {
+        let mut slots: Vec<usize> = self
+            .ops
+            .iter()
+            .filter_map(|op| if let Op::Column { slot, .. } = op { Some(*slot) } else { None })
+            .collect();
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    }
+
     /// The slots of both sides, if this is a comparison of two columns on the same bar.
     pub fn compared(&self) -> Option<[usize; 2]> {
         match self.ops[..] {

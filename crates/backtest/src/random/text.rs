@@ -200,6 +200,7 @@ impl Writer<'_, '_> {
                 format!("bollinger({x}, {}, {}).{field}", self.window(), self.scalar())
             }
             36 => format!("swing_low({}, {}, {})", self.series(d), self.window(), self.window()),
+            37 => format!("atc({}, {}, {}, {})", self.series(d), self.window(), self.scalar(), self.scalar()),
             _ => {
                 let names = [
                     "sma", "ema", "ema_sma", "rma", "wma", "hma", "dema", "tema", "lsma", "highest", "lowest",

@@ -88,3 +88,19 @@ fn collecting_gives_events_back() {
         assert_eq!(timeline.spans().unwrap().len(), 60);
     });
 }
+
+#[test]
+fn spans_that_are_taken_are_told_once() {
+    on_every_device(|device| {
+        let timeline = Timeline::new(device).unwrap();
+        let stream = device.stream().unwrap();
+        let names =
+            |spans: Vec<tidemill_gpu::Span>| spans.into_iter().map(|span| span.name).collect::<Vec<_>>();
+        for turn in ["first", "second"] {
+            timeline.span(turn, &stream, |stream| stream.host(|| ())).unwrap();
+            stream.synchronize().unwrap();
+            assert_eq!(names(timeline.take().unwrap()), [turn]);
+        }
+        assert!(timeline.spans().unwrap().is_empty());
+    });
+}
