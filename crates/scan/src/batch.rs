@@ -1,0 +1,107 @@
+//! How symbols are cut into batches.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+/// Symbols that one warp of the kernel works on: smaller batches leave lanes empty.
+const WARP_SYMBOLS: usize = 32;
+
+/// Symbols that fill a large device; a kernel over more of them takes longer, one over fewer hardly less.
+const FULL_SYMBOLS: usize = 16_384;
+
+/// Most bars of a batch, so that staging memory stays small beside the data (128 MiB).
+const MOST_BARS: usize = 16 << 20;
+
+/// What a batch may hold at most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Limits {
+    pub symbols: usize,
+    pub bars: usize,
+}
+
+impl Limits {
+    /// Limits for so many symbols on a device with so many streams.
+    ///
+    /// A kernel follows every symbol bar by bar, so it takes about as long for a few symbols as for all that fit the device at a
+    /// time. Batches are therefore as many as kernels can run side by side, not more: each begins as soon as its own prices are
+    /// there.
+    pub fn new(n_symbols: usize, streams: usize, wanted: Option<usize>, memory_bars: usize) -> Self {
+        let side_by_side = match streams {
+            1 => 1,
+            // Of two to three streams one computes; a second batch is uploaded meanwhile.
+            2 | 3 => 2,
+            many => many - 2,
+        };
+        let n_batches = side_by_side.max(n_symbols.div_ceil(FULL_SYMBOLS));
+        let even = n_symbols.div_ceil(n_batches).next_multiple_of(WARP_SYMBOLS);
+        Self { symbols: wanted.unwrap_or(even).max(1), bars: memory_bars.clamp(1, MOST_BARS) }
+    }
+
+    /// How many of the next symbols, of these lengths, a batch takes: at least one.
+    fn cut(self, lengths: impl Iterator<Item = usize>) -> usize {
+        let mut bars = 0_usize;
+        let fits = lengths.take(self.symbols).take_while(|len| {
+            bars = bars.saturating_add(*len);
+            bars <= self.bars
+        });
+        fits.count().max(1)
+    }
+}
+
+/// Symbols that wait for a device.
+pub(crate) struct Queue<'a> {
+    windows: &'a [&'a [f64]],
+    next: Mutex<usize>,
+}
+
+impl<'a> Queue<'a> {
+    pub fn new(windows: &'a [&'a [f64]]) -> Self {
+        Self { windows, next: Mutex::new(0) }
+    }
+
+    /// The next batch, if one is left.
+    pub fn take(&self, limits: Limits) -> Option<Range<usize>> {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = *next;
+        if first >= self.windows.len() {
+            return None;
+        }
+        *next += limits.cut(self.windows[first..].iter().map(|window| window.len()));
+        Some(first..*next)
+    }
+
+    /// Leaves nothing to take: what is taken comes to its end, then the scan stops.
+    pub fn close(&self) {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = self.windows.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_follow_the_streams_and_the_size_of_a_device() {
+        let symbols = |n, streams| Limits::new(n, streams, None, MOST_BARS).symbols;
+        assert_eq!(symbols(20_000, 1), 10_016, "more than a device takes at a time");
+        assert_eq!(symbols(10_000, 1), 10_016);
+        assert_eq!(symbols(10_000, 4), 5_024);
+        assert_eq!(symbols(10_000, 16), 736);
+        assert_eq!(symbols(50, 16), 32);
+        assert_eq!(symbols(1, 16), 32);
+        assert_eq!(Limits::new(10_000, 4, Some(7), 100), Limits { symbols: 7, bars: 100 });
+    }
+
+    #[test]
+    fn a_queue_hands_out_every_symbol_once() {
+        let closes = [0.0; 50];
+        let windows: Vec<&[f64]> = [50, 40, 10, 10, 10, 5, 0].map(|len| &closes[..len]).into();
+        let queue = Queue::new(&windows);
+        let limits = Limits { symbols: 3, bars: 30 };
+        let taken: Vec<Range<usize>> = std::iter::from_fn(|| queue.take(limits)).collect();
+        assert_eq!(taken, [0..1, 1..2, 2..5, 5..7], "one too large goes alone");
+        let queue = Queue::new(&windows);
+        queue.close();
+        assert_eq!(queue.take(limits), None);
+    }
+}

@@ -1,0 +1,80 @@
+//! What a scan is asked to do, and how a device is to do it.
+
+use tidemill_market::atc::AtcOptions;
+
+use crate::error::ScanError;
+
+/// What is computed and what is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScanOptions {
+    /// Options of the computation.
+    pub atc: AtcOptions,
+    /// Weakest signal that is kept, as a size; one that equals it is kept.
+    pub min_signal: f64,
+    /// Look at this many bars of each symbol, the last ones; all if none. Results depend on where the window begins, so a symbol
+    /// with fewer bars is skipped.
+    pub bars: Option<usize>,
+    /// Whether rows carry the average of every bar.
+    pub history: bool,
+}
+
+impl Default for ScanOptions {
+    fn default() -> Self {
+        Self { atc: AtcOptions::default(), min_signal: 0.01, bars: None, history: false }
+    }
+}
+
+impl ScanOptions {
+    /// Whether these options mean something.
+    pub fn validate(&self) -> Result<(), ScanError> {
+        self.atc.validate()?;
+        if !(self.min_signal >= 0.0 && self.min_signal.is_finite()) {
+            return Err(ScanError::Option {
+                name: "min_signal",
+                value: self.min_signal.to_string(),
+                expected: "a number that is not negative",
+            });
+        }
+        if self.bars == Some(0) {
+            return Err(ScanError::Option { name: "bars", value: "0".into(), expected: "at least 1" });
+        }
+        Ok(())
+    }
+}
+
+/// Most streams of a device.
+pub const MAX_STREAMS: usize = 16;
+
+/// How a device works. No result depends on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceOptions {
+    /// Streams, 1 to [`MAX_STREAMS`], and as many batches in flight. With one, nothing overlaps.
+    pub streams: usize,
+    /// Most symbols of a batch; chosen by their number and the streams if none.
+    pub batch_symbols: Option<usize>,
+    /// Share of the free memory that batches may use.
+    pub memory_fraction: f64,
+}
+
+impl Default for DeviceOptions {
+    fn default() -> Self {
+        Self { streams: 4, batch_symbols: None, memory_fraction: 0.8 }
+    }
+}
+
+impl DeviceOptions {
+    /// Whether these options mean something.
+    pub fn validate(&self) -> Result<(), ScanError> {
+        let refuse = |name, value, expected| Err(ScanError::Option { name, value, expected });
+        if !(1..=MAX_STREAMS).contains(&self.streams) {
+            return refuse("streams", self.streams.to_string(), "a number from 1 to 16");
+        }
+        if self.batch_symbols == Some(0) {
+            return refuse("batch_symbols", "0".into(), "at least 1");
+        }
+        if !(self.memory_fraction > 0.0 && self.memory_fraction <= 1.0) {
+            return refuse("memory_fraction", self.memory_fraction.to_string(), "a share above 0, at most 1");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,148 @@
+//! What a scan finds: a row for every symbol with a signal, a reason for every other one.
+
+use std::fmt;
+
+use tidemill_market::atc::{AtcError, Class};
+
+/// A symbol and its closes, oldest first. NaN is "not available".
+#[derive(Clone, Copy, Debug)]
+pub struct Symbol<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its prices.
+    pub closes: &'a [f64],
+}
+
+/// A symbol with a signal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Its name.
+    pub symbol: String,
+    /// Its place in the input.
+    pub index: usize,
+    /// The last average, from −1 to 1.
+    pub signal: f64,
+    /// The sign of the signal: 1, 0 or −1.
+    pub trend: i32,
+    /// What the thresholds make of the signal.
+    pub class: Class,
+    /// The last close.
+    pub price: f64,
+    /// Bars that were looked at.
+    pub bars: usize,
+    /// The average of each of these bars, where the history was asked for.
+    pub average: Option<Vec<f64>>,
+}
+
+/// A symbol without a signal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Skipped {
+    /// Its name.
+    pub symbol: String,
+    /// Its place in the input.
+    pub index: usize,
+    /// Why.
+    pub reason: SkipReason,
+}
+
+/// A symbol whose signal is weaker than asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Filtered {
+    /// Its name.
+    pub symbol: String,
+    /// Its place in the input.
+    pub index: usize,
+    /// The last average.
+    pub signal: f64,
+}
+
+/// Why a symbol has no signal.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SkipReason {
+    /// It has no bar.
+    NoBars,
+    /// It has fewer bars than a scan of so many bars looks at.
+    FewBars {
+        /// Bars it has.
+        bars: usize,
+        /// Bars asked for.
+        wanted: usize,
+    },
+    /// It has more bars than can be counted.
+    ManyBars {
+        /// Bars it has.
+        bars: usize,
+    },
+    /// Its last price is not a number, infinite, zero or negative.
+    BadPrice {
+        /// The price.
+        price: f64,
+    },
+    /// The computation refuses it, for example because it is shorter than the longest average.
+    Refused {
+        /// What the computation said.
+        error: AtcError,
+    },
+    /// Its last average is not a number.
+    NoSignal,
+}
+
+impl SkipReason {
+    /// Whether something is wrong with the symbol, other than that it is too short to tell.
+    pub fn is_error(&self) -> bool {
+        matches!(self, Self::BadPrice { .. } | Self::NoSignal)
+    }
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoBars => write!(f, "it has no bars"),
+            Self::FewBars { bars, wanted } => write!(f, "it has {bars} bars, {wanted} are asked for"),
+            Self::ManyBars { bars } => write!(f, "its {bars} bars are more than can be scanned"),
+            Self::BadPrice { price } => write!(f, "its last price is {price}"),
+            Self::Refused { error: AtcError::TooShort { needs, has } } => {
+                write!(f, "it has {has} bars, the longest moving average needs {needs}")
+            }
+            Self::Refused { error: AtcError::Cutout { cutout, has } } => {
+                write!(f, "it has {has} bars, `cutout` leaves out {cutout}")
+            }
+            Self::Refused { error } => write!(f, "{error}"),
+            Self::NoSignal => write!(f, "its last average is not a number"),
+        }
+    }
+}
+
+/// What a scan found. Every symbol of the input is in exactly one of the lists, each in the order of the input.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scanned {
+    /// Symbols with a signal.
+    pub rows: Vec<Row>,
+    /// Symbols without one, and why.
+    pub skipped: Vec<Skipped>,
+    /// Symbols whose signal is weaker than asked for.
+    pub filtered: Vec<Filtered>,
+}
+
+impl Scanned {
+    /// The rows ranked.
+    pub fn ranking(&self) -> Ranking<'_> {
+        let of = |trend: i32| self.rows.iter().filter(move |row| row.trend == trend);
+        let mut ranking = Ranking { long: of(1).collect(), short: of(-1).collect(), flat: of(0).collect() };
+        ranking.long.sort_by(|a, b| b.signal.total_cmp(&a.signal).then_with(|| a.symbol.cmp(&b.symbol)));
+        ranking.short.sort_by(|a, b| a.signal.total_cmp(&b.signal).then_with(|| a.symbol.cmp(&b.symbol)));
+        ranking.flat.sort_by(|a, b| a.symbol.cmp(&b.symbol));
+        ranking
+    }
+}
+
+/// Rows, the strongest first; of equal signals the first by name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranking<'a> {
+    /// Rising trends.
+    pub long: Vec<&'a Row>,
+    /// Falling trends.
+    pub short: Vec<&'a Row>,
+    /// Signals of exactly zero, which only a scan without a least signal keeps.
+    pub flat: Vec<&'a Row>,
+}
