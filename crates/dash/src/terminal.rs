@@ -1,0 +1,30 @@
+//! A run in the terminal: one [`line`] per event, a [`summary`], and a full [`screen`].
+//!
+//! All that is shown is a pure function of a [`Snapshot`](tidemill_telemetry::Snapshot), of a [`View`] of it and of the time, so that it can be
+//! tested as text. Nothing here knows a workload: what is counted, what is to be improved and which other numbers there are, the snapshot tells.
+
+mod draw;
+mod key;
+mod line;
+mod number;
+mod panel;
+mod phase;
+mod picture;
+mod replay;
+pub mod screen;
+mod standing;
+mod summary;
+mod table;
+mod theme;
+mod view;
+
+pub use draw::{Scene, draw};
+pub use key::Wish;
+pub use line::{coloured_line, line};
+pub use phase::{UnknownPhase, check_phases};
+pub use picture::picture;
+pub use replay::{Pace, Replay};
+pub use standing::{PATIENCE_S, Pulse, Standing, moment};
+pub use summary::{Summary, summary};
+pub use theme::Theme;
+pub use view::{Page, View};

@@ -1,0 +1,162 @@
+//! What keys do.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use super::view::{Page, View};
+
+/// Lines that a page key moves.
+const PAGE_LINES: usize = 10;
+
+/// The most that the lanes are widened or narrowed, in doublings.
+const MAX_ZOOM: i32 = 12;
+
+/// Characters of a filter.
+const MAX_FILTER: usize = 200;
+
+/// What a key asks of the screen beyond a change of the view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Nothing.
+    None,
+    /// To leave.
+    Quit,
+    /// To leave because of Ctrl-C.
+    Interrupt,
+    /// To see the run again from its start.
+    Replay,
+    /// Twice the speed of the replay.
+    Faster,
+    /// Half of it.
+    Slower,
+    /// The present instead of a replay.
+    Present,
+}
+
+impl View {
+    /// Takes in a key.
+    pub fn key(&mut self, key: KeyEvent) -> Wish {
+        if key.kind == KeyEventKind::Release {
+            return Wish::None;
+        }
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            return if key.code == KeyCode::Char('c') { Wish::Interrupt } else { Wish::None };
+        }
+        if self.prompt.is_some() {
+            self.type_filter(key.code);
+            return Wish::None;
+        }
+        if self.is_help && key.code != KeyCode::Char('q') {
+            self.is_help = false;
+            return Wish::None;
+        }
+        match key.code {
+            KeyCode::Char('q') => return Wish::Quit,
+            KeyCode::Char('r') => return Wish::Replay,
+            KeyCode::Char('>' | '.') => return Wish::Faster,
+            KeyCode::Char('<' | ',') => return Wish::Slower,
+            KeyCode::Esc if !self.filter.is_empty() => self.filter.clear(),
+            KeyCode::Esc => return Wish::Present,
+            KeyCode::Char('p' | ' ') => self.is_paused = !self.is_paused,
+            KeyCode::Char('?' | 'h') => self.is_help = true,
+            KeyCode::Char('/') => self.prompt = Some(self.filter.clone()),
+            KeyCode::Char('+' | '=') => self.zoom = (self.zoom - 1).max(-MAX_ZOOM),
+            KeyCode::Char('-' | '_') => self.zoom = (self.zoom + 1).min(MAX_ZOOM),
+            KeyCode::Char('0') => (self.zoom, self.pan) = (0, 0),
+            KeyCode::Tab => self.turn(1),
+            KeyCode::BackTab => self.turn(Page::ALL.len() - 1),
+            KeyCode::Char(digit @ '1'..='4') => self.turn_to(Page::ALL[digit as usize - '1' as usize]),
+            KeyCode::Up | KeyCode::Char('k') => self.scroll = self.scroll.saturating_sub(1),
+            KeyCode::Down | KeyCode::Char('j') => self.scroll = self.scroll.saturating_add(1),
+            KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(PAGE_LINES),
+            KeyCode::PageDown => self.scroll = self.scroll.saturating_add(PAGE_LINES),
+            KeyCode::Home => self.scroll = 0,
+            KeyCode::End => self.scroll = usize::MAX,
+            KeyCode::Left => self.pan = self.pan.saturating_add(1),
+            KeyCode::Right => self.pan = self.pan.saturating_sub(1),
+            _ => {}
+        }
+        Wish::None
+    }
+
+    fn turn(&mut self, by: usize) {
+        self.turn_to(Page::ALL[(self.page.idx() + by) % Page::ALL.len()]);
+    }
+
+    fn type_filter(&mut self, code: KeyCode) {
+        let Some(typed) = &mut self.prompt else { return };
+        match code {
+            KeyCode::Enter => {
+                self.filter = std::mem::take(typed).trim().to_owned();
+                self.prompt = None;
+                self.scroll = 0;
+            }
+            KeyCode::Esc => self.prompt = None,
+            KeyCode::Backspace => {
+                typed.pop();
+            }
+            KeyCode::Char(c) if typed.len() < MAX_FILTER => typed.push(c),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn press(view: &mut View, code: KeyCode) -> Wish {
+        view.key(KeyEvent::new(code, KeyModifiers::NONE))
+    }
+
+    #[test]
+    fn pages_turn_by_tab_and_by_number() {
+        let mut view = View { scroll: 5, ..View::default() };
+        press(&mut view, KeyCode::Tab);
+        assert_eq!((view.page, view.scroll), (Page::Lanes, 0));
+        press(&mut view, KeyCode::BackTab);
+        press(&mut view, KeyCode::BackTab);
+        assert_eq!(view.page, Page::Events);
+        press(&mut view, KeyCode::Char('3'));
+        assert_eq!(view.page, Page::Best);
+    }
+
+    #[test]
+    fn a_filter_is_typed_applied_and_cleared() {
+        let mut view = View::default();
+        press(&mut view, KeyCode::Char('/'));
+        for c in "keq".chars() {
+            assert_eq!(press(&mut view, KeyCode::Char(c)), Wish::None, "q is a letter here");
+        }
+        press(&mut view, KeyCode::Backspace);
+        press(&mut view, KeyCode::Enter);
+        assert_eq!((view.filter.as_str(), &view.prompt), ("ke", &None));
+        assert_eq!(press(&mut view, KeyCode::Esc), Wish::None);
+        assert!(view.filter.is_empty());
+        assert_eq!(press(&mut view, KeyCode::Esc), Wish::Present);
+    }
+
+    #[test]
+    fn a_filter_that_is_given_up_leaves_the_old_one() {
+        let mut view = View { filter: "ask".into(), ..View::default() };
+        press(&mut view, KeyCode::Char('/'));
+        press(&mut view, KeyCode::Char('x'));
+        press(&mut view, KeyCode::Esc);
+        assert_eq!((view.filter.as_str(), &view.prompt), ("ask", &None));
+    }
+
+    #[test]
+    fn control_c_leaves_from_everywhere() {
+        let control_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        let mut view = View { prompt: Some(String::new()), is_help: true, ..View::default() };
+        assert_eq!(view.key(control_c), Wish::Interrupt);
+    }
+
+    #[test]
+    fn any_key_closes_the_help_and_does_nothing_else() {
+        let mut view = View::default();
+        press(&mut view, KeyCode::Char('?'));
+        assert!(view.is_help);
+        assert_eq!(press(&mut view, KeyCode::Char('r')), Wish::None);
+        assert!(!view.is_help);
+    }
+}

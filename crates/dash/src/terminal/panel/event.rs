@@ -1,0 +1,41 @@
+//! The newest events, newest first.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use tidemill_telemetry::Event;
+
+use super::super::draw::Scene;
+use super::super::line;
+
+/// Columns from which on every event has its time.
+const COLUMNS_FOR_TIME: u16 = 60;
+
+/// Draws the events that the filter lets through. Returns by how many lines they can be moved.
+pub fn draw(scene: &Scene<'_>, area: Rect, buf: &mut Buffer) -> usize {
+    let inside = super::frame("events, newest first", scene.theme, area, buf);
+    let has_time = inside.width >= COLUMNS_FOR_TIME;
+    let recent = &scene.snapshot.recent;
+    let events: Vec<&Event> = recent.iter().rev().filter(|event| scene.view.shows(&event.phase)).collect();
+    if events.is_empty() {
+        let text = if recent.is_empty() { "none yet" } else { "none of these phases of late" };
+        super::nothing(text, scene.theme, inside, buf);
+    }
+    let most = events.len().saturating_sub(inside.height.into());
+    let lines: Vec<Line<'_>> = events
+        .into_iter()
+        .skip(scene.view.scroll.min(most))
+        .take(inside.height.into())
+        .map(|event| {
+            let mut line = line::styled(event, scene.snapshot, scene.theme);
+            if has_time {
+                let time = event.timestamp.to_string();
+                let clock = time.get(11..19).unwrap_or_default().to_owned();
+                line.spans.insert(0, Span::styled(clock + " ", scene.theme.faint()));
+            }
+            line
+        })
+        .collect();
+    super::list(&lines, 0, inside, buf);
+    most
+}

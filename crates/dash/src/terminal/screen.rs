@@ -1,0 +1,221 @@
+//! The full screen: keys, the clock and the journal in, pictures out.
+//!
+//! The loop is thin; what it does on a key or a tick is in [`App`], which needs no terminal. The picture is drawn anew only when something
+//! changed, ten times a second at most.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use ratatui::buffer::Buffer;
+use ratatui::crossterm::event::{self, Event as Input, KeyEvent};
+use ratatui::layout::Rect;
+use tidemill_telemetry::{Event, Follower, ReadError, Timestamp, read_all};
+
+use super::draw::{Scene, draw};
+use super::key::Wish;
+use super::replay::Replay;
+use super::standing::{Pulse, Standing};
+use super::theme::Theme;
+use super::view::View;
+
+/// The shortest time between two pictures, and the longest until a key or the journal is looked at.
+const TICK: Duration = Duration::from_millis(100);
+
+/// A failure of the screen.
+#[derive(Debug, thiserror::Error)]
+pub enum ScreenError {
+    /// The terminal cannot be drawn to or read from.
+    #[error("cannot use the terminal")]
+    Terminal(#[from] io::Error),
+    /// The journal cannot be read.
+    #[error(transparent)]
+    Journal(#[from] ReadError),
+}
+
+/// Why the screen was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// By choice.
+    Quit,
+    /// By Ctrl-C or a signal.
+    Interrupted,
+}
+
+/// Shows the journal of a file or folder until the person leaves or `stop` is set. The terminal is as before afterwards, also after an
+/// error or a panic.
+pub fn run(mut app: App<'_>, stop: &AtomicBool) -> Result<Left, ScreenError> {
+    let mut session = Session::open()?;
+    // The first look at a long journal may take a while.
+    session.terminal.draw(|frame| app.draw(frame.area(), frame.buffer_mut()))?;
+    app.is_changed = true;
+    let mut drawn = None;
+    loop {
+        app.tick(Instant::now())?;
+        if app.is_changed && drawn.is_none_or(|drawn: Instant| drawn.elapsed() >= TICK) {
+            session.terminal.draw(|frame| app.draw(frame.area(), frame.buffer_mut()))?;
+            drawn = Some(Instant::now());
+        }
+        let mut patience = TICK;
+        while event::poll(patience)? {
+            patience = Duration::ZERO;
+            match event::read()? {
+                Input::Key(key) => {
+                    if let Some(left) = app.key(key)? {
+                        return Ok(left);
+                    }
+                }
+                Input::Resize(..) => app.is_changed = true,
+                _ => {}
+            }
+        }
+        if stop.load(Ordering::SeqCst) {
+            return Ok(Left::Interrupted);
+        }
+    }
+}
+
+/// The terminal in its other state, for as long as this lives. A panic restores it too, before its message is shown.
+struct Session {
+    terminal: ratatui::DefaultTerminal,
+}
+
+impl Session {
+    fn open() -> io::Result<Self> {
+        Ok(Self { terminal: ratatui::try_init()? })
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // There is nobody left to tell.
+        let _ = ratatui::try_restore();
+    }
+}
+
+/// The state of the screen: the run, what is looked at, and a replay if there is one.
+pub struct App<'a> {
+    path: PathBuf,
+    follower: Follower,
+    replay: Option<Replay<Events>>,
+    view: View,
+    theme: Theme,
+    pulse: Box<dyn FnMut() -> Pulse + 'a>,
+    standing: Standing,
+    ticked: Option<Instant>,
+    /// Whether what is drawn would differ from what was drawn last.
+    is_changed: bool,
+    /// The second that is shown.
+    second: i64,
+}
+
+type Events = Box<dyn Iterator<Item = Event>>;
+
+impl<'a> App<'a> {
+    /// Shows the journal of a file, or of the folder that holds it. `pulse` is asked about once a second.
+    pub fn new(path: &Path, view: View, theme: Theme, pulse: impl FnMut() -> Pulse + 'a) -> Self {
+        Self {
+            path: path.to_owned(),
+            follower: Follower::open(path),
+            replay: None,
+            view,
+            theme,
+            pulse: Box::new(pulse),
+            standing: Standing::Waiting,
+            ticked: None,
+            is_changed: true,
+            second: 0,
+        }
+    }
+
+    /// Takes in what happened since the last tick.
+    pub fn tick(&mut self, at: Instant) -> Result<(), ReadError> {
+        let elapsed =
+            self.ticked.replace(at).map_or(Duration::ZERO, |before| at.saturating_duration_since(before));
+        if let Some(replay) = &mut self.replay {
+            if !self.view.is_paused {
+                // The clock in the head moves even where nothing happens.
+                self.is_changed |= replay.advance(elapsed) | !replay.pace(false).is_over;
+            }
+            return Ok(());
+        }
+        if self.view.is_paused {
+            return Ok(());
+        }
+        let polled = self.follower.poll(|_| {})?;
+        self.is_changed |= polled.n_events > 0 || polled.is_restarted;
+        let now = Timestamp::now();
+        let second = now.as_ms() / 1000;
+        if second != self.second || polled.n_events > 0 {
+            self.second = second;
+            let standing = Standing::of(self.follower.snapshot(), now, (self.pulse)());
+            // Ages and durations are shown to the second, of what is not over.
+            self.is_changed |=
+                standing != self.standing || !standing.is_over() || standing == Standing::Silent;
+            self.standing = standing;
+        }
+        Ok(())
+    }
+
+    /// Takes in a key.
+    pub fn key(&mut self, key: KeyEvent) -> Result<Option<Left>, ReadError> {
+        self.is_changed = true;
+        match self.view.key(key) {
+            Wish::None => {}
+            Wish::Quit => return Ok(Some(Left::Quit)),
+            Wish::Interrupt => return Ok(Some(Left::Interrupted)),
+            Wish::Replay => self.start_replay()?,
+            Wish::Faster => self.replay.iter_mut().for_each(Replay::faster),
+            Wish::Slower => self.replay.iter_mut().for_each(Replay::slower),
+            Wish::Present => {
+                self.replay = None;
+                self.view.is_paused = false;
+            }
+        }
+        Ok(None)
+    }
+
+    fn start_replay(&mut self) -> Result<(), ReadError> {
+        if self.standing == Standing::Waiting {
+            return Ok(());
+        }
+        // A line that is no event is passed over; a file that cannot be read ends the replay there.
+        let events = read_all(&self.path)?
+            .take_while(|event| !matches!(event, Err(ReadError::Io { .. })))
+            .filter_map(Result::ok);
+        self.replay = Some(Replay::new(Box::new(events), self.follower.snapshot().elapsed_s()));
+        self.view.is_paused = false;
+        Ok(())
+    }
+
+    /// Draws what is looked at.
+    pub fn draw(&mut self, area: Rect, buf: &mut Buffer) {
+        let verb = if self.ticked.is_none() { "reading" } else { "waiting for a journal:" };
+        let silence = format!("{verb} {}", self.path.display());
+        let most = match &mut self.replay {
+            None => draw(&self.present(Timestamp::now(), &silence), area, buf),
+            Some(replay) => {
+                let pace = Some(replay.pace(self.view.is_paused));
+                let (snapshot, now) = (replay.snapshot(), replay.now());
+                let standing = Standing::of(snapshot, now, Pulse::Unknown);
+                let (view, theme, silence) = (&self.view, self.theme, silence.as_str());
+                draw(&Scene { snapshot, view, standing, now, theme, pace, silence }, area, buf)
+            }
+        };
+        self.view.scroll = self.view.scroll.min(most);
+        self.is_changed = false;
+    }
+
+    fn present<'b>(&'b self, now: Timestamp, silence: &'b str) -> Scene<'b> {
+        Scene {
+            snapshot: self.follower.snapshot(),
+            view: &self.view,
+            standing: self.standing,
+            now,
+            theme: self.theme,
+            pace: None,
+            silence,
+        }
+    }
+}

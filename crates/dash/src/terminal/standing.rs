@@ -1,0 +1,138 @@
+//! How a run stands: what it said last, how long ago, and whether anybody still holds its folder.
+
+use tidemill_telemetry::{RunState, Snapshot, Timestamp};
+
+use super::number;
+
+/// Seconds without a word after which a run that has not ended counts as silent. A living run says something every few seconds.
+pub const PATIENCE_S: f64 = 30.0;
+
+/// What is known of the process of a run from elsewhere, such as from the lock on its folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pulse {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// There is a process.
+    Alive,
+    /// There is none.
+    Dead,
+}
+
+/// How a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It has said nothing yet.
+    Waiting,
+    /// It is at work.
+    Live,
+    /// It has not ended, and nothing has been heard of it for a while.
+    Silent,
+    /// It has not ended, and its process is gone.
+    Killed,
+    /// All is done.
+    Complete,
+    /// It was told to stop.
+    Stopped,
+    /// It ended with an error.
+    Failed,
+}
+
+impl Standing {
+    /// How a run stands at this time.
+    pub fn of(snapshot: &Snapshot, now: Timestamp, pulse: Pulse) -> Self {
+        match (snapshot.state, pulse) {
+            (RunState::Complete, _) => Self::Complete,
+            (RunState::Stopped, _) => Self::Stopped,
+            (RunState::Failed, _) => Self::Failed,
+            (RunState::Running, Pulse::Alive) => Self::Live,
+            (RunState::Running, _) if snapshot.last.is_none() => Self::Waiting,
+            (RunState::Running, Pulse::Dead) => Self::Killed,
+            (RunState::Running, Pulse::Unknown) if snapshot.is_live(now, PATIENCE_S) => Self::Live,
+            (RunState::Running, Pulse::Unknown) => Self::Silent,
+        }
+    }
+
+    /// One word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Live => "running",
+            Self::Silent => "silent",
+            Self::Killed => "killed",
+            Self::Complete => "complete",
+            Self::Stopped => "stopped",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// A few words, with what the run said at its end or how long it has said nothing.
+    pub fn sentence(self, snapshot: &Snapshot, now: Timestamp) -> String {
+        let since = || match snapshot.last {
+            Some(last) => {
+                let age_s = (now.as_ms() - last.as_ms()) as f64 / 1e3;
+                format!("{} ({} ago)", moment(last), number::seconds(age_s))
+            }
+            None => "its begin".to_owned(),
+        };
+        match self {
+            Self::Silent => format!("killed or silent since {}", since()),
+            Self::Killed => format!("killed; last heard of {}", since()),
+            _ => match &snapshot.outcome {
+                Some(outcome) => format!("{}: {}", self.word(), number::clean(outcome)),
+                None => self.word().to_owned(),
+            },
+        }
+    }
+
+    /// Whether nothing more will come.
+    pub fn is_over(self) -> bool {
+        !matches!(self, Self::Waiting | Self::Live)
+    }
+
+    /// Whether it ended as it should: complete, or because it was told to.
+    pub fn is_good(self) -> bool {
+        matches!(self, Self::Complete | Self::Stopped)
+    }
+}
+
+/// A time for people: `2026-01-06 12:34:56 UTC`.
+pub fn moment(at: Timestamp) -> String {
+    let text = at.to_string();
+    let whole = text.split('.').next().unwrap_or(&text);
+    format!("{} UTC", whole.replace('T', " "))
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemill_telemetry::Event;
+
+    use super::*;
+
+    #[test]
+    fn silence_is_told_from_death_by_the_pulse() {
+        let mut snapshot = Snapshot::default();
+        let at = |ms: i64| Timestamp::from_ms(1_767_702_896_123 + ms);
+        assert_eq!(Standing::of(&snapshot, at(0), Pulse::Unknown), Standing::Waiting);
+        let mut event = Event::new("r", "run", "start");
+        event.timestamp = at(0);
+        snapshot.apply(&event);
+        assert_eq!(Standing::of(&snapshot, at(29_999), Pulse::Unknown), Standing::Live);
+        let silent = Standing::of(&snapshot, at(192_000), Pulse::Unknown);
+        assert_eq!(silent, Standing::Silent);
+        let text = "killed or silent since 2026-01-06 12:34:56 UTC (3m12s ago)";
+        assert_eq!(silent.sentence(&snapshot, at(192_000)), text);
+        assert_eq!(Standing::of(&snapshot, at(192_000), Pulse::Alive), Standing::Live);
+        assert_eq!(Standing::of(&snapshot, at(1), Pulse::Dead), Standing::Killed);
+        assert!(silent.is_over() && !silent.is_good());
+    }
+
+    #[test]
+    fn an_outcome_is_quoted() {
+        let mut snapshot = Snapshot::default();
+        snapshot.apply(&Event::new("r", "run", "start"));
+        snapshot.apply(&Event::new("r", "run", "end").parameter("outcome", "failed").note("disk full"));
+        let standing = Standing::of(&snapshot, Timestamp::now(), Pulse::Dead);
+        assert_eq!(standing.sentence(&snapshot, Timestamp::now()), "failed: disk full");
+    }
+}
