@@ -6,7 +6,9 @@
 
 use std::collections::VecDeque;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use anyhow::{Result, bail};
 use tidemill_backtest::{DeviceEngine, DeviceOptions, Engine, StageSpan, Strategy};
@@ -61,11 +63,11 @@ pub struct Devices {
     /// What is said about the choice.
     pub note: Option<String>,
     /// Why the CPU is taken although this machine has a GPU.
-    unusable: Option<String>,
+    pub unusable: Option<String>,
     /// Whether a GPU was looked for and this machine has none.
     has_no_gpu: bool,
     /// Whether the CPU may take over.
-    may_fall_back: bool,
+    pub may_fall_back: bool,
 }
 
 impl Devices {
@@ -136,9 +138,58 @@ pub struct Executor<'e, 'a> {
     waiting: VecDeque<(Batch, Option<usize>)>,
     next: usize,
     may_fall_back: bool,
-    mode: Arc<Mutex<DeviceMode>>,
-    /// Of devices that were left.
-    spans: Vec<(usize, StageSpan)>,
+    view: Arc<View>,
+    /// Of the first batch submitted.
+    first_index: Option<u64>,
+}
+
+/// What others see of an executor while a study has it.
+#[derive(Debug)]
+pub struct View {
+    mode: Mutex<DeviceMode>,
+    spans: Mutex<Vec<BatchSpan>>,
+    /// How many batches a device has at a time; none where there is no device.
+    lanes: AtomicUsize,
+}
+
+/// A stage of a batch on a device.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchSpan {
+    /// Number of the device.
+    pub device: usize,
+    /// Number of the batch.
+    pub batch: u64,
+    /// When the time of the span began.
+    pub base: Instant,
+    /// The stage, in milliseconds since then.
+    pub span: StageSpan,
+}
+
+impl View {
+    /// Of an executor on the CPU.
+    pub fn of_cpu() -> Self {
+        Self { mode: Mutex::new(DeviceMode::Cpu), spans: Mutex::default(), lanes: AtomicUsize::new(0) }
+    }
+
+    /// Where batches run now; changes if the CPU takes over.
+    pub fn mode(&self) -> DeviceMode {
+        self.mode.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// When the stages of the batches collected since the last call ran.
+    pub fn take_spans(&self) -> Vec<BatchSpan> {
+        std::mem::take(&mut self.spans.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How many batches a device has at a time, if there is a device.
+    pub fn lanes(&self) -> Option<usize> {
+        Some(self.lanes.load(Ordering::Relaxed)).filter(|lanes| *lanes > 0)
+    }
+
+    /// Sets that, from the next batch on.
+    pub fn set_lanes(&self, lanes: usize) {
+        self.lanes.store(lanes.max(1), Ordering::Relaxed);
+    }
 }
 
 impl<'e, 'a> Executor<'e, 'a> {
@@ -157,8 +208,8 @@ impl<'e, 'a> Executor<'e, 'a> {
             waiting: VecDeque::new(),
             next: 0,
             may_fall_back: devices.may_fall_back,
-            mode: Arc::new(Mutex::new(DeviceMode::Cpu)),
-            spans: Vec::new(),
+            view: Arc::new(View::of_cpu()),
+            first_index: None,
         };
         for device in &devices.devices {
             match DeviceEngine::new(device, out.engine, &strategies[0], options) {
@@ -171,6 +222,7 @@ impl<'e, 'a> Executor<'e, 'a> {
             }
         }
         if !out.devices.is_empty() {
+            out.view.set_lanes(options.lanes);
             out.set_mode(DeviceMode::Gpu { stream: 0 });
         } else if let Some(reason) = &devices.unusable {
             out.set_mode(DeviceMode::CpuFallback { reason: reason.clone() });
@@ -178,33 +230,33 @@ impl<'e, 'a> Executor<'e, 'a> {
         Ok(out)
     }
 
-    /// Where batches run now; changes if the CPU takes over.
-    pub fn mode(&self) -> Arc<Mutex<DeviceMode>> {
-        self.mode.clone()
+    /// What others may see while a study has it.
+    pub fn view(&self) -> Arc<View> {
+        self.view.clone()
     }
 
-    /// When the stages of all batches collected since the last call ran, on all devices.
-    pub fn take_spans(&mut self) -> Vec<StageSpan> {
-        self.take_device_spans().into_iter().map(|(_, span)| span).collect()
-    }
-
-    /// The same with the number of the device, also of devices that were left.
-    pub fn take_device_spans(&mut self) -> Vec<(usize, StageSpan)> {
-        let mut spans = std::mem::take(&mut self.spans);
+    /// Hands the spans of the devices on. Devices get batches in turn, so that their submissions tell which batch it was.
+    fn pass_spans_on(&mut self) {
+        let (n, first) = (self.devices.len() as u64, self.first_index.unwrap_or(0));
+        let mut spans = self.view.spans.lock().unwrap_or_else(PoisonError::into_inner);
         for (device, engine) in self.devices.iter_mut().enumerate() {
-            spans.extend(engine.take_spans().into_iter().map(|span| (device, span)));
+            let base = engine.began();
+            spans.extend(engine.take_spans().into_iter().map(|span| {
+                let batch = first + span.job * n + device as u64;
+                BatchSpan { device, batch, base, span }
+            }));
         }
-        spans
     }
 
     fn set_mode(&self, mode: DeviceMode) {
-        *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
+        *self.view.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
     }
 
     /// Leaves the devices; everything from here on runs on the CPU.
     fn fall_back(&mut self, error: &GpuError) {
-        self.spans = self.take_device_spans();
+        self.pass_spans_on();
         self.devices.clear();
+        self.view.lanes.store(0, Ordering::Relaxed);
         self.waiting.iter_mut().for_each(|(_, device)| *device = None);
         let reason = error.to_string();
         eprintln!("warning: the GPU is left, the rest runs on the CPU with the same results: {reason}");
@@ -233,6 +285,10 @@ impl Evaluator for Executor<'_, '_> {
         }
         let device = self.next % self.devices.len();
         self.next += 1;
+        self.first_index.get_or_insert(batch.index);
+        if let Some(lanes) = self.view.lanes() {
+            self.devices[device].set_lanes(lanes);
+        }
         let submitted = self.devices[device].submit(batch.points.clone());
         self.waiting.push_back((batch, Some(device)));
         match submitted {
@@ -248,6 +304,7 @@ impl Evaluator for Executor<'_, '_> {
         if let Some(device) = device {
             match self.devices[device].collect() {
                 Ok(outcomes) => {
+                    self.pass_spans_on();
                     return Ok(evaluate::scored(self.engine, self.strategies, &batch.points, &outcomes));
                 }
                 Err(error) if self.may_fall_back => self.fall_back(&error),
@@ -258,8 +315,9 @@ impl Evaluator for Executor<'_, '_> {
     }
 
     fn in_flight_limit(&self) -> usize {
-        // Two for each device: one that computes and one that is prepared.
-        (2 * self.devices.len()).max(1)
+        // Three for each device: one that computes, one that is prepared, and one that is begun when the first is done, before the host
+        // looks at what came of it.
+        (3 * self.devices.len()).max(1)
     }
 
     fn is_ready(&mut self) -> bool {

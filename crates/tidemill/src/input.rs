@@ -75,7 +75,8 @@ pub struct DataSource {
     pub folds: Option<usize>,
 }
 
-fn parse_setting(text: &str) -> Result<(String, String), String> {
+/// Reads `NAME=VALUE`.
+pub fn parse_setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().into(), value.trim().into())),
         _ => Err("expected NAME=VALUE, for example --set fast=20".into()),

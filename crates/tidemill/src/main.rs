@@ -7,6 +7,7 @@ mod number;
 mod parity;
 mod settings;
 mod table;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -20,6 +21,8 @@ use clap::{Parser, Subcommand};
   tidemill sweep ema-cross --data btc.parquet --trials 20000 --split 0.7 --out runs/ema
   tidemill backtest seller-exhaustion --data btc.csv --set vol_z=1.5 --report report.html
   tidemill study show runs/ema --html ema.html
+  tidemill scan data/ --bars 1500                         trends of all symbols in a folder, ranked
+  tidemill monitor runs/ema                               watch it while it runs
   tidemill data inspect data/*.parquet
 
 Exit codes: 0 done, 1 ran but a check failed, 2 bad input or error, 130 stopped by Ctrl-C.")]
@@ -34,8 +37,12 @@ enum Command {
     Sweep(command::sweep::SweepArgs),
     /// Evaluate one parameter set: metrics, trades, report.
     Backtest(command::backtest::BacktestArgs),
+    /// Classify the trend of many symbols at once and rank them.
+    Scan(command::scan::ScanArgs),
     /// Look at studies: list them, show what they found, export their trials.
     Study(command::study::StudyArgs),
+    /// Watch a run: a full screen, its lines, or a summary.
+    Monitor(command::monitor::MonitorArgs),
     /// Look at data, convert it, generate it.
     Data(command::data::DataArgs),
     /// List the shipped strategies, or print one to start from.
@@ -53,7 +60,9 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Sweep(args) => command::sweep::run(args),
         Command::Backtest(args) => command::backtest::run(args),
+        Command::Scan(args) => command::scan::run(args),
         Command::Study(args) => command::study::run(args),
+        Command::Monitor(args) => command::monitor::run(args),
         Command::Data(args) => command::data::run(args),
         Command::Strategies(args) => command::strategies::run(args),
         Command::Doctor(args) => command::doctor::run(args),

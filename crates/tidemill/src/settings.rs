@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+use tidemill_telemetry::hypertune::{Mode, Thresholds};
 
 /// Name of the file that is looked for in the working folder.
 const FILE: &str = "tidemill.toml";
@@ -22,6 +23,8 @@ pub struct Settings {
     pub gpu: GpuSettings,
     /// Defaults of `sweep`.
     pub sweep: SweepSettings,
+    /// Rules that watch a run.
+    pub hypertune: HypertuneSettings,
     /// Execution keys laid over every strategy.
     pub execution: toml::Table,
     /// Where it was read from.
@@ -93,6 +96,35 @@ pub struct SweepSettings {
     pub top: Option<usize>,
 }
 
+/// Rules that watch a run: `mode`, and thresholds by name.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct HypertuneSettings {
+    table: toml::Table,
+}
+
+impl HypertuneSettings {
+    /// What `--hypertune` would say.
+    pub fn mode(&self) -> Result<Mode> {
+        match self.table.get("mode") {
+            None => Ok(Mode::Advise),
+            Some(value) => value.clone().try_into().map_err(|_| {
+                anyhow::anyhow!("settings: hypertune.mode = {value}: expected \"off\", \"advise\" or \"on\"")
+            }),
+        }
+    }
+
+    /// When rules fire.
+    pub fn thresholds(&self) -> Result<Thresholds> {
+        let mut table = self.table.clone();
+        table.remove("mode");
+        let thresholds: Thresholds =
+            table.try_into().map_err(|error| anyhow::anyhow!("settings: [hypertune]: {error}"))?;
+        thresholds.check().map_err(|error| anyhow::anyhow!("settings: hypertune.{error}"))?;
+        Ok(thresholds)
+    }
+}
+
 /// Takes `batch = 64` as well as `batch = "auto"`.
 fn number_or_text<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     #[derive(Deserialize)]
@@ -141,6 +173,8 @@ impl Settings {
         if self.gpu.memory_fraction.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
             anyhow::bail!("settings {}: gpu.memory_fraction must lie between 0 and 1", self.origin());
         }
+        self.hypertune.mode()?;
+        self.hypertune.thresholds()?;
         for key in self.execution.keys() {
             if !tidemill_backtest::strategy::EXECUTION_KEYS.contains(&key.as_str()) {
                 let known = tidemill_backtest::strategy::EXECUTION_KEYS.join(", ");

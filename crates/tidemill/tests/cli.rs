@@ -10,8 +10,14 @@ mod data_choice;
 mod device;
 #[path = "cli/golden.rs"]
 mod golden;
+#[path = "cli/hypertune.rs"]
+mod hypertune;
+#[path = "cli/monitor.rs"]
+mod monitor;
 #[path = "cli/output.rs"]
 mod output;
+#[path = "cli/scan.rs"]
+mod scan;
 #[path = "cli/settings.rs"]
 mod settings;
 #[path = "cli/shared_data.rs"]

@@ -3,9 +3,11 @@
 mod ask;
 mod cpu_sweep;
 pub mod device;
+mod hypertune;
 mod overlap;
 mod perps;
 mod quality;
+mod scan;
 mod study;
 
 use std::process::ExitCode;
@@ -18,6 +20,7 @@ use clap::{Args, Subcommand};
 #[command(after_help = "Examples:
   tidemill bench ask --json
   tidemill bench overlap --timeline trace.json
+  tidemill bench scan --streams 1,4,16 --json
   tidemill bench study --trials 1000000
   tidemill bench quality --suite small --sampler auto,tpe --seeds 5
   tidemill bench quality --suite planted")]
@@ -41,10 +44,14 @@ enum Bench {
     Long(device::DeviceBenchArgs),
     /// What triple buffering gains where upload, computation and download take 2 : 5 : 2; results compared.
     Overlap(overlap::OverlapArgs),
+    /// Trends of 10,000 symbols × 1,500 bars: streams, overlap, scaling, and many scans in a row; compared with the CPU.
+    Scan(scan::ScanBenchArgs),
     /// How long a sampler takes to propose a batch and to learn from it, by what it already knows.
     Ask(ask::AskArgs),
     /// Trials a second of a whole study with a trivial objective, stored on disk.
     Study(study::StudyArgs),
+    /// What tuning a sweep while it runs is worth, from a bad batch and lag.
+    Hypertune(hypertune::HypertuneArgs),
     /// How good a search is: test functions beside recorded results of others, and a market with a known optimum.
     Quality(quality::QualityArgs),
 }
@@ -57,8 +64,10 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
         Bench::Perps(args) => perps::run(args),
         Bench::Long(args) => device::long(args),
         Bench::Overlap(args) => overlap::run(args),
+        Bench::Scan(args) => scan::run(args),
         Bench::Ask(args) => ask::run(args),
         Bench::Study(args) => study::run(args),
+        Bench::Hypertune(args) => hypertune::run(args),
         Bench::Quality(args) => quality::run(args),
     }
 }

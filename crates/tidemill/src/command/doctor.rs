@@ -11,12 +11,12 @@ use anyhow::Result;
 use clap::Args;
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use tidemill_backtest::cuda::{column_source, device_source};
+use tidemill_backtest::cuda::{column_source, device_sources};
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{DeviceEngine, Engine, EngineOptions, Overrides, Strategy};
 use tidemill_gpu::{Device, DeviceInfo, GpuError, HostOptions, Source, emulate, kernel_folder, probe};
-use tidemill_market::Universe;
 use tidemill_market::synth::lcg;
+use tidemill_market::{Universe, atc};
 use tidemill_search::{SamplerKind, SamplerSettings};
 
 use crate::executor::{DeviceChoice, device_options};
@@ -231,18 +231,22 @@ fn shown(info: &DeviceInfo) -> String {
     format!("{}, {gib:.1} GiB, {}, {} multiprocessors", info.name, info.architecture, info.multiprocessors)
 }
 
-/// Compiles the kernels of all indicators and of every shipped strategy, side by side.
+/// Compiles the kernels of all indicators, of the scanner and of every shipped strategy, side by side.
 fn compile_all(report: &mut Report, target: &str, compile: impl Fn(&Source) -> Result<(), GpuError> + Sync) {
-    let mut sources = vec![("indicators", Ok(column_source()))];
+    let mut sources =
+        vec![("indicators", Ok(vec![column_source()])), ("the scanner", Ok(vec![atc::device::source()]))];
     sources.extend(
-        SHIPPED
-            .iter()
-            .map(|(name, _)| (*name, with_shipped(name, |strategy, engine| device_source(engine, strategy)))),
+        SHIPPED.iter().map(|(name, _)| {
+            (*name, with_shipped(name, |strategy, engine| device_sources(engine, strategy)))
+        }),
     );
     let began = Instant::now();
     let compiled: Vec<_> = sources
         .into_par_iter()
-        .map(|(what, source)| (what, source.map(|source| compile(&source)), began.elapsed().as_secs_f64()))
+        .map(|(what, sources)| {
+            let compiled = sources.map(|sources| sources.par_iter().try_for_each(&compile));
+            (what, compiled, began.elapsed().as_secs_f64())
+        })
         .collect();
     for (what, result, seconds) in compiled {
         let what = format!("kernels of {what}");

@@ -9,7 +9,7 @@ mod list;
 mod page;
 mod rows;
 mod show;
-mod state;
+pub mod state;
 mod survey;
 mod text;
 

@@ -4,32 +4,37 @@ pub(super) mod best;
 mod enqueue;
 pub(crate) mod evaluate;
 mod output;
-mod timeline;
+mod record;
+mod tune;
+mod watch;
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use serde_json::{Map, Value, json};
 use tidemill_backtest::{Engine, EngineOptions, METRICS, Strategy};
 use tidemill_search::folder::Opened;
 use tidemill_search::{
-    Enqueue, ParetoFront, Sampler, SamplerKind, SamplerSettings, Space, Study, StudyEvent, StudyFolder,
+    Enqueue, ParetoFront, Sampler, SamplerKind, SamplerSettings, Space, Steered, Study, StudyFolder,
     StudyHeader, StudySummary,
 };
-use tidemill_telemetry::{DeviceMode, Event, Journal};
+use tidemill_telemetry::hypertune::{Decision, Mode};
+use tidemill_telemetry::{Journal, SmolStr, metrics, prometheus};
 
-use crate::executor::{DeviceChoice, Devices, Executor};
+use crate::executor::{BatchSpan, DeviceChoice, Devices, Executor};
 use crate::input::{DataSource, Input, StrategyArgs, set_threads};
 use crate::number;
 use crate::settings::Settings;
+use crate::trace::{Trace, TraceSpan};
 use best::Best;
+use record::Recorder;
+use tune::{Tuned, Tuning};
+use watch::{Watch, progress_bar};
 
 /// Evaluate many parameter sets and rank them.
 #[derive(Args)]
@@ -86,9 +91,22 @@ pub struct SweepArgs {
     /// Write when each stage ran on the device, as a trace for Perfetto.
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
+    /// Watch the run by rules: say what would help, or do it (batch, lag, streams, how the sampler explores) [default: advise].
+    #[arg(long, value_name = "MODE")]
+    hypertune: Option<Hypertune>,
+    /// Serve Prometheus metrics of the run at this address, for example 127.0.0.1:9464.
+    #[arg(long, value_name = "ADDR")]
+    metrics: Option<std::net::SocketAddr>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Hypertune {
+    Off,
+    Advise,
+    On,
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -106,6 +124,7 @@ struct Resolved {
     seed: u64,
     top: usize,
     cache_bytes: usize,
+    hypertune: Mode,
 }
 
 /// Everything that is known when a sweep ends.
@@ -156,17 +175,17 @@ fn run_on(args: SweepArgs, settings: Settings, devices: Devices, out: &mut dyn W
         );
     }
     let n_bars = engine.segments().iter().map(|segment| segment.range.len() as u64).sum();
-    let settings = SamplerSettings {
+    let batch = SamplerSettings {
         seed: resolved.seed,
         n_trials: Some(resolved.trials),
         batch: resolved.batch.unwrap_or_else(|| auto_batch(resolved.sampler, resolved.trials, n_bars)),
         n_objectives: strategies.len(),
     };
     let queue = enqueue::read(&args.enqueue)?;
-    let mut sampler = build(resolved.sampler, &space, &settings, &queue)?;
+    let mut sampler = build(resolved.sampler, &space, &batch, &queue)?;
     let n_asked = sampler.remaining().map_or(resolved.trials, |left| left.min(resolved.trials));
     let store = match &args.out {
-        Some(dir) => Some(open(dir, &header(&strategies, &input, &resolved, &settings, &queue)?)?),
+        Some(dir) => Some(open(dir, &header(&strategies, &input, &resolved, &batch, &queue)?)?),
         None => None,
     };
     eprintln!(
@@ -175,7 +194,7 @@ fn run_on(args: SweepArgs, settings: Settings, devices: Devices, out: &mut dyn W
         input.origin,
         number::count(n_asked),
         resolved.sampler.name(),
-        number::count(n_asked.min(settings.batch as u64)),
+        number::count(n_asked.min(batch.batch as u64)),
         devices.shown()
     );
     if let Some(note) = &devices.note {
@@ -184,7 +203,30 @@ fn run_on(args: SweepArgs, settings: Settings, devices: Devices, out: &mut dyn W
     let mut executor = Executor::new(&mut engine, &strategies, &devices, &gpu_settings)?;
 
     // Before the work: a path that cannot be written is said at once.
-    let timeline = args.timeline.as_deref().map(timeline::Trace::create).transpose()?;
+    let timeline = args.timeline.as_deref().map(Trace::create).transpose()?;
+
+    let run = run_name(args.out.as_deref(), strategy);
+    let journal = Arc::new(match &store {
+        Some(store) => Journal::open_append(&store.folder.journal_path())?,
+        None => Journal::without_file()?,
+    });
+    let server = args.metrics.map(|addr| serve(addr, journal.clone())).transpose()?;
+    let tuned = Tuned {
+        mode: resolved.hypertune,
+        thresholds: settings.hypertune.thresholds()?,
+        batch: batch.batch,
+        most_batch: most_batch(resolved.sampler, resolved.trials),
+        lag: resolved.lag,
+        learns: resolved.sampler.learns(),
+        knobs: sampler.knobs(),
+    };
+    let earlier: &[Decision] = store.as_ref().map_or(&[], |store| &store.decisions);
+    let mut tuning = Tuning::new(&tuned, earlier, journal.clone(), run.clone(), executor.view());
+    let advice = tuning.advice();
+    let recorder = Recorder::new(journal.clone(), run, &space, executor.view(), timeline.is_some());
+    let is_resumed = store.as_ref().is_some_and(|store| store.is_resumed);
+    let title = format!("{} over {}", strategy.name, input.origin);
+    recorder.start(is_resumed, &title, n_asked, &told_config(&strategies, &resolved, &batch, &devices));
 
     let stop = stop_flag();
     let progress = progress_bar(n_asked);
@@ -194,54 +236,69 @@ fn run_on(args: SweepArgs, settings: Settings, devices: Devices, out: &mut dyn W
         n_valid: 0,
         n_done: 0,
         n_objectives: strategies.len(),
-        journal: store.as_ref().map(|store| (&store.journal, format!("sweep-{}", resolved.seed))),
+        recorder,
         progress: &progress,
-        mode: executor.mode(),
     };
     let names: Vec<&str> = METRICS.iter().map(|(_, name, _)| *name).collect();
     let study = Study::new(&space, &mut *sampler)
         .trials(resolved.trials)
-        .batch(settings.batch)
+        .batch(batch.batch)
         .lag(resolved.lag)
         .pipeline(args.pipeline == Switch::On)
         .objectives(strategies.len())
         .metrics(&names)
+        .changes(tune::changes(earlier))
+        .control(&mut tuning)
         .stop(&stop)
         .observe(|event| watch.hear(event));
     let study = match &store {
         Some(store) => study.folder(&store.folder),
         None => study,
     };
-    let summary = study.run(&mut executor);
+    let summary = study.run(&mut executor).map_err(anyhow::Error::from);
     progress.finish_and_clear();
-    if let Some(timeline) = timeline {
-        timeline.write(&devices, &executor.take_device_spans());
+    let Watch { best, front, n_valid, recorder, .. } = watch;
+    let (outcome, note) = match &summary {
+        Ok(summary) if summary.is_complete => ("complete", None),
+        Ok(_) => ("stopped", Some("stopped before all trials were done".to_owned())),
+        Err(error) => ("failed", Some(format!("{error:#}"))),
+    };
+    recorder.end(outcome, note);
+    let spans = recorder.into_spans();
+    if let Some(mut timeline) = timeline {
+        let spans = spans.iter().map(|BatchSpan { device, span, .. }| TraceSpan {
+            device: *device,
+            track: span.lane,
+            name: format!("{:?}", span.stage).to_lowercase(),
+            begin_ms: span.begin_ms,
+            end_ms: span.end_ms,
+        });
+        timeline.write(&devices, "lane", &spans.collect::<Vec<_>>());
     }
-    let Watch { best, front, n_valid, .. } = watch;
+    drop((server, tuning));
+    if let Some(journal) = Arc::into_inner(journal)
+        && let Err(error) = journal.close()
+    {
+        eprintln!("warning: {error}");
+    }
     let summary = match (summary, &store, &args.out) {
         (Ok(summary), ..) => summary,
         (Err(error), Some(store), Some(dir)) => {
-            let event = Event::new(format!("sweep-{}", resolved.seed), "evaluate", "failed");
-            let error = anyhow::Error::from(error);
-            store.journal.record(event.on(mode(&executor)).note(format!("{error:#}")));
             let kept = number::count(store.folder.n_trials().unwrap_or(0));
             eprintln!("the study in {} keeps {kept} trials", dir.display());
             eprintln!("  hint: the same command goes on with the rest, with --device cpu also without a GPU");
             return Err(error);
         }
-        (Err(error), ..) => return Err(error.into()),
+        (Err(error), ..) => return Err(error),
     };
     // Of several objectives all trials are shown that no other one beats in every respect.
     let chosen = if strategies.len() == 1 { best.into_trials() } else { best.of_front(&front) };
-    if let Some(store) = store {
-        store.journal.close()?;
-    }
 
     let finished = Finished {
         strategies: &strategies,
         input: &input,
         space: &space,
-        settings,
+        settings: batch,
         lag: resolved.lag,
         sampler: resolved.sampler,
         summary,
@@ -262,6 +319,12 @@ fn run_on(args: SweepArgs, settings: Settings, devices: Devices, out: &mut dyn W
             eprintln!("note: no symbol has enough bars for a window of {window}, a default of this strategy");
         }
         eprintln!("{}", output::summary_line(&finished));
+        for sentence in advice.sentences() {
+            eprintln!("{sentence}");
+        }
+        if tuned.mode == Mode::Advise && !advice.sentences().is_empty() {
+            eprintln!("  hint: --hypertune on does it, off is silent");
+        }
         if let Some(dir) = &args.out {
             eprintln!("study: {}", dir.display());
         }
@@ -275,11 +338,6 @@ fn run_on(args: SweepArgs, settings: Settings, devices: Devices, out: &mut dyn W
         return Ok(ExitCode::from(130));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Where batches run now.
-fn mode(executor: &Executor<'_, '_>) -> DeviceMode {
-    executor.mode().lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// The device of the flag, else of the settings.
@@ -321,6 +379,12 @@ fn resolve(args: &SweepArgs, settings: &Settings) -> Result<Resolved> {
         seed: args.seed.or(settings.sweep.seed).unwrap_or(1),
         top: args.top.or(settings.sweep.top).unwrap_or(10),
         cache_bytes: settings.run.cache_mb.unwrap_or(512).clamp(1, 1 << 20) << 20,
+        hypertune: match args.hypertune {
+            Some(Hypertune::Off) => Mode::Off,
+            Some(Hypertune::Advise) => Mode::Advise,
+            Some(Hypertune::On) => Mode::On,
+            None => settings.hypertune.mode()?,
+        },
     })
 }
 
@@ -350,6 +414,7 @@ fn build(
     queue: &[enqueue::NamedSet],
 ) -> Result<Box<dyn Sampler>> {
     let sampler = kind.build(space, settings)?;
+    let sampler: Box<dyn Sampler> = Box::new(Steered::new(space, settings.seed, sampler));
     if queue.is_empty() {
         return Ok(sampler);
     }
@@ -416,10 +481,11 @@ fn drop_nulls(value: Value) -> Value {
     }
 }
 
-/// Where trials and events go.
+/// Where trials go, and what was decided there earlier.
 struct Store {
     folder: StudyFolder,
-    journal: Journal,
+    is_resumed: bool,
+    decisions: Vec<Decision>,
 }
 
 /// Opens or makes the study of this configuration.
@@ -436,12 +502,58 @@ fn open(dir: &std::path::Path, header: &StudyHeader) -> Result<Store> {
     if let Some(version) = made_by {
         eprintln!("note: the study was made by version {version}, this is {}", header.version);
     }
-    let journal = Journal::open_append(&folder.journal_path())?;
-    Ok(Store { folder, journal })
+    let decisions = tune::decisions(&folder.journal_path())?;
+    Ok(Store { folder, is_resumed, decisions })
+}
+
+/// What a run is called in its journal.
+fn run_name(out: Option<&std::path::Path>, strategy: &Strategy) -> SmolStr {
+    let folder = out.and_then(|dir| dir.file_name()).and_then(|name| name.to_str());
+    SmolStr::new(folder.unwrap_or(&strategy.name))
+}
+
+/// The configuration as the journal tells it.
+fn told_config(
+    strategies: &[Strategy],
+    resolved: &Resolved,
+    settings: &SamplerSettings,
+    devices: &Devices,
+) -> Map<String, Value> {
+    let objectives: Vec<&str> = strategies.iter().map(|one| one.objective.text.as_str()).collect();
+    let config = json!({
+        "strategy": strategies[0].name,
+        "objective": objectives.join(", "),
+        "sampler": resolved.sampler.name(),
+        "batch": settings.batch,
+        "lag": resolved.lag,
+        "seed": resolved.seed,
+        "trials": resolved.trials,
+        "device": devices.shown(),
+        "hypertune": resolved.hypertune,
+        "version": env!("CARGO_PKG_VERSION"),
+    });
+    match config {
+        Value::Object(config) => config,
+        _ => Map::new(),
+    }
+}
+
+/// Serves the metrics of a run until it is dropped.
+fn serve(addr: std::net::SocketAddr, journal: Arc<Journal>) -> Result<metrics::Server> {
+    let page = move || prometheus(&journal.snapshot());
+    let server = metrics::serve(addr, page).with_context(|| format!("--metrics {addr}"))?;
+    eprintln!("metrics: http://{}/metrics", server.addr());
+    Ok(server)
+}
+
+/// The most trials of a batch that tuning goes to: one that learns still learns a few dozen times.
+fn most_batch(sampler: SamplerKind, trials: u64) -> usize {
+    let times = if sampler.learns() { 64 } else { 8 };
+    usize::try_from(trials / times).unwrap_or(MAX_BATCH).clamp(16, 65_536)
 }
 
 /// Set by the first Ctrl-C; the second one ends the program at once.
-fn stop_flag() -> Arc<AtomicBool> {
+pub(super) fn stop_flag() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let handler = stop.clone();
     // A second handler in one process cannot be set; the first then stays, which is as good.
@@ -451,87 +563,6 @@ fn stop_flag() -> Arc<AtomicBool> {
         }
     });
     stop
-}
-
-/// Follows a study: the best trials, the progress line, the journal.
-struct Watch<'a> {
-    best: Best<'a>,
-    front: ParetoFront,
-    n_valid: u64,
-    n_done: u64,
-    n_objectives: usize,
-    journal: Option<(&'a Journal, String)>,
-    progress: &'a ProgressBar,
-    /// Where batches run.
-    mode: Arc<Mutex<DeviceMode>>,
-}
-
-impl Watch<'_> {
-    fn hear(&mut self, event: StudyEvent<'_>) {
-        match event {
-            StudyEvent::Finished { batch, evaluated, .. } => {
-                let scores = &evaluated.scores;
-                for at in 0..scores.len() {
-                    self.n_valid += u64::from(scores.first(at).value().is_some());
-                }
-                if self.n_objectives > 1 {
-                    self.front.extend(batch.first_trial, scores);
-                    self.best.keep_front(&self.front, batch, scores);
-                } else {
-                    self.best.extend(batch, scores);
-                }
-                self.n_done += batch.points.len() as u64;
-                self.progress.set_position(self.n_done);
-            }
-            StudyEvent::Timed { index, timing } => {
-                let best = self.best_value();
-                let ms = |time: Duration| time.as_secs_f64() * 1e3;
-                self.progress.set_message(format!(
-                    "{}  (ms: ask {:.1}, evaluate {:.1}, tell {:.1}, overlap {:.1}, idle {:.1})",
-                    number::short(best),
-                    ms(timing.ask),
-                    ms(timing.evaluate),
-                    ms(timing.tell),
-                    ms(timing.overlap),
-                    ms(timing.idle)
-                ));
-                let Some((journal, run)) = &self.journal else { return };
-                let mut event = Event::new(run, "evaluate", format!("batch_{index}"))
-                    .lasting_ms(ms(timing.evaluate))
-                    .on(self.mode.lock().unwrap_or_else(PoisonError::into_inner).clone())
-                    .value("trials", self.n_done as f64)
-                    .value("valid", self.n_valid as f64)
-                    .value("ask_ms", ms(timing.ask))
-                    .value("tell_ms", ms(timing.tell))
-                    .value("overlap_ms", ms(timing.overlap))
-                    .value("idle_ms", ms(timing.idle));
-                if let Some(best) = best {
-                    event = event.value("best", best);
-                }
-                journal.record(event);
-            }
-        }
-    }
-
-    fn best_value(&self) -> Option<f64> {
-        match self.n_objectives {
-            1 => self.best.first(),
-            _ => self.front.members().first().map(|member| member.values[0]),
-        }
-    }
-}
-
-fn progress_bar(trials: u64) -> ProgressBar {
-    let bar = ProgressBar::new(trials);
-    let style = ProgressStyle::with_template(
-        "{bar:32} {human_pos}/{human_len} trials  {rate}/s  {eta} left  best {msg}",
-    );
-    let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-        let _ = write!(out, "{}", number::count(state.per_sec() as u64));
-    };
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("rate", rate));
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }
 
 #[cfg(test)]

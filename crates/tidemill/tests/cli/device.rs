@@ -9,13 +9,13 @@ use tidemill_search::{ExportFormat, export};
 use crate::support::{Place, Said, timeless};
 
 /// Runs a line on a machine whose GPUs nobody sees.
-fn hidden(place: &Place, line: &str) -> Said {
+pub fn hidden(place: &Place, line: &str) -> Said {
     let args: Vec<&str> = line.split_whitespace().collect();
     Said::new(place.command(&args).env("CUDA_VISIBLE_DEVICES", "-1").output().unwrap())
 }
 
 /// Whether kernels can be compiled for the host.
-fn emulates() -> bool {
+pub fn emulates() -> bool {
     let compiler = std::env::var("CXX").ok().filter(|name| !name.is_empty()).unwrap_or_else(|| "c++".into());
     let found = std::process::Command::new(&compiler).arg("--version").stdout(Stdio::null()).status().is_ok();
     let required = std::env::var_os("TIDEMILL_REQUIRE_EMULATION").is_some_and(|value| value == "1");
@@ -74,7 +74,7 @@ fn emulated_devices_find_what_the_cpu_finds() {
 }
 
 /// Spans of a trace: name, process and track.
-fn spans(place: &Place, file: &str) -> Vec<(String, u64, u64)> {
+pub fn spans(place: &Place, file: &str) -> Vec<(String, u64, u64)> {
     let trace: Value = serde_json::from_slice(&std::fs::read(place.path(file)).unwrap()).unwrap();
     let events = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X");
     let number = |value: &Value| value.as_u64().unwrap();

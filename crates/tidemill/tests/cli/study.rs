@@ -22,7 +22,7 @@ fn stored(dir: &Path) -> (u64, Vec<Option<f64>>, Vec<Option<f64>>) {
 }
 
 /// All trials as text.
-fn exported(dir: &Path) -> String {
+pub fn exported(dir: &Path) -> String {
     let mut bytes = Vec::new();
     export(dir, ExportFormat::Csv, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()

@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use rayon::prelude::*;
-use tidemill_backtest::cuda::{column_source, device_source};
+use tidemill_backtest::cuda::{column_source, device_sources};
 use tidemill_backtest::random::tape::{Stream, Tape};
 use tidemill_backtest::random::{data, text};
 use tidemill_backtest::segment::Layout;
@@ -28,7 +28,7 @@ fn is_missing(error: &GpuError, required: &str) {
 }
 
 /// The GPU and true, or the host in its place; none where kernels cannot be compiled for either.
-fn device() -> Option<(Device, bool)> {
+pub fn device() -> Option<(Device, bool)> {
     match Device::cuda(0) {
         Ok(device) => return Some((device, true)),
         Err(error) => is_missing(&error, "TIDEMILL_REQUIRE_GPU"),
@@ -136,7 +136,7 @@ fn every_shipped_strategy_compiles_for_a_gpu() {
         let strategy = Strategy::open(&entry.unwrap().path(), &Overrides::default()).unwrap();
         let segments = Layout::default().segments(&universe).unwrap();
         let engine = Engine::new(&strategy, &universe, segments, EngineOptions::default()).unwrap();
-        sources.push(device_source(&engine, &strategy));
+        sources.extend(device_sources(&engine, &strategy));
     }
     let compiled: Result<Vec<Vec<u8>>, GpuError> =
         sources.par_iter().map(|source| tidemill_gpu::compile(source, "sm_90")).collect();

@@ -238,7 +238,7 @@ impl Bench {
         let (n_bars, n_symbols) = (self.n_bars() as u32, LENGTHS.len() as u32);
         let stride = function.output.stride(n_bars, n_symbols);
         let out = self.device.alloc_from(&vec![12.5; stride as usize * (FIRST + count)])?;
-        let scratch_stride = function.scratch_columns * (n_bars + n_symbols) as usize;
+        let scratch_stride = (function.scratch_columns * (n_bars + n_symbols) as usize).next_multiple_of(2);
         let scratch = self.device.alloc::<f64>(scratch_stride * count)?;
         let arguments: Vec<DeviceBuffer<f64>> =
             arguments.iter().map(|values| self.device.alloc_from(values)).collect::<Result<_, _>>()?;
@@ -306,7 +306,7 @@ impl Bench {
         self.starts.windows(2).map(|pair| pair[0]..pair[1])
     }
 
-    /// Compares every new item with what `expected(trial, symbol, bars, out)` writes.
+    /// Compares every new item with what `expected(trial, symbol, bars, out)` writes. Items are those of the first trials.
     fn compare(
         &self,
         name: &str,
@@ -314,7 +314,8 @@ impl Bench {
         expected: impl Fn(u32, usize, std::ops::Range<usize>, &mut [f64]),
     ) {
         let mut values = vec![0.0; self.n_bars()];
-        for (j, &trial) in self.trials.iter().enumerate() {
+        let n_items = ran.numbers.len() / ran.stride as usize - FIRST;
+        for (j, &trial) in self.trials.iter().take(n_items).enumerate() {
             let item = &ran.numbers[(FIRST + j) * ran.stride as usize..][..self.n_bars()];
             for (symbol, bars) in self.symbols().enumerate() {
                 let values = &mut values[bars.clone()];
@@ -451,6 +452,20 @@ fn check(bench: &Bench, function: &Function) -> Result<(), GpuError> {
                 bench.compare(name, &ran, |trial, _, bars, out| {
                     let (fast, slow) = (window(two[trial as usize]), window(three[trial as usize]));
                     indicator::kama(&a.of(trial)[bars], w(trial), fast, slow, out);
+                });
+            }
+            "atc" => {
+                // Fewer, because each is 54 averages: two blocks of three and one of one.
+                let lambda: Vec<f64> =
+                    (0..N_TRIALS).map(|trial| [0.02, 0.0, 5.0, -1.0, f64::NAN][trial % 5]).collect();
+                let decay: Vec<f64> = (0..N_TRIALS)
+                    .map(|trial| [101.0, 0.03, 2.0, 0.0][usize::from(trial % 7 != 0) * (1 + trial % 3)])
+                    .collect();
+                let arguments = [one.clone(), lambda.clone(), decay.clone()];
+                let ran = bench.run_for(function, &[a.input()], &arguments, &bench.trial, 7)?;
+                bench.compare(name, &ran, |trial, _, bars, out| {
+                    let at = trial as usize;
+                    indicator::atc(&a.of(trial)[bars], w(trial), lambda[at], decay[at], out);
                 });
             }
             "swing_high" | "swing_low" => {

@@ -1,11 +1,15 @@
-//! Everything that runs on a GPU, in one binary: the device runtime, the kernels of the indicators, the CUDA executor.
+//! Everything that runs on a GPU, in one binary: the device runtime, the kernels of the indicators and of the trend classification, the
+//! CUDA executor, the scanner.
 //!
 //! Where there is a GPU the kernels run on it, and under emulation on the host as well or instead. `TIDEMILL_REQUIRE_GPU=1` makes a missing GPU
 //! a failure. The binary reads nothing from the source folder that it needs, so that it can be taken to a machine with a GPU.
 
 mod executor;
 mod indicator;
+mod scan;
 
+#[path = "../../../market/tests/atc_kernel.rs"]
+mod atc_kernel;
 #[path = "../../../gpu/tests/runtime/buffer.rs"]
 mod buffer;
 #[path = "../../../gpu/tests/runtime/coordinator.rs"]

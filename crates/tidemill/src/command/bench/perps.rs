@@ -73,7 +73,7 @@ pub fn run(args: PerpsArgs) -> Result<ExitCode> {
             }
         })
         .run(&mut executor)?;
-    let spans = executor.take_spans();
+    let spans: Vec<StageSpan> = executor.view().take_spans().iter().map(|batch| batch.span).collect();
     let wall_ms = summary.wall.as_secs_f64() * 1e3;
     let busy_ms = busy_ms(&spans);
     let n = summary.n_batches.max(1) as f64;
@@ -169,7 +169,8 @@ mod tests {
 
     #[test]
     fn overlapping_spans_count_once() {
-        let span = |begin_ms: f64, end_ms: f64| StageSpan { stage: Stage::Walk, lane: 0, begin_ms, end_ms };
+        let span =
+            |begin_ms: f64, end_ms: f64| StageSpan { stage: Stage::Walk, lane: 0, job: 0, begin_ms, end_ms };
         assert_eq!(busy_ms(&[span(5.0, 7.0), span(0.0, 3.0), span(1.0, 2.0), span(2.0, 4.0)]), 6.0);
     }
 }

@@ -59,7 +59,7 @@ impl Place {
     /// Where the batches ran, in their order.
     fn modes(&self, out: &str) -> Vec<DeviceMode> {
         let journal = read_journal(&self.path(out).join("journal.jsonl")).unwrap();
-        let events = journal.map(Result::unwrap).filter(|event| event.step.starts_with("batch_"));
+        let events = journal.map(Result::unwrap).filter(|event| event.phase == "kernel");
         events.map(|event| event.device.unwrap()).collect()
     }
 }

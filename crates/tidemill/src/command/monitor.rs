@@ -1,0 +1,185 @@
+//! `tidemill monitor`: looks at a run, live from another process or afterwards from its folder.
+//!
+//! It only reads, and nothing it does can disturb the run.
+
+mod choose;
+mod glimpse;
+mod picture;
+mod pulse;
+mod tail;
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use serde::Serialize;
+use tidemill_dash::terminal::screen::{self, App, Left};
+use tidemill_dash::terminal::{Standing, Summary, Theme, View, check_phases, summary};
+use tidemill_telemetry::{Follower, Snapshot, Timestamp};
+
+/// How often a live journal is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Watch a run: a full screen, its lines, or a summary.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tidemill monitor runs/ema                                the full screen; `?` there shows the keys
+  tidemill monitor runs/ema --tail                         one line per event, until the run ends
+  tidemill monitor runs/ema --tail --phase kernel --phase improvement
+  tidemill monitor runs/ema --summary                      times of all phases, what was found, what went wrong
+  tidemill monitor runs/ema --summary --json | jq .best
+  tidemill monitor runs --latest                           the newest of several runs
+  tidemill monitor runs/new --tail --wait && echo done     start first, and wait for the run
+
+Without a terminal the summary is printed. Nothing here disturbs the run.
+
+Exit codes: 0 done, 1 with --tail if the run failed, was killed or fell silent, 2 bad input, 130 stopped by Ctrl-C.")]
+pub struct MonitorArgs {
+    /// A run: its folder, or its journal. A folder that holds several runs lists them.
+    #[arg(value_name = "RUN", default_value = ".")]
+    path: PathBuf,
+    /// Print the newest events, then every new one, until the run ends.
+    #[arg(long, conflicts_with = "summary")]
+    tail: bool,
+    /// Print what is known of the run: state, times by phase, improvements, fall-backs, actions.
+    #[arg(long)]
+    summary: bool,
+    /// Only this phase, such as `kernel`. Repeatable.
+    #[arg(long = "phase", value_name = "NAME")]
+    phases: Vec<String>,
+    /// Print JSON: one object with everything, or with --tail one event per line.
+    #[arg(long)]
+    json: bool,
+    /// With --tail: how many events from before are shown first, up to 200.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(0..=200))]
+    lines: u16,
+    /// Wait for a journal that is not there yet.
+    #[arg(long)]
+    wait: bool,
+    /// Take the newest of several runs.
+    #[arg(long)]
+    latest: bool,
+    /// Write the screen as an SVG picture.
+    #[arg(long, value_name = "FILE", hide = true, conflicts_with_all = ["tail", "summary", "json"])]
+    picture: Option<PathBuf>,
+    /// Columns and rows of the picture.
+    #[arg(long, value_name = "WxH", hide = true, default_value = "120x36", value_parser = picture::parse_size)]
+    size: (u16, u16),
+}
+
+/// Runs the command.
+pub fn run(args: MonitorArgs) -> Result<ExitCode> {
+    let path = choose::run_of(&args.path, args.latest, args.wait)?;
+    if let Some(file) = &args.picture {
+        return picture::write(&load(&path, false, &AtomicBool::new(false))?, &path, file, args.size);
+    }
+    let is_screen = !args.tail && !args.summary && !args.json && is_interactive();
+    let stop = stop_on_signal(!is_screen);
+    if args.tail {
+        return tail::run(&path, &args, &stop);
+    }
+    if is_screen {
+        if !args.phases.is_empty() && !args.wait {
+            check_phases(&load(&path, false, &stop)?, &args.phases)?;
+        }
+        let view = View { filter: args.phases.join(","), ..View::default() };
+        let app = App::new(&path, view, Theme::from_environment(), || pulse::of(&path));
+        return Ok(match screen::run(app, &stop)? {
+            Left::Quit => ExitCode::SUCCESS,
+            Left::Interrupted => ExitCode::from(130),
+        });
+    }
+    let snapshot = load(&path, args.wait, &stop)?;
+    if stop.load(Ordering::SeqCst) {
+        return Ok(ExitCode::from(130));
+    }
+    check_phases(&snapshot, &args.phases)?;
+    print(&snapshot, &path, &args)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether somebody can look at a full screen and press keys.
+fn is_interactive() -> bool {
+    let is_dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !is_dumb
+}
+
+/// The fold of a journal, which may have to be waited for.
+fn load(path: &Path, wait: bool, stop: &AtomicBool) -> Result<Snapshot> {
+    let mut follower = Follower::open(path);
+    loop {
+        follower.poll(|_| {})?;
+        if follower.snapshot().last.is_some() || stop.load(Ordering::SeqCst) {
+            break;
+        }
+        if !wait {
+            bail!(
+                "the journal {} has no events\n  hint: --wait waits for the first one",
+                follower.path().display()
+            );
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    warn_of_malformed(&follower);
+    Ok(follower.into_snapshot())
+}
+
+/// Says which lines could not be read.
+fn warn_of_malformed(follower: &Follower) {
+    if let Some(malformed) = follower.malformed() {
+        let n = crate::number::counted(follower.n_malformed(), "line");
+        let (path, line) = (malformed.path.display(), malformed.line);
+        eprintln!("note: {n} of the journal passed over, the last {path}:{line}: {}", malformed.reason);
+    }
+}
+
+/// A snapshot, and what the snapshot alone cannot tell.
+#[derive(Serialize)]
+struct Answer<'a> {
+    /// `running`, `silent`, `killed`, `complete`, `stopped` or `failed`.
+    standing: &'static str,
+    #[serde(flatten)]
+    snapshot: &'a Snapshot,
+}
+
+fn print(snapshot: &Snapshot, path: &Path, args: &MonitorArgs) -> Result<()> {
+    let (now, pulse) = (Timestamp::now(), pulse::of(path));
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let snapshot = &only(snapshot, &args.phases);
+        let standing = Standing::of(snapshot, now, pulse).word();
+        writeln!(out, "{}", serde_json::to_string_pretty(&Answer { standing, snapshot })?)?;
+    } else {
+        let phases = &args.phases;
+        write!(out, "{}", summary(&Summary { snapshot, phases, now, pulse }))?;
+    }
+    Ok(out.flush()?)
+}
+
+/// A snapshot with these phases only; none means all.
+fn only(snapshot: &Snapshot, phases: &[String]) -> Snapshot {
+    let mut snapshot = snapshot.clone();
+    let is_wanted = |name: &str| phases.is_empty() || phases.iter().any(|phase| phase == name);
+    snapshot.phases.retain(|name, _| is_wanted(name));
+    snapshot.spans.retain(|span| is_wanted(&span.phase));
+    snapshot.recent.retain(|event| is_wanted(&event.phase));
+    snapshot
+}
+
+/// Set by Ctrl-C. Where a second one ends the process at once, nothing may have to be put back.
+fn stop_on_signal(is_second_final: bool) -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let handler = stop.clone();
+    // A second handler in one process cannot be set; the first then stays, which is as good.
+    let _ = ctrlc::set_handler(move || {
+        if handler.swap(true, Ordering::SeqCst) && is_second_final {
+            std::process::exit(130);
+        }
+    });
+    stop
+}

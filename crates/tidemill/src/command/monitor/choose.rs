@@ -1,0 +1,165 @@
+//! Which run is meant: the one that a path names, or one of those beneath it.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::{Context, Result, bail};
+use tidemill_dash::terminal::{Standing, moment};
+use tidemill_telemetry::Timestamp;
+
+use super::{glimpse, pulse};
+use crate::number;
+use crate::table::Table;
+
+/// Name of the journal in the folder of a run.
+pub const JOURNAL: &str = "journal.jsonl";
+
+/// Name of the first file that a journal put aside because it was full.
+pub const FIRST_FULL: &str = "journal-000001.jsonl";
+
+/// Runs that are listed, the newest.
+const LISTED: usize = 20;
+
+/// The folder or journal of the run that is meant.
+pub fn run_of(path: &Path, latest: bool, wait: bool) -> Result<PathBuf> {
+    if path.is_file() || has_journal(path) {
+        return Ok(path.to_owned());
+    }
+    if wait && !latest {
+        let is_file = path.extension().is_some_and(|extension| extension == "jsonl");
+        return Ok(if is_file { path.to_owned() } else { path.join(JOURNAL) });
+    }
+    if !path.exists() {
+        bail!("there is no {}\n  hint: --wait waits for it", path.display());
+    }
+    let mut runs = beneath(path).with_context(|| format!("cannot look for runs in {}", path.display()))?;
+    runs.sort_by(|a, b| b.written.cmp(&a.written).then_with(|| a.dir.cmp(&b.dir)));
+    match runs.as_slice() {
+        [] => bail!(
+            "no journal in {0}\n  hint: `tidemill sweep --out {1}` writes one",
+            path.display(),
+            if path == Path::new(".") { "DIR".to_owned() } else { path.display().to_string() }
+        ),
+        [one] => Ok(one.dir.clone()),
+        [newest, ..] if latest => Ok(newest.dir.clone()),
+        _ => ask(path, &runs),
+    }
+}
+
+/// A folder with a journal in it.
+struct Run {
+    dir: PathBuf,
+    written: SystemTime,
+}
+
+/// Whether a folder holds a journal; while a full file is put aside there may be no live one for a moment.
+fn has_journal(dir: &Path) -> bool {
+    dir.join(JOURNAL).is_file() || dir.join(FIRST_FULL).is_file()
+}
+
+/// The runs beneath a folder. What may not be entered is passed over, and so are hidden folders and links, which could lead in circles.
+fn beneath(root: &Path) -> std::io::Result<Vec<Run>> {
+    let mut found = Vec::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(dir) = open.pop() {
+        if has_journal(&dir) {
+            let written = std::fs::metadata(dir.join(JOURNAL)).and_then(|file| file.modified());
+            found.push(Run { dir, written: written.unwrap_or(SystemTime::UNIX_EPOCH) });
+            continue;
+        }
+        let entries = match std::fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(error) if dir == root => return Err(error),
+            Err(_) => continue,
+        };
+        for entry in entries.flatten() {
+            let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+            if !is_hidden && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                let name = PathBuf::from(entry.file_name());
+                open.push(if dir == Path::new(".") { name } else { dir.join(name) });
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Lists the runs and asks for one, if there is somebody to ask.
+fn ask(root: &Path, runs: &[Run]) -> Result<PathBuf> {
+    let listed = &runs[..runs.len().min(LISTED)];
+    let mut list = table(listed);
+    if runs.len() > LISTED {
+        list += &format!("… and {} older ones\n", number::count((runs.len() - LISTED) as u64));
+    }
+    let is_somebody_there = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if !is_somebody_there {
+        bail!(
+            "{} holds {}, newest first:\n{list}  hint: name one of them, or take the newest with --latest",
+            root.display(),
+            number::counted(runs.len() as u64, "run")
+        );
+    }
+    eprint!("{list}");
+    let mut input = std::io::stdin().lock();
+    loop {
+        eprint!("which one? [1] ");
+        std::io::stderr().flush()?;
+        let mut answer = String::new();
+        if input.read_line(&mut answer)? == 0 {
+            bail!("no run was chosen\n  hint: name one, or take the newest with --latest");
+        }
+        if let Some(run) = pick(answer.trim(), listed) {
+            return Ok(run.dir.clone());
+        }
+        eprintln!("a number from 1 to {}, or nothing for the newest", listed.len());
+    }
+}
+
+fn pick<'a>(answer: &str, runs: &'a [Run]) -> Option<&'a Run> {
+    let number = if answer.is_empty() { 1 } else { answer.parse::<usize>().ok()? };
+    runs.get(number.checked_sub(1)?)
+}
+
+fn table(runs: &[Run]) -> String {
+    let mut table = Table::new(["#", "run", "what", "state", "last heard of", "done", "best"]);
+    for (at, run) in runs.iter().enumerate() {
+        let number = (at + 1).to_string();
+        let dir = run.dir.display().to_string();
+        let snapshot = match glimpse::of(&run.dir) {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                table.row([number, dir, error.to_string()]);
+                continue;
+            }
+        };
+        let done = match snapshot.total {
+            Some(total) if total > 0.0 => format!("{:.0}%", snapshot.done / total * 100.0),
+            _ => number::short(Some(snapshot.done)),
+        };
+        table.row([
+            number,
+            dir,
+            snapshot.workload.clone(),
+            Standing::of(&snapshot, Timestamp::now(), pulse::of(&run.dir)).word().to_owned(),
+            snapshot.last.map(moment).unwrap_or_default(),
+            done,
+            number::short(snapshot.best),
+        ]);
+    }
+    table.render(5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_a_number_or_nothing() {
+        let run = |dir: &str| Run { dir: dir.into(), written: SystemTime::UNIX_EPOCH };
+        let runs = [run("a"), run("b")];
+        let picked = |answer| pick(answer, &runs).map(|run| run.dir.display().to_string());
+        assert_eq!(picked(""), Some("a".into()));
+        assert_eq!(picked("2"), Some("b".into()));
+        assert!(["0", "3", "-1", "b"].iter().all(|answer| picked(answer).is_none()));
+    }
+}

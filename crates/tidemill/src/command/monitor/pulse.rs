@@ -1,0 +1,20 @@
+//! Whether a run's process lives, as far as its folder tells.
+
+use std::path::Path;
+
+use tidemill_dash::terminal::Pulse;
+use tidemill_search::folder::LOCK_FILE;
+
+use crate::command::study::state::State;
+
+/// A study is locked for as long as a process is at work on it; other runs have no lock.
+pub fn of(path: &Path) -> Pulse {
+    let dir = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
+    if !dir.join(LOCK_FILE).is_file() {
+        return Pulse::Unknown;
+    }
+    match State::of(dir, 0, None) {
+        State::Running(_) => Pulse::Alive,
+        State::Complete | State::Stopped => Pulse::Dead,
+    }
+}

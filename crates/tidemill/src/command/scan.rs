@@ -1,0 +1,329 @@
+//! `tidemill scan`: the trend of many symbols, ranked.
+
+mod market;
+mod output;
+mod store;
+mod watch;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use tidemill_market::atc::{AtcOptions, Preset};
+use tidemill_scan::{
+    BatchDone, DeviceOptions, MAX_STREAMS, ScanError, ScanEvent, ScanOptions, Scanned, Scanner, Stage,
+};
+use tidemill_telemetry::{DeviceMode, Event, Timestamp};
+
+use super::sweep::{device_choice, stop_flag};
+use crate::executor::{DeviceChoice, Devices};
+use crate::input::{parse_setting, set_threads};
+use crate::number;
+use crate::settings::{GpuSettings, Settings, StreamMode};
+use crate::trace::{Trace, TraceSpan};
+use market::Market;
+use output::Found;
+use store::Store;
+use watch::Watch;
+
+/// Classify the trend of many symbols at once and rank them.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tidemill scan
+  tidemill scan data/ --bars 1500 --top 10
+  tidemill scan btc.csv eth.csv --preset pine --set robustness=Wide --set lambda=0.03
+  tidemill scan data/ --json --history > averages.json
+  tidemill scan data/ --out results.parquet
+  tidemill scan data/ --watch
+
+A signal is the average of the last bar, from -1 (everything says down) to 1 (everything says up). docs/scan.md says how it comes about.
+Results depend on where the window begins: compare scans of the same --bars.")]
+pub struct ScanArgs {
+    /// CSV or Parquet files, or folders of them [default: a generated universe].
+    #[arg(value_name = "DATA")]
+    data: Vec<PathBuf>,
+    /// Which version of the computation: v2, head or pine.
+    #[arg(long, value_name = "NAME", default_value = "v2")]
+    preset: Preset,
+    /// Change an option of the computation, for example length=34, robustness=Wide or lambda=0.03. Repeatable.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_setting)]
+    set: Vec<(String, String)>,
+    /// Leave out signals weaker than this.
+    #[arg(long, value_name = "SIZE", default_value_t = 0.01, allow_negative_numbers = true)]
+    min_signal: f64,
+    /// Symbols shown of each list [default: 20 in the table, all in JSON].
+    #[arg(long, value_name = "K")]
+    top: Option<usize>,
+    /// Look at the last N bars of each symbol; one with fewer is skipped [default: all bars].
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    bars: Option<usize>,
+    /// Only these symbols, separated by commas.
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    symbols: Option<Vec<String>>,
+    /// Resample to larger bars, for example 1h.
+    #[arg(long, value_name = "TIMEFRAME")]
+    resample: Option<String>,
+    /// Zone of times that carry none, for example America/New_York [default: UTC].
+    #[arg(long, value_name = "ZONE")]
+    timezone: Option<String>,
+    /// Where symbols are computed: auto, cpu, cuda (all GPUs) or cuda:N. No result depends on it [default: auto].
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<DeviceChoice>,
+    /// Streams of a GPU, 1 to 16, and batches on it at a time. No result depends on it [default: 4].
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    streams: Option<usize>,
+    /// Worker threads [default: all cores].
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    threads: Option<usize>,
+    /// Also give the average of every bar, in JSON and in --out.
+    #[arg(long)]
+    history: bool,
+    /// Write all rows to this .parquet file, or to a folder together with the journal.
+    #[arg(long, value_name = "PATH")]
+    out: Option<PathBuf>,
+    /// Append what the scan did to this journal, one JSON object per line.
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+    /// Scan again whenever a file changes, until Ctrl-C.
+    #[arg(long)]
+    watch: bool,
+    /// Write when each stage ran on the device, as a trace for Perfetto.
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
+    /// Settings file [default: tidemill.toml in this folder, if there is one].
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print JSON: one object, with --watch one on each line.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Symbols shown of each list in the table.
+const TOP: usize = 20;
+
+/// Runs the command.
+pub fn run(args: ScanArgs) -> Result<ExitCode> {
+    let settings = Settings::load(args.config.as_deref())?;
+    set_threads(args.threads.or(settings.run.threads))?;
+    let devices = Devices::choose(device_choice(args.device, &settings)?)?;
+    run_on(args, &settings, devices, &mut std::io::stdout().lock())
+}
+
+/// Runs the command on these devices.
+fn run_on(args: ScanArgs, settings: &Settings, devices: Devices, out: &mut dyn Write) -> Result<ExitCode> {
+    let options = scan_options(&args)?;
+    let device_options = device_options(args.streams, &settings.gpu)?;
+    let source = market::Source::new(&args, settings)?;
+    if args.watch && source.files.is_empty() {
+        bail!("--watch needs DATA; generated data does not change");
+    }
+    // Before the work: a path that cannot be written is said at once.
+    let store = Store::open(args.out.as_deref(), args.journal.as_deref(), args.history)?;
+    let timeline = args.timeline.as_deref().map(Trace::create).transpose()?;
+    let (scanner, fallback) = make_scanner(&options, &devices, &device_options)?;
+    let began = Timestamp::now();
+    let mut session =
+        Session { args, options, devices, scanner, fallback, store, timeline, began, n_scans: 0 };
+
+    // Before the data is read, so that no change is missed.
+    let mut watch = Watch::new(&source.files);
+    let stop = session.args.watch.then(stop_flag);
+    session.scan(source.open()?, out)?;
+    if let Some(stop) = stop {
+        while watch.wait(&stop) {
+            // A file that is being replaced may be missing or torn for a moment; that must not end the watch.
+            match source.open() {
+                Ok(market) => session.scan(market, out)?,
+                Err(error) => eprintln!("error: {error:#}\n  the scan before stands; still watching"),
+            }
+        }
+    }
+    session.store.close()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The options of the computation, resolved.
+fn scan_options(args: &ScanArgs) -> Result<ScanOptions> {
+    let mut atc = AtcOptions::preset(args.preset);
+    for (name, value) in &args.set {
+        atc.set(name, value).map_err(|error| anyhow::anyhow!("--set {name}={value}: {error}"))?;
+    }
+    let options = ScanOptions { atc, min_signal: args.min_signal, bars: args.bars, history: args.history };
+    match options.validate() {
+        Err(ScanError::Option { name, value, expected }) => {
+            bail!("--{} {value}: expected {expected}", name.replace('_', "-"))
+        }
+        result => result?,
+    }
+    Ok(options)
+}
+
+/// How devices work: the flag, else the settings.
+pub(super) fn device_options(streams: Option<usize>, settings: &GpuSettings) -> Result<DeviceOptions> {
+    let default = DeviceOptions::default();
+    let streams = match (streams, settings.stream_mode.unwrap_or_default()) {
+        (Some(streams), _) => streams,
+        (None, StreamMode::Sequential) => 1,
+        (None, StreamMode::Parallel) => settings.streams.unwrap_or(default.streams),
+    };
+    if !(1..=MAX_STREAMS).contains(&streams) {
+        bail!("--streams {streams}: expected a number from 1 to {MAX_STREAMS}");
+    }
+    let memory_fraction = settings.memory_fraction.unwrap_or(default.memory_fraction);
+    Ok(DeviceOptions { streams, memory_fraction, ..default })
+}
+
+/// A scanner on the devices; on the CPU, with the reason, if they cannot be used and were not insisted on.
+fn make_scanner(
+    options: &ScanOptions,
+    devices: &Devices,
+    device_options: &DeviceOptions,
+) -> Result<(Scanner, Option<String>)> {
+    match Scanner::on_devices(options.clone(), &devices.devices, device_options) {
+        Err(error @ ScanError::Device { .. }) if devices.may_fall_back => {
+            let reason = error.to_string();
+            warn_of_fallback(&reason);
+            Ok((Scanner::cpu(options.clone())?, Some(reason)))
+        }
+        made => Ok((made?, devices.unusable.clone())),
+    }
+}
+
+fn warn_of_fallback(reason: &str) {
+    eprintln!("warning: the GPU is left, the scan runs on the CPU with the same results: {reason}");
+}
+
+/// What stays from one scan to the next.
+struct Session {
+    args: ScanArgs,
+    options: ScanOptions,
+    devices: Devices,
+    scanner: Scanner,
+    /// Why the CPU is used although a GPU was wanted.
+    fallback: Option<String>,
+    store: Store,
+    timeline: Option<Trace>,
+    n_scans: u64,
+    /// Tells its runs from those of other sessions in one journal.
+    began: Timestamp,
+}
+
+impl Session {
+    /// Scans once, prints and stores.
+    fn scan(&mut self, market: Market, out: &mut dyn Write) -> Result<()> {
+        self.n_scans += 1;
+        market.notes.iter().for_each(|note| eprintln!("note: {note}"));
+        if self.n_scans == 1 {
+            eprintln!(
+                "scanning {}: preset {}, on {}",
+                market.origin,
+                self.args.preset,
+                if self.fallback.is_some() { "the CPU".into() } else { self.devices.shown() }
+            );
+            if let Some(note) = &self.devices.note {
+                eprintln!("note: {note}");
+            }
+        }
+        let run = format!("scan-{}-{}", self.began.as_ms(), self.n_scans);
+        let began = Instant::now();
+        let mut spans = Vec::new();
+        let scanned = self.compute(&market, &run, &mut spans)?;
+        let seconds = began.elapsed().as_secs_f64();
+
+        let found = Found::new(&self.args, &self.options, &market, &scanned);
+        self.store.write(&found)?;
+        self.store.record(found.record(&run).lasting_ms(seconds * 1e3));
+        if let Some(timeline) = &mut self.timeline {
+            timeline.write(&self.devices, "stream", &spans);
+        }
+        if self.args.json {
+            found.write_json(out, !self.args.watch)?;
+        } else {
+            write!(out, "{}", found.text(&self.scanner))?;
+        }
+        out.flush()?;
+        found.remarks().iter().for_each(|line| eprintln!("{line}"));
+        eprintln!("{}", found.summary(seconds));
+        Ok(())
+    }
+
+    /// The computation, on the CPU if the device fails and was not insisted on.
+    fn compute(&mut self, market: &Market, run: &str, spans: &mut Vec<TraceSpan>) -> Result<Scanned> {
+        let symbols = market.symbols();
+        let progress = progress_bar(symbols.len() as u64);
+        let (scanner, store, fallback) = (&mut self.scanner, &self.store, &mut self.fallback);
+        let scanned =
+            match scanner.scan(&symbols, |event| hear(event, run, store, fallback, spans, &progress)) {
+                Err(error @ ScanError::Device { .. }) if self.devices.may_fall_back => {
+                    let reason = error.to_string();
+                    progress.suspend(|| warn_of_fallback(&reason));
+                    *fallback = Some(reason);
+                    *scanner = Scanner::cpu(self.options.clone())?;
+                    scanner.scan(&symbols, |event| hear(event, run, store, fallback, spans, &progress))?
+                }
+                scanned => scanned?,
+            };
+        progress.finish_and_clear();
+        Ok(scanned)
+    }
+}
+
+/// Takes note of what a scan reports.
+fn hear(
+    event: ScanEvent,
+    run: &str,
+    store: &Store,
+    fallback: &Option<String>,
+    spans: &mut Vec<TraceSpan>,
+    progress: &ProgressBar,
+) {
+    match event {
+        ScanEvent::Batch(batch) => {
+            progress.set_position(batch.done as u64);
+            spans.extend(trace_spans(&batch));
+            for mut record in batch.records(run) {
+                if let (Some(DeviceMode::Cpu), Some(reason)) = (&record.device, fallback) {
+                    record.device = Some(DeviceMode::CpuFallback { reason: reason.clone() });
+                }
+                store.record(record);
+            }
+        }
+        ScanEvent::Shrunk { device, symbols, reason } => {
+            let line = format!("a batch did not fit the device, they have {symbols} symbols now: {reason}");
+            progress.suspend(|| eprintln!("note: {line}"));
+            let event = Event::new(run, "upload", "shrunk").value("device", device as f64);
+            store.record(event.value("symbols", symbols as f64).note(line));
+        }
+    }
+}
+
+/// The stages of a batch on a device.
+fn trace_spans(batch: &BatchDone) -> impl Iterator<Item = TraceSpan> {
+    batch.stages.iter().filter_map(|span| {
+        let name = format!("{} {}", span.stage.name(), batch.number);
+        let name =
+            if span.stage == Stage::Kernel { format!("{name} ({} symbols)", batch.symbols) } else { name };
+        let (begin_ms, end_ms) = (span.begin_ms, span.end_ms);
+        Some(TraceSpan { device: span.device?, track: span.stream, name, begin_ms, end_ms })
+    })
+}
+
+fn progress_bar(symbols: u64) -> ProgressBar {
+    let bar = ProgressBar::new(symbols);
+    let style = ProgressStyle::with_template("{bar:32} {human_pos}/{human_len} symbols  {eta} left");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+/// `3 symbols`.
+fn symbols_text(n: usize) -> String {
+    number::counted(n as u64, "symbol")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+//! What is scanned: closes and their times, and what loading could not use.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use tidemill_market::report::IssueKind;
+use tidemill_market::synth::{RegimeOptions, regime};
+use tidemill_market::{LoadOptions, Universe, load, timeframe};
+use tidemill_scan::Symbol;
+
+use super::{ScanArgs, symbols_text};
+use crate::number;
+use crate::settings::Settings;
+
+/// Symbols and bars of the generated universe.
+const GENERATED: (usize, usize) = (100, 1_500);
+
+/// Where data comes from, so that it can be opened again.
+pub struct Source {
+    /// Files and folders; none means generated data.
+    pub files: Vec<PathBuf>,
+    options: LoadOptions,
+}
+
+/// One symbol's closes.
+pub struct Series {
+    /// Its name.
+    pub symbol: String,
+    /// Open time of each bar, UTC milliseconds.
+    pub ts_ms: Vec<i64>,
+    /// Its closes.
+    pub close: Vec<f64>,
+}
+
+/// Something that cannot be scanned.
+pub struct Unusable {
+    /// The symbol, or the name of the file that would have been one.
+    pub symbol: String,
+    /// The file, where it is the file that cannot be read.
+    pub file: Option<String>,
+    /// Why.
+    pub reason: String,
+}
+
+/// Everything that was opened.
+pub struct Market {
+    /// The symbols, ordered by name.
+    pub series: Vec<Series>,
+    /// What is broken.
+    pub unusable: Vec<Unusable>,
+    /// Where it comes from, in a few words.
+    pub origin: String,
+    /// What loading found, if anything.
+    pub notes: Vec<String>,
+}
+
+impl Source {
+    /// The data of the arguments, else of the settings, else generated data.
+    pub fn new(args: &ScanArgs, settings: &Settings) -> Result<Self> {
+        let files = if args.data.is_empty() { &settings.data.files } else { &args.data };
+        if files.is_empty() {
+            for (is_given, flag) in [
+                (args.symbols.is_some(), "--symbols"),
+                (args.timezone.is_some(), "--timezone"),
+                (args.resample.is_some(), "--resample"),
+            ] {
+                if is_given {
+                    bail!("{flag} needs DATA; without it generated data is used");
+                }
+            }
+        }
+        let resample =
+            args.resample.as_deref().map(timeframe::parse_duration).transpose().context("--resample")?;
+        let options = LoadOptions {
+            symbols: args.symbols.clone(),
+            timezone: args.timezone.clone().or_else(|| settings.data.timezone.clone()),
+            resample,
+            lenient: true,
+            ..LoadOptions::default()
+        };
+        Ok(Self { files: files.clone(), options })
+    }
+
+    /// Loads or generates the data.
+    pub fn open(&self) -> Result<Market> {
+        if self.files.is_empty() {
+            let (n_symbols, n_bars) = GENERATED;
+            let universe =
+                regime(&RegimeOptions { n_symbols, n_bars, planted: None, ..RegimeOptions::default() });
+            let origin = format!("generated data ({})", described(&universe));
+            let series = universe.symbols.into_iter().map(Series::new).collect();
+            return Ok(Market { series, unusable: Vec::new(), origin, notes: Vec::new() });
+        }
+        let mut loaded = load(&self.files, &self.options)?;
+        let origin = described(&loaded.universe);
+        let mut unusable = Vec::new();
+        for file in std::mem::take(&mut loaded.report.unreadable) {
+            unusable.push(Unusable { symbol: stem(&file.path), file: Some(file.path), reason: file.reason });
+        }
+        for refused in std::mem::take(&mut loaded.report.refused) {
+            unusable.push(Unusable { symbol: refused.symbol, file: None, reason: refused.reason });
+        }
+        let mut series = Vec::with_capacity(loaded.universe.symbols.len());
+        for (bars, report) in loaded.universe.symbols.into_iter().zip(&loaded.report.symbols) {
+            match report.newest_dropped {
+                None => series.push(Series::new(bars)),
+                Some(kind) => {
+                    let reason = newest_row(kind).into();
+                    unusable.push(Unusable { symbol: bars.symbol, file: None, reason });
+                }
+            }
+        }
+        // What is unusable is told once, with the symbols that are skipped.
+        Ok(Market { series, unusable, origin, notes: loaded.report.remarks() })
+    }
+}
+
+impl Series {
+    fn new(bars: tidemill_market::Bars) -> Self {
+        Self { symbol: bars.symbol, ts_ms: bars.ts_ms, close: bars.close }
+    }
+}
+
+impl Market {
+    /// The symbols as a scanner takes them.
+    pub fn symbols(&self) -> Vec<Symbol<'_>> {
+        self.series.iter().map(|series| Symbol { name: &series.symbol, closes: &series.close }).collect()
+    }
+
+    /// Open times of the bars of every symbol.
+    pub fn times_ms(&self) -> Vec<&[i64]> {
+        self.series.iter().map(|series| series.ts_ms.as_slice()).collect()
+    }
+}
+
+/// A signal of an older bar would pass for the latest, so such a symbol is not scanned.
+fn newest_row(kind: IssueKind) -> &'static str {
+    match kind {
+        IssueKind::NotANumber => "its newest row has a price that is missing or no finite number",
+        IssueKind::NotPositive => "its newest row has a price of zero or less",
+        IssueKind::BadVolume => "its newest row has missing or negative volume",
+        _ => "its newest row could not be used",
+    }
+}
+
+fn described(universe: &Universe) -> String {
+    let mut timeframes: Vec<i64> = universe.symbols.iter().map(|bars| bars.timeframe_ms).collect();
+    timeframes.sort_unstable();
+    timeframes.dedup();
+    let timeframe = match timeframes[..] {
+        [one] => timeframe::format_duration(one),
+        _ => "mixed timeframes".into(),
+    };
+    let n_bars = number::counted(universe.n_bars() as u64, "bar");
+    format!("{}, {n_bars} of {timeframe}", symbols_text(universe.symbols.len()))
+}
+
+/// The name that a file without a symbol column gives its symbol.
+fn stem(path: &str) -> String {
+    let name = Path::new(path).file_name().map_or(path.into(), |name| name.to_string_lossy());
+    name.split('.').next().filter(|stem| !stem.is_empty()).unwrap_or(&name).to_string()
+}

@@ -1,0 +1,296 @@
+//! What a scan prints: two ranked lists, or JSON; what it could not use, and why.
+
+use std::io::Write;
+
+use serde::Serialize;
+use tidemill_market::atc::AtcOptions;
+use tidemill_market::timestamp::format_ms;
+use tidemill_scan::{Ranking, Row, ScanOptions, Scanned, Scanner};
+use tidemill_telemetry::Event;
+
+use super::market::Market;
+use super::{ScanArgs, TOP, symbols_text};
+use crate::number;
+use crate::table::Table;
+
+/// Bars of the recent average that are drawn.
+const RECENT_BARS: usize = 32;
+
+/// Skipped symbols named one by one; of more only the number is given.
+const SKIPPED_SHOWN: usize = 20;
+
+/// A scan with everything that is said about it.
+pub struct Found<'a> {
+    args: &'a ScanArgs,
+    options: &'a ScanOptions,
+    pub market: &'a Market,
+    pub scanned: &'a Scanned,
+    pub ranking: Ranking<'a>,
+    skipped: Vec<SkippedJson>,
+    n_errors: usize,
+}
+
+/// Something without a signal.
+#[derive(Serialize)]
+struct SkippedJson {
+    symbol: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    reason: String,
+}
+
+#[derive(Serialize)]
+struct RowJson<'a> {
+    symbol: &'a str,
+    signal: f64,
+    trend: i32,
+    class: String,
+    price: f64,
+    bars: usize,
+    from: String,
+    to: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    average: Option<&'a [f64]>,
+}
+
+#[derive(Serialize)]
+struct FilteredJson<'a> {
+    symbol: &'a str,
+    signal: f64,
+}
+
+#[derive(Serialize)]
+struct ScanJson<'a> {
+    symbols: Vec<RowJson<'a>>,
+    skipped: &'a [SkippedJson],
+    filtered: Vec<FilteredJson<'a>>,
+    counts: Counts,
+    data: &'a str,
+    preset: String,
+    min_signal: f64,
+    bars: Option<usize>,
+    options: &'a AtcOptions,
+    notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Counts {
+    scanned: usize,
+    long: usize,
+    short: usize,
+    flat: usize,
+    filtered: usize,
+    skipped: usize,
+    errors: usize,
+}
+
+impl<'a> Found<'a> {
+    /// Ranks the rows and joins what the loader and the scanner could not use.
+    pub fn new(
+        args: &'a ScanArgs,
+        options: &'a ScanOptions,
+        market: &'a Market,
+        scanned: &'a Scanned,
+    ) -> Self {
+        let broken = market.unusable.iter().map(|unusable| SkippedJson {
+            symbol: unusable.symbol.clone(),
+            file: unusable.file.clone(),
+            reason: unusable.reason.clone(),
+        });
+        let mut skipped: Vec<SkippedJson> = broken.collect();
+        let without = scanned.skipped.iter().map(|skipped| SkippedJson {
+            symbol: skipped.symbol.clone(),
+            file: None,
+            reason: skipped.reason.to_string(),
+        });
+        skipped.extend(without);
+        skipped.sort_by(|a, b| a.symbol.cmp(&b.symbol));
+        let n_errors = market.unusable.len()
+            + scanned.skipped.iter().filter(|skipped| skipped.reason.is_error()).count();
+        Self { args, options, market, scanned, ranking: scanned.ranking(), skipped, n_errors }
+    }
+
+    /// All rows: rising trends, then falling ones, each by strength, then those without a direction.
+    pub fn rows(&self) -> Vec<&'a Row> {
+        [&self.ranking.long, &self.ranking.short, &self.ranking.flat].into_iter().flatten().copied().collect()
+    }
+
+    fn counts(&self) -> Counts {
+        Counts {
+            scanned: self.market.series.len() + self.market.unusable.len(),
+            long: self.ranking.long.len(),
+            short: self.ranking.short.len(),
+            flat: self.ranking.flat.len(),
+            filtered: self.scanned.filtered.len(),
+            skipped: self.skipped.len(),
+            errors: self.n_errors,
+        }
+    }
+
+    /// One JSON object, over many lines or on one.
+    pub fn write_json(&self, out: &mut dyn Write, pretty: bool) -> anyhow::Result<()> {
+        let top = self.args.top.unwrap_or(usize::MAX);
+        let lists = [&self.ranking.long, &self.ranking.short, &self.ranking.flat];
+        let symbols = lists.into_iter().flat_map(|list| list.iter().take(top)).map(|row| {
+            let (from, to) = self.window(row);
+            RowJson {
+                symbol: &row.symbol,
+                signal: row.signal,
+                trend: row.trend,
+                class: row.class.to_string(),
+                price: row.price,
+                bars: row.bars,
+                from,
+                to,
+                average: row.average.as_deref(),
+            }
+        });
+        let filtered = self.scanned.filtered.iter();
+        let json = ScanJson {
+            symbols: symbols.collect(),
+            skipped: &self.skipped,
+            filtered: filtered.map(|one| FilteredJson { symbol: &one.symbol, signal: one.signal }).collect(),
+            counts: self.counts(),
+            data: &self.market.origin,
+            preset: self.args.preset.to_string(),
+            min_signal: self.options.min_signal,
+            bars: self.options.bars,
+            options: &self.options.atc,
+            notes: &self.market.notes,
+        };
+        // A history has a number for each bar: a line for each would make the text three times as long.
+        if pretty && !self.options.history {
+            serde_json::to_writer_pretty(&mut *out, &json)?;
+        } else {
+            serde_json::to_writer(&mut *out, &json)?;
+        }
+        writeln!(out)?;
+        Ok(())
+    }
+
+    /// Times of the first and the last bar that a row looks at.
+    fn window(&self, row: &Row) -> (String, String) {
+        let times = &self.market.series[row.index].ts_ms;
+        let time = |ts_ms: Option<&i64>| ts_ms.map(|ts_ms| format_ms(*ts_ms)).unwrap_or_default();
+        (time(times.get(times.len() - row.bars)), time(times.last()))
+    }
+
+    /// The two lists as tables.
+    pub fn text(&self, scanner: &Scanner) -> String {
+        let top = self.args.top.unwrap_or(TOP);
+        let mut out = String::new();
+        for (title, list) in [("LONG", &self.ranking.long), ("SHORT", &self.ranking.short)] {
+            if list.is_empty() {
+                out += &format!("{title}: none\n\n");
+                continue;
+            }
+            let mut table = Table::new(["#", "symbol", "class", "recent", "signal", "price", "bars"]);
+            for (at, row) in list.iter().take(top).enumerate() {
+                let closes = &self.market.series[row.index].close;
+                // Computed anew for what is shown; the bits are those of the scan.
+                let average = scanner.average(closes).unwrap_or_default();
+                table.row([
+                    (at + 1).to_string(),
+                    row.symbol.clone(),
+                    row.class.to_string(),
+                    sparkline(&average[average.len().saturating_sub(RECENT_BARS)..]),
+                    format!("{:+.4}", row.signal),
+                    number::short(Some(row.price)),
+                    number::count(row.bars as u64),
+                ]);
+            }
+            let more = list.len().saturating_sub(top);
+            out += &format!("{title} ({})\n{}", number::count(list.len() as u64), table.render(4));
+            out += &if more > 0 { format!("({more} more; --top shows them)\n\n") } else { "\n".to_string() };
+        }
+        out
+    }
+
+    /// The window, and what has no signal, a line each.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        lines.extend(self.window_line());
+        for skipped in self.skipped.iter().take(SKIPPED_SHOWN) {
+            let name = skipped.file.as_ref().unwrap_or(&skipped.symbol);
+            lines.push(format!(
+                "skipped {name}: {}",
+                skipped.reason.strip_prefix(&format!("{name}: ")).unwrap_or(&skipped.reason)
+            ));
+        }
+        if self.skipped.len() > SKIPPED_SHOWN {
+            lines.push(format!("skipped {} more; --json lists all", self.skipped.len() - SKIPPED_SHOWN));
+        }
+        lines
+    }
+
+    /// Which bars were looked at.
+    fn window_line(&self) -> Option<String> {
+        let bars = |row: &Row| row.bars;
+        let rows = &self.scanned.rows;
+        let (least, most) = (rows.iter().map(bars).min()?, rows.iter().map(bars).max()?);
+        let windows: Vec<(String, String)> = rows.iter().map(|row| self.window(row)).collect();
+        let first = windows.iter().map(|(from, _)| from).min()?;
+        let last = windows.iter().map(|(_, to)| to).max()?;
+        let length = match least == most {
+            true => number::counted(most as u64, "bar"),
+            false => format!("{} to {}", number::count(least as u64), number::counted(most as u64, "bar")),
+        };
+        let hint = match least == most {
+            true => "",
+            false => "; windows that begin elsewhere give other signals, --bars makes them alike",
+        };
+        Some(format!("window: {length}, {first} to {last}{hint}"))
+    }
+
+    /// How it went, in one line.
+    pub fn summary(&self, seconds: f64) -> String {
+        let counts = self.counts();
+        let mut line = format!(
+            "{} in {seconds:.3} s: {} long, {} short, {} filtered (below {}), {} skipped",
+            symbols_text(counts.scanned),
+            number::count(counts.long as u64),
+            number::count(counts.short as u64),
+            number::count(counts.filtered as u64),
+            self.options.min_signal,
+            number::count(counts.skipped as u64),
+        );
+        if counts.flat > 0 {
+            line += &format!(", {} flat", number::count(counts.flat as u64));
+        }
+        line + &format!(", {}", number::counted(counts.errors as u64, "error"))
+    }
+
+    /// The result as a record of the journal.
+    pub fn record(&self, run: &str) -> Event {
+        let counts = self.counts();
+        Event::new(run, "scan", "done")
+            .value("symbols", counts.scanned as f64)
+            .value("long", counts.long as f64)
+            .value("short", counts.short as f64)
+            .value("flat", counts.flat as f64)
+            .value("filtered", counts.filtered as f64)
+            .value("skipped", counts.skipped as f64)
+            .value("errors", counts.errors as f64)
+            .parameter("preset", self.args.preset.to_string())
+    }
+}
+
+/// Values from −1 to 1 as a line of blocks; what is not available is a blank.
+fn sparkline(values: &[f64]) -> String {
+    const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let block = |value: &f64| match value {
+        value if value.is_nan() => ' ',
+        value => BLOCKS[(((value + 1.0) / 2.0 * 8.0) as usize).min(7)],
+    };
+    values.iter().map(block).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sparkline_spans_minus_one_to_one() {
+        assert_eq!(sparkline(&[-1.0, -0.5, -0.01, 0.0, 0.5, 1.0, f64::NAN, 2.0, -2.0]), "▁▃▄▅▇█ █▁");
+    }
+}
