@@ -6,6 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use ratatui::buffer::Buffer;
@@ -22,6 +23,9 @@ use super::view::View;
 
 /// The shortest time between two pictures, and the longest until a key or the journal is looked at.
 const TICK: Duration = Duration::from_millis(100);
+
+/// A picture is drawn this often even if nothing changed, because drawing tells whether the terminal is still there.
+const DRAW_ANYWAY: Duration = Duration::from_secs(1);
 
 /// A failure of the screen.
 #[derive(Debug, thiserror::Error)]
@@ -50,30 +54,51 @@ pub fn run(mut app: App<'_>, stop: &AtomicBool) -> Result<Left, ScreenError> {
     // The first look at a long journal may take a while.
     session.terminal.draw(|frame| app.draw(frame.area(), frame.buffer_mut()))?;
     app.is_changed = true;
+    let inputs = listen();
     let mut drawn = None;
     loop {
         app.tick(Instant::now())?;
-        if app.is_changed && drawn.is_none_or(|drawn: Instant| drawn.elapsed() >= TICK) {
+        let since = drawn.map_or(DRAW_ANYWAY, |drawn: Instant| drawn.elapsed());
+        if (app.is_changed && since >= TICK) || since >= DRAW_ANYWAY {
             session.terminal.draw(|frame| app.draw(frame.area(), frame.buffer_mut()))?;
             drawn = Some(Instant::now());
         }
         let mut patience = TICK;
-        while event::poll(patience)? {
-            patience = Duration::ZERO;
-            match event::read()? {
-                Input::Key(key) => {
+        loop {
+            match inputs.recv_timeout(patience) {
+                Ok(Ok(Input::Key(key))) => {
                     if let Some(left) = app.key(key)? {
                         return Ok(left);
                     }
                 }
-                Input::Resize(..) => app.is_changed = true,
-                _ => {}
+                Ok(Ok(Input::Resize(..))) => app.is_changed = true,
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => return Err(error.into()),
+                Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected) => return Ok(Left::Interrupted),
             }
+            patience = Duration::ZERO;
         }
         if stop.load(Ordering::SeqCst) {
             return Ok(Left::Interrupted);
         }
     }
+}
+
+/// Keys and changes of size, from a thread of their own: reading a terminal that went away may never return, and the screen has to
+/// notice it all the same, by the signal or by the picture that cannot be drawn.
+fn listen() -> Receiver<io::Result<Input>> {
+    let (send, inputs) = mpsc::channel();
+    std::thread::spawn(move || {
+        loop {
+            let input = event::read();
+            let is_over = input.is_err();
+            if send.send(input).is_err() || is_over {
+                return;
+            }
+        }
+    });
+    inputs
 }
 
 /// The terminal in its other state, for as long as this lives. A panic restores it too, before its message is shown.

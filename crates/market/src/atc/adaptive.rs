@@ -95,8 +95,8 @@ impl<'a> Adaptive<'a> {
         }
         let lengths = &self.plan.lengths[5];
         let moves = self.numbers.min(self.bounded);
-        for k in 0..N_LENGTHS {
-            let length = lengths[k] as usize;
+        for (k, &window) in lengths.iter().enumerate() {
+            let length = window as usize;
             if self.y[k].is_nan() {
                 self.y[k] = x;
             }
@@ -106,7 +106,7 @@ impl<'a> Adaptive<'a> {
             let net = (x - self.x[bar - length]).abs();
             let net = if net.is_nan() { 0.0 } else { net };
             let way = walked(self.way[bar + 1], self.way[bar + 2 - length]);
-            let is_way = moves + 1 >= lengths[k] && way.abs() < f64::INFINITY && way != 0.0;
+            let is_way = moves + 1 >= window && way.abs() < f64::INFINITY && way != 0.0;
             let ratio = net / if is_way { way } else { LEAST };
             let ratio = if ratio == f64::INFINITY { 0.0 } else { ratio };
             let ratio = if ratio > 1.0 { 1.0 } else { ratio };

@@ -138,7 +138,7 @@ impl<'a> Host<'a> {
         let n = self.prices.len();
         let symbols = || self.prices.chunks(self.n_bars);
         if let Some(family) = family(part) {
-            let mut out = vec![Vec::with_capacity(n); N_LENGTHS];
+            let mut out: [Vec<f64>; N_LENGTHS] = std::array::from_fn(|_| Vec::with_capacity(n));
             for prices in symbols() {
                 let nine = moving_averages(family, prices, self.options)?;
                 out.iter_mut().zip(nine).for_each(|(out, series)| out.extend(series));

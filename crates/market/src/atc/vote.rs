@@ -30,12 +30,11 @@ impl<'a> Vote<'a> {
             }
         }
         let is_impulse = self.plan.has(IMPULSE);
-        for k in 0..N_LENGTHS {
-            let was_below = self.price <= self.averages[k];
-            let was_above = self.price >= self.averages[k];
-            let rest = if is_impulse { 0.0 } else { self.signals[k] };
-            let fallen = if (price < averages[k]) & was_above { -1.0 } else { rest };
-            self.signals[k] = if (price > averages[k]) & was_below { 1.0 } else { fallen };
+        for ((signal, &before), &average) in self.signals.iter_mut().zip(&self.averages).zip(averages) {
+            let (was_below, was_above) = (self.price <= before, self.price >= before);
+            let rest = if is_impulse { 0.0 } else { *signal };
+            let fallen = if (price < average) & was_above { -1.0 } else { rest };
+            *signal = if (price > average) & was_below { 1.0 } else { fallen };
         }
         self.price = price;
         self.averages = *averages;
