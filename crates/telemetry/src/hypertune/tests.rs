@@ -285,7 +285,7 @@ fn a_phase_that_came_regularly_and_stays_away_is_stalled() {
 }
 
 #[test]
-fn an_action_that_pays_is_followed_at_once_and_one_that_does_not_is_not() {
+fn an_action_that_pays_is_followed_by_more_of_it_and_one_that_does_not_by_the_next_remedy() {
     let mut run = Run::new();
     let mut tuner = tuner(Mode::On, Symptom::LowEfficiency);
     let busy = [("busy", 0.84), ("evaluate_ms", 500.0)];
@@ -303,7 +303,7 @@ fn an_action_that_pays_is_followed_at_once_and_one_that_does_not_is_not() {
         .collect();
     assert_eq!(turned[0], (9, "first", 20.0));
     assert_eq!(turned[1], (18, "first", 40.0), "a window later");
-    assert_eq!(turned[2], (38, "second", 2.0), "after the cool-down");
+    assert_eq!(turned[2], (27, "second", 2.0), "another window later");
     let outcomes: Vec<(u64, f64, f64)> = said
         .iter()
         .filter_map(|(_, proposal)| match proposal {
@@ -344,7 +344,8 @@ fn an_action_that_slows_the_run_down_is_taken_back() {
             assert!(revert.cause.contains("trials_per_s 100 to 89"), "{}", revert.cause);
             assert_eq!(tuner.knob("first"), Some(10.0));
         } else {
-            assert_eq!(rules, ["low_efficiency", "effect"]);
+            assert_eq!(rules, ["low_efficiency", "effect", "low_efficiency"]);
+            assert_eq!(decision(&said[2]).knob, "second", "the next remedy has its turn");
             assert_eq!(tuner.knob("first"), Some(20.0));
         }
     }

@@ -180,6 +180,9 @@ impl Tuner {
             self.turn(&decision, snapshot);
             self.watches[at].rests = self.cooldown(snapshot, batch, 1);
             proposals.push(Proposal::Apply(decision));
+        } else if symptom.is_of_speed() {
+            // Every second at the wrong speed is lost, so the next remedy has its turn at once.
+            self.watches[at].rests = Rest::default();
         }
     }
 

@@ -83,8 +83,8 @@ impl Tuned {
         }
         let remedy = |symptom, knob: &str, change| Remedy { symptom, knob: knob.into(), change };
         let mut remedies = vec![
-            remedy(Symptom::LowEfficiency, "streams", hypertune::Change::Add(1.0)),
             remedy(Symptom::LowEfficiency, "batch", hypertune::Change::Multiply(4.0)),
+            remedy(Symptom::LowEfficiency, "streams", hypertune::Change::Add(1.0)),
             remedy(Symptom::LowEfficiency, "lag", hypertune::Change::Add(1.0)),
         ];
         if self.learns {
