@@ -1,5 +1,6 @@
 //! The project's own commands, for people and for CI: `cargo xtask test | check | lint | ci | quality`.
 
+mod browser;
 mod import;
 mod nvrtc;
 mod source;
@@ -15,7 +16,8 @@ const USAGE: &str = "\
 Usage: cargo xtask <command>
 
   test [ARGS]  check the structure, then build and run all tests (release profile); ARGS go to `cargo test`.
-               Installs NVRTC from PyPI into target/nvrtc, unless TIDEMILL_NVRTC names one
+               Installs NVRTC from PyPI into target/nvrtc, unless TIDEMILL_NVRTC names one, and Chromium where
+               there is none and apt-get may be used
   check        the structure: who may import whom, file names, no printing in libraries
   lint         formatting and clippy, warnings are errors
   ci           lint, check and test
@@ -55,6 +57,9 @@ fn main() -> ExitCode {
 
 fn test(arguments: &[String]) -> Result<()> {
     check()?;
+    if let Err(error) = browser::ensure() {
+        eprintln!("note: the tests in a browser will skip, or fail if one is required: {error:#}");
+    }
     let mut command = vec!["test", "--workspace", "--release"];
     command.extend(arguments.iter().map(String::as_str));
     cargo_with(&command, nvrtc_variable()?)

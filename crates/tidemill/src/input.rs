@@ -1,16 +1,18 @@
 //! Arguments that several commands share: which strategy, which data, cut how.
 
+mod recipe;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{Overrides, Strategy};
-use tidemill_market::synth::{Planted, RegimeOptions, regime};
-use tidemill_market::{LoadOptions, Universe, load, timeframe, timestamp};
+use tidemill_market::{Universe, timeframe, timestamp};
 
-use crate::number;
 use crate::settings::Settings;
+
+pub use recipe::Recipe;
 
 /// Shipped strategies: name and text.
 pub const SHIPPED: [(&str, &str); 8] = [
@@ -136,6 +138,8 @@ pub struct Input {
     pub universe: Universe,
     /// How they are cut.
     pub layout: Layout,
+    /// How they are loaded.
+    pub recipe: Recipe,
     /// Where they come from, in a few words.
     pub origin: String,
     /// What loading found, if anything.
@@ -171,26 +175,7 @@ impl DataSource {
                     bail!("{flag} needs --data; without it generated data is used");
                 }
             }
-            let planted = Planted::default();
-            let universe = regime(&RegimeOptions {
-                n_bars: 20_000,
-                n_symbols: 4,
-                planted: Some(planted),
-                ..RegimeOptions::default()
-            });
-            let note = format!(
-                "the generated market has a planted edge: buying zscore(close, {}) < -{} and holding {} bars",
-                planted.window, planted.threshold, planted.hold
-            );
-            let origin = "generated data (4 symbols × 20,000 bars of 15m)".into();
-            return Ok(Input { universe, layout, origin, notes: vec![note] });
         }
-        let options = LoadOptions {
-            symbols: self.symbols.clone(),
-            timezone: self.timezone.clone().or_else(|| settings.data.timezone.clone()),
-            resample,
-            ..LoadOptions::default()
-        };
         for file in files {
             let name = file.to_string_lossy();
             let shipped = !file.exists() && SHIPPED.iter().any(|(shipped, _)| *shipped == name);
@@ -198,23 +183,13 @@ impl DataSource {
                 bail!("`{name}` was taken for a data file\n  hint: write the strategy before --data");
             }
         }
-        let loaded = load(files, &options)?;
-        let notes = loaded.report.remarks();
-        let symbols = loaded.universe.symbols.len();
-        let bars = loaded.universe.n_bars() as u64;
-        let mut timeframes: Vec<i64> = loaded.universe.symbols.iter().map(|bars| bars.timeframe_ms).collect();
-        timeframes.sort_unstable();
-        timeframes.dedup();
-        let timeframe = match timeframes[..] {
-            [one] => timeframe::format_duration(one),
-            _ => "mixed timeframes".into(),
-        };
-        let origin = format!(
-            "{}, {} of {timeframe}",
-            number::counted(symbols as u64, "symbol"),
-            number::counted(bars, "bar")
-        );
-        Ok(Input { universe: loaded.universe, layout, origin, notes })
+        Recipe::new(
+            files,
+            self.symbols.clone(),
+            self.timezone.clone().or_else(|| settings.data.timezone.clone()),
+            resample,
+        )
+        .load(layout)
     }
 }
 

@@ -23,6 +23,7 @@ use clap::{Parser, Subcommand};
   tidemill study show runs/ema --html ema.html
   tidemill scan data/ --bars 1500                         trends of all symbols in a folder, ranked
   tidemill monitor runs/ema                               watch it while it runs
+  tidemill dash runs --open                               all of them in a browser
   tidemill data inspect data/*.parquet
 
 Exit codes: 0 done, 1 ran but a check failed, 2 bad input or error, 130 stopped by Ctrl-C.")]
@@ -43,6 +44,8 @@ enum Command {
     Study(command::study::StudyArgs),
     /// Watch a run: a full screen, its lines, or a summary.
     Monitor(command::monitor::MonitorArgs),
+    /// Look at runs in a browser: live progress, trials, parameters, charts.
+    Dash(command::dash::DashArgs),
     /// Look at data, convert it, generate it.
     Data(command::data::DataArgs),
     /// List the shipped strategies, or print one to start from.
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Command::Scan(args) => command::scan::run(args),
         Command::Study(args) => command::study::run(args),
         Command::Monitor(args) => command::monitor::run(args),
+        Command::Dash(args) => command::dash::run(args),
         Command::Data(args) => command::data::run(args),
         Command::Strategies(args) => command::strategies::run(args),
         Command::Doctor(args) => command::doctor::run(args),

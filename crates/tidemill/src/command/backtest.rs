@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use tidemill_backtest::objective::Objective;
+use tidemill_backtest::report::Report;
 use tidemill_backtest::segment::{Role, Segment};
 use tidemill_backtest::{Detail, Engine, EngineOptions, METRICS, Metrics, Strategy};
 use tidemill_market::timestamp;
@@ -91,6 +92,12 @@ pub fn run(args: BacktestArgs) -> Result<ExitCode> {
         write!(out, "{}", to_text(&evaluation))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// One parameter set as a report, and what it is worth to the objective.
+pub(super) fn report(strategy: &Strategy, input: &Input) -> Result<(Report, Score)> {
+    let evaluation = evaluate(strategy, input)?;
+    Ok((page::report(&evaluation), evaluation.score))
 }
 
 fn evaluate<'a>(strategy: &'a Strategy, input: &'a Input) -> Result<Evaluation<'a>> {

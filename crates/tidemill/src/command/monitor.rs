@@ -2,10 +2,10 @@
 //!
 //! It only reads, and nothing it does can disturb the run.
 
-mod choose;
-mod glimpse;
+pub(super) mod choose;
+pub(super) mod glimpse;
 mod picture;
-mod pulse;
+pub(super) mod pulse;
 mod tail;
 
 use std::io::{IsTerminal, Write};

@@ -2,16 +2,16 @@
 //!
 //! All of it reads only, without taking the lock, so that a study can be looked at while it runs.
 
-mod axis;
-mod best;
-mod facts;
+pub(super) mod axis;
+pub(super) mod best;
+pub(super) mod facts;
 mod list;
-mod page;
-mod rows;
+pub(super) mod page;
+pub(super) mod rows;
 mod show;
 pub mod state;
-mod survey;
-mod text;
+pub(super) mod survey;
+pub(super) mod text;
 
 use std::fs::File;
 use std::io::IsTerminal;

@@ -441,7 +441,7 @@ fn header(
     let further: Vec<&str> = strategies[1..].iter().map(|other| other.objective.text.as_str()).collect();
     let enqueue: Vec<String> = queue.iter().map(enqueue::shown).collect();
     let config = json!({
-        "about": { "data": input.origin, "file": strategy.file },
+        "about": { "data": input.origin, "file": strategy.file, "source": input.recipe },
         "strategy": { "name": strategy.name, "profile": strategy.profile, "source": strategy.source },
         "execution": strategy.execution,
         "objective": {

@@ -33,8 +33,7 @@ pub fn run_of(path: &Path, latest: bool, wait: bool) -> Result<PathBuf> {
     if !path.exists() {
         bail!("there is no {}\n  hint: --wait waits for it", path.display());
     }
-    let mut runs = beneath(path).with_context(|| format!("cannot look for runs in {}", path.display()))?;
-    runs.sort_by(|a, b| b.written.cmp(&a.written).then_with(|| a.dir.cmp(&b.dir)));
+    let runs = beneath(path).with_context(|| format!("cannot look for runs in {}", path.display()))?;
     match runs.as_slice() {
         [] => bail!(
             "no journal in {0}\n  hint: `tidemill sweep --out {1}` writes one",
@@ -48,18 +47,20 @@ pub fn run_of(path: &Path, latest: bool, wait: bool) -> Result<PathBuf> {
 }
 
 /// A folder with a journal in it.
-struct Run {
-    dir: PathBuf,
+pub struct Run {
+    /// The folder.
+    pub dir: PathBuf,
+    /// When something was written there last.
     written: SystemTime,
 }
 
 /// Whether a folder holds a journal; while a full file is put aside there may be no live one for a moment.
-fn has_journal(dir: &Path) -> bool {
+pub fn has_journal(dir: &Path) -> bool {
     dir.join(JOURNAL).is_file() || dir.join(FIRST_FULL).is_file()
 }
 
-/// The runs beneath a folder. What may not be entered is passed over, and so are hidden folders and links, which could lead in circles.
-fn beneath(root: &Path) -> std::io::Result<Vec<Run>> {
+/// The runs at and beneath a folder, newest first. What may not be entered is passed over, and so are hidden folders and links, which could lead in circles.
+pub fn beneath(root: &Path) -> std::io::Result<Vec<Run>> {
     let mut found = Vec::new();
     let mut open = vec![root.to_owned()];
     while let Some(dir) = open.pop() {
@@ -81,6 +82,7 @@ fn beneath(root: &Path) -> std::io::Result<Vec<Run>> {
             }
         }
     }
+    found.sort_by(|a, b| b.written.cmp(&a.written).then_with(|| a.dir.cmp(&b.dir)));
     Ok(found)
 }
 

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
+use tidemill_search::Value;
 
 use super::facts::Facts;
 use super::rows::{Row, fetch};
@@ -61,13 +62,14 @@ pub fn run(args: &BestArgs) -> Result<ExitCode> {
             "objectives": names,
             "trials": survey.n_trials,
             "front": survey.front.as_ref().map(|front| front.members().len()),
-            "best": rows.iter().map(|row| row.json(&survey)).collect::<Vec<Value>>(),
+            "best": rows.iter().map(|row| row.json(&survey)).collect::<Vec<serde_json::Value>>(),
         });
         writeln!(out, "{}", serde_json::to_string_pretty(&document)?)?;
     } else if let ([row], None) = (&rows[..], &survey.front) {
         write!(out, "{}", in_full(&survey, &names, row))?;
         out.flush()?;
-        if let Some(command) = backtest_command(&facts, &survey, row) {
+        let params = survey.axes.0.iter().map(|axis| axis.name.as_str()).zip(&row.params);
+        if let Some(command) = backtest_command(&facts, params) {
             eprintln!(
                 "\nits trades, with the --data and execution settings of the sweep added:\n  {command}"
             );
@@ -102,7 +104,10 @@ fn in_full(survey: &Survey, objective_names: &[String], row: &Row) -> String {
 }
 
 /// A command that evaluates a trial again, if the study says of which strategy.
-fn backtest_command(facts: &Facts, survey: &Survey, row: &Row) -> Option<String> {
+pub fn backtest_command<'a>(
+    facts: &Facts,
+    params: impl Iterator<Item = (&'a str, &'a Option<Value>)>,
+) -> Option<String> {
     let file = facts.file.as_ref()?;
     let shipped =
         SHIPPED.iter().find(|(name, _)| !Path::new(file).exists() && *file == format!("{name}.toml"));
@@ -110,10 +115,8 @@ fn backtest_command(facts: &Facts, survey: &Survey, row: &Row) -> Option<String>
     if let Some(profile) = &facts.profile {
         command += &format!(" --profile {}", quoted(profile));
     }
-    for (axis, value) in survey.axes.0.iter().zip(&row.params) {
-        if let Some(value) = value {
-            command += &format!(" --set {}", quoted(&format!("{}={value}", axis.name)));
-        }
+    for (name, value) in params.filter_map(|(name, value)| Some((name, value.as_ref()?))) {
+        command += &format!(" --set {}", quoted(&format!("{name}={value}")));
     }
     Some(command)
 }

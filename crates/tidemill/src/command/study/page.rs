@@ -11,7 +11,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::axis::Axis;
-use super::rows::{Row, Rows};
+use super::rows::Rows;
 use super::show::{View, improvements, trials_line};
 use super::survey::Survey;
 use super::text;
@@ -42,10 +42,40 @@ impl Drawn {
         Self { best: survey.best(top.clamp(BEST_DRAWN, MOST_DRAWN)), sample: survey.sample(n_sample) }
     }
 
+    /// What is drawn of them; `rows` must have all.
+    pub fn plotted(&self, survey: &Survey, rows: &Rows) -> Plotted {
+        let is_best: std::collections::BTreeSet<u64> = self.best.iter().copied().collect();
+        let others = self.sample.iter().filter(|trial| !is_best.contains(trial));
+        let trials: Vec<u64> = self.best.iter().chain(others).copied().collect();
+        let all = rows.of(&trials);
+        let varied = (0..survey.axes.0.len()).filter(|at| survey.axes.0[*at].is_varied());
+        let values = |param_idx: usize| all.iter().map(|row| rounded(row.encoded[param_idx])).collect();
+        let scores = |at: usize| all.iter().map(|row| rounded(row.objectives[at])).collect();
+        Plotted {
+            trials: all.iter().map(|row| row.trial).collect(),
+            n_best: rows.of(&self.best).len(),
+            scores: (0..survey.n_objectives()).map(scores).collect(),
+            values: varied.map(values).collect(),
+        }
+    }
+
     /// All of them.
     pub fn trials(&self) -> impl Iterator<Item = u64> {
         self.best.iter().chain(&self.sample).copied()
     }
+}
+
+/// Trials as numbers to draw.
+#[derive(Serialize)]
+pub struct Plotted {
+    /// The best trials, best first, then the sample.
+    pub trials: Vec<u64>,
+    /// How many of those are the best ones.
+    pub n_best: usize,
+    /// Per objective, one value per trial.
+    pub scores: Vec<Vec<Option<f64>>>,
+    /// Per parameter that was varied, one value per trial.
+    pub values: Vec<Vec<Option<f64>>>,
 }
 
 #[derive(Serialize)]
@@ -64,14 +94,8 @@ struct Payload<'a> {
     front: Option<usize>,
     /// The parameters that took more than one value.
     axes: Vec<SharedAxis<'a>>,
-    /// The best trials, best first, then the sample.
-    trials: Vec<u64>,
-    /// How many of those are the best ones.
-    n_best: usize,
-    /// Per objective, one value per trial.
-    scores: Vec<Vec<Option<f64>>>,
-    /// Per axis, one value per trial.
-    values: Vec<Vec<Option<f64>>>,
+    #[serde(flatten)]
+    plotted: Plotted,
     /// Names of the metrics in the table.
     metrics: Vec<&'a str>,
     /// Per trial among the best, the metrics as text.
@@ -130,9 +154,6 @@ fn title(view: &View<'_>) -> String {
 fn payload<'a>(view: &'a View<'a>, drawn: &Drawn, rows: &Rows) -> Payload<'a> {
     let (facts, survey) = (view.facts, view.survey);
     let best = rows.of(&drawn.best);
-    let is_best: std::collections::BTreeSet<u64> = drawn.best.iter().copied().collect();
-    let others: Vec<u64> = drawn.sample.iter().copied().filter(|trial| !is_best.contains(trial)).collect();
-    let all: Vec<&Row> = best.iter().copied().chain(rows.of(&others)).collect();
     let shown = text::shown_metrics(survey, &best);
     let label = |place: &usize| text::label(&survey.metric_names[*place]);
     let mut setup = vec![("study", view.dir.clone())];
@@ -140,8 +161,6 @@ fn payload<'a>(view: &'a View<'a>, drawn: &Drawn, rows: &Rows) -> Payload<'a> {
     setup.push(("trials", trials_line(view)));
     setup.push(("state", view.state.text()));
     let varied = || survey.axes.0.iter().enumerate().filter(|(_, axis)| axis.is_varied());
-    let values = |param_idx: usize| all.iter().map(|row| rounded(row.encoded[param_idx])).collect();
-    let scores = |at: usize| all.iter().map(|row| rounded(row.objectives[at])).collect();
     Payload {
         title: title(view),
         subtitle: facts.data.clone().unwrap_or_default(),
@@ -159,10 +178,7 @@ fn payload<'a>(view: &'a View<'a>, drawn: &Drawn, rows: &Rows) -> Payload<'a> {
         n_improvements: survey.improvements.iter().map(Vec::len).collect(),
         front: survey.front.as_ref().map(|front| front.members().len()),
         axes: varied().map(|(at, axis)| SharedAxis { axis, share: view.importance[at] }).collect(),
-        trials: all.iter().map(|row| row.trial).collect(),
-        n_best: best.len(),
-        scores: (0..survey.n_objectives()).map(scores).collect(),
-        values: varied().map(|(at, _)| values(at)).collect(),
+        plotted: drawn.plotted(survey, rows),
         metrics: shown.iter().map(label).collect(),
         metric_texts: best
             .iter()

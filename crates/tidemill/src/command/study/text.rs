@@ -9,7 +9,8 @@ use crate::number;
 use crate::table::Table;
 
 /// Metrics shown beside the objective, where the study has them.
-const SHOWN: [&str; 6] = ["sharpe", "total_return", "max_drawdown", "trades", "win_rate", "profit_factor"];
+pub const SHOWN: [&str; 6] =
+    ["sharpe", "total_return", "max_drawdown", "trades", "win_rate", "profit_factor"];
 
 /// Most parameters shown in a table.
 const MAX_PARAMS: usize = 16;

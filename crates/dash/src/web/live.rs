@@ -1,0 +1,88 @@
+//! Journals that are followed, each once however many look at it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tidemill_telemetry::Follower;
+
+use super::source::{RunSource, SourceError};
+use super::view::{Sections, sections};
+
+/// A journal is looked at again no sooner than this.
+const LOOK_EVERY: Duration = Duration::from_millis(150);
+
+/// Journals that are followed at a time; of more, the one that was asked for longest ago is forgotten.
+const MAX_FOLLOWED: usize = 32;
+
+/// What a run looks like at a moment.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Look {
+    pub(super) sections: Arc<Sections>,
+    /// Whether nothing more is to be expected soon.
+    pub(super) is_over: bool,
+}
+
+/// All journals that are followed.
+#[derive(Default)]
+pub(super) struct Live {
+    followed: Mutex<HashMap<PathBuf, Followed>>,
+}
+
+struct Followed {
+    asked: Instant,
+    journal: Arc<Mutex<Journal>>,
+}
+
+struct Journal {
+    follower: Follower,
+    looked: Option<(Instant, Look)>,
+}
+
+impl Live {
+    /// What a run looks like now. May take a while the first time.
+    pub(super) fn look(&self, dir: &Path, source: &dyn RunSource) -> Result<Look, SourceError> {
+        let journal = self.journal(dir);
+        let mut journal = lock(&journal);
+        if let Some((at, look)) = &journal.looked
+            && at.elapsed() < LOOK_EVERY
+        {
+            return Ok(look.clone());
+        }
+        // Asked first, so that the last words of a run that ends just now are not missed.
+        let pulse = source.pulse(dir);
+        let polled = journal.follower.poll(|_| ());
+        polled.map_err(|error| SourceError::Failed { message: error.to_string() })?;
+        let snapshot = journal.follower.snapshot();
+        if snapshot.last.is_none() {
+            return Err(SourceError::Missing { what: "its journal has no events yet".into() });
+        }
+        let now = tidemill_telemetry::Timestamp::now();
+        let look = Look {
+            sections: Arc::new(sections(snapshot, pulse, source.has_trials(dir))),
+            is_over: crate::terminal::Standing::of(snapshot, now, pulse).is_over(),
+        };
+        journal.looked = Some((Instant::now(), look.clone()));
+        Ok(look)
+    }
+
+    fn journal(&self, dir: &Path) -> Arc<Mutex<Journal>> {
+        let mut followed = lock(&self.followed);
+        if !followed.contains_key(dir) && followed.len() >= MAX_FOLLOWED {
+            let oldest = followed.iter().min_by_key(|(_, one)| one.asked).map(|(dir, _)| dir.clone());
+            oldest.map(|oldest| followed.remove(&oldest));
+        }
+        let one = followed.entry(dir.to_owned()).or_insert_with(|| {
+            let journal = Journal { follower: Follower::open(dir), looked: None };
+            Followed { asked: Instant::now(), journal: Arc::new(Mutex::new(journal)) }
+        });
+        one.asked = Instant::now();
+        one.journal.clone()
+    }
+}
+
+/// A thread that panicked left nothing half done here that would matter.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

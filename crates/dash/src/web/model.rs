@@ -1,0 +1,278 @@
+//! What the application tells the dashboard, as plain data. The names of the fields are those of the answers under `/api`.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::filter::Filter;
+
+/// Which trials are wanted.
+#[derive(Clone, Debug)]
+pub struct TrialQuery {
+    /// The column to sort by; none for the first objective.
+    pub sort: Option<String>,
+    /// Whether the highest come first. Trials without a value come last either way.
+    pub is_descending: bool,
+    /// Which trials count.
+    pub filter: Filter,
+    /// How many of them to pass over.
+    pub offset: usize,
+    /// How many to tell at most.
+    pub limit: usize,
+}
+
+/// Some trials of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct TrialPage {
+    /// What is known of each trial.
+    pub columns: Vec<Column>,
+    /// The column that they are sorted by.
+    pub sort: String,
+    /// Number of all trials.
+    pub n_trials: u64,
+    /// Number of those that the filter accepts.
+    pub n_matched: u64,
+    /// How many of these were passed over.
+    pub offset: usize,
+    /// One value per column for each trial; null where there is none.
+    pub rows: Vec<Vec<Value>>,
+}
+
+/// One thing that is known of a trial.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Column {
+    /// Its name, as filters and sorting use it.
+    pub name: String,
+    /// Its name for people.
+    pub label: String,
+    /// What it is.
+    pub kind: ColumnKind,
+    /// Whether it is a share that people read in per cent.
+    pub is_percent: bool,
+    /// Whether a table shows it unless more is asked for.
+    pub is_shown: bool,
+}
+
+/// What a column is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ColumnKind {
+    /// The number of the trial.
+    Trial,
+    /// What was to be improved.
+    Objective,
+    /// A figure of its result.
+    Metric,
+    /// A parameter.
+    Parameter,
+}
+
+/// What the trials of a run say about its parameters.
+#[derive(Clone, Debug, Serialize)]
+pub struct Parameters {
+    /// Names of the objectives.
+    pub objectives: Vec<String>,
+    /// Number of all trials, and of the valid ones.
+    pub n_trials: u64,
+    /// Number of trials that have a score.
+    pub n_valid: u64,
+    /// The parameters that took more than one value.
+    pub axes: Vec<Axis>,
+    /// Numbers of the trials that are drawn: the best, best first, then a sample of all.
+    pub trials: Vec<u64>,
+    /// How many of those are the best.
+    pub n_best: usize,
+    /// Per objective, one value per trial that is drawn.
+    pub scores: Vec<Vec<Option<f64>>>,
+    /// Per axis, one value per trial that is drawn: a switch is 0 or 1, a name its place among the options.
+    pub values: Vec<Vec<Option<f64>>>,
+}
+
+/// A parameter and the values that it took.
+#[derive(Clone, Debug, Serialize)]
+pub struct Axis {
+    /// Its name.
+    pub name: String,
+    /// Its share in what makes a trial good; all shares sum to one.
+    pub importance: f64,
+    /// Its values.
+    #[serde(flatten)]
+    pub values: AxisValues,
+}
+
+/// The values of a parameter.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum AxisValues {
+    /// Numbers.
+    Number {
+        /// The lowest.
+        low: f64,
+        /// The highest.
+        high: f64,
+        /// Whether all are whole.
+        is_whole: bool,
+        /// Whether equal ratios are equally far apart.
+        is_log: bool,
+    },
+    /// Names; a switch has `off` and `on`.
+    Names {
+        /// The names in their order.
+        options: Vec<String>,
+    },
+}
+
+/// One trial.
+#[derive(Clone, Debug, Serialize)]
+pub struct Trial {
+    /// Its number.
+    pub trial: u64,
+    /// Its place by the first objective, from 1, if it is valid.
+    pub rank: Option<u64>,
+    /// Number of all trials.
+    pub n_trials: u64,
+    /// Columns with their values.
+    pub figures: Vec<Figure>,
+    /// A command that evaluates it again, if one is known.
+    pub command: Option<String>,
+}
+
+/// A column and the value of one trial there.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figure {
+    /// The column.
+    #[serde(flatten)]
+    pub column: Column,
+    /// The value; null where there is none.
+    pub value: Value,
+}
+
+/// One trial evaluated again.
+#[derive(Clone, Debug, Serialize)]
+pub struct Backtest {
+    /// The symbol that curve and trades are of; none for all together.
+    pub symbol: Option<String>,
+    /// All symbols.
+    pub symbols: Vec<SymbolLine>,
+    /// Names of the columns of figures: `total`, or `in-sample` and `out-of-sample`, or more.
+    pub segments: Vec<String>,
+    /// Figures of the result: label, and a text for each column.
+    pub figures: Vec<(String, Vec<String>)>,
+    /// Whether equity is a sum of price differences, and not a product of returns.
+    pub is_additive: bool,
+    /// Equity by the day.
+    pub curve: Curve,
+    /// Number of trades.
+    pub n_trades: usize,
+    /// The trades, of very many the first.
+    pub trades: Vec<Trade>,
+    /// Moments where something begins, such as the out-of-sample part.
+    pub marks: Vec<Mark>,
+    /// What a reader must know.
+    pub notes: Vec<String>,
+    /// Whether the objective came out as the study has it.
+    pub is_as_stored: bool,
+}
+
+/// A symbol of a back-test.
+#[derive(Clone, Debug, Serialize)]
+pub struct SymbolLine {
+    /// Its name.
+    pub name: String,
+    /// Number of trades.
+    pub n_trades: usize,
+    /// Its result: a return, or a sum of price differences.
+    pub change: Option<f64>,
+}
+
+/// Equity over time.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Curve {
+    /// Equity before the first day.
+    pub start: f64,
+    /// Days in milliseconds since 1970.
+    pub ms: Vec<i64>,
+    /// Equity at the end of each.
+    pub equity: Vec<f64>,
+    /// How far that is below the highest before, as a share or, where equity is a sum, as a difference; never positive.
+    pub drawdown: Vec<f64>,
+    /// Equity of buying at the start and holding.
+    pub buy_hold: Vec<f64>,
+}
+
+/// A closed trade.
+#[derive(Clone, Debug, Serialize)]
+pub struct Trade {
+    /// Its symbol.
+    pub symbol: String,
+    /// 1 for long, −1 for short.
+    pub side: i8,
+    /// Time of the entry bar, in milliseconds since 1970.
+    pub entry_ms: i64,
+    /// Time of the exit bar.
+    pub exit_ms: i64,
+    /// Entry price.
+    pub entry: f64,
+    /// Exit price.
+    pub exit: f64,
+    /// The first stop, if there was one.
+    pub stop: Option<f64>,
+    /// The target, if there was one.
+    pub target: Option<f64>,
+    /// Profit over the entry price.
+    pub ret: f64,
+    /// Profit of one unit in price units.
+    pub pnl: f64,
+    /// Profit over the risk taken, where that is defined.
+    pub r: Option<f64>,
+    /// Bars held.
+    pub bars: usize,
+    /// Why it was closed.
+    pub reason: String,
+}
+
+/// A labelled moment.
+#[derive(Clone, Debug, Serialize)]
+pub struct Mark {
+    /// When.
+    pub ms: i64,
+    /// What begins there.
+    pub label: String,
+}
+
+/// Which prices are wanted.
+#[derive(Clone, Debug)]
+pub struct BarQuery {
+    /// The symbol; none for the first.
+    pub symbol: Option<String>,
+    /// The first moment, in milliseconds since 1970; none for the beginning.
+    pub from_ms: Option<i64>,
+    /// The last moment.
+    pub to_ms: Option<i64>,
+    /// How many bars at most; neighbours are joined where there are more.
+    pub points: usize,
+}
+
+/// Prices over a stretch of time.
+#[derive(Clone, Debug, Serialize)]
+pub struct BarWindow {
+    /// The symbol.
+    pub symbol: String,
+    /// The length of a bar of the data.
+    pub timeframe_ms: i64,
+    /// The first and the last bar of the data.
+    pub first_ms: i64,
+    /// The last bar of the data.
+    pub last_ms: i64,
+    /// Number of bars that were joined into each.
+    pub joined: usize,
+    /// When each begins.
+    pub ms: Vec<i64>,
+    /// Opening prices.
+    pub open: Vec<f64>,
+    /// Highest prices.
+    pub high: Vec<f64>,
+    /// Lowest prices.
+    pub low: Vec<f64>,
+    /// Closing prices.
+    pub close: Vec<f64>,
+}

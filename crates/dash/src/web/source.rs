@@ -1,0 +1,73 @@
+//! What the dashboard asks of the application.
+
+use std::path::{Path, PathBuf};
+
+use tidemill_telemetry::Snapshot;
+
+use super::model::{Backtest, BarQuery, BarWindow, Parameters, Trial, TrialPage, TrialQuery};
+use crate::terminal::Pulse;
+
+/// Knows where runs are and what they hold besides their journals.
+///
+/// - Every folder that it is given lies inside the folder of runs; the server has made sure of that.
+/// - It is called from several threads at a time, each of which may wait.
+/// - It only reads, and it does so also while a run is at work.
+pub trait RunSource: Send + Sync + 'static {
+    /// The folders of all runs at and beneath a folder, newest first.
+    fn runs(&self, root: &Path) -> Result<Vec<PathBuf>, SourceError>;
+
+    /// What a run is and how far it is, without reading all of its journal.
+    fn glimpse(&self, dir: &Path) -> Result<Snapshot, SourceError>;
+
+    /// Whether the process of a run lives, as far as that can be told.
+    fn pulse(&self, dir: &Path) -> Pulse;
+
+    /// Whether a run has trials that can be listed.
+    fn has_trials(&self, dir: &Path) -> bool;
+
+    /// Some of the trials of a run, sorted and filtered.
+    fn trials(&self, dir: &Path, query: &TrialQuery) -> Result<TrialPage, SourceError>;
+
+    /// What the trials say about the parameters.
+    fn parameters(&self, dir: &Path) -> Result<Parameters, SourceError>;
+
+    /// One trial.
+    fn trial(&self, dir: &Path, trial: u64) -> Result<Trial, SourceError>;
+
+    /// One trial evaluated again, in full: of one symbol, or of all together.
+    fn backtest(&self, dir: &Path, trial: u64, symbol: Option<&str>) -> Result<Backtest, SourceError>;
+
+    /// Prices of one symbol.
+    fn bars(&self, dir: &Path, query: &BarQuery) -> Result<BarWindow, SourceError>;
+}
+
+/// Why something cannot be shown.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SourceError {
+    /// There is no such thing.
+    #[error("{what}")]
+    Missing {
+        /// What there is not, as a sentence.
+        what: String,
+    },
+    /// The question makes no sense.
+    #[error("{message}")]
+    Invalid {
+        /// Why.
+        message: String,
+    },
+    /// It cannot be had, though nothing is wrong with the question: data that was moved, a study of an earlier version.
+    #[error("{message}")]
+    Unavailable {
+        /// Why.
+        message: String,
+        /// What would help, if that is known.
+        hint: Option<String>,
+    },
+    /// Reading failed.
+    #[error("{message}")]
+    Failed {
+        /// Why.
+        message: String,
+    },
+}

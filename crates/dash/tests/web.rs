@@ -1,0 +1,12 @@
+//! The dashboard over a real socket: what is answered to whom, and how a live journal is followed.
+
+#[path = "web/client.rs"]
+mod client;
+#[path = "web/live.rs"]
+mod live;
+#[path = "web/question.rs"]
+mod question;
+#[path = "web/security.rs"]
+mod security;
+#[path = "web/specimen.rs"]
+mod specimen;

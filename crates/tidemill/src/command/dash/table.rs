@@ -1,0 +1,104 @@
+//! The columns of a study's trials, and the cells of a batch of them.
+
+use serde_json::{Value as Json, json};
+use tidemill_dash::web::{Cell, Column, ColumnKind};
+use tidemill_search::TrialBatch;
+use tidemill_search::folder::Column as Values;
+
+use crate::command::study::facts::Facts;
+use crate::command::study::text::{SHOWN, label};
+
+/// Where a column of the table is in a batch.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Trial,
+    Objective(usize),
+    Metric(usize),
+    Param(usize),
+}
+
+/// The columns of a study.
+pub struct Table {
+    /// What they are called.
+    pub columns: Vec<Column>,
+    places: Vec<Place>,
+}
+
+impl Table {
+    /// The columns that a batch has; a study without trials has the number alone.
+    pub fn new(batch: Option<&TrialBatch>, facts: &Facts) -> Self {
+        let mut table = Self { columns: Vec::new(), places: Vec::new() };
+        table.add(Place::Trial, "trial", "Trial", ColumnKind::Trial, true);
+        let Some(batch) = batch else { return table };
+        let n_objectives = 1 + batch.further_objectives.len();
+        for (at, text) in facts.objective_names(n_objectives).iter().enumerate() {
+            let name = if at == 0 { "objective".to_owned() } else { format!("objective_{}", at + 1) };
+            table.add(Place::Objective(at), &name, text, ColumnKind::Objective, true);
+        }
+        for (at, (name, _)) in batch.metrics.iter().enumerate() {
+            let is_shown = SHOWN.contains(&name.as_str()) && !facts.objectives.contains(name);
+            table.add(Place::Metric(at), name, label(name), ColumnKind::Metric, is_shown);
+        }
+        for (at, (name, _)) in batch.params.iter().enumerate() {
+            let is_fixed = facts.fixed.iter().any(|(fixed, _)| fixed == name);
+            table.add(Place::Param(at), name, name, ColumnKind::Parameter, !is_fixed);
+        }
+        table
+    }
+
+    fn add(&mut self, place: Place, name: &str, label: &str, kind: ColumnKind, is_shown: bool) {
+        // A parameter may be called like a metric.
+        let is_taken = self.columns.iter().any(|column| column.name == name);
+        let name = if is_taken { format!("params.{name}") } else { name.to_owned() };
+        let is_percent = kind == ColumnKind::Metric && label.ends_with("[%]");
+        self.columns.push(Column { name, label: label.to_owned(), kind, is_percent, is_shown });
+        self.places.push(place);
+    }
+
+    /// The names of all columns.
+    pub fn names(&self) -> Vec<&str> {
+        self.columns.iter().map(|column| column.name.as_str()).collect()
+    }
+
+    /// The place of a column.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+
+    /// A cell of a batch.
+    pub fn cell<'a>(&self, batch: &'a TrialBatch, row_idx: usize, column_idx: usize) -> Cell<'a> {
+        let number = |value: Option<f64>| match value {
+            Some(value) if !value.is_nan() => Cell::Number(value),
+            _ => Cell::Absent,
+        };
+        match self.places[column_idx] {
+            Place::Trial => Cell::Number(batch.trials[row_idx] as f64),
+            Place::Objective(0) => number(batch.scores[row_idx].value()),
+            Place::Objective(at) => number(batch.further_objectives[at - 1][row_idx]),
+            Place::Metric(at) => number(batch.metrics[at].1[row_idx]),
+            Place::Param(at) => match &batch.params[at].1 {
+                Values::Int(values) => number(values[row_idx].map(|value| value as f64)),
+                Values::Float(values) => number(values[row_idx]),
+                Values::Bool(values) => match values[row_idx] {
+                    Some(true) => Cell::Text("true"),
+                    Some(false) => Cell::Text("false"),
+                    None => Cell::Absent,
+                },
+                Values::Text(values) => values[row_idx].as_deref().map_or(Cell::Absent, Cell::Text),
+            },
+        }
+    }
+
+    /// A row of a batch as JSON.
+    pub fn row(&self, batch: &TrialBatch, row_idx: usize) -> Vec<Json> {
+        let value = |(column_idx, place): (usize, &Place)| match place {
+            Place::Param(at) => json!(batch.params[*at].1.value(row_idx)),
+            Place::Trial => json!(batch.trials[row_idx]),
+            _ => match self.cell(batch, row_idx, column_idx) {
+                Cell::Number(value) => json!(value),
+                Cell::Text(_) | Cell::Absent => Json::Null,
+            },
+        };
+        self.places.iter().enumerate().map(value).collect()
+    }
+}

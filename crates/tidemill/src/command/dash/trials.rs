@@ -1,0 +1,213 @@
+//! Trials of a study, sorted and filtered.
+//!
+//! A page is found in one pass that keeps no more rows than the page and those before it, so that memory does not grow with the study, and a live
+//! one is always told as it is now.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use serde_json::Value as Json;
+use tidemill_dash::web::{Cell, Column, ColumnKind, Figure, SourceError, Trial, TrialPage, TrialQuery};
+use tidemill_search::{StudyFolder, TrialBatch, Value};
+
+use super::source::failed;
+use super::table::Table;
+use crate::command::study::best::backtest_command;
+use crate::command::study::facts::Facts;
+
+/// What trials are sorted by: what is not there last, then numbers and texts, equals by their number.
+#[derive(Clone, Debug)]
+struct Key {
+    value: Option<Sorted>,
+    trial: u64,
+    is_descending: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Sorted {
+    Number(f64),
+    Text(String),
+}
+
+impl Key {
+    fn new(cell: Cell<'_>, trial: u64, is_descending: bool) -> Self {
+        let value = match cell {
+            Cell::Number(value) => Some(Sorted::Number(value)),
+            Cell::Text(text) => Some(Sorted::Text(text.to_owned())),
+            Cell::Absent => None,
+        };
+        Self { value, trial, is_descending }
+    }
+}
+
+/// The order in which they are listed.
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_value = match (&self.value, &other.value) {
+            (None, None) => Ordering::Equal,
+            (None, Some(_)) => return Ordering::Greater,
+            (Some(_), None) => return Ordering::Less,
+            (Some(Sorted::Number(a)), Some(Sorted::Number(b))) => a.total_cmp(b),
+            (Some(Sorted::Text(a)), Some(Sorted::Text(b))) => a.cmp(b),
+            (Some(Sorted::Number(_)), Some(Sorted::Text(_))) => Ordering::Less,
+            (Some(Sorted::Text(_)), Some(Sorted::Number(_))) => Ordering::Greater,
+        };
+        let by_value = if self.is_descending { by_value.reverse() } else { by_value };
+        by_value.then(self.trial.cmp(&other.trial))
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Key {}
+
+/// A trial that may be listed.
+struct Candidate {
+    key: Key,
+    row: Vec<Json>,
+}
+
+impl Ord for Candidate {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key.cmp(&other.key)
+    }
+}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Candidate {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Candidate {}
+
+/// The trials that are asked for.
+pub fn page(study: &StudyFolder, query: &TrialQuery) -> Result<TrialPage, SourceError> {
+    let facts = Facts::new(study.header());
+    let mut batches = study.trials().map_err(|error| failed(&error))?.peekable();
+    let table = match batches.peek() {
+        Some(Ok(batch)) => Table::new(Some(batch), &facts),
+        Some(Err(error)) => return Err(failed(error)),
+        None => Table::new(None, &facts),
+    };
+    let invalid = |message: String| SourceError::Invalid { message };
+    let names = table.names();
+    let sort = query.sort.clone().unwrap_or_else(|| names.get(1).unwrap_or(&"trial").to_string());
+    let filter = query.filter.bind(&names);
+    // Before the first trial there are no columns to name, and nothing is wrong with naming them.
+    if names.len() == 1 {
+        return Ok(TrialPage {
+            columns: table.columns,
+            sort,
+            n_trials: 0,
+            n_matched: 0,
+            offset: 0,
+            rows: Vec::new(),
+        });
+    }
+    let filter = filter.map_err(|error| invalid(error.to_string()))?;
+    let sort_idx =
+        table.find(&sort).ok_or_else(|| invalid(format!("there is no column `{sort}` to sort by")))?;
+    let n_kept = query.offset + query.limit;
+    let (mut n_trials, mut n_matched) = (0, 0);
+    // The last of those that are listed is on top.
+    let mut kept: BinaryHeap<Candidate> = BinaryHeap::new();
+    for batch in batches {
+        let batch = batch.map_err(|error| failed(&error))?;
+        n_trials += batch.trials.len() as u64;
+        for row_idx in 0..batch.trials.len() {
+            if !filter.is_open() && !filter.accepts(|column_idx| table.cell(&batch, row_idx, column_idx)) {
+                continue;
+            }
+            n_matched += 1;
+            let key =
+                Key::new(table.cell(&batch, row_idx, sort_idx), batch.trials[row_idx], query.is_descending);
+            if kept.len() < n_kept || kept.peek().is_some_and(|last| key < last.key) {
+                kept.push(Candidate { key, row: table.row(&batch, row_idx) });
+                if kept.len() > n_kept {
+                    kept.pop();
+                }
+            }
+        }
+    }
+    let rows = kept.into_sorted_vec().into_iter().skip(query.offset).map(|candidate| candidate.row).collect();
+    Ok(TrialPage { columns: table.columns, sort, n_trials, n_matched, offset: query.offset, rows })
+}
+
+/// A trial's parameters; `None` where one was not active.
+pub type Params = Vec<(String, Option<Value>)>;
+
+/// One trial with its parameters.
+pub fn one(study: &StudyFolder, trial: u64) -> Result<(Trial, Params), SourceError> {
+    let facts = Facts::new(study.header());
+    let mut found: Option<(Vec<Figure>, Params, Option<f64>)> = None;
+    let mut scores = Vec::new();
+    for batch in study.trials().map_err(|error| failed(&error))? {
+        let batch = batch.map_err(|error| failed(&error))?;
+        scores.extend(batch.scores.iter().filter_map(|score| score.value()));
+        if let Some(row_idx) = batch.trials.iter().position(|number| *number == trial) {
+            found = Some((
+                figures(&batch, row_idx, &facts),
+                params(&batch, row_idx),
+                batch.scores[row_idx].value(),
+            ));
+        }
+    }
+    let Some((figures, params, score)) = found else {
+        return Err(SourceError::Missing { what: format!("there is no trial {trial} in this study") });
+    };
+    let rank = score.map(|score| 1 + scores.iter().filter(|other| **other > score).count() as u64);
+    let n_trials = study.n_trials().map_err(|error| failed(&error))?;
+    let command = backtest_command(&facts, params.iter().map(|(name, value)| (name.as_str(), value)));
+    Ok((Trial { trial, rank, n_trials, figures, command }, params))
+}
+
+fn figures(batch: &TrialBatch, row_idx: usize, facts: &Facts) -> Vec<Figure> {
+    let table = Table::new(Some(batch), facts);
+    let row = table.row(batch, row_idx);
+    let is_told = |column: &Column| column.kind != ColumnKind::Trial;
+    let figures = table.columns.into_iter().zip(row).filter(|(column, _)| is_told(column));
+    figures.map(|(column, value)| Figure { column, value }).collect()
+}
+
+fn params(batch: &TrialBatch, row_idx: usize) -> Params {
+    batch.params.iter().map(|(name, column)| (name.clone(), column.value(row_idx))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_there_is_listed_last_either_way() {
+        for is_descending in [false, true] {
+            let cells =
+                [Cell::Number(2.0), Cell::Absent, Cell::Number(3.0), Cell::Number(2.0), Cell::Number(-1.0)];
+            let mut keys: Vec<Key> = cells
+                .into_iter()
+                .zip(0..)
+                .map(|(cell, trial)| Key::new(cell, trial, is_descending))
+                .collect();
+            keys.sort();
+            let order: Vec<u64> = keys.iter().map(|key| key.trial).collect();
+            let expected = if is_descending { [2, 0, 3, 4, 1] } else { [4, 0, 3, 2, 1] };
+            assert_eq!(order, expected);
+        }
+    }
+}

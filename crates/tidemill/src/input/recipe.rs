@@ -1,0 +1,105 @@
+//! How data is loaded, in a form that a study keeps: a trial can then be evaluated again when the command line is long gone.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize, Serializer};
+use tidemill_backtest::segment::Layout;
+use tidemill_market::synth::{Planted, RegimeOptions, regime};
+use tidemill_market::{LoadOptions, load, timeframe};
+
+use super::Input;
+use crate::number;
+
+/// What is loaded; without files, data is generated.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Recipe {
+    /// Files and folders as they were named.
+    #[serde(serialize_with = "as_text")]
+    files: Vec<PathBuf>,
+    /// The folder that relative ones are seen from.
+    within: String,
+    /// Only these symbols.
+    symbols: Option<Vec<String>>,
+    /// Zone of times that carry none.
+    timezone: Option<String>,
+    /// Resampled to bars of this length.
+    resample_ms: Option<i64>,
+}
+
+impl Recipe {
+    /// Data of files, or generated data if there are none.
+    pub fn new(
+        files: &[PathBuf],
+        symbols: Option<Vec<String>>,
+        timezone: Option<String>,
+        resample_ms: Option<i64>,
+    ) -> Self {
+        // Where the folder cannot be told, names are seen from wherever they are read.
+        let within = std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned();
+        Self { files: files.to_vec(), within, symbols, timezone, resample_ms }
+    }
+
+    /// The same with all files named in full, whichever folder this is read in.
+    pub fn in_full(&self) -> Self {
+        let files = self.files.iter().map(|file| Path::new(&self.within).join(file)).collect();
+        Self { files, ..self.clone() }
+    }
+
+    /// The first file that is not there any more.
+    pub fn missing(&self) -> Option<&Path> {
+        self.files.iter().map(PathBuf::as_path).find(|path| !path.exists())
+    }
+
+    /// Loads or generates the data.
+    pub fn load(self, layout: Layout) -> Result<Input> {
+        if self.files.is_empty() {
+            return Ok(self.generate(layout));
+        }
+        let options = LoadOptions {
+            symbols: self.symbols.clone(),
+            timezone: self.timezone.clone(),
+            resample: self.resample_ms,
+            ..LoadOptions::default()
+        };
+        let loaded = load(&self.files, &options)?;
+        let notes = loaded.report.remarks();
+        let symbols = loaded.universe.symbols.len();
+        let bars = loaded.universe.n_bars() as u64;
+        let mut timeframes: Vec<i64> = loaded.universe.symbols.iter().map(|bars| bars.timeframe_ms).collect();
+        timeframes.sort_unstable();
+        timeframes.dedup();
+        let timeframe = match timeframes[..] {
+            [one] => timeframe::format_duration(one),
+            _ => "mixed timeframes".into(),
+        };
+        let origin = format!(
+            "{}, {} of {timeframe}",
+            number::counted(symbols as u64, "symbol"),
+            number::counted(bars, "bar")
+        );
+        Ok(Input { universe: loaded.universe, layout, recipe: self, origin, notes })
+    }
+
+    fn generate(self, layout: Layout) -> Input {
+        let planted = Planted::default();
+        let universe = regime(&RegimeOptions {
+            n_bars: 20_000,
+            n_symbols: 4,
+            planted: Some(planted),
+            ..RegimeOptions::default()
+        });
+        let note = format!(
+            "the generated market has a planted edge: buying zscore(close, {}) < -{} and holding {} bars",
+            planted.window, planted.threshold, planted.hold
+        );
+        let origin = "generated data (4 symbols × 20,000 bars of 15m)".into();
+        Input { universe, layout, recipe: self, origin, notes: vec![note] }
+    }
+}
+
+/// A name that is no Unicode is kept as far as it is; it then names no file, and that is said.
+fn as_text<S: Serializer>(files: &[PathBuf], serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_seq(files.iter().map(|file| file.to_string_lossy()))
+}

@@ -1,0 +1,242 @@
+//! Every page of a finished run.
+
+use serde_json::Value;
+
+use crate::chromium::{self, Page};
+use crate::dash::{Dash, finished};
+
+fn numbers(page: &mut Page, column: &str) -> Vec<f64> {
+    let expression = format!(
+        "(() => {{ const heads = [...document.querySelectorAll('.trials th button')]; \
+         const at = heads.findIndex((head) => head.dataset.column === '{column}'); \
+         return [...document.querySelectorAll('.trials tbody tr')].map((row) => \
+         Number(row.children[at].textContent.replace('−', '-').replaceAll(',', ''))); }})()"
+    );
+    page.eval(&expression)
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|value| value.as_f64().unwrap_or(f64::NAN))
+        .collect()
+}
+
+/// What is true of every page whatever it shows.
+fn is_sound(page: &mut Page, link: &str) {
+    assert_eq!(page.problems, Vec::<String>::new());
+    let elsewhere: Vec<&String> =
+        page.requests.iter().filter(|url| !url.starts_with(link) && *url != "about:blank").collect();
+    assert_eq!(elsewhere, Vec::<&String>::new(), "nothing is asked of anybody else");
+}
+
+#[test]
+fn a_run_is_listed_and_drawn() {
+    let Some(mut page) = chromium::open() else { return };
+    let dash = Dash::start(finished(), &[]);
+    page.go(&dash.page(""));
+    page.wait("document.querySelector('.runs .row-link')");
+    assert_eq!(page.text(".runs .row-link"), "dip");
+    assert_eq!(page.text(".runs .pill"), "complete");
+    assert!(page.text(".runs tbody").contains("100 %"));
+
+    page.click(".runs tbody tr");
+    page.wait("document.querySelector('.plot .line')");
+    assert!(page.eval("location.hash") == "#/run/dip");
+    assert!(page.text(".amount").starts_with("400 of 400 trials"));
+    // The curve is as long as the plot is wide, and rises.
+    let curve = page.eval(
+        "(() => { const box = document.querySelector('section[aria-label=Convergence] .line').getBBox(); \
+         return [box.width, box.height]; })()",
+    );
+    assert!(curve[0].as_f64().unwrap() > 300.0 && curve[1].as_f64().unwrap() > 20.0, "{curve}");
+    let drawn =
+        |page: &mut Page, what: &str| page.eval(&format!("document.querySelectorAll({what:?}).length"));
+    assert!(drawn(&mut page, "section[aria-label=Lanes] rect[class^=phase]").as_u64().unwrap() > 10);
+    assert!(drawn(&mut page, "section[aria-label='Device busy'] .line") == 1);
+    assert!(drawn(&mut page, "section[aria-label=Phases] tbody tr").as_u64().unwrap() >= 3);
+    assert!(drawn(&mut page, "section[aria-label=Events] tbody tr").as_u64().unwrap() >= 10);
+    assert!(page.text("section[aria-label=Configuration]").contains("zscore-dip"));
+
+    // Over time instead of trials, by the keys that every group of choices has.
+    page.eval("document.querySelector('.choice input').focus()");
+    page.key("ArrowRight");
+    page.wait("document.querySelector('section[aria-label=Convergence]').textContent.includes(' s')");
+    // The best leads to its page.
+    page.click("section[aria-label='Best found'] tbody a");
+    page.wait("location.hash.includes('/trial/')");
+    is_sound(&mut page, &dash.link);
+}
+
+#[test]
+fn trials_are_sorted_filtered_and_turned_by_the_page() {
+    let Some(mut page) = chromium::open() else { return };
+    let dash = Dash::start(finished(), &[]);
+    page.go(&dash.page("run/dip/trials"));
+    page.wait("document.querySelectorAll('.trials tbody tr').length === 50");
+    let best = numbers(&mut page, "objective");
+    assert!(best.windows(2).all(|pair| pair[0] >= pair[1]), "{best:?}");
+
+    page.click(".trials [data-column=trades]");
+    page.wait("document.querySelector('[aria-sort=descending] [data-column=trades]')");
+    let most = numbers(&mut page, "trades");
+    assert!(most.windows(2).all(|pair| pair[0] >= pair[1]) && most[0] > most[49], "{most:?}");
+    // The focus stayed where it was, so that the key turns the order round.
+    page.key("Enter");
+    page.wait("document.querySelector('[aria-sort=ascending] [data-column=trades]')");
+    let fewest = numbers(&mut page, "trades");
+    assert!(fewest.windows(2).all(|pair| pair[0] <= pair[1]), "{fewest:?}");
+
+    page.eval("document.querySelector('.filter').focus()");
+    page.write("trades >= 30 and window < 60");
+    page.key("Enter");
+    page.wait("location.hash.includes('filter=') && / of 400 trials/.test(document.querySelector('.tools').textContent)");
+    page.wait("!document.querySelector('.is-waiting')");
+    assert!(numbers(&mut page, "trades").iter().all(|trades| *trades >= 30.0));
+    assert!(numbers(&mut page, "window").iter().all(|window| *window < 60.0));
+
+    page.write(" and nonsense > 1");
+    page.key("Enter");
+    page.wait("document.querySelector('.field-error').textContent.includes('nonsense')");
+    assert_eq!(page.eval("document.querySelector('.filter').getAttribute('aria-invalid')"), "true");
+    page.problems.retain(|problem| !problem.contains("400 (Bad Request)"));
+
+    // What was asked for is in the address.
+    page.go(&dash.page("run/dip/trials?sort=trades&order=asc&offset=50"));
+    page.wait("document.querySelector('.pages')?.textContent.includes('51 – 100')");
+    page.click(".pages [aria-label='Next page']");
+    page.wait("document.querySelector('.pages').textContent.includes('101 – 150')");
+    page.click(".trials tbody tr:nth-child(3) td:nth-child(2)");
+    page.wait("location.hash.startsWith('#/run/dip/trial/')");
+    is_sound(&mut page, &dash.link);
+}
+
+#[test]
+fn a_trial_has_its_chart_and_its_trades() {
+    let Some(mut page) = chromium::open() else { return };
+    let place = finished();
+    let dash = Dash::start(place, &[]);
+    let best = place.json("study best runs/dip");
+    let trial = best["best"][0]["trial"].as_u64().unwrap();
+    page.go(&dash.page(&format!("run/dip/trial/{trial}")));
+    page.wait("document.querySelector('.trades tbody tr')");
+    page.wait("document.querySelector('canvas.price').dataset.bars > 100");
+    assert!(page.text(".page-head").contains("Rank 1 of 400"));
+    assert!(
+        page.eval("document.querySelector('.alert')?.textContent ?? null").is_null(),
+        "it came out as it was stored"
+    );
+
+    // The same as the command line says.
+    let stored = best["best"][0]["metrics"]["trades"].as_f64().unwrap();
+    let figure = page.eval(
+        "[...document.querySelectorAll('.figures tbody tr')].find((row) => row.textContent.startsWith('# Trades')).children[1].textContent",
+    );
+    assert_eq!(figure.as_str().unwrap().parse::<f64>().unwrap(), stored);
+
+    // Something is drawn: pixels of the colours of rising bars, entries and exits.
+    let coloured = "(() => { const node = document.querySelector('canvas.price'); const { data } = \
+         node.getContext('2d').getImageData(0, 0, node.width, node.height); let n = 0; \
+         for (let at = 0; at < data.length; at += 4) if (data[at + 3] > 0 && Math.abs(data[at] - data[at + 2]) > 60) n += 1; return n; })()";
+    page.wait(&format!("{coloured} > 500"));
+    let shown = |page: &mut Page| -> f64 {
+        let count = page.eval("Number(document.querySelector('canvas.price').dataset.trades)");
+        count.as_f64().unwrap()
+    };
+    let all = shown(&mut page);
+    page.click("[aria-label='Zoom in']");
+    page.click("[aria-label='Zoom in']");
+    page.wait(&format!("Number(document.querySelector('canvas.price').dataset.trades) < {all}"));
+    let few = shown(&mut page);
+    page.eval("document.querySelector('canvas.price').focus()");
+    page.key("-");
+    page.key("0");
+    page.wait(&format!("Number(document.querySelector('canvas.price').dataset.trades) === {all}"));
+    assert!(few < all);
+    // A trade leads to its place in the chart.
+    page.click(".trades tbody tr:nth-child(2) button");
+    page.wait(&format!("Number(document.querySelector('canvas.price').dataset.trades) < {all}"));
+    let curves =
+        page.eval("document.querySelectorAll('section[aria-label=\"Equity and drawdown\"] .line').length");
+    assert_eq!(curves, 3);
+    is_sound(&mut page, &dash.link);
+}
+
+#[test]
+fn parameters_are_weighed_and_brushed() {
+    let Some(mut page) = chromium::open() else { return };
+    let dash = Dash::start(finished(), &[]);
+    page.go(&dash.page("run/dip/parameters"));
+    page.wait("document.querySelectorAll('.slice canvas').length >= 4");
+    let shares = page.eval(
+        "[...document.querySelectorAll('.importance .num')].map((node) => parseFloat(node.textContent))",
+    );
+    let shares: Vec<f64> = shares.as_array().unwrap().iter().filter_map(Value::as_f64).collect();
+    assert!((shares.iter().sum::<f64>() - 100.0).abs() < 1.0 && shares[0] >= shares[1], "{shares:?}");
+    page.wait("document.querySelector('.parallel-summary').textContent.includes('Drag along')");
+    // By the mouse, from the top of the first axis to its middle.
+    let place = page.eval(
+        "(() => { const box = document.querySelector('.parallel canvas').getBoundingClientRect(); return [box.x + 26, box.y + 40, box.y + 160]; })()",
+    );
+    for (kind, y) in [("mousePressed", &place[1]), ("mouseMoved", &place[2]), ("mouseReleased", &place[2])] {
+        let params = serde_json::json!({ "type": kind, "x": place[0], "y": y, "button": "left", "buttons": 1, "clickCount": 1 });
+        page.call("Input.dispatchMouseEvent", params);
+    }
+    page.wait("/ of [0-9]+ trials pass/.test(document.querySelector('.parallel-summary').textContent)");
+    page.click(".parallel-summary button");
+    page.wait("document.querySelector('.parallel-summary').textContent.includes('Drag along')");
+    // And by the keys.
+    page.eval("document.querySelector('.axis-control').focus()");
+    page.key("ArrowUp");
+    page.wait("/ of [0-9]+ trials pass/.test(document.querySelector('.parallel-summary').textContent)");
+    page.key("Escape");
+    page.wait("document.querySelector('.parallel-summary').textContent.includes('Drag along')");
+    is_sound(&mut page, &dash.link);
+}
+
+#[test]
+fn nothing_is_wider_than_a_phone_in_light_and_dark() {
+    let Some(mut page) = chromium::open() else { return };
+    let dash = Dash::start(finished(), &[]);
+    page.size(375, 800);
+    page.go(&dash.page(""));
+    let pages = [
+        ("", ".runs .row-link"),
+        ("run/dip", ".plot .line"),
+        ("run/dip/trials", ".trials tbody tr"),
+        ("run/dip/parameters", ".slice canvas"),
+        ("run/dip/trial/0", "section[aria-label=Parameters] dt"),
+        ("run/none", ".is-error"),
+    ];
+    let background = "getComputedStyle(document.documentElement).backgroundColor";
+    let mut seen = Vec::new();
+    for theme in ["light", "dark"] {
+        page.wait("document.querySelector('#theme')");
+        while page.eval("document.documentElement.dataset.wish") != theme {
+            page.click("#theme");
+        }
+        for (hash, selector) in pages {
+            page.go(&dash.page(hash));
+            page.wait(&format!("document.querySelector({selector:?})"));
+            let wide = page.eval("document.documentElement.scrollWidth");
+            assert!(wide.as_u64().unwrap() <= 375, "{hash}: {wide}");
+            // What was chosen is kept.
+            assert_eq!(page.eval("document.documentElement.dataset.theme"), theme);
+        }
+        seen.push(page.eval(background));
+    }
+    assert_ne!(seen[0], seen[1]);
+    // The run that is not there is the one thing that may be missing.
+    page.problems.retain(|problem| !problem.contains("runs/none"));
+    is_sound(&mut page, &dash.link);
+}
+
+#[test]
+fn the_colours_of_the_system_are_followed_until_one_is_chosen() {
+    let Some(mut page) = chromium::open() else { return };
+    let dash = Dash::start(finished(), &[]);
+    page.go(&dash.page(""));
+    for wish in ["dark", "light"] {
+        let feature = serde_json::json!({ "name": "prefers-color-scheme", "value": wish });
+        page.call("Emulation.setEmulatedMedia", serde_json::json!({ "features": [feature] }));
+        page.wait(&format!("document.documentElement.dataset.theme === '{wish}'"));
+    }
+}
