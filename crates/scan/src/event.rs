@@ -83,11 +83,10 @@ impl BatchDone {
             let event = Event::new(run, span.stage.name(), format!("batch_{}", self.number))
                 .lasting_ms(span.end_ms - span.begin_ms)
                 .on(mode)
-                .value("begin_ms", span.begin_ms)
-                .value("symbols", self.symbols as f64)
-                .value("bars", self.bars as f64)
-                .value("done", self.done as f64)
-                .value("total", self.total as f64);
+                .value("start_ms", span.begin_ms)
+                .value("symbols", self.done as f64)
+                .value("symbols_of_batch", self.symbols as f64)
+                .value("bars_of_batch", self.bars as f64);
             match span.device {
                 Some(device) => event.value("device", device as f64),
                 None => event,

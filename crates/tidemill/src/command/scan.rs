@@ -229,9 +229,21 @@ impl Session {
             }
         }
         let run = format!("scan-{}-{}", self.began.as_ms(), self.n_scans);
+        self.store.record(
+            Event::new(run.as_str(), "run", "start")
+                .value("total", market.symbols().len() as f64)
+                .parameter("workload", "scan")
+                .parameter("title", format!("scan of {}", market.origin))
+                .parameter("progress", "symbols")
+                .parameter("preset", self.args.preset.to_string())
+                .parameter("options", serde_json::to_value(&self.options.atc)?),
+        );
         let began = Instant::now();
         let mut spans = Vec::new();
-        let scanned = self.compute(&market, &run, &mut spans)?;
+        let scanned = self.compute(&market, &run, &mut spans).inspect_err(|error| {
+            let end = Event::new(run.as_str(), "run", "end").parameter("outcome", "failed");
+            self.store.record(end.note(format!("{error:#}")));
+        })?;
         let seconds = began.elapsed().as_secs_f64();
 
         let found = Found::new(&self.args, &self.options, &market, &scanned);

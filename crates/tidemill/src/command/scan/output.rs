@@ -260,10 +260,11 @@ impl<'a> Found<'a> {
         line + &format!(", {}", number::counted(counts.errors as u64, "error"))
     }
 
-    /// The result as a record of the journal.
+    /// The result as the last record of the journal.
     pub fn record(&self, run: &str) -> Event {
         let counts = self.counts();
-        Event::new(run, "scan", "done")
+        Event::new(run, "run", "end")
+            .parameter("outcome", "complete")
             .value("symbols", counts.scanned as f64)
             .value("long", counts.long as f64)
             .value("short", counts.short as f64)
@@ -271,7 +272,6 @@ impl<'a> Found<'a> {
             .value("filtered", counts.filtered as f64)
             .value("skipped", counts.skipped as f64)
             .value("errors", counts.errors as f64)
-            .parameter("preset", self.args.preset.to_string())
     }
 }
 
