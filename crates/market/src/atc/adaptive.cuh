@@ -4,89 +4,90 @@ namespace atc {
 
 #define LEAST 1e-10
 
+template <bool TAME>
 __device__ __forceinline__ double way_between(DoubleDouble now, DoubleDouble then) {
-  DoubleDouble s = two_sum(now.hi, -then.hi);
-  return s.hi + (s.lo + (now.lo - then.lo));
+  DoubleDouble s = loose_difference<TAME>(now, then);
+  return s.hi + s.lo;
 }
 
-// The next average of the variant `pine`, from the value `length` bars ago and the way since then.
-__device__ __forceinline__ double pine_next(double y, double x, double old, double way, double range, double slowest) {
-  double net = fabs(x - old);
-  double ratio = way == 0.0 ? 0.0 : net / way;
-  double root = ratio * range + slowest;
-  double from = is_nan(y) ? x : y;
-  return from + (root * root) * (x - from);
-}
-
-// Entries of the ring: the way walked up to a bar, and the bar's value.
-template <bool HEAD>
+// N averages from the length number `first` on.
+template <bool HEAD, u32 N>
 struct AdaptiveStep {
-  Ring ring;
-  DoubleDouble way;
+  u32 first;
+  // How many of the latest moves are numbers, and how many are not infinite.
+  u32 numbers, bounded;
   double before;
-  u32 bar, numbers, bounded;
-  double y[N_LENGTHS];
+  // The rows of the bars a length before the tile's first one.
+  u32 then[N];
+  double y[N];
 
-  __device__ __forceinline__ AdaptiveStep(const Plan&, Ring ring)
-      : ring(ring), before(NA), bar(0), numbers(0), bounded(0) {
-    way = DoubleDouble{0.0, 0.0};
-    ring.first(0) = make_double2(0.0, 0.0);
-    ring.second(0) = make_double2(NA, 0.0);
+  __device__ __forceinline__ AdaptiveStep(const Plan&, u32 first) : first(first), numbers(0), bounded(0), before(NA) {
 #pragma unroll
-    for (u32 k = 0; k < N_LENGTHS; k++) y[k] = NA;
+    for (u32 k = 0; k < N; k++) y[k] = NA;
   }
 
-  __device__ __forceinline__ void push(const Plan& plan, double x, double* out) {
-    if (bar > 0) {
-      double size = fabs(x - before);
-      if (is_finite(size)) way = add(way, size);
+  __device__ __forceinline__ void begin(const Plan& plan, const Ring& ring, u32 row) {
+#pragma unroll
+    for (u32 k = 0; k < N; k++) then[k] = opaque(ring.before(row, plan.lengths[5][first + k]));
+  }
+
+  template <bool PLAIN>
+  __device__ __forceinline__ void push(const Plan& plan, const Ring& ring, const Sight& sight, double* out) {
+    if (PLAIN) {
+      numbers++;
+      bounded++;
+    } else if (sight.bar > 0) {
+      double size = fabs(sight.x - before);
       numbers = is_nan(size) ? 0 : numbers + 1;
       bounded = size == INFINITE ? 0 : bounded + 1;
     }
-    ring.advance();
-    ring.first(ring.latest) = make_double2(way.hi, way.lo);
-    ring.second(ring.latest).x = x;
-    before = x;
-    if (HEAD) push_head(plan, x);
-    else push_pine(plan, x);
-    bar++;
+    before = sight.x;
+    if (HEAD) push_head(plan, ring, sight);
+    else push_pine<PLAIN>(plan, ring, sight);
 #pragma unroll
-    for (u32 k = 0; k < N_LENGTHS; k++) out[k] = y[k];
+    for (u32 k = 0; k < N; k++) out[k] = y[k];
   }
 
-  __device__ __forceinline__ double walked(u32 place) const { return way_between(way, pair(ring.first(place))); }
-
-  __device__ __forceinline__ void push_pine(const Plan& plan, double x) {
-    bool is_whole = min(numbers, bounded) >= bar;
+  // PLAIN: all values so far are tame and available, and there is a bar a length before this one.
+  template <bool PLAIN>
+  __device__ __forceinline__ void push_pine(const Plan& plan, const Ring& ring, const Sight& sight) {
+    double x = sight.x;
+    DoubleDouble now = pair(ring.way(sight.now));
 #pragma unroll
-    for (u32 k = 0; k < N_LENGTHS; k++) {
-      u32 length = plan.lengths[5][k];
-      u32 place = ring.before(length);
-      double length_of_way = walked(place);
-      if (!is_whole) {
-        if (numbers < length) length_of_way = NA;
-        else if (bounded < length) length_of_way = INFINITE;
+    for (u32 k = 0; k < N; k++) {
+      u32 length = plan.lengths[5][first + k], at = then[k] + sight.onward;
+      double way = way_between<PLAIN>(now, pair(ring.way(at)));
+      if (!PLAIN) {
+        if (sight.bar == 0) y[k] = x;
+        if (sight.bar < length) continue;
+        if (min(numbers, bounded) < sight.bar) {
+          if (numbers < length) way = NA;
+          else if (bounded < length) way = INFINITE;
+        }
       }
-      double old = ring.second(place).x;
-      double next = pine_next(y[k], x, old, length_of_way, plan.kama_range, plan.kama_slowest);
-      if (bar >= length) y[k] = next;
-      else if (bar == 0) y[k] = x;
+      double net = fabs(x - ring.value(at));
+      double ratio = way == 0.0 ? 0.0 : net / way;
+      double root = ratio * plan.kama_range + plan.kama_slowest;
+      double from = !PLAIN && is_nan(y[k]) ? x : y[k];
+      y[k] = from + (root * root) * (x - from);
     }
   }
 
-  __device__ __forceinline__ void push_head(const Plan& plan, double x) {
+  __device__ __forceinline__ void push_head(const Plan& plan, const Ring& ring, const Sight& sight) {
+    double x = sight.x;
     if (!is_finite(x)) return;
+    DoubleDouble now = pair(ring.way(sight.now));
     u32 moves = min(numbers, bounded);
 #pragma unroll
-    for (u32 k = 0; k < N_LENGTHS; k++) {
-      u32 length = plan.lengths[5][k];
+    for (u32 k = 0; k < N; k++) {
+      u32 length = plan.lengths[5][first + k];
       if (is_nan(y[k])) y[k] = x;
-      if (bar < length) continue;
-      double net = fabs(x - ring.second(ring.before(length)).x);
+      if (sight.bar < length) continue;
+      double net = fabs(x - ring.value(then[k] + sight.onward));
       net = is_nan(net) ? 0.0 : net;
-      double length_of_way = walked(ring.before(length - 1));
-      bool is_way = moves + 1 >= length && fabs(length_of_way) < INFINITE && length_of_way != 0.0;
-      double ratio = net / (is_way ? length_of_way : LEAST);
+      double way = way_between<false>(now, pair(ring.way(ring.before(sight.row, length - 1))));
+      bool is_way = moves + 1 >= length && fabs(way) < INFINITE && way != 0.0;
+      double ratio = net / (is_way ? way : LEAST);
       ratio = ratio == INFINITE ? 0.0 : ratio;
       ratio = ratio > 1.0 ? 1.0 : ratio;
       double root = ratio * plan.kama_range + plan.kama_slowest;

@@ -1,8 +1,8 @@
 //! The kernels: the whole classification in one launch, and its parts on their own.
 //!
 //! Symbols lie one after another in device memory and may differ in length. A block takes 32 of them at a time, a warp of it
-//! one family, a lane one symbol with all nine lengths, so that the warps of a block run different code and the lanes of a warp
-//! the same. Nothing is written but what is asked for; the running sums that windows need live in a ring of `lookback` bars.
+//! some lengths of a family, a lane one symbol, so that the warps of a block run different code and the lanes of a warp the
+//! same. Nothing is written but what is asked for; the running sums that windows need live in a ring of the latest bars.
 //!
 //! Everything here has the bits of the functions of the same name on the host.
 
@@ -28,15 +28,18 @@ pub const PIECES: &[(&str, &str)] = &[
 /// Symbols that a block has at a time, one per lane.
 pub const GROUP: u32 = 32;
 
-/// Threads of a block: a warp for each family.
-const THREADS: u32 = 32 * N_FAMILIES as u32;
+/// Threads of a block: a warp for each part of a family. Twin of `FUSED_THREADS`.
+const THREADS: u32 = 32 * 16;
 
-/// Blocks that a multiprocessor has at a time.
+/// Blocks that a multiprocessor has at a time. Twin of `FUSED_BLOCKS`.
 const BLOCKS_PER_MULTIPROCESSOR: u32 = 2;
 
-/// Families that keep running sums, and what each of them keeps of a bar and symbol.
-const RINGS: usize = 4;
-const RING_NUMBERS: usize = 4;
+/// Bars that are taken together, and turns from their preparation to their last use. Twins of `TILE` and `STAGES`.
+const TILE: u32 = 4;
+const STAGES: u32 = 3;
+
+/// Numbers of a row of a block's ring. Twin of `ROW`.
+const ROW: usize = 7 * GROUP as usize;
 
 /// Threads of a block in kernels with a thread per symbol or bar.
 const PLAIN_THREADS: u32 = 128;
@@ -155,7 +158,7 @@ struct FusedArgs {
     classes: DevicePtr<i32>,
     averages: DevicePtr<f64>,
     n_symbols: u32,
-    unused: u32,
+    capacity: u32,
 }
 
 /// Twin of `PartArgs` in `parts.cu`.
@@ -170,7 +173,7 @@ struct PartArgs {
     out: DevicePtr<f64>,
     stride: u64,
     n_symbols: u32,
-    unused: u32,
+    capacity: u32,
 }
 
 /// Twin of `EquityArgs` in `parts.cu`.
@@ -233,8 +236,8 @@ impl AtcKernels {
 
     /// Numbers of scratch memory that a launch for so many symbols needs.
     pub fn scratch_len(&self, plan: &Plan, n_symbols: u32) -> usize {
-        let ring = plan.lookback as usize * GROUP as usize * RING_NUMBERS;
-        self.n_blocks(n_symbols) as usize * ring * RINGS
+        let rows = capacity(plan) as usize + TILE as usize;
+        self.n_blocks(n_symbols) as usize * rows * ROW
     }
 
     /// Classifies all symbols; what [`average`](super::average) and [`classify`](super::classify) do on the host.
@@ -255,7 +258,7 @@ impl AtcKernels {
             classes: launch.classes,
             averages: launch.averages.unwrap_or_default(),
             n_symbols,
-            unused: 0,
+            capacity: capacity(launch.plan),
         };
         stream.launch(&self.fused, Launch::blocks(self.n_blocks(n_symbols), THREADS), &args)
     }
@@ -280,7 +283,7 @@ impl AtcKernels {
             out: launch.out,
             stride: launch.stride,
             n_symbols,
-            unused: 0,
+            capacity: capacity(launch.plan),
         };
         stream.launch(&self.averages[family as usize], Launch::blocks(self.n_blocks(n_symbols), GROUP), &args)
     }
@@ -355,7 +358,30 @@ fn kernel_name(family: Family) -> &'static str {
     }
 }
 
+/// Rows of a block's ring, without those that repeat the first ones: what averages look back, and the tiles at work.
+fn capacity(plan: &Plan) -> u32 {
+    (plan.lookback + TILE * (STAGES + 1)).next_multiple_of(TILE)
+}
+
 /// A launch with a thread for each of `n`. More than a grid can have is refused by the launch itself.
 fn plain(n: u64) -> Launch {
     Launch::blocks(u32::try_from(n.div_ceil(u64::from(PLAIN_THREADS))).unwrap_or(u32::MAX), PLAIN_THREADS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_the_host_are_those_of_the_kernels() {
+        let text: String = PIECES.iter().map(|(_, text)| *text).collect();
+        let defined = |name: &str, value: String| {
+            assert!(text.contains(&format!("#define {name} {value}\n")), "{name} is not {value}");
+        };
+        defined("TILE", TILE.to_string());
+        defined("STAGES", STAGES.to_string());
+        defined("ROW", format!("({} * 32)", ROW / GROUP as usize));
+        defined("FUSED_WARPS", (THREADS / GROUP).to_string());
+        defined("FUSED_BLOCKS", BLOCKS_PER_MULTIPROCESSOR.to_string());
+    }
 }

@@ -2,21 +2,26 @@
 
 namespace atc {
 
-struct Move { double up, down; };
+// What a bar multiplies the equity of a long and of a short position by.
+struct Move {
+  double up, down;
+
+  __device__ __forceinline__ explicit Move(double gain) : up(1.0 + gain), down(1.0 - gain) {}
+};
 
 struct Returns {
   double before;
 
   __device__ __forceinline__ Returns() : before(NA) {}
 
-  __device__ __forceinline__ Move push(const Plan& plan, double price, double growth) {
+  // What the bar gains, never NaN.
+  __device__ __forceinline__ double push(const Plan& plan, double price, double growth) {
     if (plan.flags & FORWARD_FILL && is_nan(price)) price = before;
     double change = price / before - 1.0;
     if (before == 0.0 && !(plan.flags & IEEE_ZERO)) change = 0.0;
     before = price;
-    double r = change * growth;
-    r = is_nan(r) ? 0.0 : r;
-    return Move{1.0 + r, 1.0 - r};
+    double gain = change * growth;
+    return is_nan(gain) ? 0.0 : gain;
   }
 };
 

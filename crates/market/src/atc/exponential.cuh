@@ -15,34 +15,38 @@ __device__ __forceinline__ double after_gap(double y, double x, double a, double
   return y == x ? y : (weight * y + a * x) / (weight + a);
 }
 
-// N averages of one series.
+// N averages of one series, from the length number `first` on.
 template <u32 N>
 struct Exponential {
-  u32 longest, bar, n_seen, gap;
+  u32 first, longest, n_seen, gap;
   DoubleDouble sum;
   double y[N];
 
-  __device__ __forceinline__ explicit Exponential(const u32* lengths) : longest(0), bar(0), n_seen(0), gap(0) {
+  __device__ __forceinline__ Exponential(const u32* lengths, u32 first) : first(first), longest(0), n_seen(0), gap(0) {
     sum = DoubleDouble{0.0, 0.0};
 #pragma unroll
     for (u32 k = 0; k < N; k++) {
       y[k] = NA;
-      longest = max(longest, lengths[k]);
+      longest = max(longest, lengths[first + k]);
     }
   }
 
-  __device__ __forceinline__ void push(const double* a, const double* b, const u32* lengths, double x) {
-    bool is_here = is_finite(x);
-    if (is_here && gap == 0) {
+  // PLAIN: all values so far are available, and at least as many as the longest seed has.
+  template <bool PLAIN>
+  __device__ __forceinline__ void push(const Smoothing& weights, const u32* lengths, u32 bar, double x) {
+    bool is_here = PLAIN || is_finite(x);
+    if (is_here && (PLAIN || gap == 0)) {
 #pragma unroll
-      for (u32 k = 0; k < N; k++) y[k] = blend(y[k], x, a[k], b[k]);
+      for (u32 k = 0; k < N; k++) y[k] = blend(y[k], x, weights.a[first + k], weights.b[first + k]);
     } else if (is_here) {
 #pragma unroll
       for (u32 k = 0; k < N; k++) {
-        u32 missed = min(gap, bar > lengths[k] ? bar - lengths[k] : 0u);
-        y[k] = after_gap(y[k], x, a[k], b[k], missed);
+        u32 length = lengths[first + k];
+        u32 missed = min(gap, bar > length ? bar - length : 0u);
+        y[k] = after_gap(y[k], x, weights.a[first + k], weights.b[first + k], missed);
       }
     }
+    if (PLAIN) return;
     if (bar < longest || n_seen == 0) {
       if (is_here) {
         sum = add(sum, x);
@@ -50,48 +54,54 @@ struct Exponential {
       }
 #pragma unroll
       for (u32 k = 0; k < N; k++) {
-        if (bar + 1 == lengths[k] && n_seen > 0) y[k] = divide(sum, (double)n_seen, 1.0 / (double)n_seen);
-        else if (bar >= lengths[k] && n_seen == 1 && is_here) y[k] = x;
+        u32 length = lengths[first + k];
+        if (bar + 1 == length && n_seen > 0) y[k] = divide(sum, (double)n_seen, 1.0 / (double)n_seen);
+        else if (bar >= length && n_seen == 1 && is_here) y[k] = x;
       }
     }
     gap = is_here ? 0 : gap + 1;
-    bar++;
   }
 };
 
-// The average of an average: the first of those is its seed.
-__device__ __forceinline__ double blend_second(double second, double first, double a, double b) {
-  double next = blend(second, first, a, b);
-  return is_nan(second) ? first : next;
-}
-
+template <u32 N>
 struct ExponentialStep {
-  Exponential<N_LENGTHS> averages;
+  Exponential<N> averages;
 
-  __device__ __forceinline__ ExponentialStep(const Plan& plan, Ring) : averages(plan.lengths[0]) {}
+  __device__ __forceinline__ ExponentialStep(const Plan& plan, u32 first) : averages(plan.lengths[0], first) {}
 
-  __device__ __forceinline__ void push(const Plan& plan, double x, double* out) {
-    averages.push(plan.ema.a, plan.ema.b, plan.lengths[0], x);
+  __device__ __forceinline__ void begin(const Plan&, const Ring&, u32) {}
+
+  template <bool PLAIN>
+  __device__ __forceinline__ void push(const Plan& plan, const Ring&, const Sight& sight, double* out) {
+    averages.template push<PLAIN>(plan.ema, plan.lengths[0], sight.bar, sight.x);
 #pragma unroll
-    for (u32 k = 0; k < N_LENGTHS; k++) out[k] = averages.y[k];
+    for (u32 k = 0; k < N; k++) out[k] = averages.y[k];
   }
 };
 
+template <u32 N>
 struct DoubleExponentialStep {
-  Exponential<N_LENGTHS> first;
-  double second[N_LENGTHS];
+  Exponential<N> averages;
+  double second[N];
 
-  __device__ __forceinline__ DoubleExponentialStep(const Plan& plan, Ring) : first(plan.lengths[3]) {
+  __device__ __forceinline__ DoubleExponentialStep(const Plan& plan, u32 first) : averages(plan.lengths[3], first) {
 #pragma unroll
-    for (u32 k = 0; k < N_LENGTHS; k++) second[k] = NA;
+    for (u32 k = 0; k < N; k++) second[k] = NA;
   }
 
-  __device__ __forceinline__ void push(const Plan& plan, double x, double* out) {
-    first.push(plan.dema.a, plan.dema.b, plan.lengths[3], x);
+  __device__ __forceinline__ void begin(const Plan&, const Ring&, u32) {}
+
+  template <bool PLAIN>
+  __device__ __forceinline__ void push(const Plan& plan, const Ring&, const Sight& sight, double* out) {
+    averages.template push<PLAIN>(plan.dema, plan.lengths[3], sight.bar, sight.x);
 #pragma unroll
-    for (u32 k = 0; k < N_LENGTHS; k++) {
-      second[k] = blend_second(second[k], first.y[k], plan.dema.a[k], plan.dema.b[k]);
-      out[k] = 2.0 * first.y[k] - second[k];
+    for (u32 k = 0; k < N; k++) {
+      double first = averages.y[k];
+      u32 number = averages.first + k;
+      double next = blend(second[k], first, plan.dema.a[number], plan.dema.b[number]);
+      // The first of the averages is the seed of their average.
+      second[k] = !PLAIN && is_nan(second[k]) ? first : next;
+      out[k] = 2.0 * first - second[k];
     }
   }
 };

@@ -1,16 +1,25 @@
 // The whole classification in one launch: moving averages, crossings, equities, both layers, average and class.
 //
-// A block has 32 symbols, a warp of it one family, a lane one symbol with all nine lengths. Prices come in tiles through
-// shared memory, because lanes that have a symbol each would read one number per line. The families meet in shared memory too:
-// at every bar where all averages are wanted, else at the last one alone.
+// A block has 32 symbols, a lane one of them. A warp has a part of a family's nine lengths, three to five of them. All the parts
+// walk through the bars in tiles, one after another: in the same turn the next tile is prepared, the first parts of the families
+// have the tile before that, the second ones the tile before that, and so on, with one barrier a turn. So the vote of a family
+// is handed from part to part and summed in the order of its lengths, and the last part finishes it. What all families need of
+// a bar is prepared once: its price, its gain, and its running sums, in a ring.
 
 namespace atc {
 
-#define TILE 16
-#define FUSED_THREADS (32 * N_FAMILIES)
-// Families that keep running sums, and doubles of a bar in their rings.
-#define RINGS 4
-#define RING_NUMBERS (4 * 32)
+#define FUSED_WARPS 16
+#define FUSED_THREADS (32 * FUSED_WARPS)
+// Blocks that a multiprocessor shall have at a time; twin of BLOCKS_PER_MULTIPROCESSOR in device.rs.
+#define FUSED_BLOCKS 2
+// Turns from the preparation of a tile to its last part.
+#define STAGES 3
+#define SLOTS (STAGES + 1)
+
+// What is known of a tile: all values up to its end are tame; they are available; and its gains are calm.
+#define IS_TAME 1
+#define IS_WHOLE 2
+#define IS_CALM 4
 
 struct FusedArgs {
   Plan plan;
@@ -23,15 +32,15 @@ struct FusedArgs {
   double* last;
   i32* classes;
   double* averages;
-  u32 n_symbols, unused;
+  u32 n_symbols, capacity;
 };
 
 struct FusedShared {
-  // One more column than there are symbols, so that the banks differ when a tile is turned.
-  double price[TILE][33];
-  double source[TILE][33];
-  double equity[N_FAMILIES][TILE][33];
-  signed char vote[N_FAMILIES][TILE][33];
+  // Sums of votes; where all averages are wanted, the last part leaves equity and vote of its family there.
+  Tally tally[N_FAMILIES][STAGES][TILE][32];
+  double price[SLOTS][TILE][32];
+  double gain[SLOTS][TILE][32];
+  u32 flags[SLOTS];
   double last_equity[N_FAMILIES][32];
   signed char last_vote[N_FAMILIES][32];
   u64 offset[32];
@@ -39,73 +48,174 @@ struct FusedShared {
   u32 n_all[32], n[32];
 };
 
-__device__ __forceinline__ void load_tile(double (*tile)[33], const double* series, const FusedShared& shared, u32 from) {
-  for (u32 i = threadIdx.x; i < 32 * TILE; i += FUSED_THREADS) {
-    u32 row = i / TILE, bar = i % TILE;
-    tile[bar][row] = from + bar < shared.n[row] ? __ldg(series + shared.offset[row] + from + bar) : NA;
-  }
-}
-
-// One warp's way: a family of 32 symbols. All warps of the block meet at the same number of barriers.
-template <class Step>
-__device__ __forceinline__ void along(const FusedArgs& args, FusedShared& shared, u32 family, u32 longest, Ring ring) {
-  const Plan& plan = args.plan;
-  u32 lane = threadIdx.x % 32;
-  bool has_source = args.source != 0, all = args.averages != 0;
-  u32 late = plan.flags & STRATEGY ? 1 : 0;
-  // The bar of the average that is given last.
-  u32 n = shared.n[lane];
-  u32 final = n > late ? n - 1 - late : ~0u;
-  Step step(plan, ring);
-  Vote vote;
-  Account account;
+// Prepares tiles. The prices of the next one are on their way meanwhile. Beyond a symbol's end they are not available and gain
+// nothing; whatever comes of that is never asked for.
+struct Preparation {
+  Sums sums;
   Returns returns;
-  double start = plan.starts[family];
-  for (u32 from = 0; from < longest; from += TILE) {
-    __syncthreads();
-    load_tile(shared.price, args.prices, shared, from);
-    if (has_source) load_tile(shared.source, args.source, shared, from);
-    __syncthreads();
-    u32 n_bars = min(longest - from, (u32)TILE);
-    for (u32 k = 0; k < n_bars; k++) {
-      u32 bar = from + k;
-      double price = shared.price[k][lane];
-      double averages[N_LENGTHS];
-      step.push(plan, has_source ? shared.source[k][lane] : price, averages);
-      Move change = returns.push(plan, price, __ldg(args.growth + bar));
-      double signal = vote.push(plan, price, averages, change, bar >= plan.l1_cutout);
-      account.push(plan, change, start, bar >= plan.cutout, signal);
-      if (all) {
-        shared.equity[family][k][lane] = account.equity;
-        shared.vote[family][k][lane] = cut(plan, signal);
-      }
-      if (bar == final) {
-        shared.last_equity[family][lane] = account.equity;
-        shared.last_vote[family][lane] = cut(plan, signal);
+  bool is_tame_so_far, is_whole;
+  double price[TILE], source[TILE];
+
+  __device__ __forceinline__ Preparation() : is_tame_so_far(true), is_whole(true) {}
+
+  __device__ __forceinline__ void begin(const FusedArgs& args, const FusedShared& shared, const Ring& ring) {
+    sums.begin(ring);
+#pragma unroll
+    for (u32 i = 0; i < TILE; i++) fetch(args, shared, threadIdx.x % 32, i, i);
+  }
+
+  __device__ __forceinline__ void fetch(const FusedArgs& args, const FusedShared& shared, u32 lane, u32 bar, u32 i) {
+    bool is_there = bar < shared.n[lane];
+    u64 at = shared.offset[lane] + bar;
+    price[i] = is_there ? __ldg(args.prices + at) : NA;
+    if (args.source) source[i] = is_there ? __ldg(args.source + at) : NA;
+  }
+
+  __device__ __forceinline__ void push(const FusedArgs& args, FusedShared& shared, const Ring& ring, u32 tile, u32 row) {
+    u32 lane = threadIdx.x % 32, slot = tile % SLOTS;
+    bool is_calm = true;
+#pragma unroll
+    for (u32 i = 0; i < TILE; i++) {
+      u32 bar = tile * TILE + i;
+      bool is_there = bar < shared.n[lane];
+      double x = args.source ? source[i] : price[i];
+      double gain = returns.push(args.plan, price[i], is_there ? __ldg(args.growth + bar) : 0.0);
+      gain = is_there ? gain : 0.0;
+      shared.price[slot][i][lane] = price[i];
+      shared.gain[slot][i][lane] = gain;
+      is_tame_so_far = is_tame_so_far && is_tame(x);
+      is_whole = is_whole && (is_finite(x) || !is_there);
+      is_calm = is_calm && fabs(gain) < CALM;
+      sums.push(ring, row + i, x);
+      fetch(args, shared, lane, bar + TILE, i);
+    }
+    u32 flags = (__all_sync(~0u, is_tame_so_far) ? IS_TAME : 0) | (__all_sync(~0u, is_whole) ? IS_WHOLE : 0) |
+                (__all_sync(~0u, is_calm) ? IS_CALM : 0);
+    if (lane == 0) shared.flags[slot] = flags;
+  }
+};
+
+// A part of a family.
+template <class Step, u32 N>
+struct Part {
+  Step step;
+  Vote<N> vote;
+  // The family's, of its last part.
+  Account account;
+  u32 family, first, stage, final;
+
+  __device__ __forceinline__ Part(const Plan& plan, u32 family, u32 first, u32 stage, u32 final)
+      : step(plan, first), family(family), first(first), stage(stage), final(final) {}
+
+  template <bool PLAIN>
+  __device__ __forceinline__ void bars(const FusedArgs& args, FusedShared& shared, const Ring& ring, u32 tile, u32 row,
+                                       bool tame) {
+    const Plan& plan = args.plan;
+    u32 lane = threadIdx.x % 32, slot = tile % SLOTS;
+    Tally(*tallies)[32] = shared.tally[family][tile % STAGES];
+    u32 start = opaque(row * ROW_BYTES), onward = 0;
+#pragma unroll 1
+    for (u32 i = 0; i < TILE; i++) {
+      u32 bar = tile * TILE + i;
+      double price = shared.price[slot][i][lane], gain = shared.gain[slot][i][lane];
+      double x = args.source ? ring.value(start + onward) : price;
+      double averages[N];
+      step.template push<PLAIN>(plan, ring, Sight{row + i, start + onward, onward, bar, x, tame}, averages);
+      onward = opaque(onward + ROW_BYTES);
+      Tally tally = first ? tallies[i][lane] : Tally{0.0, 0.0};
+      vote.template push<PLAIN>(plan, price, averages, gain, bar >= plan.l1_cutout, tally);
+      if (stage == STAGES) {
+        double signal = settle_vote(tally.votes, tally.weight, plan.flags & ROUND);
+        account.push(plan, Move(gain), plan.starts[family], bar >= plan.cutout, signal);
+        if (args.averages) tallies[i][lane] = Tally{(double)cut(plan, signal), account.equity};
+        if (bar == final) {
+          shared.last_equity[family][lane] = account.equity;
+          shared.last_vote[family][lane] = cut(plan, signal);
+        }
+      } else {
+        tallies[i][lane] = tally;
       }
     }
-    if (!all) continue;
-    __syncthreads();
-    for (u32 i = threadIdx.x; i < 32 * TILE; i += FUSED_THREADS) {
-      u32 row = i / TILE, k = i % TILE, bar = from + k;
-      if (bar + late >= shared.n[row]) continue;
-      args.averages[shared.offset[row] + bar + late] = average_of(
-          plan, bar, [&](u32 f) { return shared.vote[f][k][row]; }, [&](u32 f) { return shared.equity[f][k][row]; });
-    }
+  }
+
+  __device__ __forceinline__ void push(const FusedArgs& args, FusedShared& shared, const Ring& ring, u32 tile, u32 row) {
+    u32 flags = shared.flags[tile % SLOTS];
+    bool is_plain = flags == (IS_TAME | IS_WHOLE | IS_CALM) && tile * TILE >= max(args.plan.lookback, args.plan.l1_cutout);
+    step.begin(args.plan, ring, row);
+    if (is_plain && __all_sync(~0u, vote.is_small())) bars<true>(args, shared, ring, tile, row, true);
+    else bars<false>(args, shared, ring, tile, row, flags & IS_TAME);
+  }
+};
+
+// The averages of a tile, by one warp.
+__device__ __forceinline__ void write_averages(const FusedArgs& args, const FusedShared& shared, u32 tile) {
+  u32 late = args.plan.flags & STRATEGY ? 1 : 0;
+  for (u32 i = threadIdx.x % 32; i < 32 * TILE; i += 32) {
+    u32 row = i / TILE, k = i % TILE, bar = tile * TILE + k;
+    if (bar + late >= shared.n[row]) continue;
+    auto tally = [&](u32 f) { return shared.tally[f][tile % STAGES][k][row]; };
+    args.averages[shared.offset[row] + bar + late] = average_of(
+        args.plan, bar, [&](u32 f) { return tally(f).votes; }, [&](u32 f) { return tally(f).weight; });
   }
 }
 
-KERNEL_BOUNDED(atc_fused, FusedArgs, FUSED_THREADS, 2) {
+// What a warp does besides: prepare tiles, or write averages.
+enum Duty { NO_DUTY, PREPARES, WRITES };
+
+// One warp's way. All warps of the block meet at the same number of barriers.
+template <class Step, u32 N, Duty DUTY>
+__device__ __forceinline__ void along(const FusedArgs& args, FusedShared& shared, const Ring& ring, u32 family, u32 first,
+                                      u32 stage, u32 n_tiles) {
+  u32 late = args.plan.flags & STRATEGY ? 1 : 0;
+  // The bar of the average that is given last.
+  u32 n = shared.n[threadIdx.x % 32];
+  Part<Step, N> part(args.plan, family, first, stage, n > late ? n - 1 - late : ~0u);
+  Preparation preparation;
+  if (DUTY == PREPARES) preparation.begin(args, shared, ring);
+  u32 row = 0, next_row = 0;
+#pragma unroll 1
+  for (u32 turn = 0; turn < n_tiles + STAGES; turn++) {
+    if (DUTY == PREPARES && turn < n_tiles) {
+      preparation.push(args, shared, ring, turn, next_row);
+      next_row = next_row + TILE == ring.capacity ? 0 : next_row + TILE;
+    }
+    // Before the first tile this is a very large number.
+    u32 tile = turn - stage;
+    if (tile < n_tiles) {
+      part.push(args, shared, ring, tile, row);
+      row = row + TILE == ring.capacity ? 0 : row + TILE;
+    }
+    if (args.averages) {
+      __syncthreads();
+      if (DUTY == WRITES && turn >= STAGES) write_averages(args, shared, turn - STAGES);
+    }
+    __syncthreads();
+  }
+}
+
+template <u32 PART>
+__device__ __forceinline__ void hma(const FusedArgs& args, FusedShared& shared, const Ring& ring, u32 n_tiles) {
+  const Duty duty = PART == 0 ? PREPARES : NO_DUTY;
+  if (args.plan.flags & HULL) along<HullStep<3>, 3, duty>(args, shared, ring, 1, 3 * PART, PART + 1, n_tiles);
+  else along<SimpleStep<3>, 3, duty>(args, shared, ring, 1, 3 * PART, PART + 1, n_tiles);
+}
+
+template <u32 PART>
+__device__ __forceinline__ void kama(const FusedArgs& args, FusedShared& shared, const Ring& ring, u32 n_tiles) {
+  u32 first = 3 * PART, stage = PART + 1;
+  if (args.plan.flags & KAMA_HEAD) along<AdaptiveStep<true, 3>, 3, NO_DUTY>(args, shared, ring, 5, first, stage, n_tiles);
+  else along<AdaptiveStep<false, 3>, 3, NO_DUTY>(args, shared, ring, 5, first, stage, n_tiles);
+}
+
+KERNEL_BOUNDED(atc_fused, FusedArgs, FUSED_THREADS, FUSED_BLOCKS) {
   __shared__ FusedShared shared;
   const Plan& plan = args.plan;
-  u32 family = threadIdx.x / 32, lane = threadIdx.x % 32;
-  // EMA and DEMA keep nothing but what is in their registers.
-  u32 which = family == 1 ? 0 : family == 2 ? 1 : family == 4 ? 2 : 3;
-  double* scratch = args.scratch + ((u64)blockIdx.x * RINGS + which) * plan.lookback * RING_NUMBERS;
+  u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  Ring ring(args.scratch + (u64)blockIdx.x * (args.capacity + TILE) * ROW, args.capacity, lane);
   u32 late = plan.flags & STRATEGY ? 1 : 0;
   for (u32 group = blockIdx.x; (u64)group * 32 < args.n_symbols; group += gridDim.x) {
     u64 symbol = (u64)group * 32 + lane;
-    if (family == 0) {
+    if (warp == 0) {
       bool is_there = symbol < args.n_symbols;
       u32 n = is_there ? args.lengths[symbol] : 0;
       shared.offset[lane] = is_there ? args.offsets[symbol] : 0;
@@ -115,22 +225,30 @@ KERNEL_BOUNDED(atc_fused, FusedArgs, FUSED_THREADS, 2) {
     __syncthreads();
     u32 longest = shared.n[lane];
     for (u32 step = 16; step; step /= 2) longest = max(longest, __shfl_xor_sync(~0u, longest, step));
-    Ring ring(scratch, plan.lookback, lane);
-    switch (family) {
-      case 0: along<ExponentialStep>(args, shared, 0, longest, ring); break;
-      case 1:
-        if (plan.flags & HULL) along<HullStep>(args, shared, 1, longest, ring);
-        else along<SimpleStep>(args, shared, 1, longest, ring);
-        break;
-      case 2: along<WeightedStep>(args, shared, 2, longest, ring); break;
-      case 3: along<DoubleExponentialStep>(args, shared, 3, longest, ring); break;
-      case 4: along<LineStep>(args, shared, 4, longest, ring); break;
-      default:
-        if (plan.flags & KAMA_HEAD) along<AdaptiveStep<true>>(args, shared, 5, longest, ring);
-        else along<AdaptiveStep<false>>(args, shared, 5, longest, ring);
+    u32 n_tiles = (longest + TILE - 1) / TILE;
+    // The numbers are the family, the part's first length, and its stage. All of them are constants, so that weights are too.
+    // Each of four schedulers has every fourth warp, and about the same work: LSMA, KAMA and WMA are heavy, EMA is light, last
+    // parts finish the vote, and the first part of HMA prepares.
+    switch (warp) {
+      case 0: along<WeightedStep<5>, 5, NO_DUTY>(args, shared, ring, 2, 0, 1, n_tiles); break;
+      case 1: along<WeightedStep<4>, 4, NO_DUTY>(args, shared, ring, 2, 5, 3, n_tiles); break;
+      case 2: along<LineStep<3>, 3, NO_DUTY>(args, shared, ring, 4, 6, 3, n_tiles); break;
+      case 3: along<LineStep<3>, 3, NO_DUTY>(args, shared, ring, 4, 3, 2, n_tiles); break;
+      case 4: along<LineStep<3>, 3, NO_DUTY>(args, shared, ring, 4, 0, 1, n_tiles); break;
+      case 5: kama<0>(args, shared, ring, n_tiles); break;
+      case 6: kama<1>(args, shared, ring, n_tiles); break;
+      case 7: kama<2>(args, shared, ring, n_tiles); break;
+      case 8: along<DoubleExponentialStep<3>, 3, NO_DUTY>(args, shared, ring, 3, 0, 1, n_tiles); break;
+      case 9: along<ExponentialStep<5>, 5, WRITES>(args, shared, ring, 0, 0, 1, n_tiles); break;
+      case 10: along<ExponentialStep<4>, 4, NO_DUTY>(args, shared, ring, 0, 5, 3, n_tiles); break;
+      case 11: hma<0>(args, shared, ring, n_tiles); break;
+      case 12: along<DoubleExponentialStep<3>, 3, NO_DUTY>(args, shared, ring, 3, 6, 3, n_tiles); break;
+      case 13: hma<2>(args, shared, ring, n_tiles); break;
+      case 14: hma<1>(args, shared, ring, n_tiles); break;
+      default: along<DoubleExponentialStep<3>, 3, NO_DUTY>(args, shared, ring, 3, 3, 2, n_tiles);
     }
     __syncthreads();
-    if (family == 0 && symbol < args.n_symbols) {
+    if (warp == 0 && symbol < args.n_symbols) {
       u32 n = shared.n[lane];
       double average = NA;
       if (n > late) {
@@ -145,7 +263,7 @@ KERNEL_BOUNDED(atc_fused, FusedArgs, FUSED_THREADS, 2) {
     }
     // What the loop above has not written: symbols that are too short, and the first bar of averages that come late.
     if (args.averages) {
-      for (u32 row = family; row < 32; row += N_FAMILIES) {
+      for (u32 row = warp; row < 32; row += FUSED_WARPS) {
         double* out = args.averages + shared.offset[row];
         if (shared.n[row] == 0) {
           for (u32 bar = lane; bar < shared.n_all[row]; bar += 32) out[bar] = NA;

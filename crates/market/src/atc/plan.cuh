@@ -37,26 +37,52 @@ struct Plan {
 __device__ __forceinline__ bool is_finite(double x) { return fabs(x) < INFINITE; }
 __device__ __forceinline__ bool is_nan(double x) { return x != x; }
 
-// What one lane keeps of its latest bars: two pairs of numbers for each. The lanes of a warp lie side by side, so that a
-// warp reads 32 neighbouring pairs.
+// Bars that are taken together; twin of TILE in device.rs. A tile begins at a multiple of it.
+#define TILE 4
+
+// Numbers of a row of the ring: for each of 32 symbols two sums and the way walked, in double-double, and the value.
+#define ROW (7 * 32)
+
+#define ROW_BYTES (8 * ROW)
+
+// A number that the compiler does not look through: it would compute addresses anew at every bar instead of going on.
+__device__ __forceinline__ u32 opaque(u32 number) {
+#ifdef __CUDA_ARCH__
+  asm volatile("" : "+r"(number));
+#endif
+  return number;
+}
+
+// What a block keeps of its latest bars: a row for each, in which the symbols lie side by side, so that a warp reads 32
+// neighbours. `capacity` is a multiple of TILE, and TILE more rows repeat the first ones: whoever knows the row of a tile's first
+// bar, or of a bar before it, finds the others behind it.
 struct Ring {
-  double2* pairs;
+  // What this lane has of the first row.
+  char* pairs;
+  char* values;
   u32 capacity;
-  // Where the latest entry is.
-  u32 latest;
 
   __device__ __forceinline__ Ring(double* scratch, u32 capacity, u32 lane)
-      : pairs((double2*)scratch + lane), capacity(capacity), latest(0) {}
+      : pairs((char*)(scratch + 2 * lane)), values((char*)(scratch + 192 + lane)), capacity(capacity) {}
 
-  __device__ __forceinline__ void advance() { latest = latest + 1 == capacity ? 0 : latest + 1; }
-
-  // The place of the entry so many bars before the latest, at most `capacity`.
-  __device__ __forceinline__ u32 before(u32 bars) const {
-    return latest >= bars ? latest - bars : latest + capacity - bars;
+  // The bytes from the first row to the one that lies so many bars before another, at most `capacity`.
+  __device__ __forceinline__ u32 before(u32 row, u32 bars) const {
+    return (row >= bars ? row - bars : row + capacity - bars) * ROW_BYTES;
   }
 
-  __device__ __forceinline__ double2& first(u32 place) const { return pairs[(u64)place * 64]; }
-  __device__ __forceinline__ double2& second(u32 place) const { return pairs[(u64)place * 64 + 32]; }
+  __device__ __forceinline__ double2& sum(u32 at) const { return *(double2*)(pairs + at); }
+  __device__ __forceinline__ double2& sums(u32 at) const { return *(double2*)(pairs + at + 512); }
+  __device__ __forceinline__ double2& way(u32 at) const { return *(double2*)(pairs + at + 1024); }
+  __device__ __forceinline__ double& value(u32 at) const { return *(double*)(values + at); }
+};
+
+// What an average sees of a bar.
+struct Sight {
+  // The bar's row, where it is, and how far that is behind the row of the tile's first bar, in bytes.
+  u32 row, now, onward;
+  u32 bar;
+  double x;
+  bool tame;
 };
 
 }  // namespace atc

@@ -9,50 +9,83 @@ __device__ __forceinline__ double finish_vote(double votes, double weight, bool 
   return round ? rint(mean * 100.0) / 100.0 : mean;
 }
 
+// The same where equities are the weights, so that the mean is at most 1. Then a product and its correction are the quotient.
+__device__ __forceinline__ double settle_vote(double votes, double weight, bool round) {
+  double mean = votes / weight;
+  if (!round) return mean;
+  double whole = rint(mean * 100.0);
+  double rounded = whole * 0.01;
+  return fma(fma(-rounded, 100.0, whole), 0.01, rounded);
+}
+
+// The sums of a vote on their way through the lengths.
+struct __align__(16) Tally { double votes, weight; };
+
+// Below SMALL an equity stays finite through a tile of gains below CALM.
+#define SMALL 1e200
+#define CALM 1e6
+
+// N lengths of a family.
+template <u32 N>
 struct Vote {
   u32 was_below, was_above, up, down;
-  double equity[N_LENGTHS];
+  // The upper halves of the signals; the lower ones are 0.
+  u32 signal[N];
+  double equity[N];
 
   __device__ __forceinline__ Vote() : was_below(0), was_above(0), up(0), down(0) {
 #pragma unroll
-    for (u32 k = 0; k < N_LENGTHS; k++) equity[k] = NA;
+    for (u32 k = 0; k < N; k++) {
+      signal[k] = 0;
+      equity[k] = NA;
+    }
   }
 
-  __device__ __forceinline__ double push(const Plan& plan, double price, const double* averages, const Move& change,
-                                         bool is_active) {
-    u32 above = 0, below = 0, risen = 0, fallen = 0;
+  // Whether all equities are there, and small.
+  __device__ __forceinline__ bool is_small() const {
+    double sum = equity[0];
 #pragma unroll
-    for (u32 k = 0; k < N_LENGTHS; k++) {
+    for (u32 k = 1; k < N; k++) sum += equity[k];
+    return sum < SMALL;
+  }
+
+  // PLAIN: the gain is calm, the equities were small when the tile began, and the bar is active. A signal is 1, −1 or 0, so
+  // that its products with gain and equity are exact, and a fused multiply-add rounds as the sum alone does.
+  template <bool PLAIN>
+  __device__ __forceinline__ void push(const Plan& plan, double price, const double* averages, double gain, bool is_active,
+                                       Tally& tally) {
+    u32 above = 0, below = 0;
+#pragma unroll
+    for (u32 k = 0; k < N; k++) {
       u32 bit = 1u << k;
-      if (is_active) {
+      if (PLAIN) {
+        double grown = (equity[k] * plan.keep) * fma(signal_of(k), gain, 1.0);
+        equity[k] = grown < plan.floor ? plan.floor : grown;
+      } else if (is_active) {
+        Move change(gain);
         double factor = up & bit ? change.up : down & bit ? change.down : 1.0;
         equity[k] = next_equity(equity[k], factor, plan.start, plan.keep, plan.floor);
       }
-      bool is_equal = price == averages[k];
-      bool is_above = price > averages[k];
-      bool is_below = price < averages[k];
-      above |= is_above || is_equal ? bit : 0;
-      below |= is_below || is_equal ? bit : 0;
-      risen |= is_above ? bit : 0;
-      fallen |= is_below ? bit : 0;
+      above |= price >= averages[k] ? bit : 0;
+      below |= price <= averages[k] ? bit : 0;
     }
-    risen &= was_below;
-    fallen &= was_above;
+    u32 risen = above & ~below & was_below;
+    u32 fallen = below & ~above & was_above;
     u32 kept = plan.flags & IMPULSE ? 0 : ~(risen | fallen);
     up = risen | (up & kept);
     down = fallen | (down & kept);
     was_above = above;
     was_below = below;
-    double votes = 0.0, weight = 0.0;
 #pragma unroll
-    for (u32 k = 0; k < N_LENGTHS; k++) {
+    for (u32 k = 0; k < N; k++) {
       u32 bit = 1u << k;
-      double signal = up & bit ? 1.0 : down & bit ? -1.0 : 0.0;
-      votes += signal * equity[k];
-      weight += equity[k];
+      signal[k] = up & bit ? 0x3ff00000 : down & bit ? 0xbff00000 : 0;
+      tally.votes = fma(signal_of(k), equity[k], tally.votes);
+      tally.weight += equity[k];
     }
-    return finish_vote(votes, weight, plan.flags & ROUND);
   }
+
+  __device__ __forceinline__ double signal_of(u32 k) const { return __longlong_as_double((i64)((u64)signal[k] << 32)); }
 };
 
 // The vote of a family in the average: +1, −1 or 0.

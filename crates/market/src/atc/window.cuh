@@ -1,7 +1,9 @@
 // Averages over windows; see window.rs.
 //
-// Exact products take a fused multiply-add here instead of split factors. That gives the same two numbers as long as nothing
-// over- or underflows, so it is done while all values so far are TAME.
+// The values so far are TAME as long as none of them is negative, nor so large or small that anything over- or underflows. Then
+// two shortcuts give the same bits. Exact products take a fused multiply-add instead of split factors. And sums never fall, so
+// that the error of a difference takes three operations instead of six: what is subtracted is the smaller number, or so near
+// that the difference has no error.
 
 namespace atc {
 
@@ -9,46 +11,56 @@ struct Entry { DoubleDouble sum, sums; };
 
 __device__ __forceinline__ DoubleDouble pair(double2 v) { return DoubleDouble{v.x, v.y}; }
 
-struct Sums {
-  Ring ring;
-  Entry now;
-  // How many of the latest values are available, without a gap.
-  u32 run;
-  bool tame;
+__device__ __forceinline__ Entry entry(const Ring& ring, u32 at) { return Entry{pair(ring.sum(at)), pair(ring.sums(at))}; }
 
-  __device__ __forceinline__ explicit Sums(Ring ring) : ring(ring), run(0), tame(true) {
+// The running sums of a symbol, on their way through its series.
+struct Sums {
+  Entry now;
+  DoubleDouble way;
+  double before;
+
+  __device__ __forceinline__ Sums() : before(NA) {
     now = Entry{{0.0, 0.0}, {0.0, 0.0}};
-    ring.first(0) = make_double2(0.0, 0.0);
-    ring.second(0) = make_double2(0.0, 0.0);
+    way = DoubleDouble{0.0, 0.0};
   }
 
-  __device__ __forceinline__ void push(double x) {
-    bool is_here = is_finite(x);
-    double value = is_here ? x : 0.0;
-    double size = fabs(value);
-    tame = tame && (size == 0.0 || (size > 1e-90 && size < 1e90));
+  // The row before the first bar is the ring's last one.
+  __device__ __forceinline__ void begin(const Ring& ring) const { write(ring, (ring.capacity - 1) * ROW_BYTES, NA); }
+
+  __device__ __forceinline__ void push(const Ring& ring, u32 row, double x) {
+    double value = is_finite(x) ? x : 0.0;
+    double size = fabs(x - before);
     now.sums = add(now.sums, now.sum);
     now.sum = add(now.sum, value);
-    ring.advance();
-    ring.first(ring.latest) = make_double2(now.sum.hi, now.sum.lo);
-    ring.second(ring.latest) = make_double2(now.sums.hi, now.sums.lo);
-    run = is_here ? run + 1 : 0;
+    if (is_finite(size)) way = add(way, size);
+    before = x;
+    write(ring, row * ROW_BYTES, x);
+    if (row < TILE) write(ring, (row + ring.capacity) * ROW_BYTES, x);
   }
 
-  __device__ __forceinline__ Entry before(u32 bars) const {
-    u32 place = ring.before(bars);
-    return Entry{pair(ring.first(place)), pair(ring.second(place))};
+  __device__ __forceinline__ void write(const Ring& ring, u32 at, double x) const {
+    ring.sum(at) = make_double2(now.sum.hi, now.sum.lo);
+    ring.sums(at) = make_double2(now.sums.hi, now.sums.lo);
+    ring.way(at) = make_double2(way.hi, way.lo);
+    ring.value(at) = x;
   }
 };
 
-// Differences, sums and products that are not brought into order.
+// Whether a value keeps the sums TAME.
+__device__ __forceinline__ bool is_tame(double x) {
+  return !is_finite(x) || x == 0.0 || (x > 1e-90 && x < 1e90);
+}
+
+// Differences, sums and products that are not brought into order. Where values are TAME, `a` is the larger number.
+template <bool TAME>
 __device__ __forceinline__ DoubleDouble loose_difference(DoubleDouble a, DoubleDouble b) {
-  DoubleDouble s = two_sum(a.hi, -b.hi);
+  DoubleDouble s = TAME ? fast_two_sum(a.hi, -b.hi) : two_sum(a.hi, -b.hi);
   return DoubleDouble{s.hi, s.lo + (a.lo - b.lo)};
 }
 
+template <bool TAME>
 __device__ __forceinline__ DoubleDouble loose_sum(DoubleDouble a, DoubleDouble b) {
-  DoubleDouble s = two_sum(a.hi, b.hi);
+  DoubleDouble s = TAME ? fast_two_sum(a.hi, b.hi) : two_sum(a.hi, b.hi);
   return DoubleDouble{s.hi, s.lo + (a.lo + b.lo)};
 }
 
@@ -76,124 +88,172 @@ __device__ __forceinline__ double quotient(DoubleDouble a, double divisor, doubl
 // The averages themselves, from the sums now and before the window.
 template <bool TAME>
 __device__ __forceinline__ double mean_of(DoubleDouble now, DoubleDouble then, double divisor, double reciprocal) {
-  return quotient<TAME>(loose_difference(now, then), divisor, reciprocal);
+  return quotient<TAME>(loose_difference<TAME>(now, then), divisor, reciprocal);
 }
 
 template <bool TAME>
 __device__ __forceinline__ double linear_of(const Entry& now, DoubleDouble sums_then, double weight, double divisor,
                                             double reciprocal) {
-  DoubleDouble between = loose_difference(now.sums, sums_then);
-  return quotient<TAME>(loose_difference(loose_product<TAME>(now.sum, weight), between), divisor, reciprocal);
+  DoubleDouble between = loose_difference<TAME>(now.sums, sums_then);
+  DoubleDouble all = loose_product<TAME>(now.sum, weight);
+  return quotient<TAME>(loose_difference<TAME>(all, between), divisor, reciprocal);
 }
 
+// The weight of the sum now is the larger one, or 0. Which side of the last sum is larger is open.
 template <bool TAME>
 __device__ __forceinline__ double line_of(const Entry& now, const Entry& then, double now_weight, double then_weight,
                                           double sums_weight, double divisor, double reciprocal) {
-  DoubleDouble ends = loose_sum(loose_product<TAME>(now.sum, now_weight), loose_product<TAME>(then.sum, then_weight));
-  DoubleDouble between = loose_product<TAME>(loose_difference(now.sums, then.sums), sums_weight);
-  return quotient<TAME>(loose_sum(ends, between), divisor, reciprocal);
+  DoubleDouble ends =
+      loose_sum<TAME>(loose_product<TAME>(now.sum, now_weight), loose_product<TAME>(then.sum, then_weight));
+  DoubleDouble between = loose_product<TAME>(loose_difference<TAME>(now.sums, then.sums), sums_weight);
+  return quotient<TAME>(loose_sum<false>(ends, between), divisor, reciprocal);
 }
 
+// Kinds of averages, from where the sums now and before the window are.
 struct Mean {
   template <bool TAME>
-  static __device__ __forceinline__ double of(const Sums& sums, u32 length, const Weights& weights, u32 k) {
-    DoubleDouble then = pair(sums.ring.first(sums.ring.before(length)));
-    return mean_of<TAME>(sums.now.sum, then, weights.divisor[k], weights.reciprocal[k]);
+  static __device__ __forceinline__ double of(const Ring& ring, u32 now, u32 then, const Weights& weights, u32 k) {
+    return mean_of<TAME>(pair(ring.sum(now)), pair(ring.sum(then)), weights.divisor[k], weights.reciprocal[k]);
   }
 };
 
 struct Linear {
   template <bool TAME>
-  static __device__ __forceinline__ double of(const Sums& sums, u32 length, const Weights& weights, u32 k) {
-    DoubleDouble then = pair(sums.ring.second(sums.ring.before(length)));
-    return linear_of<TAME>(sums.now, then, weights.now[k], weights.divisor[k], weights.reciprocal[k]);
+  static __device__ __forceinline__ double of(const Ring& ring, u32 now, u32 then, const Weights& weights, u32 k) {
+    return linear_of<TAME>(entry(ring, now), pair(ring.sums(then)), weights.now[k], weights.divisor[k],
+                           weights.reciprocal[k]);
   }
 };
 
 struct Line {
   template <bool TAME>
-  static __device__ __forceinline__ double of(const Sums& sums, u32 length, const Weights& weights, u32 k) {
-    return line_of<TAME>(sums.now, sums.before(length), weights.now[k], weights.then[k], weights.sums[k],
+  static __device__ __forceinline__ double of(const Ring& ring, u32 now, u32 then, const Weights& weights, u32 k) {
+    return line_of<TAME>(entry(ring, now), entry(ring, then), weights.now[k], weights.then[k], weights.sums[k],
                          weights.divisor[k], weights.reciprocal[k]);
   }
 };
 
-// Averages of nine windows of one kind.
-template <class Kind>
+// Averages of N windows of one kind, from the length number `first` on.
+template <class Kind, u32 N>
 struct Windows {
-  Sums sums;
+  u32 first;
+  // How many of the latest values are available, without a gap.
+  u32 run;
+  // The rows before the windows of the tile's first bar.
+  u32 then[N];
 
-  __device__ __forceinline__ Windows(const Plan&, Ring ring) : sums(ring) {}
+  __device__ __forceinline__ Windows(const Plan&, u32 first) : first(first), run(0) {}
 
-  template <bool TAME>
-  __device__ __forceinline__ void values(const Weights& weights, const u32* lengths, double* out) const {
+  __device__ __forceinline__ void begin(const u32* lengths, const Ring& ring, u32 row) {
 #pragma unroll
-    for (u32 k = 0; k < N_LENGTHS; k++) {
-      double value = Kind::template of<TAME>(sums, lengths[k], weights, k);
-      out[k] = sums.run >= lengths[k] ? value : NA;
+    for (u32 k = 0; k < N; k++) then[k] = opaque(ring.before(row, lengths[first + k]));
+  }
+
+  // PLAIN: all values so far are tame and available, and at least as many as the longest window has.
+  template <bool PLAIN>
+  __device__ __forceinline__ void push(const Weights& weights, const u32* lengths, const Ring& ring, const Sight& sight,
+                                       double* out) {
+    run = PLAIN || is_finite(sight.x) ? run + 1 : 0;
+    if (PLAIN || sight.tame) {
+#pragma unroll
+      for (u32 k = 0; k < N; k++) {
+        out[k] = Kind::template of<true>(ring, sight.now, then[k] + sight.onward, weights, first + k);
+      }
+    } else {
+      rare(weights, lengths, ring, sight, out);
+    }
+#pragma unroll
+    for (u32 k = 0; k < N; k++) out[k] = PLAIN || run >= lengths[first + k] ? out[k] : NA;
+  }
+
+  // One length after another: long code for few symbols.
+  __device__ __forceinline__ void rare(const Weights& weights, const u32* lengths, const Ring& ring, const Sight& sight,
+                                       double* out) const {
+#pragma unroll 1
+    for (u32 k = 0; k < N; k++) {
+      u32 before = ring.before(sight.row, lengths[first + k]);
+      double value = Kind::template of<false>(ring, sight.now, before, weights, first + k);
+#pragma unroll
+      for (u32 i = 0; i < N; i++) out[i] = i == k ? value : out[i];
     }
   }
+};
 
-  __device__ __forceinline__ void push(const Weights& weights, const u32* lengths, double x, double* out) {
-    sums.push(x);
-    if (__all_sync(~0u, sums.tame)) values<true>(weights, lengths, out);
-    else values<false>(weights, lengths, out);
+template <u32 N>
+struct SimpleStep : Windows<Mean, N> {
+  using Windows<Mean, N>::Windows;
+
+  __device__ __forceinline__ void begin(const Plan& plan, const Ring& ring, u32 row) {
+    Windows<Mean, N>::begin(plan.lengths[1], ring, row);
+  }
+
+  template <bool PLAIN>
+  __device__ __forceinline__ void push(const Plan& plan, const Ring& ring, const Sight& sight, double* out) {
+    Windows<Mean, N>::template push<PLAIN>(plan.hma, plan.lengths[1], ring, sight, out);
   }
 };
 
-struct SimpleStep : Windows<Mean> {
-  using Windows<Mean>::Windows;
+template <u32 N>
+struct WeightedStep : Windows<Linear, N> {
+  using Windows<Linear, N>::Windows;
 
-  __device__ __forceinline__ void push(const Plan& plan, double x, double* out) {
-    Windows<Mean>::push(plan.hma, plan.lengths[1], x, out);
+  __device__ __forceinline__ void begin(const Plan& plan, const Ring& ring, u32 row) {
+    Windows<Linear, N>::begin(plan.lengths[2], ring, row);
+  }
+
+  template <bool PLAIN>
+  __device__ __forceinline__ void push(const Plan& plan, const Ring& ring, const Sight& sight, double* out) {
+    Windows<Linear, N>::template push<PLAIN>(plan.wma, plan.lengths[2], ring, sight, out);
   }
 };
 
-struct WeightedStep : Windows<Linear> {
-  using Windows<Linear>::Windows;
+template <u32 N>
+struct LineStep : Windows<Line, N> {
+  using Windows<Line, N>::Windows;
 
-  __device__ __forceinline__ void push(const Plan& plan, double x, double* out) {
-    Windows<Linear>::push(plan.wma, plan.lengths[2], x, out);
+  __device__ __forceinline__ void begin(const Plan& plan, const Ring& ring, u32 row) {
+    Windows<Line, N>::begin(plan.lengths[4], ring, row);
   }
-};
 
-struct LineStep : Windows<Line> {
-  using Windows<Line>::Windows;
-
-  __device__ __forceinline__ void push(const Plan& plan, double x, double* out) {
-    Windows<Line>::push(plan.lsma, plan.lengths[4], x, out);
+  template <bool PLAIN>
+  __device__ __forceinline__ void push(const Plan& plan, const Ring& ring, const Sight& sight, double* out) {
+    Windows<Line, N>::template push<PLAIN>(plan.lsma, plan.lengths[4], ring, sight, out);
   }
 };
 
 // Hull's averages. Rarely asked for: plain products, one length after another.
-struct HullStep {
-  Sums sums;
+__device__ __forceinline__ double inner_of(const Entry& now, double2 then, const Weights& weights, u32 k) {
+  return linear_of<false>(now, pair(then), weights.now[k], weights.divisor[k], weights.reciprocal[k]);
+}
 
-  __device__ __forceinline__ HullStep(const Plan&, Ring ring) : sums(ring) {}
-
-  __device__ __forceinline__ void push(const Plan& plan, double x, double* out) {
-    sums.push(x);
-#pragma unroll
-    for (u32 k = 0; k < N_LENGTHS; k++) out[k] = value(plan, k);
-  }
-
-  __device__ __forceinline__ double weighted(const Entry& now, u32 bars, const Weights& weights, u32 k) const {
-    return linear_of<false>(now, sums.before(bars).sums, weights.now[k], weights.divisor[k], weights.reciprocal[k]);
-  }
-
-  __device__ __forceinline__ double value(const Plan& plan, u32 k) const {
-    u32 length = plan.lengths[1][k], half = plan.half_lengths[k], root = plan.root_lengths[k];
-    if (half == 0 || sums.run < length + root - 1) return NA;
-    DoubleDouble total = {0.0, 0.0};
+__device__ __noinline__ double hull_of(const Plan& plan, Ring ring, u32 row, u32 run, u32 k) {
+  u32 length = plan.lengths[1][k], half = plan.half_lengths[k], root = plan.root_lengths[k];
+  if (half == 0 || run < length + root - 1) return NA;
+  DoubleDouble total = {0.0, 0.0};
 #pragma unroll 1
-    for (u32 ago = root; ago-- > 0;) {
-      Entry now = sums.before(ago);
-      double narrow = weighted(now, ago + half, plan.half, k);
-      double wide = weighted(now, ago + length, plan.hma, k);
-      total = add(total, two_prod(2.0 * narrow - wide, (double)root - (double)ago));
-    }
-    double divisor = (double)root * ((double)root + 1.0) / 2.0;
-    return divide(total, divisor, 1.0 / divisor);
+  for (u32 ago = root; ago-- > 0;) {
+    Entry now = entry(ring, ring.before(row, ago));
+    double narrow = inner_of(now, ring.sums(ring.before(row, ago + half)), plan.half, k);
+    double wide = inner_of(now, ring.sums(ring.before(row, ago + length)), plan.hma, k);
+    total = add(total, two_prod(2.0 * narrow - wide, (double)root - (double)ago));
+  }
+  double divisor = (double)root * ((double)root + 1.0) / 2.0;
+  return divide(total, divisor, 1.0 / divisor);
+}
+
+template <u32 N>
+struct HullStep {
+  u32 first, run;
+
+  __device__ __forceinline__ HullStep(const Plan&, u32 first) : first(first), run(0) {}
+
+  __device__ __forceinline__ void begin(const Plan&, const Ring&, u32) {}
+
+  template <bool PLAIN>
+  __device__ __forceinline__ void push(const Plan& plan, const Ring& ring, const Sight& sight, double* out) {
+    run = is_finite(sight.x) ? run + 1 : 0;
+#pragma unroll
+    for (u32 k = 0; k < N; k++) out[k] = hull_of(plan, ring, sight.row, run, first + k);
   }
 };
 

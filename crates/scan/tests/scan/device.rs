@@ -102,7 +102,7 @@ fn memory_that_does_not_suffice_makes_batches_smaller() {
     }
     assert_eq!(n_shrunk, 7);
     // A device with room for the working memory of 32 symbols, not for that of 45.
-    let small = Device::host(HostOptions { memory_bytes: 256 << 10, ..HostOptions::default() });
+    let small = Device::host(HostOptions { memory_bytes: 192 << 10, ..HostOptions::default() });
     let greedy = DeviceOptions { batch_symbols: Some(45), memory_fraction: 1.0, ..streams(1) };
     assert!(shrunk(small, &greedy).unwrap() >= 1);
 }
