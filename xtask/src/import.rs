@@ -15,6 +15,7 @@ const TABLE: &[Row] = &[
     Row { name: "tidemill-telemetry", may_import: &[] },
     Row { name: "tidemill-gpu", may_import: &["tidemill-telemetry"] },
     Row { name: "tidemill-search", may_import: &["tidemill-telemetry"] },
+    Row { name: "tidemill-verdict", may_import: &["tidemill-search"] },
     Row { name: "tidemill-market", may_import: &["tidemill-gpu", "tidemill-telemetry"] },
     Row {
         name: "tidemill-backtest",
@@ -29,6 +30,7 @@ const TABLE: &[Row] = &[
             "tidemill-telemetry",
             "tidemill-gpu",
             "tidemill-search",
+            "tidemill-verdict",
             "tidemill-market",
             "tidemill-backtest",
             "tidemill-scan",

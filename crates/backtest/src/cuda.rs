@@ -150,6 +150,8 @@ pub struct DeviceEngine {
     roles: Vec<Role>,
     n_symbols_of: [u32; 2],
     n_days: usize,
+    /// Blocks of time that results are kept by.
+    n_blocks: usize,
     /// First and last day of the calendar on which a segment of each role has a bar.
     days_of: [(u32, u32); 2],
     n_params: usize,
@@ -182,6 +184,7 @@ struct Data {
     day_start: DeviceBuffer<u32>,
     day_close: DeviceBuffer<f64>,
     calendar: DeviceBuffer<u32>,
+    block_of: DeviceBuffer<u32>,
     segments: DeviceBuffer<Segment>,
     tiles: DeviceBuffer<Tile>,
     /// Scalars of all keys, one list after the other.
@@ -237,6 +240,7 @@ impl DeviceEngine {
             roles: engine.segments.iter().map(|segment| segment.role).collect(),
             n_symbols_of: engine.n_symbols.map(|n| n as u32),
             n_days: engine.n_days,
+            n_blocks: engine.blocks.days.len(),
             days_of: [Role::Train, Role::Test].map(|role| engine.days_of(role)),
             n_params: strategy.params.len(),
             n_timeframes: timeframes.len(),
@@ -394,7 +398,7 @@ impl DeviceEngine {
             + self.keys.len() * 12
             + self.conditions.len() * self.data.n_words * 8;
         let per_trial = per_row * self.n_timeframes
-            + self.n_params * 8
+            + (self.n_params + 4 * self.n_blocks) * 8
             + n_segments
                 * (size_of::<layout::WalkState>()
                     + 2 * size_of::<crate::tally::Tally>()
@@ -620,6 +624,7 @@ impl Data {
             day_start: device.alloc_from(&day_start)?,
             day_close: device.alloc_from(&day_close)?,
             calendar: device.alloc_from(&calendar)?,
+            block_of: device.alloc_from(&engine.blocks.block_of)?,
             segments: device.alloc_from(&segments(engine))?,
             n_tiles: tiles.len(),
             tiles: device.alloc_from(&tiles)?,

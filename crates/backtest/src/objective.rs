@@ -122,7 +122,9 @@ fn check_expr(expr: &Expr, known: &impl Fn(&str) -> bool, problems: &mut Vec<Dia
         Kind::Name(name) if known(name) => {}
         Kind::Name(name) => {
             let metrics = METRICS.iter().map(|(_, n, _)| *n);
+            let is_unseen = ["holdout", "oos", "out_of_sample"].iter().any(|part| name.starts_with(part));
             let hint = match nearest(name, metrics.clone()) {
+                _ if is_unseen => "what the search does not see is only reported, never an objective".into(),
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("metrics are {}", metrics.collect::<Vec<_>>().join(", ")),
             };

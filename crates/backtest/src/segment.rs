@@ -39,8 +39,16 @@ pub struct Layout {
     pub to_ms: Option<i64>,
     /// Share of the time span that is in-sample; the rest is out-of-sample.
     pub split: Option<f64>,
+    /// First bar time that is out-of-sample, in place of a share.
+    pub cut_ms: Option<i64>,
     /// Number of consecutive blocks of the in-sample part.
     pub folds: Option<usize>,
+    /// First bar time that is held out: neither it nor anything later is in-sample or out-of-sample.
+    pub holdout_from_ms: Option<i64>,
+    /// First bar time that is no longer held out; later bars are not used at all.
+    pub holdout_to_ms: Option<i64>,
+    /// Time that is left out at the beginning of a part that follows another one: a fold, the out-of-sample part, what is held out.
+    pub embargo_ms: Option<i64>,
 }
 
 /// Why the data cannot be cut so.
@@ -52,6 +60,27 @@ pub enum SegmentError {
     /// Folds make no sense.
     #[error("--folds must be at least 1 and at most the number of bars; found {0}")]
     Folds(usize),
+    /// The embargo is negative.
+    #[error("--embargo must not be negative")]
+    Embargo,
+    /// The search would see what is held out.
+    #[error(
+        "--{flag} lies after the beginning of --holdout ({begin}), which the search must not see\n  hint: end the search before it, or hold out later data"
+    )]
+    Seen {
+        /// `from` or `to`.
+        flag: &'static str,
+        /// Where the holdout begins.
+        begin: String,
+    },
+    /// The holdout is empty.
+    #[error("no bar lies in --holdout; the data spans {first} to {last}")]
+    EmptyHoldout {
+        /// First bar time of the data.
+        first: String,
+        /// Last bar time of the data.
+        last: String,
+    },
     /// Nothing lies in the range.
     #[error("no bar lies between --from and --to; the data spans {first} to {last}")]
     Empty {
@@ -72,17 +101,29 @@ impl Layout {
         {
             return Err(SegmentError::Split(split));
         }
-        let in_range =
-            |ts: i64| self.from_ms.is_none_or(|from| ts >= from) && self.to_ms.is_none_or(|to| ts < to);
+        let embargo = self.embargo_ms.unwrap_or(0);
+        if embargo < 0 {
+            return Err(SegmentError::Embargo);
+        }
+        if let Some(begin) = self.holdout_from_ms {
+            let bounds = [
+                ("from", self.from_ms.filter(|from| *from >= begin)),
+                ("to", self.to_ms.filter(|to| *to > begin)),
+            ];
+            if let Some((flag, _)) = bounds.into_iter().find(|(_, bound)| bound.is_some()) {
+                return Err(SegmentError::Seen { flag, begin: date(begin) });
+            }
+        }
+        let to_ms = self.to_ms.or(self.holdout_from_ms);
+        let in_range = |ts: i64| self.from_ms.is_none_or(|from| ts >= from) && to_ms.is_none_or(|to| ts < to);
         let times = || universe.symbols.iter().flat_map(|bars| bars.ts_ms.iter().copied());
         let selected = || times().filter(|ts| in_range(*ts));
         let (Some(first), Some(last)) = (selected().min(), selected().max()) else {
-            return Err(SegmentError::Empty {
-                first: times().min().map_or_else(|| "nothing".into(), date),
-                last: times().max().map_or_else(|| "nothing".into(), date),
-            });
+            let [first, last] = span(universe);
+            return Err(SegmentError::Empty { first, last });
         };
-        let cut = self.split.map(|split| first + ((last - first) as f64 * split) as i64 + 1);
+        let share = self.split.map(|split| first + ((last - first) as f64 * split) as i64 + 1);
+        let cut = self.cut_ms.or(share);
         let train_end = cut.unwrap_or(i64::MAX);
         let folds = self.folds.unwrap_or(1);
         if folds == 0 || folds > universe.n_bars() {
@@ -92,7 +133,12 @@ impl Layout {
         for (symbol, bars) in universe.symbols.iter().enumerate() {
             let bar_at = |ts: i64| bars.ts_ms.partition_point(|t| *t < ts);
             let begin = bar_at(self.from_ms.unwrap_or(i64::MIN));
-            let end = bar_at(self.to_ms.unwrap_or(i64::MAX)).max(begin);
+            let end = bar_at(to_ms.unwrap_or(i64::MAX)).max(begin);
+            // The first bar of a part that follows another one.
+            let after = |bar: usize, end: usize| match bars.ts_ms.get(bar) {
+                Some(ts) if embargo > 0 => bar_at(ts.saturating_add(embargo)).min(end),
+                _ => bar,
+            };
             let middle = bar_at(train_end).clamp(begin, end);
             let mut push = |range: Range<usize>, role: Role, name: String| {
                 if !range.is_empty() {
@@ -102,6 +148,7 @@ impl Layout {
             let bars_in = middle - begin;
             for fold in 0..folds {
                 let range = begin + bars_in * fold / folds..begin + bars_in * (fold + 1) / folds;
+                let range = if fold > 0 { after(range.start, range.end)..range.end } else { range };
                 let name = if folds > 1 {
                     format!("{} fold {}", bars.symbol, fold + 1)
                 } else {
@@ -109,10 +156,41 @@ impl Layout {
                 };
                 push(range, Role::Train, name);
             }
-            push(middle..end, Role::Test, format!("{} out-of-sample", bars.symbol));
+            let first_unseen = if middle > begin { after(middle, end) } else { middle };
+            push(first_unseen..end, Role::Test, format!("{} out-of-sample", bars.symbol));
         }
         Ok(segments)
     }
+
+    /// What is held out, as segments that count for nothing; none if nothing is.
+    pub fn holdout(&self, universe: &Universe) -> Result<Vec<Segment>, SegmentError> {
+        let Some(from) = self.holdout_from_ms else { return Ok(Vec::new()) };
+        let from = from.saturating_add(self.embargo_ms.unwrap_or(0));
+        let mut segments = Vec::new();
+        for (symbol, bars) in universe.symbols.iter().enumerate() {
+            let bar_at = |ts: i64| bars.ts_ms.partition_point(|t| *t < ts);
+            let range = bar_at(from)..bar_at(self.holdout_to_ms.unwrap_or(i64::MAX));
+            if !range.is_empty() {
+                segments.push(Segment {
+                    symbol,
+                    range,
+                    role: Role::Test,
+                    name: format!("{} holdout", bars.symbol),
+                });
+            }
+        }
+        if segments.is_empty() {
+            let [first, last] = span(universe);
+            return Err(SegmentError::EmptyHoldout { first, last });
+        }
+        Ok(segments)
+    }
+}
+
+/// First and last bar time of the data, for messages.
+fn span(universe: &Universe) -> [String; 2] {
+    let times = || universe.symbols.iter().flat_map(|bars| bars.ts_ms.iter().copied());
+    [times().min(), times().max()].map(|time| time.map_or_else(|| "nothing".into(), date))
 }
 
 /// A time as a date for messages.
@@ -152,6 +230,49 @@ mod tests {
         }
         let first_test = segments.iter().find(|segment| segment.role == Role::Test).unwrap();
         assert_eq!(first_test.range, 70..100);
+    }
+
+    #[test]
+    fn what_is_held_out_is_in_no_other_part() {
+        let data = universe(&[100, 37]);
+        let layout = Layout {
+            split: Some(0.5),
+            folds: Some(2),
+            holdout_from_ms: Some(60),
+            holdout_to_ms: Some(90),
+            ..Layout::default()
+        };
+        let segments = layout.segments(&data).unwrap();
+        assert!(segments.iter().all(|segment| segment.range.end <= 60));
+        assert!(segments.iter().any(|segment| segment.role == Role::Test && segment.range.end == 60));
+        let held_out = layout.holdout(&data).unwrap();
+        assert_eq!(held_out.len(), 1, "the other symbol has no bar there");
+        assert_eq!((held_out[0].range.clone(), held_out[0].role), (60..90, Role::Test));
+        for (from_ms, to_ms) in [(Some(60), None), (None, Some(61)), (Some(70), Some(80))] {
+            let seen = Layout { from_ms, to_ms, ..layout.clone() };
+            assert!(matches!(seen.segments(&data), Err(SegmentError::Seen { .. })));
+        }
+        let late = Layout { holdout_from_ms: Some(1000), holdout_to_ms: None, ..layout };
+        assert!(matches!(late.holdout(&data), Err(SegmentError::EmptyHoldout { .. })));
+        assert_eq!(Layout::default().holdout(&data), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn an_embargo_leaves_a_gap_before_every_later_part() {
+        let layout = Layout {
+            split: Some(0.7),
+            folds: Some(2),
+            holdout_from_ms: Some(80),
+            embargo_ms: Some(3),
+            ..Layout::default()
+        };
+        let data = universe(&[100]);
+        let ranges: Vec<Range<usize>> =
+            layout.segments(&data).unwrap().into_iter().map(|segment| segment.range).collect();
+        assert_eq!(ranges, [0..28, 31..56, 59..80]);
+        assert_eq!(layout.holdout(&data).unwrap()[0].range, 83..100);
+        let wrong = Layout { embargo_ms: Some(-1), ..layout };
+        assert_eq!(wrong.segments(&data), Err(SegmentError::Embargo));
     }
 
     #[test]

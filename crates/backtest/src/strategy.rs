@@ -4,6 +4,7 @@ mod execution;
 mod param;
 mod reader;
 mod side;
+mod stress;
 
 use std::path::Path;
 

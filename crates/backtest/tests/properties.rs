@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use tidemill_backtest::random::tape::Tape;
 use tidemill_backtest::random::{data, text};
-use tidemill_backtest::segment::{Layout, Segment};
+use tidemill_backtest::segment::{Layout, Role, Segment};
 use tidemill_backtest::strategy::{GapFill, Sizing};
 use tidemill_backtest::trade::Trade;
 use tidemill_backtest::{Detail, Engine, EngineOptions, Overrides, Strategy};
@@ -357,6 +357,41 @@ proptest! {
                 }
             }
             before = Some(details);
+        }
+    }
+}
+
+/// Blocks of time against the daily returns of one trial at a time, for one segment and for a pool.
+#[test]
+fn blocks_are_the_daily_returns_cut_into_pieces() {
+    let strategy = open(
+        "[params]\nfast = { int = [2, 5] }\n[long]\nenter = 'ema(close, fast) > sma(close, 20)'\nexit = 'close < sma(close, 9)'\n",
+    );
+    let universe = Universe { symbols: vec![synth::lcg(3_001), synth::lcg(2_000)] };
+    for (symbols, folds) in [(1, 1), (2, 1), (2, 3)] {
+        let universe = Universe { symbols: universe.symbols[..symbols].to_vec() };
+        let layout = Layout { folds: Some(folds), split: Some(0.8), ..Layout::default() };
+        let mut engine = engine(&strategy, &universe, layout.segments(&universe).unwrap());
+        engine.keep_blocks(5);
+        let points = SamplerKind::Grid.build(&engine.space(), &SamplerSettings::new(0)).unwrap().ask(10);
+        let outcomes = engine.evaluate(&points);
+        assert_eq!(outcomes.len(), 4);
+        for (at, outcome) in outcomes.iter().enumerate() {
+            let details = engine.detail(&[points.value(at, 0)]);
+            let returns = engine.daily_returns(&details, Role::Train);
+            assert_eq!(returns.len(), outcome.train.days as usize);
+            assert_eq!(returns.len(), engine.n_train_days());
+            assert!(returns.is_sorted_by_key(|(day, _)| *day));
+            let mut left = &returns[..];
+            for (sums, days) in outcome.blocks.iter().zip(engine.block_days()) {
+                let (now, rest) = left.split_at(*days as usize);
+                let sum = now.iter().fold(0.0, |sum, (_, change)| sum + change);
+                let square = now.iter().fold(0.0, |sum, (_, change)| sum + change * change);
+                assert_eq!(*sums, [sum, square]);
+                assert!(square > 0.0);
+                left = rest;
+            }
+            assert!(left.is_empty() && outcome.blocks.len() == 5);
         }
     }
 }

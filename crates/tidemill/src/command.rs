@@ -11,3 +11,4 @@ pub mod scan;
 pub mod strategies;
 pub mod study;
 pub mod sweep;
+pub mod walkforward;

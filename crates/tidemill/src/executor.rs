@@ -11,12 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use tidemill_backtest::{DeviceEngine, DeviceOptions, Engine, StageSpan, Strategy};
+use tidemill_backtest::{DeviceEngine, DeviceOptions, Engine, Outcome, StageSpan, Strategy};
 use tidemill_gpu::{Device, GpuError, HostOptions, probe};
 use tidemill_search::{Batch, EvaluateError, Evaluated, Evaluator};
 use tidemill_telemetry::DeviceMode;
 
 use crate::command::sweep::evaluate;
+use crate::holding::Witness;
 use crate::number;
 use crate::settings::GpuSettings;
 
@@ -141,6 +142,8 @@ pub struct Executor<'e, 'a> {
     view: Arc<View>,
     /// Of the first batch submitted.
     first_index: Option<u64>,
+    /// Sees the results of all trials.
+    witness: Option<Arc<Witness>>,
 }
 
 /// What others see of an executor while a study has it.
@@ -210,6 +213,7 @@ impl<'e, 'a> Executor<'e, 'a> {
             may_fall_back: devices.may_fall_back,
             view: Arc::new(View::of_cpu()),
             first_index: None,
+            witness: None,
         };
         for device in &devices.devices {
             match DeviceEngine::new(device, out.engine, &strategies[0], options) {
@@ -228,6 +232,21 @@ impl<'e, 'a> Executor<'e, 'a> {
             out.set_mode(DeviceMode::CpuFallback { reason: reason.clone() });
         }
         Ok(out)
+    }
+
+    /// Lets somebody see the results of all trials.
+    pub fn watched_by(mut self, witness: Option<Arc<Witness>>) -> Self {
+        self.witness = witness;
+        self
+    }
+
+    /// What outcomes are worth, after they were seen.
+    fn scored(&self, batch: &Batch, outcomes: &[Outcome]) -> Evaluated {
+        let evaluated = evaluate::scored(self.engine, self.strategies, &batch.points, outcomes);
+        if let Some(witness) = &self.witness {
+            witness.see(batch.first_trial, outcomes, &evaluated.scores);
+        }
+        evaluated
     }
 
     /// What others may see while a study has it.
@@ -305,13 +324,14 @@ impl Evaluator for Executor<'_, '_> {
             match self.devices[device].collect() {
                 Ok(outcomes) => {
                     self.pass_spans_on();
-                    return Ok(evaluate::scored(self.engine, self.strategies, &batch.points, &outcomes));
+                    return Ok(self.scored(&batch, &outcomes));
                 }
                 Err(error) if self.may_fall_back => self.fall_back(&error),
                 Err(error) => return Err(Box::new(error)),
             }
         }
-        Ok(evaluate::evaluate(self.engine, self.strategies, &batch.points))
+        let outcomes = self.engine.evaluate(&batch.points);
+        Ok(self.scored(&batch, &outcomes))
     }
 
     fn in_flight_limit(&self) -> usize {

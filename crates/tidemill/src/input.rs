@@ -75,6 +75,12 @@ pub struct DataSource {
     /// Cut the in-sample part into this many blocks and reduce the objective over them.
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub folds: Option<usize>,
+    /// Data that no search sees, and that only the winners of one are tried on: 2024-01-01.. or 2024-01-01..2025-01-01.
+    #[arg(long, value_name = "FROM..TO")]
+    pub holdout: Option<String>,
+    /// Leave out this much time where one part follows another, for example 2d, so that they share nothing.
+    #[arg(long, value_name = "DURATION")]
+    pub embargo: Option<String>,
 }
 
 /// Reads `NAME=VALUE`.
@@ -157,11 +163,28 @@ impl DataSource {
                 format!("{flag} {text}: not a time\n  hint: write 2023-01-31 or 2023-01-31T12:00Z")
             })
         };
+        let (holdout_from_ms, holdout_to_ms) = match &self.holdout {
+            None => (None, None),
+            Some(text) => {
+                let Some((from, to)) = text.split_once("..").filter(|(from, _)| !from.trim().is_empty())
+                else {
+                    bail!("--holdout {text}: write 2024-01-01.. or 2024-01-01..2025-01-01");
+                };
+                let end = Some(to.trim().to_string()).filter(|to| !to.is_empty());
+                (time(&Some(from.trim().to_string()), "--holdout")?, time(&end, "--holdout")?)
+            }
+        };
+        let embargo =
+            self.embargo.as_deref().map(timeframe::parse_duration).transpose().context("--embargo")?;
         let layout = Layout {
             from_ms: time(&self.from, "--from")?,
             to_ms: time(&self.to, "--to")?,
             split: self.split,
+            cut_ms: None,
             folds: self.folds,
+            holdout_from_ms,
+            holdout_to_ms,
+            embargo_ms: embargo,
         };
         let resample =
             self.resample.as_deref().map(timeframe::parse_duration).transpose().context("--resample")?;

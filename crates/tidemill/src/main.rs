@@ -2,6 +2,7 @@
 
 mod command;
 mod executor;
+mod holding;
 mod input;
 mod number;
 mod parity;
@@ -36,6 +37,8 @@ struct Cli {
 enum Command {
     /// Evaluate many parameter sets of a strategy and rank them.
     Sweep(command::sweep::SweepArgs),
+    /// Search again and again through time, and trade what was found on the time that follows.
+    Walkforward(command::walkforward::WalkforwardArgs),
     /// Evaluate one parameter set: metrics, trades, report.
     Backtest(command::backtest::BacktestArgs),
     /// Classify the trend of many symbols at once and rank them.
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Sweep(args) => command::sweep::run(args),
+        Command::Walkforward(args) => command::walkforward::run(args),
         Command::Backtest(args) => command::backtest::run(args),
         Command::Scan(args) => command::scan::run(args),
         Command::Study(args) => command::study::run(args),

@@ -106,6 +106,13 @@ fn outcome_difference(segments: &[Segment], cpu: &Outcome, device: &Outcome) -> 
     if let Some((part, cpu, device)) = parts.find(|(_, cpu, device)| cpu.bits() != device.bits()) {
         return Some((part, tally_difference(cpu, device)));
     }
+    let bits = |outcome: &Outcome| -> Vec<u64> {
+        let sums = outcome.blocks.iter().flatten();
+        sums.map(|sum| if sum.is_nan() { f64::NAN.to_bits() } else { sum.to_bits() }).collect()
+    };
+    if bits(cpu) != bits(device) {
+        return Some(("blocks of time".into(), Vec::new()));
+    }
     match (&cpu.test, &device.test) {
         (None, None) => None,
         (Some(cpu), Some(device)) if cpu.bits() == device.bits() => None,
@@ -127,7 +134,12 @@ mod tests {
 
     fn outcome(equity: f64, wins: u32) -> Outcome {
         let tally = Tally { equity, wins, trades: 3, ..Tally::default() };
-        Outcome { segments: vec![Tally { trades: 3, ..Tally::default() }, tally], train: tally, test: None }
+        Outcome {
+            segments: vec![Tally { trades: 3, ..Tally::default() }, tally],
+            train: tally,
+            test: None,
+            blocks: Vec::new(),
+        }
     }
 
     #[test]

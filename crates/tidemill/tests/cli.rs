@@ -12,6 +12,8 @@ mod data_choice;
 mod device;
 #[path = "cli/golden.rs"]
 mod golden;
+#[path = "cli/holding.rs"]
+mod holding;
 #[path = "cli/hypertune.rs"]
 mod hypertune;
 #[path = "cli/monitor.rs"]

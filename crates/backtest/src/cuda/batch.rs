@@ -250,6 +250,16 @@ impl DeviceEngine {
                 pinned(&device, &mut lane.host_pooled[role as usize], n_trials)?;
             }
         }
+        let n_sums = 2 * self.n_blocks * n_trials;
+        if n_sums > 0 {
+            lane.blocks.room(&device, n_sums)?;
+            pinned(&device, &mut lane.host_blocks, n_sums)?;
+            if let Some(blocks) = lane.blocks.buffer() {
+                stream.fill(blocks, 0, n_sums, 0)?;
+            }
+        }
+        // Of several segments the pool makes the blocks.
+        let has_blocks = n_sums > 0 && !self.is_pooled(Role::Train);
         let n_books = n_trials * (n_segments / self.segments_each());
         let walk = WalkArgs {
             world,
@@ -268,6 +278,8 @@ impl DeviceEngine {
             books: lane.books.room(&device, n_books)?,
             tallies: lane.tallies.room(&device, n_walks)?,
             daily,
+            blocks: if has_blocks { lane.blocks.ptr() } else { DevicePtr::NULL },
+            block_of: self.data.block_of.ptr(),
             n_open: lane.n_open.room(&device, 1)?,
             n_segments: n_segments as u32,
             capacity: capacity as u32,

@@ -1,7 +1,7 @@
 //! The end of a part: further rounds of walking, pools, and what came of it.
 
 use rayon::prelude::*;
-use tidemill_gpu::GpuError;
+use tidemill_gpu::{DevicePtr, GpuError};
 
 use super::batch::Batch;
 use super::lane::{Lane, read, threads};
@@ -27,6 +27,12 @@ impl DeviceEngine {
                 tallies: lane.tallies.ptr(),
                 daily: lane.daily[at].ptr(),
                 pooled: lane.pooled[at].ptr(),
+                blocks: if role == Role::Train && self.n_blocks > 0 {
+                    lane.blocks.ptr()
+                } else {
+                    DevicePtr::NULL
+                },
+                block_of: self.data.block_of.ptr(),
                 n_segments: self.segments.len() as u32,
                 n_trials: n_trials as u32,
                 role: at as u32,
@@ -35,12 +41,20 @@ impl DeviceEngine {
                 n_symbols: self.n_symbols_of[at],
                 n_each: self.segments_each() as u32,
                 n_days: self.n_days as u32,
+                n_blocks: self.n_blocks as u32,
+                unused: 0,
             };
             let kernel = self.kernel("pool")?;
             lane.stream.launch(&kernel, threads(n_trials), &args)?;
             if let (Some(pooled), Some(host)) = (lane.pooled[at].buffer(), lane.host_pooled[at].as_mut()) {
                 lane.stream.download(pooled, 0, host, 0, n_trials)?;
             }
+        }
+        let n_sums = 2 * self.n_blocks * n_trials;
+        if n_sums > 0
+            && let (Some(blocks), Some(host)) = (lane.blocks.buffer(), lane.host_blocks.as_mut())
+        {
+            lane.stream.download(blocks, 0, host, 0, n_sums)?;
         }
         if let (Some(tallies), Some(host)) = (lane.tallies.buffer(), lane.host_tallies.as_mut()) {
             lane.stream.download(tallies, 0, host, 0, n_walks)?;
@@ -92,6 +106,7 @@ impl DeviceEngine {
         let n_trials = batch.n_trials;
         let tallies = read(&lane.host_tallies)?;
         let pooled = [read(&lane.host_pooled[0])?, read(&lane.host_pooled[1])?];
+        let sums = read(&lane.host_blocks)?;
         let of_role = |role: Role, segments: &[Tally], trial: usize| {
             let mut of =
                 self.roles.iter().zip(segments).filter(|(of, _)| **of == role).map(|(_, tally)| *tally);
@@ -105,6 +120,9 @@ impl DeviceEngine {
                 train: of_role(Role::Train, &segments, trial).unwrap_or_default(),
                 test: of_role(Role::Test, &segments, trial),
                 segments,
+                blocks: (0..self.n_blocks)
+                    .map(|block| [0, 1].map(|which| sums[(2 * block + which) * n_trials + trial]))
+                    .collect(),
             }
         };
         Ok((0..n_trials).into_par_iter().map(outcome).collect())

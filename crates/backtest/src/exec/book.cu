@@ -28,12 +28,15 @@ struct BookArgs {
   BookState* books;
   Tally* tallies;    // segment, trial
   double* daily[2];  // by role: (segment,) day of the calendar, trial; null where there is nothing to pool
+  double* blocks;    // block, sum and square, trial: of the one segment that counts; null where there are several, or no blocks
+  const u32* block_of;  // by day of the calendar
   u32* n_open;       // threads that are not done
   u32 n_segments, capacity;
   u32 n_each, n_days;  // segments of a thread: one, or all; days of the calendar
 };
 
 #define CLOSE_MOVE 0xffffffffu
+#define TRAIN 0u
 
 __device__ inline Book open_book(u32 first_day, u32 last_day, u64 bars) {
   Book book = {};
@@ -62,13 +65,22 @@ __device__ inline double share_of(double entry, double risk) {
   return SIZING_SHARE;
 }
 
-// Where daily returns of several segments are summed.
+// Where daily returns are summed: those of several segments by the day, those of the whole by the block of time.
 struct Daily {
   double* sums;
-  const u32* calendar;
+  double* blocks;
+  const u32* calendar;  // null: days are those of the calendar
+  const u32* block_of;
   u64 stride;
   __device__ void add(u32 day, double change) const {
-    if (sums) sums[calendar[day] * stride] += change;
+    if (!sums && !blocks) return;
+    u32 at = calendar ? calendar[day] : day;
+    if (sums) sums[at * stride] += change;
+    if (blocks) {
+      double* block = blocks + 2 * block_of[at] * stride;
+      block[0] += change;
+      block[stride] += change * change;
+    }
   }
 };
 
@@ -172,7 +184,8 @@ KERNEL(book, BookArgs) {
     const double* day_close = world.day_close + days;
     double* sums = args.daily[segment.role];
     if (sums) sums += trial + (args.n_each == 1 ? (u64)number * args.n_days * world.n_trials : 0);
-    Daily daily = {sums, world.calendar + days, world.n_trials};
+    double* blocks = args.blocks && segment.role == TRAIN ? args.blocks + trial : 0;
+    Daily daily = {sums, blocks, world.calendar + days, args.block_of, world.n_trials};
     if (!state.open) {
       state.book = open_book(day_of[segment.first], day_of[segment.end - 1], segment.end - segment.first);
       state.open = 1;

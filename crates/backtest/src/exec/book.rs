@@ -169,13 +169,12 @@ impl Book {
     }
 
     /// Sets equity at the end of a day, for books that are kept by the day only.
-    pub fn move_to(&mut self, day: u32, equity: f64) {
-        let none = &mut |_, _| {};
+    pub fn move_to(&mut self, day: u32, equity: f64, daily: &mut impl FnMut(u32, f64)) {
         if self.day < day {
-            self.record(&[Move { value: self.tally.equity, day: self.day, next: day }], none);
+            self.record(&[Move { value: self.tally.equity, day: self.day, next: day }], daily);
         }
         self.tally.equity = equity;
-        self.record(&[Move { value: equity, day, next: day + 1 }], none);
+        self.record(&[Move { value: equity, day, next: day + 1 }], daily);
         self.day = day + 1;
     }
 

@@ -3,6 +3,7 @@
 //! Symbol by symbol: the columns and masks that the batch needs are computed once per distinct tuple, then the trials walk side by side.
 //! Nothing depends on the number of threads or on how trials are cut into chunks.
 
+pub(crate) mod block;
 mod detail;
 mod pool;
 mod prepare;
@@ -26,6 +27,7 @@ use crate::plan::{ExitValue, Plan};
 use crate::segment::{Role, Segment};
 use crate::strategy::{Strategy, StrategyError};
 use crate::tally::Tally;
+use block::BlockPlan;
 pub use detail::Detail;
 use pool::{Pool, Row};
 use prepare::Prepared;
@@ -55,6 +57,8 @@ pub struct Outcome {
     pub train: Tally,
     /// All other segments together, if there are any.
     pub test: Option<Tally>,
+    /// All counting segments together by the block of time, if blocks are kept: daily returns, and their squares.
+    pub blocks: Vec<[f64; 2]>,
 }
 
 /// A strategy over data, ready to evaluate trials.
@@ -64,9 +68,11 @@ pub struct Engine<'a> {
     plan: Plan,
     pub(crate) symbols: Vec<Symbol<'a>>,
     pub(crate) segments: Vec<Segment>,
-    /// Days on which any symbol has a bar.
+    /// Days on which any symbol has a bar, counted from 1970.
+    days: Vec<i64>,
     pub(crate) n_days: usize,
     pub(crate) n_symbols: [usize; 2],
+    pub(crate) blocks: BlockPlan,
     year_days: f64,
     cache: Cache,
 }
@@ -97,11 +103,32 @@ impl<'a> Engine<'a> {
             plan,
             symbols: universe.symbols.iter().map(|bars| Symbol::new(bars, &extra, &days)).collect(),
             n_days: days.len(),
+            days,
             n_symbols: [count(Role::Train), count(Role::Test)],
             segments,
+            blocks: BlockPlan::default(),
             year_days: if weekend { 365.0 } else { 252.0 },
             cache: Cache::new(options.cache_bytes),
         })
+    }
+
+    /// Keeps the results of every trial by so many blocks of time from here on; 0 keeps none.
+    pub fn keep_blocks(&mut self, n_blocks: usize) {
+        self.blocks = match n_blocks {
+            0 => BlockPlan::default(),
+            _ => BlockPlan::new(self.days_of(Role::Train), self.n_days, n_blocks),
+        };
+    }
+
+    /// Days of each block that is kept.
+    pub fn block_days(&self) -> &[u32] {
+        &self.blocks.days
+    }
+
+    /// Days of the pool that counts.
+    pub fn n_train_days(&self) -> usize {
+        let (first, last) = self.days_of(Role::Train);
+        if first > last { 0 } else { (last - first) as usize + 1 }
     }
 
     /// Daily returns in a year: 365 where there are bars on weekends, else 252.
@@ -159,6 +186,7 @@ impl<'a> Engine<'a> {
             .map(|_| Row {
                 segments: vec![Tally::default(); self.segments.len()],
                 daily: pooled.map(|needed| vec![0.0; if needed { self.n_days } else { 0 }]),
+                blocks: self.blocks.sums(),
             })
             .collect();
         let symbols = 0..self.symbols.len();
@@ -263,8 +291,10 @@ impl<'a> Engine<'a> {
                 Ok(convoy) => {
                     for at in wanted {
                         let segment = &self.segments[at];
-                        let mut pools: Vec<Pool<'_>> =
-                            group.iter_mut().map(|(_, row)| row.pool(segment.role, &data.calendar)).collect();
+                        let mut pools: Vec<Pool<'_>> = group
+                            .iter_mut()
+                            .map(|(_, row)| row.pool(segment.role, &data.calendar, &self.blocks))
+                            .collect();
                         let tallies = convoy.walk(segment.range.clone(), &mut pools, buffers);
                         for ((_, row), tally) in group.iter_mut().zip(tallies) {
                             row.segments[at] = tally;
@@ -279,7 +309,8 @@ impl<'a> Engine<'a> {
             let mut walker = Walker::new(data, frame, &self.strategy.execution, sides, scratch);
             for at in &wanted {
                 let segment = &self.segments[*at];
-                let tally = walker.walk(segment.range.clone(), &mut row.pool(segment.role, &data.calendar));
+                let mut pool = row.pool(segment.role, &data.calendar, &self.blocks);
+                let tally = walker.walk(segment.range.clone(), &mut pool);
                 row.segments[*at] = tally;
             }
         }

@@ -27,7 +27,7 @@ const MAX_TICKS: i64 = 1 << 40;
 const EDGE_DRIFT: f64 = 0.4;
 /// Share of what the edge still owes that is taken back per bar.
 const PAYBACK: f64 = 0.002;
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+pub(super) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The truth of a planted edge; see the module's text for what it means.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,24 +109,24 @@ pub fn regime(options: &RegimeOptions) -> Universe {
 }
 
 /// The output function of SplitMix64: a good 64-bit hash of a counter.
-fn mix(state: u64) -> u64 {
+pub(super) fn mix(state: u64) -> u64 {
     let x = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
 }
 
 /// SplitMix64.
-struct Draws(u64);
+pub(super) struct Draws(pub(super) u64);
 
 impl Draws {
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GOLDEN);
         mix(self.0)
     }
 }
 
 /// Nearly standard normal: the sum of four 16-bit uniforms, centred and scaled to variance 1.
-fn normal(draw: u64) -> f64 {
+pub(super) fn normal(draw: u64) -> f64 {
     let sum = (0..4).map(|part| (draw >> (16 * part) & 0xffff) as i64).sum::<i64>() - 131_070;
     sum as f64 / 37_837.0
 }

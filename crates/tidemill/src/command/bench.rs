@@ -3,6 +3,7 @@
 mod ask;
 mod cpu_sweep;
 pub mod device;
+mod holding_up;
 mod hypertune;
 mod overlap;
 mod perps;
@@ -22,6 +23,7 @@ use clap::{Args, Subcommand};
   tidemill bench overlap --timeline trace.json
   tidemill bench scan --streams 1,4,16 --json
   tidemill bench study --trials 1000000
+  tidemill bench holding-up --sweeps 100 --trials 10000
   tidemill bench quality --suite small --sampler auto,tpe --seeds 5
   tidemill bench quality --suite planted")]
 pub struct BenchArgs {
@@ -52,6 +54,8 @@ enum Bench {
     Study(study::StudyArgs),
     /// What tuning a sweep while it runs is worth, from a bad batch and lag.
     Hypertune(hypertune::HypertuneArgs),
+    /// How often luck is called good, and an edge luck: sweeps of random walks and of markets with a planted edge.
+    HoldingUp(holding_up::HoldingUpArgs),
     /// How good a search is: test functions beside recorded results of others, and a market with a known optimum.
     Quality(quality::QualityArgs),
 }
@@ -68,6 +72,7 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
         Bench::Ask(args) => ask::run(args),
         Bench::Study(args) => study::run(args),
         Bench::Hypertune(args) => hypertune::run(args),
+        Bench::HoldingUp(args) => holding_up::run(args),
         Bench::Quality(args) => quality::run(args),
     }
 }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use tidemill_market::report::DataReport;
-use tidemill_market::synth::{Planted, RegimeOptions, lcg, regime};
+use tidemill_market::synth::{Planted, RegimeOptions, lcg, regime, walk};
 use tidemill_market::timeframe::{format_duration, parse_duration};
 use tidemill_market::timestamp::format_ms;
 use tidemill_market::{LoadOptions, Universe, check_output, load, write};
@@ -79,6 +79,8 @@ enum Kind {
     Lcg,
     /// Trends, ranges, bursts of volatility and a planted edge.
     Regime,
+    /// A random walk of hourly bars, in which there is nothing to find.
+    Walk,
 }
 
 #[derive(Args)]
@@ -92,13 +94,13 @@ struct GenerateArgs {
     /// Bars per symbol.
     #[arg(long, value_name = "N", default_value_t = 50_000)]
     bars: usize,
-    /// Number of symbols (regime only) [default: 1].
+    /// Number of symbols (regime, walk) [default: 1].
     #[arg(long, value_name = "N")]
     symbols: Option<usize>,
     /// Length of a bar (regime only) [default: 15m].
     #[arg(long, value_name = "TIMEFRAME")]
     timeframe: Option<String>,
-    /// Everything random follows from it (regime only) [default: 1].
+    /// Everything random follows from it (regime, walk) [default: 1].
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
     /// Strength of the planted edge from 0 (none) to 1 (regime only) [default: 0.5].
@@ -213,6 +215,14 @@ fn generate(args: &GenerateArgs) -> Result<ExitCode> {
                 bail!("--kind lcg is one fixed market\n  hint: only --bars goes with it");
             }
             Universe { symbols: vec![lcg(args.bars)] }
+        }
+        Kind::Walk => {
+            if args.timeframe.is_some() || args.edge.is_some() {
+                bail!(
+                    "--kind walk has hourly bars and no edge\n  hint: --bars, --symbols and --seed go with it"
+                );
+            }
+            walk(args.seed.unwrap_or(1), n_symbols, args.bars)
         }
         Kind::Regime => {
             let edge = args.edge.unwrap_or(Planted::default().strength);

@@ -114,7 +114,7 @@ fn export_trials(args: &ExportArgs) -> Result<ExitCode> {
 
 /// Writes a file that appears under its name only once it is complete. What is there and no plain file, such as a pipe, is written
 /// as it is.
-fn write_whole<T>(path: &Path, write: impl FnOnce(&mut File) -> Result<T>) -> Result<T> {
+pub(super) fn write_whole<T>(path: &Path, write: impl FnOnce(&mut File) -> Result<T>) -> Result<T> {
     let cannot = || format!("cannot write {}", path.display());
     if std::fs::symlink_metadata(path).is_ok_and(|there| !there.is_file()) {
         return File::create(path)

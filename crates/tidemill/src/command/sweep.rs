@@ -1,12 +1,12 @@
 //! `tidemill sweep`: many parameter sets, ranked.
 
 pub(super) mod best;
-mod enqueue;
+pub(super) mod enqueue;
 pub(crate) mod evaluate;
 mod output;
 mod record;
 mod tune;
-mod watch;
+pub(super) mod watch;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
+use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{Engine, EngineOptions, METRICS, Strategy};
 use tidemill_search::folder::Opened;
 use tidemill_search::{
@@ -27,6 +28,7 @@ use tidemill_telemetry::hypertune::{Decision, Mode};
 use tidemill_telemetry::{Journal, SmolStr, metrics, prometheus};
 
 use crate::executor::{BatchSpan, DeviceChoice, Devices, Executor};
+use crate::holding::{self, Witness};
 use crate::input::{DataSource, Input, StrategyArgs, set_threads};
 use crate::number;
 use crate::settings::Settings;
@@ -34,7 +36,8 @@ use crate::trace::{Trace, TraceSpan};
 use best::Best;
 use record::Recorder;
 use tune::{Tuned, Tuning};
-use watch::{Watch, progress_bar};
+use watch::Watch;
+pub(super) use watch::progress_bar;
 
 /// Evaluate many parameter sets and rank them.
 #[derive(Args)]
@@ -45,6 +48,7 @@ use watch::{Watch, progress_bar};
   tidemill sweep rsi-reversion --data eth.csv --set max_hold=24 --objective calmar
   tidemill sweep ema-cross --data btc.parquet --objective sharpe --objective=-max_drawdown
   tidemill sweep ema-cross --data btc.parquet --enqueue fast=12,slow=96 --out runs/ema
+  tidemill sweep ema-cross --data btc.parquet --split 0.7 --holdout 2024-01-01..
 
 A sweep with --out can be stopped or killed at any time; the same command goes on where it was.")]
 pub struct SweepArgs {
@@ -97,6 +101,9 @@ pub struct SweepArgs {
     /// Serve Prometheus metrics of the run at this address, for example 127.0.0.1:9464.
     #[arg(long, value_name = "ADDR")]
     metrics: Option<std::net::SocketAddr>,
+    /// Whether the winners are asked if they hold up: luck, overfitting, unseen data, costs, delay, neighbours, trades.
+    #[arg(long, value_name = "ON|OFF", default_value = "on")]
+    verdict: Switch,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -116,14 +123,14 @@ enum Switch {
 }
 
 /// What a sweep runs with, all defaults filled in.
-struct Resolved {
-    trials: u64,
-    sampler: SamplerKind,
-    batch: Option<usize>,
-    lag: usize,
-    seed: u64,
+pub(super) struct Resolved {
+    pub(super) trials: u64,
+    pub(super) sampler: SamplerKind,
+    pub(super) batch: Option<usize>,
+    pub(super) lag: usize,
+    pub(super) seed: u64,
     top: usize,
-    cache_bytes: usize,
+    pub(super) cache_bytes: usize,
     hypertune: Mode,
 }
 
@@ -143,6 +150,8 @@ struct Finished<'a> {
     /// Bars of all segments.
     n_bars: u64,
     best: Vec<evaluate::Judged>,
+    /// Whether the best hold up, if that was asked.
+    holding: Option<holding::Report>,
 }
 
 /// Runs the command.
@@ -165,6 +174,11 @@ fn run_on(args: SweepArgs, settings: Settings, devices: Devices, out: &mut dyn W
     let segments = input.layout.segments(&input.universe)?;
     let options = EngineOptions { cache_bytes: resolved.cache_bytes };
     let mut engine = Engine::new(strategy, &input.universe, segments, options)?;
+    let held_out = input.layout.holdout(&input.universe)?;
+    let has_verdict = args.verdict == Switch::On;
+    if has_verdict {
+        engine.keep_blocks(holding::n_blocks(engine.n_train_days()));
+    }
     let space = engine.space();
     if let Err(problems) = space.validate() {
         bail!("{}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
@@ -185,7 +199,9 @@ fn run_on(args: SweepArgs, settings: Settings, devices: Devices, out: &mut dyn W
     let mut sampler = build(resolved.sampler, &space, &batch, &queue)?;
     let n_asked = sampler.remaining().map_or(resolved.trials, |left| left.min(resolved.trials));
     let store = match &args.out {
-        Some(dir) => Some(open(dir, &header(&strategies, &input, &resolved, &batch, &queue)?)?),
+        Some(dir) => {
+            Some(open(dir, &header(&strategies, &input, &input.layout, &resolved, &batch, &queue)?)?)
+        }
         None => None,
     };
     eprintln!(
@@ -200,7 +216,9 @@ fn run_on(args: SweepArgs, settings: Settings, devices: Devices, out: &mut dyn W
     if let Some(note) = &devices.note {
         eprintln!("note: {note}");
     }
-    let mut executor = Executor::new(&mut engine, &strategies, &devices, &gpu_settings)?;
+    let witness = has_verdict.then(|| Arc::new(Witness::new(&engine)));
+    let mut executor =
+        Executor::new(&mut engine, &strategies, &devices, &gpu_settings)?.watched_by(witness.clone());
 
     // Before the work: a path that cannot be written is said at once.
     let timeline = args.timeline.as_deref().map(Trace::create).transpose()?;
@@ -236,6 +254,7 @@ fn run_on(args: SweepArgs, settings: Settings, devices: Devices, out: &mut dyn W
         n_valid: 0,
         n_done: 0,
         n_objectives: strategies.len(),
+        witness: witness.clone(),
         recorder,
         progress: &progress,
     };
@@ -257,7 +276,9 @@ fn run_on(args: SweepArgs, settings: Settings, devices: Devices, out: &mut dyn W
     };
     let summary = study.run(&mut executor).map_err(anyhow::Error::from);
     progress.finish_and_clear();
-    let Watch { best, front, n_valid, recorder, .. } = watch;
+    drop(executor);
+    let Watch { best, front, n_valid, recorder, witness: watched, .. } = watch;
+    drop(watched);
     let (outcome, note) = match &summary {
         Ok(summary) if summary.is_complete => ("complete", None),
         Ok(_) => ("stopped", Some("stopped before all trials were done".to_owned())),
@@ -294,6 +315,22 @@ fn run_on(args: SweepArgs, settings: Settings, devices: Devices, out: &mut dyn W
     // Of several objectives all trials are shown that no other one beats in every respect.
     let chosen = if strategies.len() == 1 { best.into_trials() } else { best.of_front(&front) };
 
+    let best = evaluate::judge(&mut engine, &strategies, chosen);
+    let case = holding::Case {
+        strategies: &strategies,
+        universe: &input.universe,
+        holdout: held_out,
+        space: &space,
+        is_guided: resolved.sampler.learns(),
+        options,
+    };
+    let holding = match witness.and_then(Arc::into_inner) {
+        Some(witness) if summary.is_complete => Some(holding::judge(&case, &mut engine, witness, &best)?),
+        _ => None,
+    };
+    if let (Some(dir), Some(report)) = (&args.out, &holding) {
+        holding::store::write(dir, summary.n_trials, report)?;
+    }
     let finished = Finished {
         strategies: &strategies,
         input: &input,
@@ -305,7 +342,8 @@ fn run_on(args: SweepArgs, settings: Settings, devices: Devices, out: &mut dyn W
         n_asked,
         n_valid,
         n_bars,
-        best: evaluate::judge(&mut engine, &strategies, chosen),
+        best,
+        holding,
     };
     let interrupted = !summary.is_complete && stop.load(Ordering::SeqCst);
     if args.json {
@@ -319,6 +357,9 @@ fn run_on(args: SweepArgs, settings: Settings, devices: Devices, out: &mut dyn W
             eprintln!("note: no symbol has enough bars for a window of {window}, a default of this strategy");
         }
         eprintln!("{}", output::summary_line(&finished));
+        if let Some(report) = &finished.holding {
+            eprintln!("{}", holding::text::line(report));
+        }
         for sentence in advice.sentences() {
             eprintln!("{sentence}");
         }
@@ -351,41 +392,70 @@ pub(super) fn device_choice(flag: Option<DeviceChoice>, settings: &Settings) -> 
     }
 }
 
+/// What of a search can be said on the command line, by whatever command.
+pub(super) struct Asked<'a> {
+    pub(super) trials: Option<u64>,
+    pub(super) sampler: Option<&'a str>,
+    pub(super) batch: Option<&'a str>,
+    pub(super) lag: Option<usize>,
+    pub(super) seed: Option<u64>,
+    pub(super) top: Option<usize>,
+    pub(super) hypertune: Option<Mode>,
+}
+
 fn resolve(args: &SweepArgs, settings: &Settings) -> Result<Resolved> {
-    let trials = args.trials.or(settings.sweep.trials).unwrap_or(10_000);
-    if trials == 0 {
-        bail!("--trials must be at least 1");
-    }
-    let sampler = args.sampler.as_deref().or(settings.sweep.sampler.as_deref()).unwrap_or("auto");
-    let batch = match args.batch.as_deref().or(settings.sweep.batch.as_deref()) {
-        None | Some("auto") => None,
-        Some(text) => match text.parse::<usize>() {
-            Ok(batch) if (1..=MAX_BATCH).contains(&batch) => Some(batch),
-            _ => bail!(
-                "--batch {text}: write `auto` or a number from 1 to {}",
-                number::count(MAX_BATCH as u64)
-            ),
-        },
+    let asked = Asked {
+        trials: args.trials,
+        sampler: args.sampler.as_deref(),
+        batch: args.batch.as_deref(),
+        lag: args.lag,
+        seed: args.seed,
+        top: args.top,
+        hypertune: args.hypertune.map(|mode| match mode {
+            Hypertune::Off => Mode::Off,
+            Hypertune::Advise => Mode::Advise,
+            Hypertune::On => Mode::On,
+        }),
     };
-    let lag = args.lag.or(settings.sweep.lag).unwrap_or(1);
-    if lag > MAX_LAG {
-        bail!("--lag {lag}: more than {MAX_LAG} batches in flight serve no one");
+    asked.resolve(settings)
+}
+
+impl Asked<'_> {
+    /// Fills in settings and defaults.
+    pub(super) fn resolve(&self, settings: &Settings) -> Result<Resolved> {
+        let trials = self.trials.or(settings.sweep.trials).unwrap_or(10_000);
+        if trials == 0 {
+            bail!("--trials must be at least 1");
+        }
+        let sampler = self.sampler.or(settings.sweep.sampler.as_deref()).unwrap_or("auto");
+        let batch = match self.batch.or(settings.sweep.batch.as_deref()) {
+            None | Some("auto") => None,
+            Some(text) => match text.parse::<usize>() {
+                Ok(batch) if (1..=MAX_BATCH).contains(&batch) => Some(batch),
+                _ => bail!(
+                    "--batch {text}: write `auto` or a number from 1 to {}",
+                    number::count(MAX_BATCH as u64)
+                ),
+            },
+        };
+        let lag = self.lag.or(settings.sweep.lag).unwrap_or(1);
+        if lag > MAX_LAG {
+            bail!("--lag {lag}: more than {MAX_LAG} batches in flight serve no one");
+        }
+        Ok(Resolved {
+            trials,
+            sampler: sampler.parse().map_err(|error| anyhow::anyhow!("sampler: {error}"))?,
+            batch,
+            lag,
+            seed: self.seed.or(settings.sweep.seed).unwrap_or(1),
+            top: self.top.or(settings.sweep.top).unwrap_or(10),
+            cache_bytes: settings.run.cache_mb.unwrap_or(512).clamp(1, 1 << 20) << 20,
+            hypertune: match self.hypertune {
+                Some(mode) => mode,
+                None => settings.hypertune.mode()?,
+            },
+        })
     }
-    Ok(Resolved {
-        trials,
-        sampler: sampler.parse().map_err(|error| anyhow::anyhow!("sampler: {error}"))?,
-        batch,
-        lag,
-        seed: args.seed.or(settings.sweep.seed).unwrap_or(1),
-        top: args.top.or(settings.sweep.top).unwrap_or(10),
-        cache_bytes: settings.run.cache_mb.unwrap_or(512).clamp(1, 1 << 20) << 20,
-        hypertune: match args.hypertune {
-            Some(Hypertune::Off) => Mode::Off,
-            Some(Hypertune::Advise) => Mode::Advise,
-            Some(Hypertune::On) => Mode::On,
-            None => settings.hypertune.mode()?,
-        },
-    })
 }
 
 /// Largest batch: beyond it nothing is shared better.
@@ -400,14 +470,14 @@ const BARS_PER_BATCH: u64 = 300_000_000;
 /// The batch where none is given. It follows from the study alone, never from the machine, so that a seed means the same everywhere.
 ///
 /// Samplers that learn do so from batch to batch, and better from small ones; the others only gain from sharing work.
-fn auto_batch(sampler: SamplerKind, trials: u64, n_bars: u64) -> usize {
+pub(super) fn auto_batch(sampler: SamplerKind, trials: u64, n_bars: u64) -> usize {
     let fits = (BARS_PER_BATCH / n_bars.max(1)).clamp(16, 4096);
     let batch = if sampler.learns() { (trials / 64).clamp(16, 256).min(fits) } else { fits };
     // Rounded down to a power of two, which suits caches and Sobol sequences.
     1 << batch.ilog2()
 }
 
-fn build(
+pub(super) fn build(
     kind: SamplerKind,
     space: &Space,
     settings: &SamplerSettings,
@@ -425,9 +495,10 @@ fn build(
 }
 
 /// The resolved configuration, stored with the study; what is under `about` may differ when it is resumed.
-fn header(
+pub(super) fn header(
     strategies: &[Strategy],
     input: &Input,
+    layout: &Layout,
     resolved: &Resolved,
     settings: &SamplerSettings,
     queue: &[enqueue::NamedSet],
@@ -451,7 +522,7 @@ fn header(
             "reduce": strategy.objective.reduce,
         },
         "fixed": fixed,
-        "segments": input.layout,
+        "segments": layout,
         "sweep": {
             "trials": resolved.trials,
             "sampler": resolved.sampler.name(),

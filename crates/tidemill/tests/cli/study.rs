@@ -39,7 +39,7 @@ fn the_folder_holds_every_trial_and_what_was_run() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     files.sort();
-    assert_eq!(files, ["journal.jsonl", "study.lock", "study.toml", "trials"]);
+    assert_eq!(files, ["journal.jsonl", "study.lock", "study.toml", "trials", "verdict.json"]);
     assert!(dir.join("trials/part-000000.parquet").is_file());
 
     let (n_trials, scores, sharpe) = stored(&dir);

@@ -5,8 +5,11 @@ struct PoolArgs {
   const Tally* tallies;
   const double* daily;
   Tally* pooled;
+  double* blocks;       // as in BookArgs; null unless this is the pool that counts, and blocks are kept
+  const u32* block_of;
   u32 n_segments, n_trials, role, first_day, last_day, n_symbols;
   u32 n_each, n_days;  // as in BookArgs
+  u32 n_blocks, unused;
 };
 
 KERNEL(pool, PoolArgs) {
@@ -32,7 +35,10 @@ KERNEL(pool, PoolArgs) {
     pooled.drawdown_pnl_ref = minimum(pooled.drawdown_pnl_ref, tally.drawdown_pnl_ref);
   }
   Book book = open_book(args.first_day, args.last_day, 1);
-  const Daily none = {0, 0, 0};
+  double* blocks = args.blocks ? args.blocks + trial : 0;
+  const Daily by_block = {0, blocks, 0, args.block_of, args.n_trials};
+  // A pool is made again after every round of walking.
+  for (u32 at = 0; blocks && at < 2 * args.n_blocks; at++) blocks[(u64)at * args.n_trials] = 0.0;
   for (u32 day = args.first_day; day <= args.last_day; day++) {
     double change = 0.0;
     for (u32 segment = 0; segment < (args.n_each == 1 ? args.n_segments : 1); segment++) {
@@ -40,12 +46,12 @@ KERNEL(pool, PoolArgs) {
       change += args.daily[((u64)segment * args.n_days + day) * args.n_trials + trial];
     }
     if (change == 0.0) continue;
-    if (book.day < day) record(book, book.tally.equity, book.day, day, none);
+    if (book.day < day) record(book, book.tally.equity, book.day, day, by_block);
     book.tally.equity = equity_after(book.tally.equity, change, change / args.n_symbols, 1.0);
-    record(book, book.tally.equity, day, day + 1, none);
+    record(book, book.tally.equity, day, day + 1, by_block);
     book.day = day + 1;
   }
-  finish_book(book, none);
+  finish_book(book, by_block);
   pooled.equity = book.tally.equity;
   pooled.drawdown = book.tally.drawdown;
   pooled.days = book.tally.days;

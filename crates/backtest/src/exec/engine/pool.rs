@@ -1,6 +1,7 @@
 //! Several segments as one: a portfolio of equal parts, marked by the day.
 
-use super::{Engine, Outcome};
+use super::block::BlockPlan;
+use super::{Detail, Engine, Outcome};
 use crate::exec::book::{Book, Terms};
 use crate::exec::walk::Observer;
 use crate::point;
@@ -12,36 +13,46 @@ pub(super) struct Row {
     pub(super) segments: Vec<Tally>,
     /// Summed daily returns over the calendar, for training and test; empty where there is nothing to pool.
     pub(super) daily: [Vec<f64>; 2],
+    /// Sums by block of what counts; empty if none are kept.
+    pub(super) blocks: Vec<[f64; 2]>,
 }
 
 impl Row {
     /// Hears the daily returns of a symbol with this calendar.
-    pub(super) fn pool<'a>(&'a mut self, role: Role, calendar: &'a [u32]) -> Pool<'a> {
-        Pool { daily: &mut self.daily[role as usize], calendar }
+    pub(super) fn pool<'a>(&'a mut self, role: Role, calendar: &'a [u32], plan: &'a BlockPlan) -> Pool<'a> {
+        let daily = &mut self.daily[role as usize];
+        // What is pooled goes into its blocks from the pool.
+        let is_whole = role == Role::Train && daily.is_empty();
+        Pool { daily, calendar, blocks: if is_whole { &mut self.blocks } else { &mut [] }, plan }
     }
 }
 
-/// Adds daily returns into the calendar of the universe, if there is something to pool.
+/// Adds daily returns into the calendar of the universe if there is something to pool, else into their blocks if there are any.
 pub(super) struct Pool<'a> {
     daily: &'a mut [f64],
     calendar: &'a [u32],
+    blocks: &'a mut [[f64; 2]],
+    plan: &'a BlockPlan,
 }
 
 impl Observer for Pool<'_> {
     fn hears_days(&self) -> bool {
-        !self.daily.is_empty()
+        !self.daily.is_empty() || !self.blocks.is_empty()
     }
 
     fn daily(&mut self, day: u32, change: f64) {
         if !self.daily.is_empty() {
             self.daily[self.calendar[day as usize] as usize] += change;
+        } else if !self.blocks.is_empty() {
+            self.plan.add(self.blocks, self.calendar[day as usize], change);
         }
     }
 }
 
 impl Engine<'_> {
-    pub(super) fn finish(&self, row: Row) -> Outcome {
-        let pool = |role: Role| {
+    pub(super) fn finish(&self, mut row: Row) -> Outcome {
+        let mut blocks = std::mem::take(&mut row.blocks);
+        let mut pool = |role: Role| {
             let tallies: Vec<&Tally> = self
                 .segments
                 .iter()
@@ -52,11 +63,14 @@ impl Engine<'_> {
             match tallies[..] {
                 [] => None,
                 [tally] => Some(*tally),
-                _ => Some(self.pool(&tallies, &row.daily[role as usize], role)),
+                _ => {
+                    let sums = if role == Role::Train { &mut blocks[..] } else { &mut [] };
+                    Some(self.pool(&tallies, &row.daily[role as usize], role, sums))
+                }
             }
         };
         let (train, test) = (pool(Role::Train), pool(Role::Test));
-        Outcome { segments: row.segments, train: train.unwrap_or_default(), test }
+        Outcome { segments: row.segments, train: train.unwrap_or_default(), test, blocks }
     }
 
     /// The days of a pool: from the first to the last of the calendar on which any of its segments has a bar.
@@ -72,7 +86,7 @@ impl Engine<'_> {
     }
 
     /// Several segments as one: counts and sums add up; equity is that of equal parts in every symbol, marked daily.
-    fn pool(&self, tallies: &[&Tally], daily: &[f64], role: Role) -> Tally {
+    fn pool(&self, tallies: &[&Tally], daily: &[f64], role: Role, blocks: &mut [[f64; 2]]) -> Tally {
         let mut pooled = Tally { equity: 1.0, ..Tally::default() };
         for tally in tallies {
             pooled.trades += tally.trades;
@@ -90,16 +104,7 @@ impl Engine<'_> {
             pooled.drawdown_pnl = point::minimum(pooled.drawdown_pnl, tally.drawdown_pnl);
             pooled.drawdown_pnl_ref = point::minimum(pooled.drawdown_pnl_ref, tally.drawdown_pnl_ref);
         }
-        let (first, last) = self.days_of(role);
-        let terms = Terms { cost_bps: 0.0, sizing: self.strategy.execution.sizing };
-        let mut book = Book::new(terms, first, last, 1);
-        let n_symbols = self.n_symbols[role as usize] as f64;
-        for (day, change) in daily.iter().enumerate().take(last as usize + 1).skip(first as usize) {
-            if *change != 0.0 {
-                book.move_to(day as u32, terms.equity(book.equity(), *change, change / n_symbols, 1.0));
-            }
-        }
-        let marks = book.finish(&mut |_, _| {});
+        let marks = self.marks(daily, role, &mut |day, change| self.blocks.add(blocks, day, change));
         Tally {
             equity: marks.equity,
             drawdown: marks.drawdown,
@@ -110,5 +115,41 @@ impl Engine<'_> {
             longest_drawdown: marks.longest_drawdown,
             ..pooled
         }
+    }
+    /// Equity of equal parts in every symbol, marked daily, from the summed returns of its segments; reports the returns of the whole.
+    fn marks(&self, daily: &[f64], role: Role, hear: &mut impl FnMut(u32, f64)) -> Tally {
+        let (first, last) = self.days_of(role);
+        let terms = Terms { cost_bps: 0.0, sizing: self.strategy.execution.sizing };
+        let mut book = Book::new(terms, first, last, 1);
+        let n_symbols = self.n_symbols[role as usize] as f64;
+        for (day, change) in daily.iter().enumerate().take(last as usize + 1).skip(first as usize) {
+            if *change != 0.0 {
+                let equity = terms.equity(book.equity(), *change, change / n_symbols, 1.0);
+                book.move_to(day as u32, equity, hear);
+            }
+        }
+        book.finish(hear)
+    }
+
+    /// The daily returns of a pool, from the details of its segments: one per day of the calendar from its first to its last, with their
+    /// times in days since 1970.
+    pub fn daily_returns(&self, details: &[Detail], role: Role) -> Vec<(i64, f64)> {
+        let (first, last) = self.days_of(role);
+        if first > last {
+            return Vec::new();
+        }
+        let mut daily = vec![0.0; self.n_days];
+        let of_role = self.segments.iter().zip(details).filter(|(segment, _)| segment.role == role);
+        let mut n_segments = 0;
+        for (segment, detail) in of_role {
+            n_segments += 1;
+            let calendar = &self.symbols[segment.symbol].calendar;
+            detail.daily.iter().for_each(|(day, change)| daily[calendar[*day as usize] as usize] += change);
+        }
+        if n_segments > 1 {
+            let summed = std::mem::replace(&mut daily, vec![0.0; self.n_days]);
+            self.marks(&summed, role, &mut |day, change| daily[day as usize] = change);
+        }
+        (first..=last).map(|day| (self.days[day as usize], daily[day as usize])).collect()
     }
 }

@@ -101,6 +101,8 @@ struct Payload<'a> {
     /// Per trial among the best, the metrics as text.
     metric_texts: Vec<Vec<String>>,
     n_listed: usize,
+    /// Whether the winners hold up, as the sweep found it.
+    holding: Option<&'a serde_json::Value>,
     setup: Vec<(&'static str, String)>,
     fixed: &'a [(String, String)],
     source: &'a str,
@@ -136,13 +138,14 @@ const STYLES: [&str; 2] =
     [include_str!("../../../../backtest/src/report/page/page.css"), include_str!("page/study.css")];
 
 /// The scripts of the page, in an order in which each uses only earlier ones at load time; three of them are those of reports.
-const SCRIPTS: [&str; 8] = [
+const SCRIPTS: [&str; 9] = [
     include_str!("../../../../backtest/src/report/page/format.js"),
     include_str!("../../../../backtest/src/report/page/canvas.js"),
     include_str!("page/model.js"),
     include_str!("page/scatter.js"),
     include_str!("page/parallel.js"),
     include_str!("page/trials.js"),
+    include_str!("page/holding.js"),
     include_str!("../../../../backtest/src/report/page/theme.js"),
     include_str!("page/main.js"),
 ];
@@ -185,6 +188,7 @@ fn payload<'a>(view: &'a View<'a>, drawn: &Drawn, rows: &Rows) -> Payload<'a> {
             .map(|row| shown.iter().map(|place| number::metric(label(place), row.metrics[*place])).collect())
             .collect(),
         n_listed: view.top.len(),
+        holding: view.holding.as_ref(),
         setup,
         fixed: &facts.fixed,
         source: facts.source.as_deref().unwrap_or_default(),

@@ -56,6 +56,8 @@ pub struct View<'a> {
     pub top: Vec<&'a Row>,
     /// Per parameter, its share in what makes a trial good.
     pub importance: &'a [f64],
+    /// Whether the winners hold up, as the sweep found it when it was complete.
+    pub holding: Option<Value>,
 }
 
 /// Runs the command.
@@ -77,6 +79,7 @@ pub fn run(args: &ShowArgs) -> Result<ExitCode> {
         objective_names: facts.objective_names(survey.n_objectives()),
         top: rows.of(&top),
         importance: &importance,
+        holding: crate::holding::store::read(&args.dir, survey.n_trials)?,
         facts: &facts,
         survey: &survey,
     };
@@ -135,6 +138,9 @@ fn in_words(view: &View<'_>) -> String {
             None => format!("Best {} trials", view.top.len()),
         };
         out += &format!("\n{title}\n\n{}", text::trials(survey, &view.objective_names, &view.top));
+    }
+    if let Some(holding) = &view.holding {
+        out += &text::holding(holding);
     }
     for (objective_idx, name) in view.objective_names.iter().enumerate() {
         let curve = text::convergence(&survey.improvements[objective_idx], survey.n_trials);
@@ -199,5 +205,6 @@ fn document(view: &View<'_>) -> Value {
         "best": view.top.iter().map(|row| row.json(survey)).collect::<Vec<Value>>(),
         "convergence": convergence,
         "importance": importance,
+        "holding_up": view.holding,
     })
 }

@@ -137,6 +137,26 @@ fn steps(improvements: &[(u64, f64)]) -> Vec<(u64, f64)> {
     super::survey::thinned(improvements.len(), MAX_STEPS).map(|at| improvements[at]).collect()
 }
 
+/// Whether the winners hold up: each in a line, the first with all checks. What is missing in the document is left out.
+pub fn holding(document: &serde_json::Value) -> String {
+    let Some(winners) = document["winners"].as_array().filter(|winners| !winners.is_empty()) else {
+        return String::new();
+    };
+    let sentence = |winner: &serde_json::Value| {
+        Some(format!("trial {} {}\n", winner["trial"].as_u64()?, winner["sentence"].as_str()?))
+    };
+    let mut out = String::from("\nDoes it hold up?\n\n");
+    for (at, winner) in winners.iter().enumerate() {
+        out += &sentence(winner).unwrap_or_default();
+        for check in winner["checks"].as_array().into_iter().flatten().filter(|_| at == 0) {
+            let mark = if check["survived"] == true { "+" } else { "-" };
+            let text = |key: &str| check[key].as_str().unwrap_or_default();
+            out += &format!("  {mark} {}: {}\n", text("name"), text("words"));
+        }
+    }
+    out
+}
+
 /// Shares as bars, largest first.
 pub fn importance(survey: &Survey, shares: &[f64]) -> String {
     let ranked = ranked(survey, shares);
@@ -181,7 +201,23 @@ pub fn ranked<'a>(survey: &'a Survey, shares: &[f64]) -> Vec<(&'a str, f64)> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn the_first_winner_is_told_with_its_checks() {
+        let check =
+            |name: &str, survived: bool| json!({ "name": name, "survived": survived, "words": "why" });
+        let winner = json!({ "trial": 7, "sentence": "survives 1 of 2 checks: doubtful",
+            "checks": [check("luck", true), check("costs", false)] });
+        let text = holding(&json!({ "winners": [winner, { "trial": 9, "sentence": "survives all" }] }));
+        assert_eq!(
+            text,
+            "\nDoes it hold up?\n\ntrial 7 survives 1 of 2 checks: doubtful\n  + luck: why\n  - costs: why\ntrial 9 survives all\n"
+        );
+        assert_eq!(holding(&json!({})), "");
+    }
 
     #[test]
     fn the_curve_rises_where_the_study_did() {

@@ -6,6 +6,7 @@ use tidemill_backtest::{Engine, METRICS, Metric};
 
 use super::Finished;
 use crate::command::backtest::{metrics_json, param_values};
+use crate::holding::text::drop_text;
 use crate::number;
 use crate::table::Table;
 
@@ -55,7 +56,15 @@ pub fn text(finished: &Finished<'_>, engine: &Engine<'_>) -> String {
     let tested = finished.best.iter().any(|judged| judged.test.is_some());
     if tested {
         header.extend(titles.iter().map(|title| format!("OOS {title}")));
-        header.extend(["OOS Return [%]".to_string(), "OOS Trades".to_string()]);
+        header.extend(["drop [%]".to_string(), "OOS Return [%]".to_string(), "OOS Trades".to_string()]);
+    }
+    let held_out = finished.input.layout.holdout_from_ms.is_some();
+    let winner = |judged: &super::evaluate::Judged| {
+        let winners = &finished.holding.as_ref()?.winners;
+        winners.iter().find(|winner| winner.trial == judged.trial.number)
+    };
+    if held_out {
+        header.extend([format!("holdout {}", titles[0]), "drop [%]".to_string()]);
     }
     let space = finished.space;
     let free: Vec<usize> = (0..space.len()).filter(|at| space.params[*at].fixed.is_none()).collect();
@@ -70,8 +79,13 @@ pub fn text(finished: &Finished<'_>, engine: &Engine<'_>) -> String {
             let test = |metric: Metric| judged.test.as_ref().and_then(|(_, metrics)| metrics.get(metric));
             let score = |at: usize| judged.test.as_ref().and_then(|(scores, _)| scores[at].value());
             row.extend((0..titles.len()).map(|at| number::short(score(at))));
+            row.push(drop_text(judged.scores[0].value(), score(0)));
             row.push(number::metric("[%]", test(Metric::TotalReturn)));
             row.push(number::short(test(Metric::Trades)));
+        }
+        if held_out {
+            let value = winner(judged).and_then(|winner| winner.objective.holdout);
+            row.extend([number::short(value), drop_text(judged.scores[0].value(), value)]);
         }
         for at in &shown_params {
             let value = space.params[*at].domain.decode(judged.trial.row[*at]);
@@ -93,7 +107,7 @@ pub fn text(finished: &Finished<'_>, engine: &Engine<'_>) -> String {
             free.len() - shown_params.len()
         );
     }
-    out
+    out + &finished.holding.as_ref().map_or_else(String::new, crate::holding::text::text)
 }
 
 /// How long it took, and what the sampler cost.
@@ -189,6 +203,9 @@ pub fn json(finished: &Finished<'_>, engine: &Engine<'_>, interrupted: bool) -> 
         "year_days": engine.year_days(),
         "best": best,
     });
+    if let Some(report) = &finished.holding {
+        out["holding_up"] = json!(report);
+    }
     if several {
         let texts: Vec<&str> = finished.strategies.iter().map(|s| s.objective.text.as_str()).collect();
         out["objectives"] = json!(texts);

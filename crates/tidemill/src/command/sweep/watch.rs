@@ -1,5 +1,6 @@
 //! Follows a sweep: the best trials, the progress line, the journal.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
@@ -7,6 +8,7 @@ use tidemill_search::{ParetoFront, StudyEvent};
 
 use super::best::Best;
 use super::record::Recorder;
+use crate::holding::Witness;
 use crate::number;
 
 /// Hears of every batch.
@@ -21,6 +23,8 @@ pub struct Watch<'a> {
     pub n_done: u64,
     /// Number of objectives.
     pub n_objectives: usize,
+    /// Keeps what a verdict needs, if one is wanted.
+    pub witness: Option<Arc<Witness>>,
     /// The journal.
     pub recorder: Recorder<'a>,
     /// The progress line.
@@ -33,6 +37,12 @@ impl Watch<'_> {
         match event {
             StudyEvent::Finished { batch, evaluated, is_replayed } => {
                 let scores = &evaluated.scores;
+                if let Some(witness) = &self.witness {
+                    witness.count(evaluated);
+                    if is_replayed {
+                        witness.see_again(batch.first_trial, &batch.points, scores);
+                    }
+                }
                 for at in 0..scores.len() {
                     self.n_valid += u64::from(scores.first(at).value().is_some());
                 }

@@ -170,6 +170,7 @@ byId('tradeoff-note').textContent = study.objectives.length > 2
   : 'Highlighted: trials that no other one beats in both.';
 showSlices();
 showHeader();
+showHolding();
 showImportance();
 showParallel();
 setShown('trials', study.n_best > 0);

@@ -1,0 +1,64 @@
+//! Results by the block of time, for what is asked of all trials of a search together.
+//!
+//! The days of the pool that counts are cut into blocks of equal length. Of each trial and block the sum of its daily returns and that of
+//! their squares are kept, in the order of time, so that a device gives the same bits. Positions run on across the blocks: a block is a
+//! way to look at one result, where a segment is a result of its own.
+
+/// Which day of the calendar belongs to which block.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct BlockPlan {
+    /// By day of the calendar; days outside the pool are never asked for.
+    pub(crate) block_of: Vec<u32>,
+    /// Days of each block; empty if no blocks are kept.
+    pub(crate) days: Vec<u32>,
+}
+
+impl BlockPlan {
+    /// Cuts the days `first..=last` of a calendar of `n_days`.
+    pub(crate) fn new((first, last): (u32, u32), n_days: usize, n_blocks: usize) -> Self {
+        if first > last {
+            return Self::default();
+        }
+        let length = u64::from(last - first) + 1;
+        let begin = |block: usize| length * block as u64 / n_blocks as u64;
+        let mut block_of = vec![0; n_days];
+        for block in 0..n_blocks {
+            let days = u64::from(first) + begin(block)..u64::from(first) + begin(block + 1);
+            days.for_each(|day| block_of[day as usize] = block as u32);
+        }
+        let days = (0..n_blocks).map(|block| (begin(block + 1) - begin(block)) as u32).collect();
+        Self { block_of, days }
+    }
+
+    /// No trades yet.
+    pub(crate) fn sums(&self) -> Vec<[f64; 2]> {
+        vec![[0.0; 2]; self.days.len()]
+    }
+
+    /// Adds a daily return to its block, if blocks are kept.
+    #[inline(always)]
+    pub(crate) fn add(&self, sums: &mut [[f64; 2]], day: u32, change: f64) {
+        if !sums.is_empty() {
+            let [sum, square] = &mut sums[self.block_of[day as usize] as usize];
+            *sum += change;
+            *square += change * change;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_day_of_the_pool_belongs_to_one_block() {
+        let plan = BlockPlan::new((3, 24), 30, 4);
+        assert_eq!(plan.days, [5, 6, 5, 6]);
+        for (block, days) in plan.days.iter().enumerate() {
+            let of = &plan.block_of[3..=24];
+            assert_eq!(of.iter().filter(|of| **of == block as u32).count(), *days as usize);
+            assert!(of.is_sorted());
+        }
+        assert_eq!(BlockPlan::new((u32::MAX, 0), 5, 4), BlockPlan::default());
+    }
+}

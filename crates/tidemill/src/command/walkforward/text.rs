@@ -1,0 +1,70 @@
+//! A walk through time for people.
+
+use serde_json::Value;
+
+use super::summary::Summary;
+use crate::number;
+use crate::table::Table;
+
+/// Most parameters shown in the table.
+const MOST_PARAMS: usize = 12;
+
+/// All windows in a table, then what came of them together.
+pub fn text(summary: &Summary, objective: &str) -> String {
+    let names: Vec<&String> = summary
+        .windows
+        .iter()
+        .find(|step| step.trial.is_some())
+        .map(|step| step.parameters.keys().take(MOST_PARAMS).collect())
+        .unwrap_or_default();
+    let mut header: Vec<String> = ["#", "search from", "trade from", "to"].map(String::from).to_vec();
+    header.extend([format!("{objective} in"), "out".into(), "Sharpe in".into(), "out".into()]);
+    header.extend(["Return [%]".into(), "Trades".into()]);
+    header.extend(names.iter().map(|name| (*name).clone()));
+    let mut table = Table::new(header);
+    for (at, step) in summary.windows.iter().enumerate() {
+        let mut row = vec![(at + 1).to_string()];
+        row.extend([step.train_from.clone(), step.test_from.clone(), step.test_to.clone()]);
+        row.extend(step.objective.map(number::short));
+        row.extend(step.sharpe.map(number::short));
+        row.push(format!("{:.2}", 100.0 * step.total_return));
+        row.push(step.trades.to_string());
+        row.extend(names.iter().map(|name| value_text(step.parameters.get(*name))));
+        table.row(row);
+    }
+    let mut out = table.render(0);
+    out.push('\n');
+    for (name, value) in figures(summary) {
+        out += &format!("{name:<34}  {value}\n");
+    }
+    out
+}
+
+/// What came of all windows together, as names and texts.
+pub fn figures(summary: &Summary) -> Vec<(&'static str, String)> {
+    let percent = |share: f64| format!("{:.2} %", 100.0 * share);
+    vec![
+        ("return of the stitched equity", percent(summary.total_return)),
+        ("its Sharpe ratio", number::short(summary.sharpe)),
+        ("its deepest fall", percent(summary.max_drawdown)),
+        (
+            "probability that it has an edge",
+            summary
+                .probabilistic_sharpe
+                .map_or_else(|| "–".into(), |share| format!("{:.1} %", 100.0 * share)),
+        ),
+        ("walk-forward efficiency", number::short(summary.efficiency)),
+        ("windows that made money", format!("{:.0} %", 100.0 * summary.winning_windows)),
+        ("trades", number::count(summary.trades)),
+    ]
+}
+
+/// The value of a parameter; a dot where it was not active.
+pub fn value_text(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => "·".into(),
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Number(value)) => number::short(value.as_f64()),
+        Some(other) => other.to_string(),
+    }
+}

@@ -1,0 +1,210 @@
+//! Asks the winners of a search what they have to survive.
+
+use anyhow::Result;
+use tidemill_backtest::segment::{Role, Segment};
+use tidemill_backtest::{Engine, EngineOptions, Metric, Metrics, Strategy};
+use tidemill_market::Universe;
+use tidemill_search::{Points, SamplerKind, SamplerSettings, Space};
+use tidemill_verdict::bootstrap::N_RESAMPLES;
+use tidemill_verdict::check::{HOLDOUT, UNSEEN};
+use tidemill_verdict::{
+    Blocks, Evidence, Moments, Standard, Verdict, bootstrap, mean_correlation, n_independent, neighbors,
+    noise_variance, overfit, plateau,
+};
+
+use super::{Objectives, Report, Sharpes, Winner, Witness};
+use crate::command::sweep::evaluate::{self, Judged};
+
+/// Most winners that are looked into; the others are only listed.
+const MOST_WINNERS: usize = 10;
+
+/// Fewest and most points that are drawn where a guided search leaves no even sample.
+const LEAST_DRAWN: u64 = 64;
+const MOST_DRAWN: u64 = 1024;
+
+/// Points around a winner that are evaluated.
+const N_NEIGHBORS: usize = 12;
+
+/// Draws and neighbours are the same for every search.
+const SEED: u64 = 0x7469_6465;
+
+/// What was searched.
+pub struct Case<'a> {
+    /// The strategy once per objective.
+    pub strategies: &'a [Strategy],
+    /// The bars.
+    pub universe: &'a Universe,
+    /// What is held out; empty if nothing is.
+    pub holdout: Vec<Segment>,
+    /// What was varied.
+    pub space: &'a Space,
+    /// Whether the sampler learned, so that its trials crowd where results are good.
+    pub is_guided: bool,
+    /// Memory for columns and masks.
+    pub options: EngineOptions,
+}
+
+/// Judges winners, best first.
+pub fn judge(
+    case: &Case<'_>,
+    engine: &mut Engine<'_>,
+    witness: Witness,
+    winners: &[Judged],
+) -> Result<Report> {
+    let (spread, blocks) = witness.into_blocks(engine);
+    let winners = &winners[..winners.len().min(MOST_WINNERS)];
+    let correlation = mean_correlation(&blocks);
+    let trials = spread.n();
+    let independent = n_independent(trials as f64, correlation.unwrap_or(0.0));
+    let n_days = engine.n_train_days() as f64;
+    let noise = noise_variance(&blocks).unwrap_or(1.0 / (n_days - 1.0).max(1.0));
+    let overfit = if case.is_guided { overfit(&drawn(case, engine, trials)?) } else { overfit(&blocks) };
+
+    let strategy = &case.strategies[0];
+    let mut points = Points::new(case.space.len());
+    winners.iter().for_each(|winner| points.push(&winner.trial.row));
+    let counting: Vec<Segment> =
+        engine.segments().iter().filter(|segment| segment.role == Role::Train).cloned().collect();
+    let costly = sharpes(case, &strategy.with_costs_times(2.0), &counting, &points)?;
+    let delayed = sharpes(case, &strategy.delayed(1), &counting, &points)?;
+    let held_out = held_out(case, winners)?;
+    let around = around(case, engine, winners);
+
+    let standard = Standard::default();
+    let mut out = Vec::with_capacity(winners.len());
+    for (at, winner) in winners.iter().enumerate() {
+        let details = engine.detail(&winner.trial.row);
+        let counting = || engine.segments().iter().zip(&details).filter(|(s, _)| s.role == Role::Train);
+        let trades: Vec<f64> =
+            counting().flat_map(|(_, detail)| detail.trades.iter().map(|trade| trade.ret)).collect();
+        let daily: Vec<f64> =
+            engine.daily_returns(&details, Role::Train).into_iter().map(|(_, change)| change).collect();
+        let moments = Moments::new(&daily);
+        let objective = winner.scores[0].value();
+        let test_sharpe = winner.test.as_ref().map(|(_, metrics)| metrics.get(Metric::Sharpe));
+        let mut unseen = Vec::new();
+        unseen.extend(test_sharpe.map(|sharpe| (UNSEEN, sharpe.unwrap_or(f64::NAN))));
+        let held_out = held_out.as_ref().map(|all| all[at]);
+        unseen.extend(held_out.map(|(sharpe, _)| (HOLDOUT, sharpe.unwrap_or(f64::NAN))));
+        let sharpe = winner.train.get(Metric::Sharpe);
+        let deflated = moments.map(|moments| moments.deflated(independent, noise));
+        let neighbors = objective.and_then(|objective| plateau(objective, &around[at]));
+        let trades = bootstrap(&trades, N_RESAMPLES, 0.95, SEED);
+        let evidence = Evidence {
+            sharpe: sharpe.unwrap_or(f64::NAN),
+            deflated: Some(deflated.unwrap_or(f64::NAN)),
+            n_independent: independent,
+            overfit: overfit.as_ref().map(|overfit| overfit.probability),
+            unseen,
+            neighbors,
+            costs: Some(costly[at].unwrap_or(f64::NAN)),
+            delay: Some(delayed[at].unwrap_or(f64::NAN)),
+            trades,
+        };
+        let verdict = Verdict::new(&evidence, &standard);
+        out.push(Winner {
+            trial: winner.trial.number,
+            sentence: verdict.sentence(),
+            verdict,
+            sharpe: Sharpes {
+                in_sample: sharpe,
+                out_of_sample: test_sharpe.flatten(),
+                holdout: held_out.and_then(|(sharpe, _)| sharpe),
+                double_costs: costly[at],
+                delayed: delayed[at],
+            },
+            objective: Objectives {
+                in_sample: objective,
+                out_of_sample: winner.test.as_ref().and_then(|(scores, _)| scores[0].value()),
+                holdout: held_out.and_then(|(_, objective)| objective),
+            },
+            moments,
+            probabilistic: moments.map(|moments| moments.probabilistic(0.0)),
+            deflated,
+            deflated_by_spread: moments.map(|moments| moments.deflated(independent, spread.variance())),
+            min_track_record_days: moments.and_then(|moments| moments.min_track_record(0.0, 0.95)),
+            neighbors,
+            trades,
+        });
+    }
+    Ok(Report {
+        trials,
+        independent_trials: independent,
+        mean_correlation: correlation,
+        sharpe_variance: spread.variance(),
+        noise_variance: noise,
+        overfit,
+        winners: out,
+    })
+}
+
+/// The blocks of points drawn evenly from the space, as many as a small part of the trials.
+///
+/// Of the trials of a guided search most are about as good as the best, and the best of one half of the time would be no better than
+/// their median on the other half however real its edge.
+fn drawn(case: &Case<'_>, engine: &mut Engine<'_>, trials: u64) -> Result<Blocks> {
+    let n = (trials / 40).clamp(LEAST_DRAWN, MOST_DRAWN) as usize;
+    let points = SamplerKind::Sobol.build(case.space, &SamplerSettings::new(SEED))?.ask(n);
+    let outcomes = engine.evaluate(&points);
+    let scores = evaluate::scored(engine, case.strategies, &points, &outcomes).scores;
+    let mut blocks = Blocks::new(engine.block_days());
+    for (at, outcome) in outcomes.iter().enumerate() {
+        if scores.first(at).value().is_some() && outcome.blocks.len() == blocks.n_blocks() {
+            blocks.push(&outcome.blocks);
+        }
+    }
+    Ok(blocks)
+}
+
+/// Sharpe ratios of points under a changed strategy, on the segments that count.
+fn sharpes(
+    case: &Case<'_>,
+    strategy: &Strategy,
+    counting: &[Segment],
+    points: &Points,
+) -> Result<Vec<Option<f64>>> {
+    if points.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut engine = Engine::new(strategy, case.universe, counting.to_vec(), case.options)?;
+    let outcomes = engine.evaluate(points);
+    let sharpe = |tally| Metrics::new(tally, engine.year_days()).get(Metric::Sharpe);
+    Ok(outcomes.iter().map(|outcome| sharpe(&outcome.train)).collect())
+}
+
+/// Sharpe ratio and first objective of every winner on what was held out, if anything was.
+type HeldOut = Vec<(Option<f64>, Option<f64>)>;
+
+fn held_out(case: &Case<'_>, winners: &[Judged]) -> Result<Option<HeldOut>> {
+    if case.holdout.is_empty() {
+        return Ok(None);
+    }
+    let mut engine = Engine::new(&case.strategies[0], case.universe, case.holdout.clone(), case.options)?;
+    let trials = winners.iter().map(|winner| winner.trial.clone()).collect();
+    let judged = evaluate::judge(&mut engine, case.strategies, trials);
+    let unseen = |judged: &Judged| {
+        let (scores, metrics) = judged.test.as_ref()?;
+        Some((metrics.get(Metric::Sharpe), scores[0].value()))
+    };
+    Ok(Some(judged.iter().map(|judged| unseen(judged).unwrap_or((None, None))).collect()))
+}
+
+/// The first objective of the neighbours of every winner.
+fn around(case: &Case<'_>, engine: &mut Engine<'_>, winners: &[Judged]) -> Vec<Vec<Option<f64>>> {
+    let mut points = Points::new(case.space.len());
+    let mut ends = Vec::new();
+    for winner in winners {
+        let near = neighbors(case.space, &winner.trial.row, N_NEIGHBORS, SEED);
+        points.extend_from(&near, 0..near.len());
+        ends.push(points.len());
+    }
+    if points.is_empty() {
+        return vec![Vec::new(); winners.len()];
+    }
+    let scores = evaluate::evaluate(engine, case.strategies, &points).scores;
+    let starts = std::iter::once(&0).chain(&ends);
+    starts
+        .zip(&ends)
+        .map(|(start, end)| (*start..*end).map(|at| scores.first(at).value()).collect())
+        .collect()
+}
