@@ -1,5 +1,51 @@
-//! Graph colouring: graphs, the phases of a search on CPU and GPU, and the controller over them.
+//! Graph colouring: graphs, the phases of a search on CPU and GPU, and the [`Controller`] over them.
+//!
+//! ```
+//! use tidemill_coloring::generate::Family;
+//! use tidemill_coloring::{Controller, Options, Quiet, verify};
+//!
+//! let instance = Family::Queen { side: 5 }.generate(0).unwrap();
+//! let options = Options { target: Some(5), max_iterations: Some(1_000_000), ..Options::default() };
+//! let outcome = Controller::new(&instance, options).unwrap().run(&mut Quiet, &Default::default()).unwrap();
+//! assert_eq!(verify(&instance, &outcome.colors).unwrap().k, 5);
+//! ```
 
+pub mod anneal;
+mod certificate;
+mod clique;
+mod controller;
+pub mod device;
+mod draw;
+mod ensemble;
+mod error;
+mod folder;
+pub mod generate;
 mod graph;
+pub mod initial;
+mod instance;
+mod knob;
+pub mod memetic;
+pub mod metropolis;
+pub mod phase;
+pub mod random;
+mod read;
+mod reduce;
+pub mod signal;
+pub mod tabu;
+pub mod temper;
+mod verify;
+mod warm;
 
+pub use certificate::{Certificate, Refutation};
+pub use clique::clique;
+pub use controller::{Controller, Ending, Moment, Observer, Options, Outcome, PhaseTotal, Quiet, State};
+pub use ensemble::{Best, Credit, Ensemble};
+pub use error::ColoringError;
+pub use folder::RunFolder;
 pub use graph::Graph;
+pub use instance::{Instance, MAX_VERTICES};
+pub use knob::{KnobRange, Knobs, RANGES};
+pub use read::{parse_graph, read_graph};
+pub use reduce::Reduction;
+pub use verify::{Flaw, Verified, verify};
+pub use warm::warm_start;

@@ -2,6 +2,7 @@
 
 pub mod backtest;
 pub mod bench;
+pub mod color;
 pub mod dash;
 pub mod data;
 pub mod doctor;

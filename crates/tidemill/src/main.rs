@@ -23,6 +23,7 @@ use clap::{Parser, Subcommand};
   tidemill backtest seller-exhaustion --data btc.csv --set vol_z=1.5 --report report.html
   tidemill study show runs/ema --html ema.html
   tidemill scan data/ --bars 1500                         trends of all symbols in a folder, ranked
+  tidemill color DSJC250.5.col.gz --time 30               colour a graph
   tidemill monitor runs/ema                               watch it while it runs
   tidemill dash runs --open                               all of them in a browser
   tidemill data inspect data/*.parquet
@@ -43,6 +44,8 @@ enum Command {
     Backtest(command::backtest::BacktestArgs),
     /// Classify the trend of many symbols at once and rank them.
     Scan(command::scan::ScanArgs),
+    /// Colour a graph with as few colours as possible.
+    Color(command::color::ColorArgs),
     /// Look at studies: list them, show what they found, export their trials.
     Study(command::study::StudyArgs),
     /// Watch a run: a full screen, its lines, or a summary.
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Command::Walkforward(args) => command::walkforward::run(args),
         Command::Backtest(args) => command::backtest::run(args),
         Command::Scan(args) => command::scan::run(args),
+        Command::Color(args) => command::color::run(args),
         Command::Study(args) => command::study::run(args),
         Command::Monitor(args) => command::monitor::run(args),
         Command::Dash(args) => command::dash::run(args),

@@ -23,6 +23,8 @@ pub struct Settings {
     pub gpu: GpuSettings,
     /// Defaults of `sweep`.
     pub sweep: SweepSettings,
+    /// Defaults of `color`.
+    pub color: ColorSettings,
     /// Rules that watch a run.
     pub hypertune: HypertuneSettings,
     /// Execution keys laid over every strategy.
@@ -94,6 +96,22 @@ pub struct SweepSettings {
     pub seed: Option<u64>,
     /// Trials shown.
     pub top: Option<usize>,
+}
+
+/// Defaults of `color`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ColorSettings {
+    /// So many colours are enough.
+    pub target: Option<usize>,
+    /// Seconds after which it ends.
+    pub time_s: Option<f64>,
+    /// Seed.
+    pub seed: Option<u64>,
+    /// Phases, as `--phases` takes them.
+    pub phases: Option<Vec<String>>,
+    /// Where the knobs stand at the begin.
+    pub knobs: tidemill_coloring::Knobs,
 }
 
 /// Rules that watch a run: `mode`, and thresholds by name.

@@ -4,6 +4,8 @@
 
 #[path = "cli/bad_input.rs"]
 mod bad_input;
+#[path = "cli/color.rs"]
+mod color;
 #[path = "cli/dash.rs"]
 mod dash;
 #[path = "cli/data_choice.rs"]

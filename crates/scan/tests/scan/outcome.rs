@@ -159,5 +159,6 @@ fn progress_ends_with_the_last_symbol_and_is_recorded() {
     assert_eq!((records.len(), batches[1].stages[0].stage), (1, Stage::Kernel));
     let json = serde_json::to_value(&records[0]).unwrap();
     assert_eq!((&json["phase"], &json["step"]), (&"kernel".into(), &"batch_1".into()));
-    assert_eq!((&json["device"]["mode"], &json["values"]["symbols"]), (&"cpu".into(), &76.into()));
+    assert_eq!((&json["device"]["mode"], &json["values"]["symbols"]), (&"cpu".into(), &1_100.into()));
+    assert_eq!(json["values"]["symbols_of_batch"], 76);
 }

@@ -1,6 +1,7 @@
 //! `tidemill bench`: speed and search quality on this machine.
 
 mod ask;
+mod color;
 mod cpu_sweep;
 pub mod device;
 mod holding_up;
@@ -22,6 +23,7 @@ use clap::{Args, Subcommand};
   tidemill bench ask --json
   tidemill bench overlap --timeline trace.json
   tidemill bench scan --streams 1,4,16 --json
+  tidemill bench color --graphs graphs/ --only DSJC250.5,le450_25c --seeds 5
   tidemill bench study --trials 1000000
   tidemill bench holding-up --sweeps 100 --trials 10000
   tidemill bench quality --suite small --sampler auto,tpe --seeds 5
@@ -48,6 +50,8 @@ enum Bench {
     Overlap(overlap::OverlapArgs),
     /// Trends of 10,000 symbols × 1,500 bars: streams, overlap, scaling, and many scans in a row; compared with the CPU.
     Scan(scan::ScanBenchArgs),
+    /// A ladder of graphs with known numbers of colours: successes, time, speed; with --ablation what single phases contribute.
+    Color(color::ColorBenchArgs),
     /// How long a sampler takes to propose a batch and to learn from it, by what it already knows.
     Ask(ask::AskArgs),
     /// Trials a second of a whole study with a trivial objective, stored on disk.
@@ -69,6 +73,7 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
         Bench::Long(args) => device::long(args),
         Bench::Overlap(args) => overlap::run(args),
         Bench::Scan(args) => scan::run(args),
+        Bench::Color(args) => color::run(args),
         Bench::Ask(args) => ask::run(args),
         Bench::Study(args) => study::run(args),
         Bench::Hypertune(args) => hypertune::run(args),

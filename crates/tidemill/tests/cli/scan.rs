@@ -241,9 +241,15 @@ fn results_are_written_as_parquet() {
     let journal = place.read("runs/one/journal.jsonl");
     let records: Vec<Value> = journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let phases: Vec<&str> = records.iter().map(|record| record["phase"].as_str().unwrap()).collect();
-    assert_eq!(phases, ["kernel", "scan"]);
-    assert_eq!(records[0]["device"]["mode"], "cpu");
-    assert_eq!((&records[1]["values"]["long"], &records[1]["values"]["short"]), (&3.into(), &1.into()));
+    assert_eq!(phases, ["run", "kernel", "run"]);
+    assert_eq!(
+        (&records[0]["step"], &records[0]["parameters"]["workload"]),
+        (&"start".into(), &"scan".into())
+    );
+    assert_eq!(records[1]["device"]["mode"], "cpu");
+    let end = &records[2];
+    assert_eq!((&end["step"], &end["parameters"]["outcome"]), (&"end".into(), &"complete".into()));
+    assert_eq!((&end["values"]["long"], &end["values"]["short"]), (&3.into(), &1.into()));
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Everything that runs on a GPU, in one binary: the device runtime, the kernels of the indicators and of the trend classification, the
-//! CUDA executor, the scanner.
+//! CUDA executor, the scanner, the searches for colourings.
 //!
 //! Where there is a GPU the kernels run on it, and under emulation on the host as well or instead. `TIDEMILL_REQUIRE_GPU=1` makes a missing GPU
 //! a failure. The binary reads nothing from the source folder that it needs, so that it can be taken to a machine with a GPU.
@@ -12,6 +12,8 @@ mod scan;
 mod atc_kernel;
 #[path = "../../../gpu/tests/runtime/buffer.rs"]
 mod buffer;
+#[path = "../../../coloring/tests/kernel.rs"]
+mod coloring;
 #[path = "../../../gpu/tests/runtime/coordinator.rs"]
 mod coordinator;
 #[path = "../../../gpu/tests/runtime/fault.rs"]

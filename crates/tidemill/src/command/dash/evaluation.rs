@@ -144,11 +144,16 @@ fn load(study: &StudyFolder) -> Result<Input, SourceError> {
 /// How the study cut its data.
 fn layout(config: &toml::Table) -> Layout {
     let at = |key: &str| config.get("segments").and_then(|segments| segments.get(key));
+    let time = |key: &str| at(key).and_then(Value::as_integer);
     Layout {
-        from_ms: at("from_ms").and_then(Value::as_integer),
-        to_ms: at("to_ms").and_then(Value::as_integer),
+        from_ms: time("from_ms"),
+        to_ms: time("to_ms"),
         split: at("split").and_then(Value::as_float),
-        folds: at("folds").and_then(Value::as_integer).and_then(|folds| usize::try_from(folds).ok()),
+        cut_ms: time("cut_ms"),
+        folds: time("folds").and_then(|folds| usize::try_from(folds).ok()),
+        holdout_from_ms: time("holdout_from_ms"),
+        holdout_to_ms: time("holdout_to_ms"),
+        embargo_ms: time("embargo_ms"),
     }
 }
 

@@ -1,0 +1,170 @@
+//! The controller: passes with fewer and fewer colours, each begun from the best colouring so far.
+//!
+//! A run is first colourings, then passes. A pass has a number of colours, takes out what does not matter for it, and lets the searches
+//! race until one succeeds or the pass is given up. Nothing depends on the clock but when the run ends, so that a seed and a number of
+//! iterations are an answer; a run that was interrupted goes on from the begin of its last pass and finds the same.
+
+mod descent;
+mod option;
+mod outcome;
+mod plan;
+mod state;
+mod stop;
+
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use tidemill_gpu::Device;
+
+pub use option::Options;
+pub use outcome::{Ending, Outcome, PhaseTotal};
+pub use state::State;
+
+use crate::clique::clique;
+use crate::error::ColoringError;
+use crate::graph::Graph;
+use crate::instance::Instance;
+use crate::knob::Knobs;
+use crate::phase::{PhaseKind, Report};
+use descent::Descent;
+use stop::Halt;
+
+/// Something that happened.
+#[derive(Clone, Copy)]
+pub enum Moment<'a> {
+    /// A phase has worked.
+    Worked {
+        /// What it says.
+        report: &'a Report,
+        /// The colours it was to use, or used.
+        k: usize,
+        /// The pass, from 1; 0 is that of the first colourings.
+        pass: u64,
+        /// The round of the whole run.
+        round: u64,
+        /// Iterations of all phases so far.
+        iterations: u64,
+        /// The fewest colours so far, if there is a colouring.
+        best: Option<usize>,
+    },
+    /// A colouring with fewer colours passed the verifier.
+    Improved {
+        /// Number of colours.
+        k: usize,
+        /// The colour of each vertex.
+        colors: &'a [u32],
+        /// Who found it.
+        by: PhaseKind,
+        /// The pass.
+        pass: u64,
+        /// Iterations of all phases so far.
+        iterations: u64,
+    },
+    /// A pass begins; from here the run can go on later.
+    Begins {
+        /// All that is needed for that.
+        state: &'a State,
+        /// The number of colours that is tried next.
+        k: usize,
+    },
+    /// A pass is over.
+    Ended {
+        /// The pass.
+        pass: u64,
+        /// Its number of colours.
+        k: usize,
+        /// Whether it came out.
+        is_solved: bool,
+    },
+}
+
+/// Who hears of a run, and may turn its knobs.
+pub trait Observer {
+    /// Something happened.
+    fn hear(&mut self, moment: Moment<'_>) -> Result<(), ColoringError>;
+
+    /// Knobs to turn before a round, by name.
+    fn changes(&mut self, round: u64, knobs: &Knobs) -> Result<Vec<(String, f64)>, ColoringError> {
+        let _ = (round, knobs);
+        Ok(Vec::new())
+    }
+}
+
+/// Hears nothing.
+pub struct Quiet;
+
+impl Observer for Quiet {
+    fn hear(&mut self, _moment: Moment<'_>) -> Result<(), ColoringError> {
+        Ok(())
+    }
+}
+
+/// Colours one graph.
+pub struct Controller<'a> {
+    instance: &'a Instance,
+    graph: Graph,
+    options: Options,
+    state: Option<State>,
+    device: Option<Device>,
+    may_fall_back: bool,
+}
+
+impl<'a> Controller<'a> {
+    /// For a graph.
+    pub fn new(instance: &'a Instance, options: Options) -> Result<Self, ColoringError> {
+        options.check()?;
+        Ok(Self {
+            instance,
+            graph: instance.graph(),
+            options,
+            state: None,
+            device: None,
+            may_fall_back: false,
+        })
+    }
+
+    /// Lets searches run on a device. Where `may_fall_back`, the CPU takes over if it fails.
+    pub fn on(mut self, device: Device, may_fall_back: bool) -> Self {
+        (self.device, self.may_fall_back) = (Some(device), may_fall_back);
+        self
+    }
+
+    /// Goes on from where another run was.
+    pub fn resume(mut self, state: State) -> Result<Self, ColoringError> {
+        state.check(self.instance)?;
+        self.state = Some(state);
+        Ok(self)
+    }
+
+    /// Runs until one of the options ends it, or `stop` is set. What is found by then is the outcome; every colouring in it passed the
+    /// verifier.
+    pub fn run(self, observer: &mut dyn Observer, stop: &AtomicBool) -> Result<Outcome, ColoringError> {
+        let began = Instant::now();
+        let deadline = self.options.time.map(|time| began + time);
+        Halt::watch(stop, deadline, |halt| {
+            let bound = clique(&self.graph, self.options.seed).len();
+            let mut descent = Descent {
+                instance: self.instance,
+                graph: &self.graph,
+                options: &self.options,
+                bound,
+                state: self.state.clone().unwrap_or_else(|| State::new(&self.options)),
+                totals: Vec::new(),
+                device: self.device.clone(),
+                may_fall_back: self.may_fall_back,
+                halt,
+                began,
+                earlier_s: self.state.as_ref().map_or(0.0, |state| state.seconds),
+                observer,
+            };
+            if self.state.is_none() {
+                descent.begin()?;
+            }
+            let ending = descent.passes()?;
+            Ok(descent.outcome(ending))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,374 @@
+//! One run: first colourings, then passes downwards.
+
+use std::time::Instant;
+
+use rayon::prelude::*;
+use tidemill_gpu::Device;
+use tidemill_telemetry::DeviceMode;
+
+use super::option::Options;
+use super::outcome::{Ending, Outcome, PhaseTotal};
+use super::plan::Pass;
+use super::state::State;
+use super::stop::Halt;
+use super::{Moment, Observer};
+use crate::device::DeviceGraph;
+use crate::ensemble::Ensemble;
+use crate::error::ColoringError;
+use crate::graph::Graph;
+use crate::initial::n_colors;
+use crate::instance::Instance;
+use crate::phase::{
+    Construct, Family, Finding, Judge, Peel, Phase, PhaseKind, Report, Scene, Sense, Slice, Stage,
+};
+use crate::random::mix;
+use crate::signal::normalized;
+use crate::tabu::Matrix;
+use crate::warm::warm_start;
+
+/// Iterations of the search that a signal is measured on, for each vertex.
+const SENSED_PER_VERTEX: u64 = 256;
+
+/// A run under way.
+pub(super) struct Descent<'a> {
+    pub(super) instance: &'a Instance,
+    pub(super) graph: &'a Graph,
+    pub(super) options: &'a Options,
+    pub(super) bound: usize,
+    pub(super) state: State,
+    pub(super) totals: Vec<PhaseTotal>,
+    /// Where searches run that can run on a device.
+    pub(super) device: Option<Device>,
+    /// Whether the CPU takes over if it fails.
+    pub(super) may_fall_back: bool,
+    pub(super) halt: &'a Halt,
+    pub(super) began: Instant,
+    /// Seconds at work before the run was resumed.
+    pub(super) earlier_s: f64,
+    pub(super) observer: &'a mut dyn Observer,
+}
+
+impl Descent<'_> {
+    /// First colourings, and signals if there are any.
+    pub(super) fn begin(&mut self) -> Result<(), ColoringError> {
+        self.construct(None)?;
+        let signals: Vec<PhaseKind> = self.of_family(|family| family == Family::Signal);
+        if signals.is_empty() || self.state.k < 2 || self.halt.is_set() {
+            return Ok(());
+        }
+        let start = warm_start(self.graph, &self.state.colors, self.state.k - 1, None);
+        let matrix = Matrix::new(self.graph);
+        let scene = Scene {
+            graph: self.graph,
+            matrix: &matrix,
+            k: self.state.k - 1,
+            start: &start,
+            seed: self.seed(0),
+            n_before: 0,
+            device: None,
+        };
+        let knobs = self.state.knobs.clone();
+        let iterations = SENSED_PER_VERTEX * self.graph.n() as u64;
+        let slice = Slice { iterations, stop: &self.halt.flag, elite: None, knobs: &knobs };
+        let mut sum = vec![0.0; self.graph.n()];
+        for kind in signals {
+            let report = Sense::new(kind).run(&scene, &slice)?;
+            if let Finding::Priority(priority) = &report.finding {
+                sum.iter_mut().zip(normalized(priority)).for_each(|(sum, value)| *sum += value);
+            }
+            self.worked(&report, scene.k)?;
+        }
+        self.state.priority = Some(sum);
+        self.construct(self.state.priority.clone())
+    }
+
+    fn of_family(&self, is_wanted: impl Fn(Family) -> bool) -> Vec<PhaseKind> {
+        PhaseKind::all().filter(|kind| self.options.has(*kind) && is_wanted(kind.family())).collect()
+    }
+
+    /// All first colourings, side by side.
+    fn construct(&mut self, priority: Option<Vec<f64>>) -> Result<(), ColoringError> {
+        let matrix = Matrix::new(&Graph::new(0, []));
+        let scene = Scene {
+            graph: self.graph,
+            matrix: &matrix,
+            k: 0,
+            start: &[],
+            seed: self.seed(0),
+            n_before: 0,
+            device: None,
+        };
+        let knobs = self.state.knobs.clone();
+        let slice = Slice { iterations: 0, stop: &self.halt.flag, elite: None, knobs: &knobs };
+        let kinds = self.of_family(|family| matches!(family, Family::Initial(_)));
+        let made = kinds.par_iter().filter_map(|kind| match kind.family() {
+            Family::Initial(initial) => {
+                Some(Construct::new(*kind, initial, priority.clone()).run(&scene, &slice))
+            }
+            _ => None,
+        });
+        let reports: Vec<Report> = made.collect::<Result<_, _>>()?;
+        for report in reports {
+            if let Finding::Colored(colors) = &report.finding {
+                let k = n_colors(colors);
+                self.worked(&report, k)?;
+                self.accept(colors.clone(), report.kind)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes until something ends the run.
+    pub(super) fn passes(&mut self) -> Result<Ending, ColoringError> {
+        loop {
+            self.state.seconds = self.seconds();
+            if let Some(ending) = self.ending() {
+                return Ok(ending);
+            }
+            let (n, best, target) = (self.graph.n(), self.state.k, self.options.target);
+            let pass = self.state.plan.pass(n, best, self.bound, target);
+            self.observer.hear(Moment::Begins { state: &self.state, k: pass.k })?;
+            let is_solved = self.pass(pass)?;
+            let is_used_up = self.options.max_iterations.is_some_and(|most| self.state.iterations >= most);
+            if !is_solved && (self.halt.is_set() || is_used_up) {
+                // Unfinished, it is not counted: a run that goes on begins it again.
+                continue;
+            }
+            self.state.pass += 1;
+            self.state.plan.learn(pass, best, is_solved, target);
+            let delta = best - self.state.k;
+            self.state.n_idle = if delta >= self.options.min_delta { 0 } else { self.state.n_idle + 1 };
+            self.observer.hear(Moment::Ended { pass: self.state.pass, k: pass.k, is_solved })?;
+        }
+    }
+
+    fn ending(&self) -> Option<Ending> {
+        let (state, options) = (&self.state, self.options);
+        let reached = |limit: Option<u64>, value: u64| limit.is_some_and(|limit| value >= limit);
+        if options.target.is_some_and(|target| state.k <= target) {
+            Some(Ending::Target)
+        } else if state.k <= self.bound {
+            Some(Ending::Optimal)
+        } else if self.halt.is_set() {
+            Some(if self.halt.is_late() { Ending::Time } else { Ending::Stopped })
+        } else if !options.phases.iter().any(|kind| kind.is_search()) {
+            Some(Ending::Done)
+        } else if reached(options.max_iterations, state.iterations) {
+            Some(Ending::Iterations)
+        } else if reached(options.max_passes, state.pass) {
+            Some(Ending::Passes)
+        } else if reached(options.patience, state.n_idle) {
+            Some(Ending::Stagnation)
+        } else {
+            None
+        }
+    }
+
+    /// One pass; whether a colouring with that many colours was found.
+    fn pass(&mut self, pass: Pass) -> Result<bool, ColoringError> {
+        let seed = self.seed(self.state.pass + 1);
+        let knobs = self.state.knobs.clone();
+        let slice = Slice { iterations: 0, stop: &self.halt.flag, elite: None, knobs: &knobs };
+        let matrix = Matrix::new(&Graph::new(0, []));
+        let whole = Scene {
+            graph: self.graph,
+            matrix: &matrix,
+            k: pass.k,
+            start: &[],
+            seed,
+            n_before: 0,
+            device: None,
+        };
+        let reduction = if self.options.has(PhaseKind::Reduction) {
+            let report = Peel.run(&whole, &slice)?;
+            self.worked(&report, pass.k)?;
+            match report.finding {
+                Finding::Reduced(reduction) if reduction.n_removed() > 0 => Some(reduction),
+                _ => None,
+            }
+        } else {
+            None
+        };
+        let graph = reduction.as_ref().map_or(self.graph, |reduction| &reduction.graph);
+        if graph.n() == 0 {
+            // Nothing is left to search: whatever the vertices were taken out for gives each its colour.
+            let colors =
+                reduction.as_ref().map_or_else(Vec::new, |reduction| reduction.restore(self.graph, &[]));
+            return self.accept(colors, PhaseKind::Reduction);
+        }
+        let restrict = |values: &[u32]| match &reduction {
+            Some(reduction) => reduction.restrict(values),
+            None => values.to_vec(),
+        };
+        let priority = self.state.priority.as_ref().map(|priority| match &reduction {
+            Some(reduction) => reduction.kept.iter().map(|vertex| priority[*vertex as usize]).collect(),
+            None => priority.clone(),
+        });
+        let best = restrict(&self.state.colors);
+        let start = warm_start(graph, &compact(&best), pass.k, priority.as_deref());
+        let matrix = Matrix::new(graph);
+        let (on_device, reason) = self.on_device(graph)?;
+        let device = on_device.as_ref().map(|graph| Stage { graph, may_fall_back: self.may_fall_back });
+        let scene =
+            Scene { graph, matrix: &matrix, k: pass.k, start: &start, seed, n_before: pass.n_before, device };
+        let Some((colors, by)) = self.race(scene, pass, reason)? else { return Ok(false) };
+        let colors = match &reduction {
+            Some(reduction) => reduction.restore(self.graph, &colors),
+            None => colors,
+        };
+        self.accept(colors, by)
+    }
+
+    /// The graph on the device, if there is one; why not, if it failed and the CPU may take over.
+    fn on_device(&self, graph: &Graph) -> Result<(Option<DeviceGraph>, Option<String>), ColoringError> {
+        let Some(device) = &self.device else { return Ok((None, None)) };
+        match DeviceGraph::new(device, graph) {
+            Ok(graph) => Ok((Some(graph), None)),
+            Err(error) if self.may_fall_back => Ok((None, Some(error.to_string()))),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Lets the searches race; a colouring without conflicts, and who found it.
+    fn race(
+        &mut self,
+        scene: Scene<'_>,
+        pass: Pass,
+        fallback: Option<String>,
+    ) -> Result<Option<(Vec<u32>, PhaseKind)>, ColoringError> {
+        let mut ensemble = Ensemble::new(scene, &self.options.phases);
+        let most = self.options.max_iterations.unwrap_or(u64::MAX);
+        let mut given = 0;
+        while given < pass.iterations
+            && self.state.iterations < most
+            && !self.halt.is_set()
+            && !ensemble.is_empty()
+        {
+            for (name, value) in self.observer.changes(self.state.round, &self.state.knobs)? {
+                self.state.knobs.set(&name, value);
+            }
+            let left = (pass.iterations - given).min(most - self.state.iterations);
+            let (knobs, credit) = (&self.state.knobs, &mut self.state.credit);
+            let (mut reports, now_given) = ensemble.round(knobs, credit, left, &self.halt.flag)?;
+            given += now_given;
+            if let Some(reason) = &fallback {
+                let mode = DeviceMode::CpuFallback { reason: reason.clone() };
+                reports.iter_mut().for_each(|report| report.device = mode.clone());
+            }
+            self.state.iterations += reports.iter().map(|report| report.iterations).sum::<u64>();
+            for report in &reports {
+                self.worked(report, pass.k)?;
+            }
+            self.state.round += 1;
+            if let Some(best) = ensemble.best()
+                && best.conflicts == 0
+            {
+                return Ok(Some((best.colors.clone(), best.kind)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes a colouring of the whole graph if it passes the verifier and has fewer colours. True if it has.
+    fn accept(&mut self, colors: Vec<u32>, by: PhaseKind) -> Result<bool, ColoringError> {
+        let colors = compact(&colors);
+        let report = {
+            let matrix = Matrix::new(&Graph::new(0, []));
+            let k = n_colors(&colors);
+            let scene = Scene {
+                graph: self.graph,
+                matrix: &matrix,
+                k,
+                start: &[],
+                seed: 0,
+                n_before: 0,
+                device: None,
+            };
+            let knobs = self.state.knobs.clone();
+            let slice = Slice { iterations: 0, stop: &self.halt.flag, elite: None, knobs: &knobs };
+            Judge::new(self.instance, &colors, by).run(&scene, &slice)?
+        };
+        let Finding::Proper(k) = report.finding else { return Ok(false) };
+        if let Some(total) = self.totals.iter_mut().find(|total| total.kind == by) {
+            total.k = Some(total.k.map_or(k, |before| before.min(k)));
+        }
+        let is_first = self.state.by.is_empty();
+        if !is_first && k >= self.state.k {
+            return Ok(false);
+        }
+        (self.state.k, self.state.by, self.state.found_s) = (k, by.name().to_owned(), self.seconds());
+        self.state.colors = colors;
+        if let Some(total) = self.totals.iter_mut().find(|total| total.kind == by) {
+            total.improvements += 1;
+        }
+        self.worked(&report, k)?;
+        let (colors, pass, iterations) = (&self.state.colors, self.state.pass, self.state.iterations);
+        self.observer.hear(Moment::Improved { k, colors, by, pass, iterations })?;
+        Ok(true)
+    }
+
+    /// Counts what a phase did and tells of it.
+    fn worked(&mut self, report: &Report, k: usize) -> Result<(), ColoringError> {
+        let at = self.totals.iter().position(|total| total.kind == report.kind).unwrap_or_else(|| {
+            self.totals.push(PhaseTotal {
+                kind: report.kind,
+                slices: 0,
+                iterations: 0,
+                seconds: 0.0,
+                improvements: 0,
+                k: None,
+                device: DeviceMode::Cpu,
+            });
+            self.totals.len() - 1
+        });
+        let total = &mut self.totals[at];
+        total.slices += 1;
+        total.iterations += report.iterations;
+        total.seconds += report.took.as_secs_f64();
+        total.device = report.device.clone();
+        self.observer.hear(Moment::Worked {
+            report,
+            k,
+            pass: self.state.pass,
+            round: self.state.round,
+            iterations: self.state.iterations,
+            best: (!self.state.by.is_empty()).then_some(self.state.k),
+        })
+    }
+
+    /// Seeds of passes: no two share one.
+    fn seed(&self, pass: u64) -> u64 {
+        mix(mix(self.options.seed).wrapping_add(pass))
+    }
+
+    /// Seconds at work, with those before the run was resumed.
+    fn seconds(&self) -> f64 {
+        self.earlier_s + self.began.elapsed().as_secs_f64()
+    }
+
+    pub(super) fn outcome(self, ending: Ending) -> Outcome {
+        let seconds = self.seconds();
+        Outcome {
+            k: self.state.k,
+            bound: self.bound,
+            passes: self.state.pass,
+            iterations: self.state.iterations,
+            seconds,
+            found_s: self.state.found_s,
+            by: self.state.by.parse().unwrap_or(PhaseKind::Validation),
+            ending,
+            phases: self.totals,
+            colors: self.state.colors,
+        }
+    }
+}
+
+/// The same classes, their colours numbered by the first vertex that has them.
+fn compact(colors: &[u32]) -> Vec<u32> {
+    let mut names = std::collections::BTreeMap::new();
+    let name = |color: &u32| {
+        let next = names.len() as u32;
+        *names.entry(*color).or_insert(next)
+    };
+    colors.iter().map(name).collect()
+}

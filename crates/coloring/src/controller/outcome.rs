@@ -1,0 +1,87 @@
+//! What came of a run.
+
+use serde::Serialize;
+
+use crate::phase::PhaseKind;
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The target was reached.
+    Target,
+    /// A clique proves that fewer colours are not enough.
+    Optimal,
+    /// The time was over.
+    Time,
+    /// The iterations were made.
+    Iterations,
+    /// The passes were made.
+    Passes,
+    /// Nothing better came for too many passes.
+    Stagnation,
+    /// It was told to stop.
+    Stopped,
+    /// No phase searches.
+    Done,
+}
+
+impl Ending {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Ending::Target => "the target is reached",
+            Ending::Optimal => "a clique of the same size proves that fewer colours are not enough",
+            Ending::Time => "the time is over",
+            Ending::Iterations => "the iterations are made",
+            Ending::Passes => "the passes are made",
+            Ending::Stagnation => "nothing better came for as many passes as were asked for",
+            Ending::Stopped => "it was stopped",
+            Ending::Done => "no phase searches on",
+        }
+    }
+}
+
+/// What one phase did in a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PhaseTotal {
+    /// Which one.
+    pub kind: PhaseKind,
+    /// How often it was given work.
+    pub slices: u64,
+    /// Its iterations.
+    pub iterations: u64,
+    /// Seconds at work.
+    pub seconds: f64,
+    /// How often it found a colouring with fewer colours.
+    pub improvements: u64,
+    /// The fewest colours of a proper colouring that it found.
+    pub k: Option<usize>,
+    /// Where it ran last.
+    pub device: tidemill_telemetry::DeviceMode,
+}
+
+/// A colouring and how it was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Number of colours. The colouring passed the verifier.
+    pub k: usize,
+    /// The colour of each vertex.
+    pub colors: Vec<u32>,
+    /// Size of the clique that was found: fewer colours are not possible.
+    pub bound: usize,
+    /// Passes, without the first colourings.
+    pub passes: u64,
+    /// Iterations of all searches.
+    pub iterations: u64,
+    /// Seconds, with those before the run was resumed.
+    pub seconds: f64,
+    /// Seconds after which the colouring was found.
+    pub found_s: f64,
+    /// Who found it.
+    pub by: PhaseKind,
+    /// Why it ended.
+    pub ending: Ending,
+    /// What the phases did, in the order in which they first worked.
+    pub phases: Vec<PhaseTotal>,
+}

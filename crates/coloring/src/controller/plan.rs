@@ -1,0 +1,146 @@
+//! Which number of colours a pass tries, and for how long.
+//!
+//! As long as it is easy, steps double: 64, 63, 61, 57, 49. A step that was too long is halved. Where one colour less does not come out,
+//! passes get longer each time, and in between other numbers are tried: the target, if there is one; else far fewer
+//! colours, because some graphs hide a colouring that is easier to find from below than from above.
+
+use serde::{Deserialize, Serialize};
+
+/// Iterations of a pass for each vertex, as long as it is easy.
+const PER_VERTEX: u64 = 400;
+
+/// The least iterations of a pass.
+const LEAST: u64 = 200_000;
+
+/// How much longer a pass is than the one before that failed.
+const LONGER: u64 = 3;
+
+/// How much longer a pass at the target is than one with a colour less.
+const AT_TARGET: u64 = 3;
+
+/// How much shorter one is that looks far below.
+const BELOW: u64 = 2;
+
+/// How far below is looked, in turn, as a share of the best.
+const PROBES: [f64; 8] = [0.9, 0.75, 0.62, 0.82, 0.55, 0.68, 0.95, 0.5];
+
+/// What a pass does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pass {
+    /// Number of colours.
+    pub(super) k: usize,
+    /// Iterations after which it is given up, as a search on the CPU makes them.
+    pub(super) iterations: u64,
+    /// How often this number of colours was tried before.
+    pub(super) n_before: u64,
+}
+
+/// Where the descent stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Plan {
+    step: usize,
+    /// Whether everything came out so far.
+    is_easy: bool,
+    /// Passes with one colour less that failed since the last success.
+    n_failed: u64,
+    /// Whether the next pass tries another number in between.
+    is_aside: bool,
+    n_probes: u64,
+}
+
+impl Plan {
+    pub(super) fn new() -> Self {
+        Self { step: 1, is_easy: true, n_failed: 0, is_aside: false, n_probes: 0 }
+    }
+
+    /// The next pass after a best of `best` colours, of which at least `least` are needed.
+    pub(super) fn pass(&self, n: usize, best: usize, least: usize, target: Option<usize>) -> Pass {
+        let least = least.max(target.unwrap_or(1)).max(1);
+        let base = (PER_VERTEX * n as u64).max(LEAST);
+        let long = base.saturating_mul(LONGER.saturating_pow(self.n_failed.min(30) as u32));
+        let down = best.saturating_sub(self.step).max(least);
+        if !self.is_aside {
+            // The last colour on the way to a target is worth as much as the target.
+            let is_last = target.is_some_and(|target| down == target) && self.n_failed > 0;
+            let factor = if is_last { AT_TARGET } else { 1 };
+            return Pass { k: down, iterations: long.saturating_mul(factor), n_before: self.n_failed };
+        }
+        match target {
+            Some(target) => {
+                Pass { k: target, iterations: long.saturating_mul(AT_TARGET), n_before: self.n_failed }
+            }
+            None => {
+                let share = PROBES[self.n_probes as usize % PROBES.len()];
+                let k = ((best as f64 * share) as usize).min(best - 1).max(least);
+                Pass { k, iterations: (long / BELOW).max(base), n_before: self.n_probes }
+            }
+        }
+    }
+
+    /// A pass ended.
+    pub(super) fn learn(&mut self, pass: Pass, best: usize, is_solved: bool, target: Option<usize>) {
+        if is_solved {
+            self.step = if self.is_easy { self.step.saturating_mul(2) } else { 1 };
+            (self.n_failed, self.is_aside) = (0, false);
+            return;
+        }
+        self.is_easy = false;
+        if self.is_aside {
+            self.is_aside = false;
+            self.n_probes += 1;
+            return;
+        }
+        if self.step > 1 {
+            // From now on step by step: what is too far stays too far.
+            self.step /= 2;
+            return;
+        }
+        self.n_failed += 1;
+        let has_other = target.map_or(best > 3, |target| target + 1 < best);
+        self.is_aside = has_other && pass.k + 1 == best;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers of colours that are tried where everything from `easy` on is easy and nothing else works.
+    fn tried(from: usize, easy: usize, target: Option<usize>, n_passes: usize) -> Vec<usize> {
+        let (mut plan, mut best, mut tried) = (Plan::new(), from, Vec::new());
+        for _ in 0..n_passes {
+            let pass = plan.pass(100, best, 2, target);
+            let is_solved = pass.k >= easy;
+            tried.push(pass.k);
+            plan.learn(pass, best, is_solved, target);
+            best = if is_solved { best.min(pass.k) } else { best };
+        }
+        tried
+    }
+
+    #[test]
+    fn steps_double_while_it_is_easy_and_shrink_when_it_is_not() {
+        assert_eq!(tried(64, 48, None, 8), [63, 61, 57, 49, 33, 41, 45, 47]);
+        assert_eq!(tried(64, 48, None, 10)[8..], [48, 47]);
+    }
+
+    #[test]
+    fn where_it_is_hard_the_target_is_tried_in_turn_and_passes_get_longer() {
+        assert_eq!(tried(64, 60, Some(50), 12), [63, 61, 57, 59, 60, 59, 50, 59, 50, 59, 50, 59]);
+        let mut plan = Plan::new();
+        let first = plan.pass(1000, 20, 2, None);
+        plan.learn(first, 20, false, None);
+        let probe = plan.pass(1000, 20, 2, None);
+        assert_eq!(probe.k, 18);
+        plan.learn(probe, 20, false, None);
+        let second = plan.pass(1000, 20, 2, None);
+        assert_eq!((second.k, second.iterations), (19, 3 * first.iterations));
+    }
+
+    #[test]
+    fn a_target_is_never_undershot_nor_is_the_bound() {
+        assert_eq!(tried(64, 1, Some(50), 4), [63, 61, 57, 50]);
+        let plan = Plan { step: 64, ..Plan::new() };
+        assert_eq!(plan.pass(10, 9, 4, None).k, 4);
+    }
+}

@@ -1,0 +1,154 @@
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::*;
+use crate::generate::Family;
+use crate::verify::verify;
+
+/// Keeps what it hears, and stops the run after some passes.
+#[derive(Default)]
+struct Ear {
+    states: Vec<State>,
+    improved: Vec<usize>,
+    worked: Vec<(PhaseKind, u64)>,
+    changes: Vec<(u64, String, f64)>,
+}
+
+impl Observer for Ear {
+    fn hear(&mut self, moment: Moment<'_>) -> Result<(), ColoringError> {
+        match moment {
+            Moment::Worked { report, .. } => self.worked.push((report.kind, report.iterations)),
+            Moment::Improved { k, .. } => self.improved.push(k),
+            Moment::Begins { state, .. } => self.states.push(state.clone()),
+            Moment::Ended { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn changes(&mut self, round: u64, _knobs: &Knobs) -> Result<Vec<(String, f64)>, ColoringError> {
+        let now = self.changes.iter().filter(|change| change.0 == round);
+        Ok(now.map(|(_, name, value)| (name.clone(), *value)).collect())
+    }
+}
+
+fn instance() -> Instance {
+    Family::Random { n: 90, p: 0.5 }.generate(4).unwrap()
+}
+
+fn options() -> Options {
+    Options { max_iterations: Some(400_000), seed: 3, ..Options::default() }
+}
+
+fn run(instance: &Instance, options: Options) -> (Outcome, Ear) {
+    let mut ear = Ear::default();
+    let outcome = Controller::new(instance, options).unwrap().run(&mut ear, &AtomicBool::new(false)).unwrap();
+    (outcome, ear)
+}
+
+/// What does not depend on the clock.
+fn timeless(outcome: &Outcome) -> (usize, &[u32], u64, u64, Ending) {
+    (outcome.k, &outcome.colors, outcome.passes, outcome.iterations, outcome.ending)
+}
+
+#[test]
+fn a_search_beats_the_first_colourings_and_every_step_is_verified() {
+    let instance = instance();
+    let (outcome, ear) = run(&instance, options());
+    assert_eq!(verify(&instance, &outcome.colors).unwrap().k, outcome.k);
+    let first = Options { phases: vec![PhaseKind::Dsatur], ..options() };
+    let (dsatur, _) = run(&instance, first);
+    assert!(outcome.k + 2 <= dsatur.k, "{} for {}", outcome.k, dsatur.k);
+    assert_eq!(dsatur.ending, Ending::Done);
+    assert!(ear.improved.windows(2).all(|pair| pair[1] < pair[0]), "{:?}", ear.improved);
+    assert_eq!(ear.improved.last(), Some(&outcome.k));
+    assert!(outcome.bound <= outcome.k && outcome.iterations >= 400_000);
+}
+
+#[test]
+fn a_seed_is_an_answer() {
+    let instance = instance();
+    let ((one, ear), (two, again)) = (run(&instance, options()), run(&instance, options()));
+    assert_eq!(timeless(&one), timeless(&two));
+    assert_eq!(ear.worked, again.worked);
+    let (other, _) = run(&instance, Options { seed: 4, ..options() });
+    assert_ne!(one.colors, other.colors);
+}
+
+#[test]
+fn a_run_that_goes_on_from_any_pass_ends_like_one_that_was_not_interrupted() {
+    let instance = instance();
+    let (whole, ear) = run(&instance, options());
+    assert!(ear.states.len() > 2);
+    for state in [&ear.states[0], &ear.states[ear.states.len() / 2], &ear.states[ear.states.len() - 1]] {
+        // As it would be read from a file.
+        let text = serde_json::to_string(state).unwrap();
+        let state: State = serde_json::from_str(&text).unwrap();
+        let controller = Controller::new(&instance, options()).unwrap().resume(state).unwrap();
+        let outcome = controller.run(&mut Quiet, &AtomicBool::new(false)).unwrap();
+        assert_eq!(timeless(&outcome), timeless(&whole));
+    }
+    let other = Family::Random { n: 90, p: 0.5 }.generate(5).unwrap();
+    assert!(Controller::new(&other, options()).unwrap().resume(ear.states[1].clone()).is_err());
+}
+
+#[test]
+fn knobs_that_are_turned_change_what_follows_and_nothing_before() {
+    let instance = instance();
+    let (_, plain) = run(&instance, options());
+    let changes = vec![(3, "iterations".to_owned(), 4.0)];
+    let mut ear = Ear { changes, ..Ear::default() };
+    let outcome =
+        Controller::new(&instance, options()).unwrap().run(&mut ear, &AtomicBool::new(false)).unwrap();
+    assert_eq!(verify(&instance, &outcome.colors).unwrap().k, outcome.k);
+    let n_same = plain.worked.iter().zip(&ear.worked).take_while(|(a, b)| a == b).count();
+    assert!(n_same > 3 && n_same < ear.worked.len(), "{n_same}");
+}
+
+#[test]
+fn a_run_ends_for_the_reason_it_says() {
+    let instance = instance();
+    let ending = |options: Options| run(&instance, options).0.ending;
+    assert_eq!(ending(Options { target: Some(30), ..options() }), Ending::Target);
+    assert_eq!(ending(Options { max_passes: Some(2), ..options() }), Ending::Passes);
+    assert_eq!(ending(Options { patience: Some(1), ..options() }), Ending::Stagnation);
+    let time = Some(Duration::from_millis(150));
+    assert_eq!(ending(Options { time, max_iterations: None, ..Options::default() }), Ending::Time);
+    let queen = Family::Queen { side: 7 }.generate(0).unwrap();
+    assert_eq!(run(&queen, options()).0.ending, Ending::Optimal);
+    let stop = AtomicBool::new(false);
+    stop.store(true, Ordering::Relaxed);
+    let stopped = Controller::new(&instance, options()).unwrap().run(&mut Quiet, &stop).unwrap();
+    assert_eq!(verify(&instance, &stopped.colors).unwrap().k, stopped.k, "what is known by then is given");
+}
+
+#[test]
+fn graphs_without_edges_or_vertices_are_done_at_once() {
+    for n in [0, 1, 7] {
+        let empty = Instance::new("empty", n, []);
+        let (outcome, _) = run(&empty, options());
+        assert_eq!((outcome.k, outcome.colors.len(), outcome.ending), (n.min(1), n, Ending::Optimal));
+    }
+}
+
+#[test]
+fn every_phase_can_take_part_and_signals_are_measured() {
+    let instance = Family::Geometric { n: 120, radius: 0.25 }.generate(2).unwrap();
+    let all = Options { phases: PhaseKind::all().collect(), max_iterations: Some(60_000), ..options() };
+    let (outcome, ear) = run(&instance, all);
+    assert_eq!(verify(&instance, &outcome.colors).unwrap().k, outcome.k);
+    for kind in [PhaseKind::Spectral, PhaseKind::Reservoir, PhaseKind::Transfer, PhaseKind::Inference] {
+        assert!(ear.worked.iter().any(|(of, _)| *of == kind), "{}", kind.name());
+    }
+}
+
+#[test]
+fn options_without_an_end_or_a_beginning_are_refused() {
+    let instance = instance();
+    let refused = |options: Options| Controller::new(&instance, options).err().unwrap().to_string();
+    assert!(refused(Options::default()).starts_with("time = none: expected a limit"));
+    assert!(
+        refused(Options { phases: vec![PhaseKind::Tabu], ..options() })
+            .starts_with("phases = tabu: expected")
+    );
+    assert!(refused(Options { target: Some(0), ..options() }).starts_with("target = 0"));
+}

@@ -1,0 +1,185 @@
+//! A graph in the memory of a device, in the form that the kernels of this crate read.
+
+use bytemuck::{Pod, Zeroable};
+use tidemill_gpu::{Device, DeviceBuffer, DevicePtr, GpuError, Module, Pinned, Source, Stream};
+
+use crate::Graph;
+use crate::random;
+use crate::tabu::{MOST_NARROW, class_limit, is_narrow};
+
+/// The kernels: file names and texts, to be spliced behind `tidemill.cuh`.
+pub const PIECES: &[(&str, &str)] = &[
+    random::PIECE,
+    ("coloring/bytes.cuh", include_str!("bytes.cuh")),
+    ("coloring/shape.cuh", include_str!("shape.cuh")),
+    ("coloring/tabu/tabu.cu", include_str!("tabu/tabu.cu")),
+    ("coloring/memetic/memetic.cu", include_str!("memetic/memetic.cu")),
+    ("coloring/metropolis/metropolis.cu", include_str!("metropolis/metropolis.cu")),
+];
+
+/// All kernels of this crate as one text.
+pub fn source() -> Source {
+    Source::splice("coloring.cu", PIECES)
+}
+
+/// Lanes of a warp: as many words of a row are worked on at a time.
+const LANES: usize = 32;
+/// Words of a row that a word of adjacency covers in each lane.
+const NIBBLES: usize = 8;
+
+/// A graph on a device. A clone is the same memory.
+#[derive(Debug)]
+pub struct DeviceGraph {
+    device: Device,
+    module: Module,
+    adjacency: DeviceBuffer<u32>,
+    n: usize,
+    n_groups: usize,
+    row_words: usize,
+    /// Least number of colours for which counts fit into bytes, and the most vertices of a class then.
+    least_k: usize,
+    limit: usize,
+}
+
+/// The shape of rows for some number of colours. Twin of `Shape` in `shape.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(crate) struct Shape {
+    pub(crate) n: u32,
+    pub(crate) k: u32,
+    /// Words of a row of counts: odd, so that a column lies in different banks.
+    pub(crate) row_words: u32,
+    /// Words of a colouring in memory.
+    pub(crate) slot_words: u32,
+    /// Groups of adjacency of a vertex.
+    pub(crate) n_groups: u32,
+    /// Vertices of a class, at most.
+    pub(crate) limit: u32,
+}
+
+impl DeviceGraph {
+    /// Compiles the kernels and uploads the graph.
+    pub fn new(device: &Device, graph: &Graph) -> Result<Self, GpuError> {
+        let n = graph.n();
+        let row_words = n.div_ceil(4) | 1;
+        let n_groups = row_words.div_ceil(LANES * NIBBLES);
+        let mut adjacency = vec![0_u32; n.max(1) * n_groups * LANES];
+        for vertex in 0..n {
+            let row = &mut adjacency[vertex * n_groups * LANES..][..n_groups * LANES];
+            for &other in graph.neighbours(vertex) {
+                let (word, place) = (other as usize / 4, other % 4);
+                let (group, turn, lane) = (word / (LANES * NIBBLES), word / LANES % NIBBLES, word % LANES);
+                row[group * LANES + lane] |= 1 << (turn as u32 * 4 + place);
+            }
+        }
+        Ok(Self {
+            device: device.clone(),
+            module: device.load(&source())?,
+            adjacency: device.alloc_from(&adjacency)?,
+            n,
+            n_groups,
+            row_words,
+            least_k: (1..).find(|&k| is_narrow(graph, k)).unwrap_or(1),
+            limit: class_limit(graph, MOST_NARROW),
+        })
+    }
+
+    /// The device it lies on.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Vertices.
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    pub(crate) fn module(&self) -> &Module {
+        &self.module
+    }
+
+    pub(crate) fn adjacency(&self) -> DevicePtr<u32> {
+        self.adjacency.ptr()
+    }
+
+    /// The shape of rows with `k` colours; an error if the kernels cannot work with so many or so few.
+    pub(crate) fn shape(&self, k: usize) -> Result<Shape, GpuError> {
+        let refuse = |what: String| {
+            Err(GpuError::Unavailable { what, cure: "search for this colouring on the CPU".into() })
+        };
+        if self.n >= 1 << 16 {
+            return refuse(format!("the kernels color up to 65535 vertices, not {}", self.n));
+        }
+        if !(1..=255).contains(&k) {
+            return refuse(format!("the kernels color with 1 to 255 colours, not {k}"));
+        }
+        if k < self.least_k {
+            let least = self.least_k;
+            return refuse(format!(
+                "with {k} colours, fewer than {least}, counts of neighbours may not fit a byte"
+            ));
+        }
+        Ok(Shape {
+            n: self.n as u32,
+            k: k as u32,
+            row_words: self.row_words as u32,
+            slot_words: self.n.div_ceil(4).next_multiple_of(LANES).max(LANES) as u32,
+            n_groups: self.n_groups as u32,
+            limit: self.limit.min(u32::MAX as usize) as u32,
+        })
+    }
+}
+
+impl Shape {
+    /// A colouring as words of four bytes.
+    pub(crate) fn pack(&self, colors: &[u32]) -> Vec<u32> {
+        let mut words = vec![0; self.slot_words as usize];
+        for (vertex, color) in colors.iter().enumerate() {
+            words[vertex / 4] |= (*color).min(self.k - 1) << (vertex % 4 * 8);
+        }
+        words
+    }
+
+    /// The colouring in such words.
+    pub(crate) fn unpack(&self, words: &[u32]) -> Vec<u32> {
+        (0..self.n as usize).map(|vertex| words[vertex / 4] >> (vertex % 4 * 8) & 0xff).collect()
+    }
+}
+
+/// Small lists that go to the device again and again, in memory that stays.
+#[derive(Debug)]
+pub(crate) struct Feed<T: Pod> {
+    staging: Pinned<T>,
+    buffer: DeviceBuffer<T>,
+}
+
+impl<T: Pod> Feed<T> {
+    pub(crate) fn new(device: &Device, len: usize) -> Result<Self, GpuError> {
+        Ok(Self { staging: device.pinned(len)?, buffer: device.alloc(len)? })
+    }
+
+    /// Uploads a list; valid on this stream until the next one.
+    pub(crate) fn send(&mut self, stream: &Stream, list: &[T]) -> Result<DevicePtr<T>, GpuError> {
+        if list.len() > self.staging.len() {
+            // Work in flight still reads the old memory; dropping it waits for that.
+            *self = Self::new(stream.device(), list.len().next_power_of_two())?;
+        }
+        self.staging.as_mut_slice()?[..list.len()].copy_from_slice(list);
+        stream.upload(&self.staging, 0, &self.buffer, 0, list.len())?;
+        Ok(self.buffer.ptr())
+    }
+
+    /// Room on the device for a list of results.
+    pub(crate) fn room(&mut self, stream: &Stream, len: usize) -> Result<DevicePtr<T>, GpuError> {
+        if len > self.staging.len() {
+            *self = Self::new(stream.device(), len.next_power_of_two())?;
+        }
+        Ok(self.buffer.ptr())
+    }
+
+    /// Downloads the results, and waits for them.
+    pub(crate) fn fetch(&mut self, stream: &Stream, len: usize) -> Result<Vec<T>, GpuError> {
+        stream.download(&self.buffer, 0, &mut self.staging, 0, len)?;
+        Ok(self.staging.as_slice()?[..len].to_vec())
+    }
+}

@@ -1,0 +1,85 @@
+//! What can go wrong with the input of a colouring. That no colouring was found is an outcome, not an error.
+
+use std::path::PathBuf;
+
+use tidemill_gpu::GpuError;
+
+/// Why a graph or a colouring cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ColoringError {
+    /// A file cannot be read or written.
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        /// What was tried: `read`, `write`.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A line cannot be understood.
+    #[error("{}, line {line}: {problem}\n  hint: {hint}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Its line, from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+        /// What helps.
+        hint: String,
+    },
+    /// A whole file makes no sense.
+    #[error("{}: {problem}\n  hint: {hint}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+        /// What helps.
+        hint: String,
+    },
+    /// An option makes no sense.
+    #[error("{name} = {value}: expected {expected}")]
+    Option {
+        /// Its name.
+        name: &'static str,
+        /// What it is.
+        value: String,
+        /// What it should be.
+        expected: String,
+    },
+    /// A colouring that a phase called proper is not: a defect of this program, which is never reported as a result.
+    #[error("the colouring with {k} colours from `{phase}` did not pass the verifier: {problem}")]
+    Unverified {
+        /// Number of colours.
+        k: usize,
+        /// Who made it.
+        phase: &'static str,
+        /// What the verifier says.
+        problem: String,
+    },
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] GpuError),
+    /// Whoever watches the run could not go on.
+    #[error("{reason}")]
+    Observer {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl ColoringError {
+    /// For a file that cannot be read.
+    pub(crate) fn read(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { action: "read", path, source }
+    }
+
+    /// For a file that cannot be written.
+    pub(crate) fn write(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { action: "write", path, source }
+    }
+}

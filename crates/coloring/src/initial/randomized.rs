@@ -1,0 +1,21 @@
+//! The best of many: DSATUR and RLF with preferences by chance.
+
+use rayon::prelude::*;
+
+use super::{Preference, dsatur, n_colors, rlf};
+use crate::draw::Draw;
+use crate::graph::Graph;
+
+/// How many are tried.
+const TRIES: u64 = 16;
+
+/// The one with fewest colours; of several the first. The number of threads changes nothing.
+pub(super) fn color(graph: &Graph, seed: u64) -> Vec<u32> {
+    let tried = (0..TRIES).into_par_iter().map(|number| {
+        let preference = Preference::random(graph.n(), &mut Draw::new(seed, 0x7261_6e64 + number));
+        let colors =
+            if number % 2 == 0 { dsatur::color(graph, &preference) } else { rlf::color(graph, &preference) };
+        (n_colors(&colors), number, colors)
+    });
+    tried.min_by_key(|(k, number, _)| (*k, *number)).map_or_else(Vec::new, |(_, _, colors)| colors)
+}

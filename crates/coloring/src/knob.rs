@@ -1,0 +1,121 @@
+//! What can be turned while a search runs.
+
+use serde::{Deserialize, Serialize};
+
+use crate::phase::PhaseKind;
+
+/// Where the knobs stand. They are read at the begin of every round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Knobs {
+    /// Factor on the iterations of a round.
+    pub iterations: f64,
+    /// Factor on the temperatures of tempering and annealing.
+    pub temperature: f64,
+    /// Factor on the number of individuals or replicas, where there are many.
+    pub population: f64,
+    /// Rounds without fewer conflicts after which a search begins anew.
+    pub restart: u64,
+    /// Share of the work that is split evenly, whatever paid so far.
+    pub even_share: f64,
+    /// Phases that are switched off for now, by name.
+    pub off: Vec<String>,
+}
+
+impl Default for Knobs {
+    fn default() -> Self {
+        Self {
+            iterations: 1.0,
+            temperature: 1.0,
+            population: 1.0,
+            restart: 24,
+            even_share: 0.4,
+            off: Vec::new(),
+        }
+    }
+}
+
+/// A knob, with what it may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KnobRange {
+    /// Its name.
+    pub name: &'static str,
+    /// The least.
+    pub low: f64,
+    /// The most.
+    pub high: f64,
+}
+
+/// The knobs that are numbers.
+pub const RANGES: [KnobRange; 5] = [
+    KnobRange { name: "iterations", low: 0.125, high: 16.0 },
+    KnobRange { name: "temperature", low: 0.25, high: 4.0 },
+    KnobRange { name: "population", low: 0.25, high: 4.0 },
+    KnobRange { name: "restart", low: 4.0, high: 1024.0 },
+    KnobRange { name: "even_share", low: 0.05, high: 1.0 },
+];
+
+impl Knobs {
+    /// Where a knob stands: one of [`RANGES`], or the name of a phase, which is 1 while it is on.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        match name {
+            "iterations" => Some(self.iterations),
+            "temperature" => Some(self.temperature),
+            "population" => Some(self.population),
+            "restart" => Some(self.restart as f64),
+            "even_share" => Some(self.even_share),
+            name => name.parse::<PhaseKind>().ok().map(|kind| f64::from(u8::from(self.is_on(kind)))),
+        }
+    }
+
+    /// Turns a knob, within its range; false if there is none of that name.
+    pub fn set(&mut self, name: &str, value: f64) -> bool {
+        let Some(range) = RANGES.iter().find(|range| range.name == name) else {
+            let Ok(kind) = name.parse::<PhaseKind>() else { return false };
+            self.off.retain(|off| off != kind.name());
+            if value == 0.0 {
+                self.off.push(name.to_owned());
+            }
+            return true;
+        };
+        if value.is_nan() {
+            return false;
+        }
+        let value = value.clamp(range.low, range.high);
+        match name {
+            "iterations" => self.iterations = value,
+            "temperature" => self.temperature = value,
+            "population" => self.population = value,
+            "restart" => self.restart = value as u64,
+            _ => self.even_share = value,
+        }
+        true
+    }
+
+    /// Whether a phase is on.
+    pub fn is_on(&self, kind: PhaseKind) -> bool {
+        !self.off.iter().any(|off| off == kind.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_knob_can_be_turned_and_read_and_stays_in_its_range() {
+        let mut knobs = Knobs::default();
+        for range in RANGES {
+            assert!(knobs.set(range.name, range.high * 10.0));
+            assert_eq!(knobs.get(range.name), Some(range.high));
+            assert!(knobs.set(range.name, -1.0));
+            assert_eq!(knobs.get(range.name), Some(range.low));
+            assert!(!knobs.set(range.name, f64::NAN));
+        }
+        assert!(knobs.is_on(PhaseKind::Tabu));
+        assert!(knobs.set("tabu", 0.0) && knobs.set("tabu", 0.0));
+        assert_eq!((knobs.get("tabu"), knobs.off.len()), (Some(0.0), 1));
+        assert!(knobs.set("tabu", 1.0) && knobs.is_on(PhaseKind::Tabu));
+        assert!(!knobs.set("luck", 1.0));
+    }
+}

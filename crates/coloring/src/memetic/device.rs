@@ -1,0 +1,214 @@
+//! A pool in the memory of a device. Only conflicts, distances and colourings that are asked for come to the host.
+
+use bytemuck::{Pod, Zeroable};
+use tidemill_gpu::{DeviceBuffer, DevicePtr, GpuError, Kernel, Launch, Stream};
+
+use super::pool::{Cross, Pool, Task};
+use crate::device::{DeviceGraph, Feed};
+use crate::random::Random;
+use crate::tabu::device::{TabuKernel, TabuLaunch, TabuState, TabuTask};
+
+/// Twin of `CrossTask` in `memetic.cu`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct CrossTask {
+    first: u32,
+    second: u32,
+    child: u32,
+    unused: u32,
+    random: Random,
+}
+
+/// Twin of `PairTask` in `memetic.cu`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct PairTask {
+    first: u32,
+    second: u32,
+}
+
+/// Twin of `PoolArgs` in `memetic.cu`.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct PoolArgs {
+    colors: DevicePtr<u32>,
+    crosses: DevicePtr<CrossTask>,
+    tasks: DevicePtr<TabuTask>,
+    pairs: DevicePtr<PairTask>,
+    distances: DevicePtr<u32>,
+    n: u32,
+    k: u32,
+    slot_words: u32,
+    unused: u32,
+}
+
+/// A pool on a device, on a stream of its own.
+#[derive(Debug)]
+pub struct DevicePool<'a> {
+    graph: &'a DeviceGraph,
+    stream: Stream,
+    tabu: TabuKernel,
+    scatter: Kernel,
+    copy: Kernel,
+    cross: Kernel,
+    distance: Kernel,
+    colors: DeviceBuffer<u32>,
+    tasks: Feed<TabuTask>,
+    crosses: Feed<CrossTask>,
+    pairs: Feed<PairTask>,
+    states: Feed<TabuState>,
+    distances: Feed<u32>,
+}
+
+impl<'a> DevicePool<'a> {
+    /// An empty pool for colourings with `k` colours.
+    pub fn new(graph: &'a DeviceGraph, k: usize, stream: Stream) -> Result<Self, GpuError> {
+        let device = graph.device();
+        let module = graph.module();
+        Ok(Self {
+            tabu: TabuKernel::new(graph, k)?,
+            scatter: module.kernel("coloring_scatter")?,
+            copy: module.kernel("coloring_copy")?,
+            cross: module.kernel("coloring_cross")?,
+            distance: module.kernel("coloring_distance")?,
+            colors: device.alloc(0)?,
+            tasks: Feed::new(device, 64)?,
+            crosses: Feed::new(device, 64)?,
+            pairs: Feed::new(device, 64)?,
+            states: Feed::new(device, 64)?,
+            distances: Feed::new(device, 64)?,
+            graph,
+            stream,
+        })
+    }
+
+    /// Tabu searches that the device runs at the same time: a good number of individuals.
+    pub fn n_resident(&self) -> usize {
+        self.tabu.n_resident(self.graph)
+    }
+
+    fn args(&self) -> PoolArgs {
+        let shape = self.tabu.shape();
+        PoolArgs {
+            colors: self.colors.ptr(),
+            crosses: DevicePtr::NULL,
+            tasks: DevicePtr::NULL,
+            pairs: DevicePtr::NULL,
+            distances: DevicePtr::NULL,
+            n: shape.n,
+            k: shape.k,
+            slot_words: shape.slot_words,
+            unused: 0,
+        }
+    }
+
+    fn send_tasks(&mut self, tasks: &[Task]) -> Result<DevicePtr<TabuTask>, GpuError> {
+        let twin = |task: &Task| TabuTask { slot: task.slot as u32, unused: 0, random: task.random };
+        self.tasks.send(&self.stream, &tasks.iter().map(twin).collect::<Vec<_>>())
+    }
+
+    fn send_pairs(&mut self, pairs: &[(usize, usize)]) -> Result<DevicePtr<PairTask>, GpuError> {
+        let twin =
+            |(first, second): &(usize, usize)| PairTask { first: *first as u32, second: *second as u32 };
+        self.pairs.send(&self.stream, &pairs.iter().map(twin).collect::<Vec<_>>())
+    }
+}
+
+/// A warp for each of some tasks.
+fn warps(n_tasks: usize, shared_words: u32) -> Launch {
+    Launch::blocks(n_tasks as u32, 32).shared(shared_words * 4)
+}
+
+impl Pool for DevicePool<'_> {
+    fn n(&self) -> usize {
+        self.graph.n()
+    }
+
+    fn k(&self) -> usize {
+        self.tabu.shape().k as usize
+    }
+
+    fn reserve(&mut self, n_slots: usize) -> Result<(), GpuError> {
+        self.colors = self.graph.device().alloc(n_slots * self.tabu.shape().slot_words as usize)?;
+        Ok(())
+    }
+
+    fn write(&mut self, slot: usize, colors: &[u32]) -> Result<(), GpuError> {
+        let words = self.tabu.shape().pack(colors);
+        let mut staging = self.graph.device().pinned(words.len())?;
+        staging.as_mut_slice()?.copy_from_slice(&words);
+        self.stream.upload(&staging, 0, &self.colors, slot * words.len(), words.len())
+    }
+
+    fn read(&mut self, slot: usize) -> Result<Vec<u32>, GpuError> {
+        let words = self.tabu.shape().slot_words as usize;
+        let mut staging = self.graph.device().pinned(words)?;
+        self.stream.download(&self.colors, slot * words, &mut staging, 0, words)?;
+        Ok(self.tabu.shape().unpack(staging.as_slice()?))
+    }
+
+    fn scatter(&mut self, tasks: &[Task]) -> Result<(), GpuError> {
+        if tasks.is_empty() {
+            return Ok(());
+        }
+        let args = PoolArgs { tasks: self.send_tasks(tasks)?, ..self.args() };
+        self.stream.launch(&self.scatter, warps(tasks.len(), 0), &args)
+    }
+
+    fn copy(&mut self, pairs: &[(usize, usize)]) -> Result<(), GpuError> {
+        if pairs.is_empty() {
+            return Ok(());
+        }
+        let args = PoolArgs { pairs: self.send_pairs(pairs)?, ..self.args() };
+        self.stream.launch(&self.copy, warps(pairs.len(), 0), &args)
+    }
+
+    fn cross(&mut self, crosses: &[Cross]) -> Result<(), GpuError> {
+        if crosses.is_empty() {
+            return Ok(());
+        }
+        let twin = |cross: &Cross| CrossTask {
+            first: cross.first as u32,
+            second: cross.second as u32,
+            child: cross.child as u32,
+            unused: 0,
+            random: cross.random,
+        };
+        let sent = self.crosses.send(&self.stream, &crosses.iter().map(twin).collect::<Vec<_>>())?;
+        let args = PoolArgs { crosses: sent, ..self.args() };
+        let shared_words = 3 * args.n.div_ceil(4) + 2 * args.k;
+        self.stream.launch(&self.cross, warps(crosses.len(), shared_words), &args)
+    }
+
+    fn improve(
+        &mut self,
+        tasks: &[Task],
+        iterations: u64,
+        _stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Vec<u32>, GpuError> {
+        let launch = TabuLaunch {
+            tasks: self.send_tasks(tasks)?,
+            n_tasks: tasks.len(),
+            colors: self.colors.ptr(),
+            best: self.colors.ptr(),
+            states: self.states.room(&self.stream, tasks.len())?,
+            calendars: DevicePtr::NULL,
+            iterations,
+        };
+        self.tabu.launch(&self.stream, &launch)?;
+        let states = self.states.fetch(&self.stream, tasks.len())?;
+        Ok(states.iter().map(|state| state.best_conflicts).collect())
+    }
+
+    fn distances(&mut self, pairs: &[(usize, usize)]) -> Result<Vec<u32>, GpuError> {
+        if pairs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sent = self.send_pairs(pairs)?;
+        let distances = self.distances.room(&self.stream, pairs.len())?;
+        let args = PoolArgs { pairs: sent, distances, ..self.args() };
+        let shared_words = 2 * args.k + (args.k * args.k).div_ceil(2);
+        self.stream.launch(&self.distance, warps(pairs.len(), shared_words), &args)?;
+        self.distances.fetch(&self.stream, pairs.len())
+    }
+}

@@ -1,0 +1,186 @@
+//! Walks on a device, a warp for each.
+
+use bytemuck::{Pod, Zeroable};
+use tidemill_gpu::{DeviceBuffer, DevicePtr, GpuError, Kernel, Launch, Stream};
+
+use super::{Walk, Walked, Walkers, logarithms};
+use crate::device::{DeviceGraph, Feed, Shape};
+use crate::random::Random;
+
+/// Twin of `WalkTask` in `metropolis.cu`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct WalkTask {
+    slot: u32,
+    left: u32,
+    right: u32,
+    unused: u32,
+    first: u64,
+    count: u64,
+    random: Random,
+    weight: u32,
+    coupling: u32,
+}
+
+/// Twin of `WalkState` in `metropolis.cu`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct WalkState {
+    conflicts: u32,
+    best_conflicts: u32,
+}
+
+/// Twin of `WalkArgs` in `metropolis.cu`.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct WalkArgs {
+    tasks: DevicePtr<WalkTask>,
+    adjacency: DevicePtr<u32>,
+    logarithms: DevicePtr<u32>,
+    colors: DevicePtr<u32>,
+    best: DevicePtr<u32>,
+    states: DevicePtr<WalkState>,
+    shape: Shape,
+    is_coupled: u32,
+    unused: u32,
+}
+
+/// Colourings on a device that walk there, on a stream of their own.
+#[derive(Debug)]
+pub struct DeviceWalkers<'a> {
+    graph: &'a DeviceGraph,
+    stream: Stream,
+    kernel: Kernel,
+    shape: Shape,
+    logarithms: DeviceBuffer<u32>,
+    colors: DeviceBuffer<u32>,
+    best: DeviceBuffer<u32>,
+    tasks: Feed<WalkTask>,
+    states: Feed<WalkState>,
+}
+
+impl<'a> DeviceWalkers<'a> {
+    /// No colourings yet; they will have `k` colours.
+    pub fn new(graph: &'a DeviceGraph, k: usize, stream: Stream) -> Result<Self, GpuError> {
+        let device = graph.device();
+        let shape = graph.shape(k)?;
+        let walkers = Self {
+            kernel: graph.module().kernel("coloring_walk")?,
+            shape,
+            logarithms: device.alloc_from(&logarithms())?,
+            colors: device.alloc(0)?,
+            best: device.alloc(0)?,
+            tasks: Feed::new(device, 64)?,
+            states: Feed::new(device, 64)?,
+            graph,
+            stream,
+        };
+        walkers.shared_bytes(false)?;
+        Ok(walkers)
+    }
+
+    /// Walks that the device has room for at the same time.
+    pub fn n_resident(&self, is_coupled: bool) -> Result<usize, GpuError> {
+        let info = self.graph.device().info();
+        let per_processor = (info.shared_bytes + 1_024) / (self.shared_bytes(is_coupled)? + 1_024);
+        Ok(per_processor.clamp(1, 32) as usize * info.multiprocessors.max(1) as usize)
+    }
+
+    fn shared_bytes(&self, is_coupled: bool) -> Result<u32, GpuError> {
+        let Shape { k, row_words, .. } = self.shape;
+        let mut words = row_words + k + k * row_words;
+        if is_coupled {
+            words += 2 * (row_words + (k * k).div_ceil(2));
+        }
+        let most = self.graph.device().info().shared_bytes;
+        if words * 4 > most {
+            return Err(GpuError::Unavailable {
+                what: format!(
+                    "a walk of {} vertices with {k} colours takes {} bytes of shared memory, there are {most}",
+                    self.shape.n,
+                    words * 4
+                ),
+                cure: "walk on the CPU".into(),
+            });
+        }
+        Ok(words * 4)
+    }
+
+    fn download(&self, buffer: &DeviceBuffer<u32>, slot: usize) -> Result<Vec<u32>, GpuError> {
+        let words = self.shape.slot_words as usize;
+        let mut staging = self.graph.device().pinned(words)?;
+        self.stream.download(buffer, slot * words, &mut staging, 0, words)?;
+        Ok(self.shape.unpack(staging.as_slice()?))
+    }
+}
+
+impl Walkers for DeviceWalkers<'_> {
+    fn n(&self) -> usize {
+        self.shape.n as usize
+    }
+
+    fn k(&self) -> usize {
+        self.shape.k as usize
+    }
+
+    fn reserve(&mut self, n_slots: usize) -> Result<(), GpuError> {
+        let words = n_slots * self.shape.slot_words as usize;
+        self.colors = self.graph.device().alloc(words)?;
+        self.best = self.graph.device().alloc(words)?;
+        Ok(())
+    }
+
+    fn write(&mut self, slot: usize, colors: &[u32]) -> Result<(), GpuError> {
+        let words = self.shape.pack(colors);
+        let mut staging = self.graph.device().pinned(words.len())?;
+        staging.as_mut_slice()?.copy_from_slice(&words);
+        self.stream.upload(&staging, 0, &self.colors, slot * words.len(), words.len())
+    }
+
+    fn read(&mut self, slot: usize) -> Result<Vec<u32>, GpuError> {
+        self.download(&self.colors, slot)
+    }
+
+    fn read_best(&mut self, slot: usize) -> Result<Vec<u32>, GpuError> {
+        self.download(&self.best, slot)
+    }
+
+    fn walk(&mut self, walks: &[Walk]) -> Result<Vec<Walked>, GpuError> {
+        if walks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let twin = |walk: &Walk| WalkTask {
+            slot: walk.slot as u32,
+            left: walk.beside[0] as u32,
+            right: walk.beside[1] as u32,
+            unused: 0,
+            first: walk.first,
+            count: walk.count,
+            random: walk.random,
+            weight: walk.weight,
+            coupling: walk.coupling,
+        };
+        let is_coupled = walks.iter().any(|walk| walk.coupling > 0);
+        let shared_bytes = self.shared_bytes(is_coupled)?;
+        let args = WalkArgs {
+            tasks: self.tasks.send(&self.stream, &walks.iter().map(twin).collect::<Vec<_>>())?,
+            adjacency: self.graph.adjacency(),
+            logarithms: self.logarithms.ptr(),
+            colors: self.colors.ptr(),
+            best: self.best.ptr(),
+            states: self.states.room(&self.stream, walks.len())?,
+            shape: self.shape,
+            is_coupled: u32::from(is_coupled),
+            unused: 0,
+        };
+        self.stream.launch(
+            &self.kernel,
+            Launch::blocks(walks.len() as u32, 32).shared(shared_bytes),
+            &args,
+        )?;
+        let states = self.states.fetch(&self.stream, walks.len())?;
+        let end =
+            |state: &WalkState| Walked { conflicts: state.conflicts, best_conflicts: state.best_conflicts };
+        Ok(states.iter().map(end).collect())
+    }
+}

@@ -1,0 +1,144 @@
+//! The names of the phases, and which of them run unless somebody says otherwise.
+
+use std::str::FromStr;
+
+use crate::initial::Initial;
+
+/// Which phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PhaseKind {
+    /// Takes out vertices that do not matter.
+    Reduction,
+    /// A first colouring, largest degree first.
+    Greedy,
+    /// A first colouring, most constrained vertex first.
+    Dsatur,
+    /// A first colouring, class by class.
+    Rlf,
+    /// A first colouring along the Fiedler vector.
+    Spectral,
+    /// A first colouring, community by community.
+    Community,
+    /// The best of many first colourings.
+    Randomized,
+    /// Priorities: response of a network whose neurons are the vertices.
+    Reservoir,
+    /// Priorities: information that flows between conflict histories.
+    Transfer,
+    /// Priorities: expected conflicts less information gain.
+    Inference,
+    /// TabuCol.
+    Tabu,
+    /// PartialCol.
+    Partial,
+    /// TabuCol with weights on edges.
+    Edge,
+    /// Hybrid evolutionary search.
+    Memetic,
+    /// Parallel tempering.
+    Tempering,
+    /// Path-integral annealing.
+    Annealing,
+    /// The verifier.
+    Validation,
+}
+
+/// What phases of a kind do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// Makes the graph smaller.
+    Reduce,
+    /// Makes a first colouring.
+    Initial(Initial),
+    /// Measures priorities.
+    Signal,
+    /// Searches with a fixed number of colours.
+    Search,
+    /// Judges.
+    Judge,
+}
+
+/// Phase, name, what it does, whether it runs by default.
+const TABLE: [(PhaseKind, &str, Family, bool); 17] = [
+    (PhaseKind::Reduction, "reduction", Family::Reduce, true),
+    (PhaseKind::Greedy, "greedy", Family::Initial(Initial::Greedy), true),
+    (PhaseKind::Dsatur, "dsatur", Family::Initial(Initial::Dsatur), true),
+    (PhaseKind::Rlf, "rlf", Family::Initial(Initial::Rlf), true),
+    (PhaseKind::Spectral, "spectral", Family::Initial(Initial::Spectral), false),
+    (PhaseKind::Community, "community", Family::Initial(Initial::Community), false),
+    (PhaseKind::Randomized, "randomized", Family::Initial(Initial::Randomized), false),
+    (PhaseKind::Reservoir, "reservoir", Family::Signal, false),
+    (PhaseKind::Transfer, "transfer", Family::Signal, false),
+    (PhaseKind::Inference, "inference", Family::Signal, false),
+    (PhaseKind::Tabu, "tabu", Family::Search, true),
+    (PhaseKind::Partial, "partial", Family::Search, true),
+    (PhaseKind::Edge, "edge", Family::Search, true),
+    (PhaseKind::Memetic, "memetic", Family::Search, true),
+    (PhaseKind::Tempering, "tempering", Family::Search, false),
+    (PhaseKind::Annealing, "annealing", Family::Search, false),
+    (PhaseKind::Validation, "validation", Family::Judge, true),
+];
+
+impl PhaseKind {
+    /// All of them, in the order in which they come.
+    pub fn all() -> impl Iterator<Item = PhaseKind> {
+        TABLE.iter().map(|row| row.0)
+    }
+
+    /// Those that run unless somebody says otherwise.
+    pub fn defaults() -> Vec<PhaseKind> {
+        TABLE.iter().filter(|row| row.3).map(|row| row.0).collect()
+    }
+
+    fn row(self) -> &'static (PhaseKind, &'static str, Family, bool) {
+        &TABLE[self as usize]
+    }
+
+    /// Its name in commands, records and lines.
+    pub fn name(self) -> &'static str {
+        self.row().1
+    }
+
+    /// What it does.
+    pub fn family(self) -> Family {
+        self.row().2
+    }
+
+    /// Whether it searches with a fixed number of colours.
+    pub fn is_search(self) -> bool {
+        self.family() == Family::Search
+    }
+}
+
+impl FromStr for PhaseKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::all().find(|kind| kind.name() == text).ok_or_else(|| {
+            let names: Vec<&str> = Self::all().map(PhaseKind::name).collect();
+            format!("there is no phase `{text}`; the phases are {}", names.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_phase_finds_its_own_row() {
+        for (at, kind) in PhaseKind::all().enumerate() {
+            assert_eq!(kind as usize, at);
+            assert_eq!(kind.name().parse(), Ok(kind));
+            if let Family::Initial(initial) = kind.family() {
+                assert_eq!(initial.name(), kind.name());
+            }
+        }
+        assert!(
+            "simplex"
+                .parse::<PhaseKind>()
+                .unwrap_err()
+                .starts_with("there is no phase `simplex`; the phases are reduction,")
+        );
+    }
+}

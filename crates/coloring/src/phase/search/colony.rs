@@ -1,0 +1,262 @@
+//! Populations and replicas as a phase: on a device where there is one, else on the CPU.
+//!
+//! Where a device fails and the CPU may take over, it does, with the best so far, and every report from then on says why.
+
+use tidemill_gpu::GpuError;
+use tidemill_telemetry::DeviceMode;
+
+use super::evolve::{Annealing, Evolve, Swarm};
+use super::{Clock, Finding, Phase, PhaseKind, Report, Scene, Slice};
+use crate::anneal::{Anneal, AnnealOptions};
+use crate::error::ColoringError;
+use crate::knob::Knobs;
+use crate::memetic::{CpuPool, DevicePool, Memetic, MemeticOptions};
+use crate::metropolis::{CpuWalkers, DeviceWalkers};
+use crate::phase::Stage;
+use crate::random::mix;
+use crate::tabu::device::DeviceTabu;
+use crate::temper::{Temper, TemperOptions};
+
+/// The least iterations of a child's tabu search.
+const LEAST: u64 = 4_000;
+
+/// A child's search gets one iteration for so many pairs of vertices.
+const PAIRS: u64 = 25;
+
+/// How often the iterations of a child are doubled at most, one time for each pass that failed before; on a device a generation is long
+/// as it is.
+const DOUBLINGS: u64 = 5;
+
+/// The same on a device.
+const DEVICE_DOUBLINGS: u64 = 2;
+
+/// Proposals of a replica in a step, for each vertex.
+const PROPOSALS: u64 = 32;
+
+/// Replicas on the CPU.
+const REPLICAS: usize = 12;
+
+/// Rounds of an annealing.
+const ROUNDS: u64 = 400;
+
+/// A colouring on a device is given an iteration where one on the CPU is given so many: single ones are slower there.
+const SLOWER: u64 = 16;
+
+/// Many colourings.
+pub(super) struct Colony<'a> {
+    kind: PhaseKind,
+    scene: Scene<'a>,
+    stream: u32,
+    evolve: Option<Box<dyn Evolve + 'a>>,
+    /// Why the device was left.
+    fallback: Option<String>,
+    n_starts: u64,
+    /// Iterations that were given and not yet made; a step is never cut.
+    left: i64,
+    n_idle: u64,
+    heat: f64,
+    /// How many colourings of a device stand for one of the CPU.
+    width: u64,
+    best: (u32, Vec<u32>),
+}
+
+impl<'a> Colony<'a> {
+    /// Begins at the scene's colouring and at random ones.
+    pub(super) fn new(kind: PhaseKind, scene: Scene<'a>, stream: u32) -> Self {
+        let best = (u32::MAX, scene.start.to_vec());
+        Self {
+            kind,
+            scene,
+            stream,
+            evolve: None,
+            fallback: None,
+            n_starts: 0,
+            left: 0,
+            n_idle: 0,
+            heat: 1.0,
+            width: 1,
+            best,
+        }
+    }
+
+    /// The device, as long as it has not failed.
+    fn stage(&self) -> Option<Stage<'a>> {
+        self.scene.device.filter(|_| self.fallback.is_none())
+    }
+
+    /// Makes a new one that knows the given colourings.
+    fn begin(&mut self, knobs: &Knobs, given: &[Vec<u32>]) -> Result<Box<dyn Evolve + 'a>, ColoringError> {
+        self.n_starts += 1;
+        self.n_idle = 0;
+        let seed = mix(self.scene.seed ^ mix(self.n_starts) ^ self.kind as u64);
+        if let Some(stage) = self.stage() {
+            match self.on_device(stage, knobs, seed, given) {
+                Ok(evolve) => return Ok(evolve),
+                Err(error) if stage.may_fall_back => self.fallback = Some(error.to_string()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(self.on_cpu(knobs, seed, given)?)
+    }
+
+    /// Iterations of a child.
+    fn iterations(&self) -> u64 {
+        let n = self.scene.graph.n() as u64;
+        let most = if self.stage().is_some() { DEVICE_DOUBLINGS } else { DOUBLINGS };
+        (n * n / PAIRS).max(LEAST) << self.scene.n_before.min(most)
+    }
+
+    fn on_cpu(
+        &mut self,
+        knobs: &Knobs,
+        seed: u64,
+        given: &[Vec<u32>],
+    ) -> Result<Box<dyn Evolve + 'a>, GpuError> {
+        self.width = 1;
+        let Scene { graph, matrix, k, .. } = self.scene;
+        let n_replicas = ((REPLICAS as f64 * knobs.population) as usize).max(4);
+        let proposals = PROPOSALS * graph.n() as u64;
+        Ok(match self.kind {
+            PhaseKind::Tempering => {
+                let options = heated(TemperOptions::new(n_replicas, proposals, seed), self.heat);
+                Box::new(Temper::new(CpuWalkers::new(graph, matrix, k), options, given)?)
+            }
+            PhaseKind::Annealing => {
+                let options =
+                    AnnealOptions { n_slices: n_replicas, ..AnnealOptions::new(1, ROUNDS, proposals, seed) };
+                self.annealing(CpuWalkers::new(graph, matrix, k), options, given)?
+            }
+            _ => {
+                let options = MemeticOptions::head(self.iterations(), seed);
+                Box::new(Memetic::new(CpuPool::new(graph, matrix, k), options, given)?)
+            }
+        })
+    }
+
+    fn on_device(
+        &mut self,
+        stage: Stage<'a>,
+        knobs: &Knobs,
+        seed: u64,
+        given: &[Vec<u32>],
+    ) -> Result<Box<dyn Evolve + 'a>, GpuError> {
+        let (graph, k) = (stage.graph, self.scene.k);
+        let stream = graph.device().stream()?;
+        let many = |n: usize| ((n as f64 * knobs.population) as usize).max(2);
+        let proposals = PROPOSALS * graph.n() as u64;
+        Ok(match self.kind {
+            PhaseKind::Tabu => {
+                let n_searches = many(DeviceTabu::n_resident(graph, k)?);
+                self.width = n_searches as u64;
+                Box::new(Swarm::new(graph, k, stream, n_searches, self.iterations(), seed, given)?)
+            }
+            PhaseKind::Tempering => {
+                let walkers = DeviceWalkers::new(graph, k, stream)?;
+                let n_replicas = many(walkers.n_resident(false)?);
+                self.width = n_replicas as u64;
+                let options = heated(TemperOptions::new(n_replicas, proposals, seed), self.heat);
+                Box::new(Temper::new(walkers, options, given)?)
+            }
+            PhaseKind::Annealing => {
+                let walkers = DeviceWalkers::new(graph, k, stream)?;
+                let n_rings = (many(walkers.n_resident(true)?) / 8).max(1);
+                self.width = n_rings as u64 * 8;
+                let options = AnnealOptions::new(n_rings, ROUNDS, proposals, seed);
+                self.annealing(walkers, options, given)?
+            }
+            _ => {
+                let pool = DevicePool::new(graph, k, stream)?;
+                let n_islands = (many(pool.n_resident()) / 2).max(1);
+                self.width = n_islands as u64;
+                let options = MemeticOptions::islands(n_islands, self.iterations(), seed);
+                Box::new(Memetic::new(pool, options, given)?)
+            }
+        })
+    }
+
+    fn annealing<W: crate::metropolis::Walkers + Send + 'a>(
+        &self,
+        walkers: W,
+        options: AnnealOptions,
+        given: &[Vec<u32>],
+    ) -> Result<Box<dyn Evolve + 'a>, GpuError> {
+        let temperature = options.temperature * self.heat;
+        let anneal = Anneal::new(walkers, AnnealOptions { temperature, ..options }, given)?;
+        Ok(Box::new(Annealing { anneal, temperature }))
+    }
+
+    /// One step; if the device fails and may, the CPU takes over.
+    fn step(
+        &mut self,
+        evolve: &mut Box<dyn Evolve + 'a>,
+        slice: &Slice<'_>,
+    ) -> Result<super::evolve::Step, ColoringError> {
+        match evolve.step(&|| slice.is_stopped()) {
+            Err(error) if self.stage().is_some_and(|stage| stage.may_fall_back) => {
+                self.fallback = Some(error.to_string());
+                let best = [self.best.1.clone()];
+                *evolve = self.begin(slice.knobs, &best)?;
+                Ok(evolve.step(&|| slice.is_stopped())?)
+            }
+            result => Ok(result?),
+        }
+    }
+}
+
+fn heated(options: TemperOptions, heat: f64) -> TemperOptions {
+    TemperOptions { coldest: options.coldest * heat, hottest: options.hottest * heat, ..options }
+}
+
+impl Phase for Colony<'_> {
+    fn kind(&self) -> PhaseKind {
+        self.kind
+    }
+
+    fn run(&mut self, _scene: &Scene<'_>, slice: &Slice<'_>) -> Result<Report, ColoringError> {
+        let mut clock = Clock::start(self.kind);
+        let factor = slice.knobs.temperature / self.heat;
+        self.heat = slice.knobs.temperature;
+        let mut evolve = match self.evolve.take() {
+            // One that leads nowhere gives way to one that knows the best of the others.
+            Some(_) if self.n_idle >= 4 * slice.knobs.restart => {
+                let given: Vec<Vec<u32>> = slice.elite.iter().map(|elite| elite.to_vec()).collect();
+                self.begin(slice.knobs, &given)?
+            }
+            Some(mut evolve) => {
+                if factor != 1.0 {
+                    evolve.heat(factor);
+                }
+                evolve
+            }
+            None => self.begin(slice.knobs, &[self.scene.start.to_vec()])?,
+        };
+        let (mut iterations, mut values) = (0, Vec::new());
+        let given = if self.width > 1 { slice.iterations * self.width / SLOWER } else { slice.iterations };
+        self.left = self.left.saturating_add(i64::try_from(given).unwrap_or(i64::MAX));
+        self.n_idle += 1;
+        while self.left > 0 && evolve.conflicts() > 0 && !slice.is_stopped() {
+            let step = self.step(&mut evolve, slice)?;
+            if evolve.conflicts() < self.best.0 {
+                self.best = (evolve.conflicts(), evolve.found()?);
+                self.n_idle = 0;
+            }
+            iterations += step.iterations;
+            self.left -= i64::try_from(step.iterations).unwrap_or(i64::MAX).max(1);
+            values = step.values;
+            if step.is_cut {
+                break;
+            }
+        }
+        self.evolve = Some(evolve);
+        clock = match (&self.fallback, self.stage()) {
+            (Some(reason), _) => clock.at(DeviceMode::CpuFallback { reason: reason.clone() }),
+            (None, Some(_)) => clock.at(DeviceMode::Gpu { stream: self.stream }),
+            (None, None) => clock,
+        };
+        let (conflicts, colors) = self.best.clone();
+        let mut report = clock.report(iterations, Finding::Searched { colors, conflicts });
+        report.values = values;
+        report.values.push(("starts", self.n_starts as f64));
+        Ok(report)
+    }
+}

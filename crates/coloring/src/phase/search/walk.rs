@@ -1,0 +1,123 @@
+//! A search along one path of moves, on the CPU.
+
+use super::{Clock, Finding, Phase, PhaseKind, Report, Scene, Slice};
+use crate::error::ColoringError;
+use crate::random::Random;
+use crate::tabu::{Partial, Tabu, Weighted};
+use crate::warm::n_conflicts;
+
+/// One path.
+pub(super) trait Path: Send {
+    /// Makes so many iterations, and says how many and how far the best so far is from a colouring, in a measure of its own.
+    fn go(&mut self, iterations: u64, stop: &dyn Fn() -> bool) -> (u64, u32);
+
+    /// The best colouring so far.
+    fn found(&self) -> Vec<u32>;
+}
+
+impl Path for Tabu<'_> {
+    fn go(&mut self, iterations: u64, stop: &dyn Fn() -> bool) -> (u64, u32) {
+        let outcome = self.run(iterations, stop);
+        (outcome.iterations, outcome.conflicts)
+    }
+
+    fn found(&self) -> Vec<u32> {
+        self.best().to_vec()
+    }
+}
+
+impl Path for Partial<'_> {
+    fn go(&mut self, iterations: u64, stop: &dyn Fn() -> bool) -> (u64, u32) {
+        let outcome = self.run(iterations, stop);
+        (outcome.iterations, outcome.conflicts)
+    }
+
+    fn found(&self) -> Vec<u32> {
+        self.best()
+    }
+}
+
+impl Path for Weighted<'_> {
+    fn go(&mut self, iterations: u64, stop: &dyn Fn() -> bool) -> (u64, u32) {
+        let outcome = self.run(iterations, stop);
+        (outcome.iterations, outcome.conflicts)
+    }
+
+    fn found(&self) -> Vec<u32> {
+        self.best().to_vec()
+    }
+}
+
+/// Begins a path at a colouring.
+type Begin<'a, P> = fn(&Scene<'a>, Random, &[u32]) -> P;
+
+/// A path that begins anew when it leads nowhere, and remembers the best of all.
+pub(super) struct Walk<'a, P> {
+    kind: PhaseKind,
+    scene: Scene<'a>,
+    begin: Begin<'a, P>,
+    path: P,
+    n_starts: u64,
+    /// How far this path came, in its own measure, and rounds since.
+    reached: u32,
+    n_idle: u64,
+    best: (u32, Vec<u32>),
+}
+
+impl<'a, P: Path> Walk<'a, P> {
+    /// Begins at the scene's colouring.
+    pub(super) fn new(kind: PhaseKind, scene: Scene<'a>, begin: Begin<'a, P>) -> Self {
+        let path = begin(&scene, random(kind, scene.seed, 0), scene.start);
+        let best = (u32::MAX, scene.start.to_vec());
+        Self { kind, scene, begin, path, n_starts: 1, reached: u32::MAX, n_idle: 0, best }
+    }
+
+    fn start_at(&mut self, colors: &[u32]) {
+        self.path = (self.begin)(&self.scene, random(self.kind, self.scene.seed, self.n_starts), colors);
+        self.n_starts += 1;
+        (self.reached, self.n_idle) = (u32::MAX, 0);
+    }
+
+    /// A start of its own: every vertex has a colour by chance.
+    fn fresh(&self) -> Vec<u32> {
+        let random = random(self.kind, self.scene.seed, self.n_starts | 1 << 32);
+        (0..self.scene.graph.n() as u64).map(|vertex| random.below(vertex, self.scene.k as u32)).collect()
+    }
+}
+
+/// Random numbers of a path: no two paths of a run share them.
+fn random(kind: PhaseKind, seed: u64, number: u64) -> Random {
+    Random::new(seed, (kind as u64) << 40 | number)
+}
+
+impl<P: Path> Phase for Walk<'_, P> {
+    fn kind(&self) -> PhaseKind {
+        self.kind
+    }
+
+    fn run(&mut self, _scene: &Scene<'_>, slice: &Slice<'_>) -> Result<Report, ColoringError> {
+        let clock = Clock::start(self.kind);
+        if self.n_idle >= slice.knobs.restart {
+            match slice.elite {
+                // Every other time the path of another phase is taken up; what everybody shares leads nowhere new.
+                Some(elite) if self.n_starts % 2 == 1 => self.start_at(elite),
+                _ => self.start_at(&self.fresh()),
+            }
+        }
+        let (iterations, reached) = self.path.go(slice.iterations, &|| slice.is_stopped());
+        self.n_idle += 1;
+        if reached < self.reached {
+            (self.reached, self.n_idle) = (reached, 0);
+            let found = self.path.found();
+            // Measures differ; what counts between phases are edges.
+            let conflicts = n_conflicts(self.scene.graph, &found);
+            if conflicts < self.best.0 {
+                self.best = (conflicts, found);
+            }
+        }
+        let (conflicts, colors) = self.best.clone();
+        let mut report = clock.report(iterations, Finding::Searched { colors, conflicts });
+        report.values.push(("starts", self.n_starts as f64));
+        Ok(report)
+    }
+}

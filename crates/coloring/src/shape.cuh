@@ -1,0 +1,72 @@
+// Colourings and counts of neighbours, four vertices in a word. A lane owns the words of its number in every row.
+
+// Twin of `Shape` in device.rs.
+struct Shape {
+  u32 n;
+  u32 k;
+  // Words of a row of counts, of a colouring in memory, and groups of adjacency of a vertex.
+  u32 row_words;
+  u32 slot_words;
+  u32 n_groups;
+  // Vertices of a class, at most.
+  u32 limit;
+};
+
+__device__ __forceinline__ u32 read_byte(const u32* row, u32 vertex) {
+  return byte_of(row[vertex / 4], vertex % 4);
+}
+
+__device__ __forceinline__ void write_byte(u32* row, u32 vertex, u32 byte) {
+  row[vertex / 4] = with_byte(row[vertex / 4], vertex % 4, byte);
+}
+
+// Moves vertices out of classes that are too large, one after another.
+__device__ __noinline__ void relieve_classes(const Shape& shape, u32* colors, u32* sizes) {
+  for (u32 vertex = 0; vertex < shape.n; vertex++) {
+    u32 color = read_byte(colors, vertex);
+    if (sizes[color] <= shape.limit) continue;
+    u32 free = 0;
+    while (free < shape.k && sizes[free] >= shape.limit) free++;
+    if (free == shape.k) return;
+    sizes[color]--;
+    sizes[free]++;
+    write_byte(colors, vertex, free);
+  }
+}
+
+// A colouring from memory, made to fit, and the sizes of its classes.
+__device__ void load_colors(const Shape& shape, const u32* from, u32* colors, u32* sizes) {
+  u32 lane = threadIdx.x;
+  for (u32 color = lane; color < shape.k; color += 32) sizes[color] = 0;
+  __syncwarp();
+  for (u32 word = lane; word < shape.row_words; word += 32) {
+    u32 made = 0;
+    for (u32 place = 0; place < 4 && word * 4 + place < shape.n; place++) {
+      u32 color = min(byte_of(from[word], place), shape.k - 1);
+      atomicAdd(&sizes[color], 1u);
+      made |= color << (place * 8);
+    }
+    colors[word] = made;
+  }
+  __syncwarp();
+  u32 too_large = 0;
+  for (u32 color = lane; color < shape.k; color += 32) too_large |= sizes[color] > shape.limit;
+  if (__any_sync(FULL_WARP, too_large) && lane == 0) relieve_classes(shape, colors, sizes);
+  __syncwarp();
+}
+
+// Counts of neighbours by colour.
+__device__ void count_neighbours(const Shape& shape, const u32* adjacency, const u32* colors, u32* counts) {
+  u32 lane = threadIdx.x;
+  for (u32 color = 0; color < shape.k; color++) {
+    for (u32 word = lane; word < shape.row_words; word += 32) counts[u64(color) * shape.row_words + word] = 0;
+  }
+  for (u32 vertex = 0; vertex < shape.n; vertex++) {
+    u32* row = counts + u64(read_byte(colors, vertex)) * shape.row_words;
+    for (u32 group = 0; group < shape.n_groups; group++) {
+      u32 bits = adjacency[(u64(vertex) * shape.n_groups + group) * 32 + lane];
+      for (u32 word = group * 256 + lane; bits; word += 32, bits >>= 4) row[word] += bits_to_bytes(bits & 15);
+    }
+  }
+  __syncwarp();
+}

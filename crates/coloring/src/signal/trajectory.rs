@@ -1,0 +1,67 @@
+//! What a short tabu search went through: who was in conflict when, and which colourings it ended with.
+
+use crate::phase::Scene;
+use crate::random::Random;
+use crate::tabu::Tabu;
+
+/// Random numbers of recorded searches.
+const STREAM: u64 = 0x7472_616a << 16;
+
+/// The recording of several short searches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trajectory {
+    /// Number of vertices.
+    pub n: usize,
+    /// For every sample, whether each vertex was in conflict.
+    pub conflicts: Vec<Vec<bool>>,
+    /// Where each search was at its best.
+    pub colorings: Vec<Vec<u32>>,
+    /// Iterations in all.
+    pub iterations: u64,
+}
+
+impl Trajectory {
+    /// Records `n_searches` searches of `n_samples` samples each, `every` iterations apart. The first begins at the scene's colouring,
+    /// the others by chance.
+    pub fn record(
+        scene: &Scene<'_>,
+        n_searches: u64,
+        n_samples: usize,
+        every: u64,
+        stop: &dyn Fn() -> bool,
+    ) -> Self {
+        let n = scene.graph.n();
+        let mut trajectory = Self { n, conflicts: Vec::new(), colorings: Vec::new(), iterations: 0 };
+        for number in 0..n_searches {
+            let random = Random::new(scene.seed, STREAM + number);
+            let chance: Vec<u32>;
+            let start = if number == 0 {
+                scene.start
+            } else {
+                chance = (0..n as u64).map(|vertex| random.below(1 << 60 | vertex, scene.k as u32)).collect();
+                &chance
+            };
+            let mut tabu = Tabu::new(scene.graph, scene.matrix, scene.k, random, start);
+            for _ in 0..n_samples {
+                if stop() {
+                    break;
+                }
+                trajectory.iterations += tabu.run(every, stop).iterations;
+                trajectory.conflicts.push(in_conflict(scene, tabu.colors()));
+                if tabu.best_conflicts() == 0 {
+                    break;
+                }
+            }
+            trajectory.colorings.push(tabu.best().to_vec());
+        }
+        trajectory
+    }
+}
+
+fn in_conflict(scene: &Scene<'_>, colors: &[u32]) -> Vec<bool> {
+    let of = |vertex: usize| {
+        let mut neighbours = scene.graph.neighbours(vertex).iter();
+        neighbours.any(|other| colors[*other as usize] == colors[vertex])
+    };
+    (0..scene.graph.n()).map(of).collect()
+}

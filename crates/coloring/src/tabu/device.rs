@@ -1,0 +1,223 @@
+//! Many TabuCol searches at a time on a device, a warp for each.
+
+use bytemuck::{Pod, Zeroable};
+use tidemill_gpu::{DeviceBuffer, DevicePtr, GpuError, Kernel, Launch, Stream};
+
+use super::Outcome;
+use super::chance::{MAX_TENURE, mask};
+use crate::device::{DeviceGraph, Feed, Shape};
+use crate::random::Random;
+
+/// Days of a calendar, as in the kernel.
+const DAYS: usize = MAX_TENURE as usize + 1;
+
+/// Twin of `TabuTask` in `tabu.cu`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(crate) struct TabuTask {
+    pub(crate) slot: u32,
+    pub(crate) unused: u32,
+    pub(crate) random: Random,
+}
+
+/// Twin of `TabuState` in `tabu.cu`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub(crate) struct TabuState {
+    pub(crate) iteration: u64,
+    pub(crate) conflicts: u32,
+    pub(crate) best_conflicts: u32,
+}
+
+/// Twin of `TabuArgs` in `tabu.cu`.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct TabuArgs {
+    tasks: DevicePtr<TabuTask>,
+    adjacency: DevicePtr<u32>,
+    colors: DevicePtr<u32>,
+    best: DevicePtr<u32>,
+    states: DevicePtr<TabuState>,
+    calendars: DevicePtr<u32>,
+    counts: DevicePtr<u32>,
+    iterations: u64,
+    shape: Shape,
+    vertex_mask: u32,
+    color_mask: u32,
+    keeps: u32,
+    unused: u32,
+}
+
+/// Where the searches of a launch read and write.
+#[derive(Clone, Copy)]
+pub(crate) struct TabuLaunch {
+    pub(crate) tasks: DevicePtr<TabuTask>,
+    pub(crate) n_tasks: usize,
+    pub(crate) colors: DevicePtr<u32>,
+    pub(crate) best: DevicePtr<u32>,
+    pub(crate) states: DevicePtr<TabuState>,
+    /// Null if the searches do not go on.
+    pub(crate) calendars: DevicePtr<u32>,
+    pub(crate) iterations: u64,
+}
+
+/// The kernel for one graph and number of colours.
+#[derive(Debug)]
+pub(crate) struct TabuKernel {
+    kernel: Kernel,
+    shape: Shape,
+    adjacency: DevicePtr<u32>,
+    shared_bytes: u32,
+    /// Counts in global memory, where they do not fit into shared memory.
+    counts: Option<DeviceBuffer<u32>>,
+}
+
+impl TabuKernel {
+    pub(crate) fn new(graph: &DeviceGraph, k: usize) -> Result<Self, GpuError> {
+        let shape = graph.shape(k)?;
+        let small_words = 3 * shape.row_words as usize + k + 2 * DAYS;
+        let count_words = k * shape.row_words as usize;
+        let most = graph.device().info().shared_bytes as usize;
+        let is_shared = (small_words + count_words) * 4 <= most;
+        let name = if is_shared { "coloring_tabu" } else { "coloring_tabu_global" };
+        let shared_words = small_words + if is_shared { count_words } else { 0 };
+        Ok(Self {
+            kernel: graph.module().kernel(name)?,
+            shape,
+            adjacency: graph.adjacency(),
+            shared_bytes: shared_words as u32 * 4,
+            counts: (!is_shared).then(|| graph.device().alloc(0)).transpose()?,
+        })
+    }
+
+    /// Searches that a device works on at the same time.
+    pub(crate) fn n_resident(&self, graph: &DeviceGraph) -> usize {
+        // A block has a kilobyte of shared memory for the system's use; a multiprocessor has as much more than the most of a block.
+        let info = graph.device().info();
+        let per_processor = (info.shared_bytes + 1_024) / (self.shared_bytes + 1_024);
+        per_processor.clamp(1, 32) as usize * info.multiprocessors.max(1) as usize
+    }
+
+    pub(crate) fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    pub(crate) fn launch(&mut self, stream: &Stream, launch: &TabuLaunch) -> Result<(), GpuError> {
+        if launch.n_tasks == 0 {
+            return Ok(());
+        }
+        let count_words = (self.shape.k * self.shape.row_words) as usize * launch.n_tasks;
+        if let Some(counts) = &mut self.counts
+            && counts.len() < count_words
+        {
+            *counts = stream.device().alloc(count_words)?;
+        }
+        let args = TabuArgs {
+            tasks: launch.tasks,
+            adjacency: self.adjacency,
+            colors: launch.colors,
+            best: launch.best,
+            states: launch.states,
+            calendars: launch.calendars,
+            counts: self.counts.as_ref().map_or(DevicePtr::NULL, DeviceBuffer::ptr),
+            iterations: launch.iterations,
+            shape: self.shape,
+            vertex_mask: mask(self.shape.n as usize),
+            color_mask: mask(self.shape.k as usize),
+            keeps: u32::from(!launch.calendars.is_null()),
+            unused: 0,
+        };
+        stream.launch(
+            &self.kernel,
+            Launch::blocks(launch.n_tasks as u32, 32).shared(self.shared_bytes),
+            &args,
+        )
+    }
+}
+
+/// TabuCol searches that run side by side on a device, and go on where they were. Each makes the moves of a [`Tabu`](super::Tabu) with the same chances.
+#[derive(Debug)]
+pub struct DeviceTabu<'a> {
+    graph: &'a DeviceGraph,
+    kernel: TabuKernel,
+    stream: Stream,
+    n_searches: usize,
+    tasks: DeviceBuffer<TabuTask>,
+    colors: DeviceBuffer<u32>,
+    best: DeviceBuffer<u32>,
+    calendars: DeviceBuffer<u32>,
+    states: Feed<TabuState>,
+}
+
+impl<'a> DeviceTabu<'a> {
+    /// Searches with `k` colours that begin at these colourings, with these chances.
+    pub fn new(
+        graph: &'a DeviceGraph,
+        k: usize,
+        stream: Stream,
+        starts: &[(Random, &[u32])],
+    ) -> Result<Self, GpuError> {
+        let device = graph.device();
+        let kernel = TabuKernel::new(graph, k)?;
+        let n_searches = starts.len();
+        let words: Vec<u32> = starts.iter().flat_map(|(_, colors)| kernel.shape.pack(colors)).collect();
+        let tasks: Vec<TabuTask> = starts
+            .iter()
+            .enumerate()
+            .map(|(slot, (random, _))| TabuTask { slot: slot as u32, unused: 0, random: *random })
+            .collect();
+        let calendars = device.alloc(n_searches * DAYS * 2)?;
+        stream.fill(&calendars, 0, calendars.len(), 0xff)?;
+        Ok(Self {
+            graph,
+            tasks: device.alloc_from(&tasks)?,
+            colors: device.alloc_from(&words)?,
+            best: device.alloc(words.len())?,
+            calendars,
+            states: Feed::new(device, n_searches)?,
+            kernel,
+            stream,
+            n_searches,
+        })
+    }
+
+    /// Searches that a device works on at the same time with so many colours.
+    pub fn n_resident(graph: &DeviceGraph, k: usize) -> Result<usize, GpuError> {
+        Ok(TabuKernel::new(graph, k)?.n_resident(graph))
+    }
+
+    /// Lets every search make up to `iterations` iterations, and waits for them. Iterations are counted since the searches began.
+    pub fn run(&mut self, iterations: u64) -> Result<Vec<Outcome>, GpuError> {
+        let launch = TabuLaunch {
+            tasks: self.tasks.ptr(),
+            n_tasks: self.n_searches,
+            colors: self.colors.ptr(),
+            best: self.best.ptr(),
+            states: self.states.room(&self.stream, self.n_searches)?,
+            calendars: self.calendars.ptr(),
+            iterations,
+        };
+        self.kernel.launch(&self.stream, &launch)?;
+        let states = self.states.fetch(&self.stream, self.n_searches)?;
+        let outcome =
+            |state: &TabuState| Outcome { iterations: state.iteration, conflicts: state.best_conflicts };
+        Ok(states.iter().map(outcome).collect())
+    }
+
+    /// The colouring of a search as it is now.
+    pub fn colors(&self, search: usize) -> Result<Vec<u32>, GpuError> {
+        self.read(&self.colors, search)
+    }
+
+    /// The colouring of a search with the fewest conflicts.
+    pub fn best(&self, search: usize) -> Result<Vec<u32>, GpuError> {
+        self.read(&self.best, search)
+    }
+
+    fn read(&self, buffer: &DeviceBuffer<u32>, search: usize) -> Result<Vec<u32>, GpuError> {
+        let words = self.kernel.shape.slot_words as usize;
+        let mut staging = self.graph.device().pinned(words)?;
+        self.stream.download(buffer, search * words, &mut staging, 0, words)?;
+        Ok(self.kernel.shape.unpack(staging.as_slice()?))
+    }
+}

@@ -1,0 +1,94 @@
+//! Whole runs on a device: under emulation, and on a GPU where there is one.
+
+use std::env;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use tidemill_coloring::device::DeviceGraph;
+use tidemill_coloring::generate::Family;
+use tidemill_coloring::phase::PhaseKind;
+use tidemill_coloring::{ColoringError, Controller, Graph, Knobs, Moment, Observer, Options, verify};
+use tidemill_gpu::{Device, Fault, GpuError, HostOptions};
+use tidemill_telemetry::DeviceMode;
+
+/// The emulation, unless this machine has no C++ compiler.
+fn host() -> Option<Device> {
+    let host = Device::host(HostOptions::default());
+    match DeviceGraph::new(&host, &Graph::new(1, [])) {
+        Ok(_) => Some(host),
+        Err(error @ GpuError::Unavailable { .. })
+            if env::var_os("TIDEMILL_REQUIRE_EMULATION").is_none_or(|value| value != "1") =>
+        {
+            eprintln!("skipped: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Where each phase ran.
+#[derive(Default)]
+struct Places(Vec<(PhaseKind, DeviceMode)>);
+
+impl Observer for Places {
+    fn hear(&mut self, moment: Moment<'_>) -> Result<(), ColoringError> {
+        if let Moment::Worked { report, .. } = moment {
+            self.0.push((report.kind, report.device.clone()));
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn populations_and_replicas_run_on_streams_of_their_own() {
+    let Some(device) = host() else { return };
+    let instance = Family::Random { n: 40, p: 0.5 }.generate(6).unwrap();
+    for kind in [PhaseKind::Memetic, PhaseKind::Tempering, PhaseKind::Annealing, PhaseKind::Tabu] {
+        let options = Options {
+            phases: vec![PhaseKind::Greedy, kind, PhaseKind::Edge],
+            max_passes: Some(1),
+            time: Some(Duration::from_secs(60)),
+            knobs: Knobs { population: 0.25, ..Knobs::default() },
+            ..Options::default()
+        };
+        let mut places = Places::default();
+        let controller = Controller::new(&instance, options).unwrap().on(device.clone(), false);
+        let outcome = controller.run(&mut places, &AtomicBool::new(false)).unwrap();
+        assert_eq!(verify(&instance, &outcome.colors).unwrap().k, outcome.k);
+        let place =
+            |of: PhaseKind| places.0.iter().find(|(kind, _)| *kind == of).map(|(_, place)| place.clone());
+        assert!(matches!(place(kind), Some(DeviceMode::Gpu { .. })), "{}: {:?}", kind.name(), place(kind));
+        assert_eq!(place(PhaseKind::Edge), Some(DeviceMode::Cpu));
+    }
+}
+
+#[test]
+fn a_device_that_fails_is_left_for_the_cpu_if_it_may_and_is_an_error_if_not() {
+    if host().is_none() {
+        return;
+    }
+    let instance = Family::Random { n: 40, p: 0.5 }.generate(6).unwrap();
+    let broken = || {
+        let fault = Fault::KernelFails { kernel: "coloring_cross".into(), nth: 1 };
+        Device::host(HostOptions { faults: vec![fault], ..HostOptions::default() })
+    };
+    let options = Options {
+        phases: vec![PhaseKind::Greedy, PhaseKind::Memetic],
+        max_passes: Some(1),
+        time: Some(Duration::from_secs(60)),
+        knobs: Knobs { population: 0.25, ..Knobs::default() },
+        ..Options::default()
+    };
+    let mut places = Places::default();
+    let controller = Controller::new(&instance, options.clone()).unwrap().on(broken(), true);
+    let outcome = controller.run(&mut places, &AtomicBool::new(false)).unwrap();
+    assert_eq!(verify(&instance, &outcome.colors).unwrap().k, outcome.k);
+    let fell_back = |(kind, place): &(PhaseKind, DeviceMode)| {
+        *kind == PhaseKind::Memetic && matches!(place, DeviceMode::CpuFallback { .. })
+    };
+    assert!(places.0.iter().any(fell_back), "{:?}", places.0);
+
+    let controller = Controller::new(&instance, options).unwrap().on(broken(), false);
+    let error = controller.run(&mut Places::default(), &AtomicBool::new(false)).unwrap_err();
+    assert!(matches!(error, ColoringError::Device(_)), "{error}");
+}

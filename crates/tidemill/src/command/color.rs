@@ -1,0 +1,177 @@
+//! `tidemill color`: a proper colouring of a graph with as few colours as possible.
+
+mod generate;
+mod output;
+mod record;
+mod resolve;
+mod store;
+mod tune;
+mod verify;
+mod watch;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use clap::{Args, Subcommand, ValueEnum};
+use tidemill_coloring::{Controller, Ending, read_graph};
+
+use super::sweep::{device_choice, stop_flag};
+use crate::executor::{DeviceChoice, Devices};
+use crate::input::set_threads;
+use crate::settings::Settings;
+use store::Store;
+use watch::Watch;
+
+/// Colour a graph with as few colours as possible.
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(after_help = "Examples:
+  tidemill color DSJC250.5.col.gz --time 30
+  tidemill color DSJC250.5.col.gz --target 28 --out best.sol
+  tidemill color graph.txt --out runs/graph --time 600      a folder: best so far, journal, and what --resume needs
+  tidemill color graph.txt --out runs/graph --resume --time 600
+  tidemill color graph.col --phases tabu,memetic --iterations 50000000 --seed 7 --json
+  tidemill color graph.col --phases +tempering,-edge
+  tidemill color verify graph.col best.sol
+  tidemill color generate flat --vertices 300 --colors 20 --density 0.5 --out flat300.col
+
+GRAPH is a DIMACS .col file or a list of edges, two vertices a line; both may be compressed with gzip.
+Every colouring is checked against the file before it is shown or written. Ctrl-C ends with the best so far.")]
+pub struct ColorArgs {
+    #[command(subcommand)]
+    command: Option<ColorCommand>,
+    /// DIMACS .col file or list of edges, also with gzip.
+    #[arg(value_name = "GRAPH", required = true)]
+    graph: Option<PathBuf>,
+    /// End when this many colours are enough.
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    target: Option<usize>,
+    /// End after this many seconds [default: 60, if nothing else ends it].
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    time: Option<f64>,
+    /// End after this many iterations of all searches. The same seed then gives the same colouring.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    iterations: Option<u64>,
+    /// End after this many passes; a pass tries one number of colours.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    passes: Option<u64>,
+    /// End after this many passes in a row that brought less than --min-delta colours.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    patience: Option<u64>,
+    /// Colours that a pass has to bring to count for --patience [default: 1].
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    min_delta: Option<usize>,
+    /// Seed [default: 1].
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    seed: Option<u64>,
+    /// Where searches run: auto, cpu, cuda or cuda:N [default: auto].
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<DeviceChoice>,
+    /// Phases, separated by commas; +NAME and -NAME change the default ones. docs/color.md lists them.
+    #[arg(long, value_name = "A,B", value_delimiter = ',', allow_hyphen_values = true)]
+    phases: Option<Vec<String>>,
+    /// Let rules watch the run: off, advise (say what they would turn) or on (turn it) [default: advise].
+    #[arg(long, value_name = "MODE")]
+    hypertune: Option<Hypertune>,
+    /// Worker threads [default: all cores].
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    threads: Option<usize>,
+    /// Write the best colouring to this .sol file, or to a folder together with all that --resume needs.
+    #[arg(long, value_name = "PATH")]
+    out: Option<PathBuf>,
+    /// Go on with the run in the --out folder.
+    #[arg(long)]
+    resume: bool,
+    /// Append what happened to this journal, one JSON object per line.
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+    /// Settings file [default: tidemill.toml in this folder, if there is one].
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum ColorCommand {
+    /// Check a colouring against a graph, edge by edge.
+    Verify(verify::VerifyArgs),
+    /// Write a graph of a known family.
+    Generate(generate::GenerateArgs),
+}
+
+/// What `--hypertune` says.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Hypertune {
+    Off,
+    Advise,
+    On,
+}
+
+/// Runs the command.
+pub fn run(args: ColorArgs) -> Result<ExitCode> {
+    match args.command {
+        Some(ColorCommand::Verify(args)) => verify::run(&args),
+        Some(ColorCommand::Generate(args)) => generate::run(&args),
+        None => color(&args),
+    }
+}
+
+fn color(args: &ColorArgs) -> Result<ExitCode> {
+    let Some(path) = &args.graph else { bail!("GRAPH is missing") };
+    let settings = Settings::load(args.config.as_deref())?;
+    set_threads(args.threads.or(settings.run.threads))?;
+    let began = Instant::now();
+    let instance = read_graph(path)?;
+    instance.remarks.iter().for_each(|remark| eprintln!("note: {}: {remark}", path.display()));
+    let resolved = resolve::resolve(args, &settings)?;
+    // Before the work: a path that cannot be written is said at once.
+    let mut store = Store::open(args, &instance, &resolved)?;
+    let devices = Devices::choose(device_choice(args.device, &settings)?)?;
+    eprintln!(
+        "colouring {}: {} vertices, {} edges, seed {}, on {}",
+        instance.name,
+        instance.n,
+        instance.edges().len(),
+        resolved.options.seed,
+        devices.shown()
+    );
+    if let Some(note) = &devices.note {
+        eprintln!("note: {note}");
+    }
+    let state = store.take_state();
+    let is_resumed = state.is_some();
+    if let Some(state) = &state {
+        eprintln!("going on after {} passes, with {} colours", state.pass, state.k);
+    }
+    let mut controller = Controller::new(&instance, resolved.options.clone())?;
+    if let [device, ..] = &devices.devices[..] {
+        controller = controller.on(device.clone(), devices.may_fall_back);
+    }
+    if let Some(state) = state {
+        controller = controller.resume(state)?;
+    }
+    let stop = stop_flag();
+    let mut watch = Watch::new(&instance, &resolved, &store, &devices, is_resumed, began)?;
+    let outcome = match controller.run(&mut watch, &stop) {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            watch.fail(&error.to_string());
+            store.close()?;
+            return Err(error.into());
+        }
+    };
+    watch.end(&outcome);
+    let advice = watch.advice();
+    store.keep(&instance, &outcome)?;
+    store.close()?;
+    output::print(args, &instance, &outcome, began.elapsed().as_secs_f64())?;
+    advice.iter().for_each(|sentence| eprintln!("{sentence}"));
+    if outcome.ending == Ending::Stopped && store.is_folder() {
+        eprintln!("the run can go on with --resume");
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,104 @@
+//! What a colouring run prints.
+
+use std::io::Write;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use tidemill_coloring::{Ending, Instance, Outcome, PhaseTotal, verify};
+use tidemill_telemetry::DeviceMode;
+
+use super::ColorArgs;
+use crate::number;
+use crate::table::Table;
+
+/// Prints the outcome; the verifier has the last word.
+pub fn print(args: &ColorArgs, instance: &Instance, outcome: &Outcome, seconds: f64) -> Result<()> {
+    let verified = verify(instance, &outcome.colors).map(|verified| verified.k);
+    anyhow::ensure!(verified == Ok(outcome.k), "the colouring did not pass the verifier: {verified:?}");
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        writeln!(out, "{:#}", answer(instance, outcome, seconds))?;
+    } else {
+        write!(out, "{}", text(instance, outcome))?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn answer(instance: &Instance, outcome: &Outcome, seconds: f64) -> Value {
+    json!({
+        "graph": instance.name,
+        "vertices": instance.n,
+        "edges": instance.edges().len(),
+        "k": outcome.k,
+        "verified": true,
+        "lower_bound": outcome.bound,
+        "is_optimal": outcome.k == outcome.bound,
+        "time_s": seconds,
+        "found_s": outcome.found_s,
+        "found_by": outcome.by.name(),
+        "ended": outcome.ending,
+        "passes": outcome.passes,
+        "iterations": outcome.iterations,
+        "phases": outcome.phases.iter().map(phase).collect::<Vec<Value>>(),
+        "coloring": outcome.colors,
+    })
+}
+
+fn phase(total: &PhaseTotal) -> Value {
+    json!({
+        "phase": total.kind.name(),
+        "device": total.device,
+        "slices": total.slices,
+        "iterations": total.iterations,
+        "seconds": total.seconds,
+        "it_per_s": speed(total),
+        "improvements": total.improvements,
+        "k": total.k,
+    })
+}
+
+fn speed(total: &PhaseTotal) -> Option<f64> {
+    (total.iterations > 0 && total.seconds > 0.0).then(|| total.iterations as f64 / total.seconds)
+}
+
+fn text(instance: &Instance, outcome: &Outcome) -> String {
+    let proof = match outcome.k == outcome.bound {
+        true => "which no colouring can beat".to_owned(),
+        false => format!("at least {} are needed", outcome.bound),
+    };
+    let mut text = format!(
+        "{}: {} colours, verified; {proof}\nfound by {} after {:.2} s; ended after {:.2} s and {} iterations: {}\n\n",
+        instance.name,
+        outcome.k,
+        outcome.by.name(),
+        outcome.found_s,
+        outcome.seconds,
+        number::count(outcome.iterations),
+        outcome.ending.words()
+    );
+    let mut table =
+        Table::new(["phase", "on", "colours", "improved", "slices", "iterations", "it/s", "seconds"]);
+    for total in &outcome.phases {
+        let on = match &total.device {
+            DeviceMode::Gpu { stream } => format!("GPU, stream {stream}"),
+            _ => "CPU".to_owned(),
+        };
+        let dash = || "–".to_owned();
+        table.row([
+            total.kind.name().to_owned(),
+            on,
+            total.k.map_or_else(dash, |k| k.to_string()),
+            total.improvements.to_string(),
+            total.slices.to_string(),
+            number::count(total.iterations),
+            speed(total).map_or_else(dash, |speed| format!("{speed:.1e}")),
+            format!("{:.2}", total.seconds),
+        ]);
+    }
+    text += &table.render(2);
+    if outcome.ending == Ending::Stopped {
+        text += "\nstopped: this is the best so far\n";
+    }
+    text
+}

@@ -1,0 +1,56 @@
+//! `tidemill color verify`: the judge for colourings of any origin.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+use tidemill_coloring::{Certificate, read_graph};
+
+#[derive(Args)]
+#[command(after_help = "Exit codes: 0 the colouring is proper, 1 it is not, 2 a file cannot be read.")]
+pub struct VerifyArgs {
+    /// The graph.
+    #[arg(value_name = "GRAPH")]
+    graph: PathBuf,
+    /// The colouring: a .sol file, or one colour a line in the order of the vertices.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it.
+pub fn run(args: &VerifyArgs) -> Result<ExitCode> {
+    let instance = read_graph(&args.graph)?;
+    let certificate = Certificate::read(&args.file)?;
+    let mut out = std::io::stdout().lock();
+    let checked = certificate.check(&instance);
+    if args.json {
+        let answer = json!({
+            "graph": instance.name,
+            "vertices": instance.n,
+            "edges": instance.edges().len(),
+            "verified": checked.is_ok(),
+            "k": checked.as_ref().ok().map(|verified| verified.k),
+            "problem": checked.as_ref().err().map(ToString::to_string),
+        });
+        writeln!(out, "{answer:#}")?;
+    }
+    match checked {
+        Ok(verified) => {
+            if !args.json {
+                let (n, m) = (instance.n, instance.edges().len());
+                writeln!(out, "proper: {} colours, {n} vertices, {m} edges looked at", verified.k)?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(refutation) => {
+            eprintln!("not proper: {}: {refutation}", args.file.display());
+            Ok(ExitCode::from(1))
+        }
+    }
+}

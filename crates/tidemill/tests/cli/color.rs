@@ -1,0 +1,195 @@
+//! `tidemill color`: graphs in, verified colourings out.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::{Place, Said};
+
+/// A folder with a random graph of 60 vertices in it.
+fn place() -> Place {
+    let place = Place::new();
+    place.ok("color generate random --vertices 60 --density 0.5 --seed 3 --out graph.col");
+    place
+}
+
+fn colors(answer: &Value) -> Vec<u64> {
+    answer["coloring"].as_array().unwrap().iter().map(|color| color.as_u64().unwrap()).collect()
+}
+
+/// The edges of a DIMACS file, read by nothing of ours.
+fn edges(text: &str) -> Vec<(usize, usize)> {
+    let edge = |line: &str| {
+        let mut words = line.strip_prefix("e ")?.split(' ').map(|word| word.parse::<usize>().unwrap() - 1);
+        Some((words.next()?, words.next()?))
+    };
+    text.lines().filter_map(edge).collect()
+}
+
+#[test]
+fn a_colouring_is_proper_and_the_same_for_the_same_seed() {
+    let place = place();
+    let line = "color graph.col --iterations 200000 --seed 5";
+    let answer = place.json(line);
+    let colors = colors(&answer);
+    assert_eq!(colors.len(), 60);
+    assert!(edges(&place.read("graph.col")).iter().all(|(a, b)| colors[*a] != colors[*b]));
+    let mut used = colors.clone();
+    used.sort_unstable();
+    used.dedup();
+    assert_eq!(answer["k"].as_u64(), Some(used.len() as u64));
+    assert_eq!(answer["verified"], true);
+    assert!(answer["time_s"].as_f64().unwrap() > 0.0);
+    assert!(answer["lower_bound"].as_u64() <= answer["k"].as_u64());
+    let phases: Vec<&str> =
+        answer["phases"].as_array().unwrap().iter().map(|it| it["phase"].as_str().unwrap()).collect();
+    assert!(
+        phases.contains(&"dsatur") && phases.contains(&"tabu") && phases.contains(&"validation"),
+        "{phases:?}"
+    );
+    let again = place.json(line);
+    assert_eq!((&again["coloring"], &again["iterations"]), (&answer["coloring"], &answer["iterations"]));
+}
+
+#[test]
+fn what_is_written_can_be_verified_and_what_is_wrong_cannot() {
+    let place = place();
+    let answer = place.json("color graph.col --iterations 50000 --out best.sol");
+    let said = place.ok("color verify graph.col best.sol");
+    assert!(said.stdout.starts_with(&format!("proper: {} colours", answer["k"])), "{}", said.stdout);
+    assert_eq!(place.json("color verify graph.col best.sol")["verified"], true);
+
+    // All vertices the same colour.
+    let header: Vec<String> = place.read("best.sol").lines().take(6).map(str::to_owned).collect();
+    place.write("wrong.sol", header.join("\n") + &"\n0".repeat(60));
+    let said = place.line("color verify graph.col wrong.sol");
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    assert!(said.stderr.contains("edges join equal colours"), "{}", said.stderr);
+    let said = place.line("color verify graph.col wrong.sol --json");
+    assert_eq!((said.code, &said.json()["verified"]), (Some(1), &Value::Bool(false)));
+
+    place.ok("color generate random --vertices 60 --density 0.5 --seed 4 --out other.col");
+    let said = place.line("color verify other.col best.sol");
+    assert_eq!(said.code, Some(1));
+    assert!(said.stderr.contains("it is about another graph"), "{}", said.stderr);
+    place.refused("color verify graph.col missing.sol", "cannot read missing.sol");
+}
+
+#[test]
+fn a_run_that_was_stopped_goes_on_to_where_it_would_have_come() {
+    let place = place();
+    let whole = place.json("color graph.col --iterations 900000 --seed 2 --hypertune off");
+    place.ok("color graph.col --iterations 300000 --seed 2 --hypertune off --out run");
+    let best = place.json("color verify graph.col run/best.sol");
+    assert_eq!(best["verified"], true);
+    let answer =
+        place.json("color graph.col --iterations 900000 --seed 2 --hypertune off --out run --resume");
+    assert_eq!((&answer["coloring"], &answer["passes"]), (&whole["coloring"], &whole["passes"]));
+    assert_eq!(place.json("color verify graph.col run/best.sol")["k"], answer["k"]);
+
+    place.refused("color graph.col --out run", "there is a run in this folder");
+    place.refused("color graph.col --out run --resume --seed 3", "the run was begun with seed = 2, not 3");
+    place.refused("color graph.col --out other --resume", "there is no colouring run in this folder");
+    place.refused("color graph.col --resume", "--resume needs the folder of a run");
+}
+
+#[test]
+fn the_journal_of_a_run_is_one_that_monitor_understands() {
+    let place = place();
+    place.ok("color graph.col --iterations 300000 --out run");
+    let journal = place.read("run/journal.jsonl");
+    let events: Vec<Value> = journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&events[0]["phase"], &events[0]["parameters"]["score"]), (&"run".into(), &"k".into()));
+    let tabu = events.iter().find(|event| event["phase"] == "tabu").unwrap();
+    assert!(tabu["step"].as_str().unwrap().starts_with("k="), "{tabu}");
+    for name in ["conflicts", "it_per_s", "iterations"] {
+        assert!(tabu["values"][name].is_number(), "{name}: {tabu}");
+    }
+    let found: Vec<f64> = events
+        .iter()
+        .filter(|it| it["phase"] == "improvement")
+        .map(|it| it["values"]["k"].as_f64().unwrap())
+        .collect();
+    assert!(!found.is_empty() && found.windows(2).all(|pair| pair[1] < pair[0]), "{found:?}");
+    let lines = place.ok("monitor run/journal.jsonl --tail --phase tabu").stdout;
+    assert!(lines.lines().next().unwrap().starts_with("[TABU][CPU] k="), "{lines}");
+    assert!(lines.contains("conflicts=") && lines.contains(" it/s"), "{lines}");
+}
+
+#[test]
+fn bad_input_is_refused_with_its_place_and_a_cure() {
+    let place = place();
+    place.write("loop.col", "p edge 3 2\ne 1 2\ne 3 3\n");
+    let said = place.refused("color loop.col", "loop.col, line 3: vertex 3 is joined to itself");
+    assert!(said.stderr.contains("hint: "), "{}", said.stderr);
+    place.refused("color missing.col", "cannot read missing.col");
+    place.refused(
+        "color graph.col --phases simplex",
+        "there is no phase `simplex`; the phases are reduction, ",
+    );
+    place.refused("color graph.col --time 0", "--time 0: expected a number of seconds above 0");
+    place.refused("color graph.col --target 0", "target = 0: expected at least 1 colour");
+    place.refused(
+        "color generate flat --vertices 10 --colors 11",
+        "k = 11: expected 1 to the number of vertices",
+    );
+    place.write("tidemill.toml", "[color]\nsped = 1\n");
+    place.refused("color graph.col", "unknown field `sped`");
+}
+
+#[test]
+fn settings_are_defaults_and_flags_win() {
+    let place = place();
+    place.write("tidemill.toml", "[color]\nseed = 9\nphases = [\"rlf\"]\n");
+    let answer = place.json("color graph.col");
+    assert_eq!(answer["found_by"], "rlf");
+    assert_eq!(answer["ended"], "done");
+    let answer = place.json("color graph.col --phases greedy");
+    assert_eq!(answer["found_by"], "greedy");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_with_the_best_so_far() {
+    let place = place();
+    // Far below what is possible, so that only the interrupt ends it.
+    let mut child = place
+        .command(&["color", "graph.col", "--target", "2", "--time", "120", "--out", "best.sol", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    while !place.path("best.sol").exists() && began.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let _ = child.stdin.take();
+    let said = Said::new(child.wait_with_output().unwrap());
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert_eq!(said.json()["ended"], "stopped");
+    assert_eq!(place.json("color verify graph.col best.sol")["k"], said.json()["k"]);
+}
+
+/// The folder of graphs that some checkouts have next to them.
+fn shared_graph(name: &str) -> Option<PathBuf> {
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/graphs")).join(name);
+    if path.is_file() {
+        return Some(path);
+    }
+    println!("skipped: there are no shared graphs next to this checkout");
+    None
+}
+
+#[test]
+fn a_public_graph_comes_out_with_the_colours_of_the_literature() {
+    let Some(path) = shared_graph("DSJC125.5.col.gz") else { return };
+    let place = Place::new();
+    let said = place.run(&["color", path.to_str().unwrap(), "--target", "17", "--time", "120", "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert_eq!(said.json()["k"], 17);
+}
