@@ -124,19 +124,26 @@ struct LineLane : Lane {
 
 struct ExponentialLane : Lane {
   Exponential<1> average;
-  double a, b;
+  // Of the one length.
+  Smoothing weights;
 
   __device__ __forceinline__ ExponentialLane(const double* x, const Column& column, u32 length)
-      : Lane(x, column, length), average(&this->length) {
-    a = 2.0 / ((double)length + 1.0);
-    b = 1.0 - a;
+      : Lane(x, column, length), average(&this->length, 0) {
+    weights.a[0] = 2.0 / ((double)length + 1.0);
+    weights.b[0] = 1.0 - weights.a[0];
   }
 
-  __device__ __forceinline__ double push(u32, double now) {
-    average.push(&a, &b, &length, now);
+  __device__ __forceinline__ double push(u32 bar, double now) {
+    average.push<false>(weights, &length, bar, now);
     return average.y[0];
   }
 };
+
+// The average of an average: the first of those is its seed.
+__device__ __forceinline__ double blend_second(double second, double first, double a, double b) {
+  double next = blend(second, first, a, b);
+  return is_nan(second) ? first : next;
+}
 
 struct DoubleExponentialLane : ExponentialLane {
   double second;
@@ -146,10 +153,19 @@ struct DoubleExponentialLane : ExponentialLane {
 
   __device__ __forceinline__ double push(u32 bar, double now) {
     double first = ExponentialLane::push(bar, now);
-    second = blend_second(second, first, a, b);
+    second = blend_second(second, first, weights.a[0], weights.b[0]);
     return 2.0 * first - second;
   }
 };
+
+// The next adaptive average, from the value `length` bars ago and the way since then.
+__device__ __forceinline__ double pine_next(double y, double x, double old, double way, double range, double slowest) {
+  double net = fabs(x - old);
+  double ratio = way == 0.0 ? 0.0 : net / way;
+  double root = ratio * range + slowest;
+  double from = is_nan(y) ? x : y;
+  return from + (root * root) * (x - from);
+}
 
 struct AdaptiveLane : Lane {
   using Lane::Lane;
@@ -163,7 +179,7 @@ struct AdaptiveLane : Lane {
     }
     before = now;
     if (bar < length) return y;
-    double way = way_between(pair(column.way[bar + 1]), pair(column.way[bar + 1 - length]));
+    double way = way_between<false>(pair(column.way[bar + 1]), pair(column.way[bar + 1 - length]));
     if (numbers < length) way = NA;
     else if (bounded < length) way = INFINITE;
     y = pine_next(y, now, x[bar - length], way, 0.666 - 0.064, 0.064);
@@ -249,7 +265,7 @@ __device__ __forceinline__ void atc_along(const ColumnArgs& args, AtcShared& sha
     if (lane < ATC_ITEMS) {
       for (u32 k = 0; k < n_bars; k++) {
         double r = shared.change[lane][k];
-        double factor = factor_of(vote_before, Move{1.0 + r, 1.0 - r});
+        double factor = factor_of(vote_before, Move(r));
         account = next_equity(account, factor, 1.0, account_keep, 0.25);
         shared.layer2[family][lane][k] = account;
         vote_before = shared.layer1[family][lane][k];
