@@ -38,6 +38,7 @@ fn is_root() -> bool {
 
 fn run(arguments: &[&str]) -> Result<()> {
     let output = Command::new("apt-get")
+        .args(["-o", "Acquire::Retries=3"])
         .args(arguments)
         .env("DEBIAN_FRONTEND", "noninteractive")
         .stdin(Stdio::null())
