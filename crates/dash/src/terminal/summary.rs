@@ -202,11 +202,19 @@ fn improvements(snapshot: &Snapshot) -> String {
     section("best found", n, lines)
 }
 
-/// Named settings on one line.
+/// Settings that a line has room for.
+const MOST_SETTINGS: usize = 16;
+
+/// Named settings on one line; of very many, the first.
 pub fn settings(parameters: &tidemill_telemetry::Fields<serde_json::Value>) -> String {
     let each =
         parameters.iter().map(|(name, value)| format!("{}={}", number::clean(name), number::setting(value)));
-    each.collect::<Vec<_>>().join(" ")
+    let mut shown: Vec<String> = each.take(MOST_SETTINGS).collect();
+    let n_more = parameters.len().saturating_sub(MOST_SETTINGS);
+    if n_more > 0 {
+        shown.push(format!("… and {n_more} more"));
+    }
+    shown.join(" ")
 }
 
 /// What the hypertuner did, why, and what came of it.
