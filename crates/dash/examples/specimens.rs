@@ -18,17 +18,8 @@ fn main() {
     if let Some(seconds) = args.get(2).and_then(|text| text.parse::<f64>().ok()) {
         return write_live(&dir, seconds);
     }
-    let all = [
-        ("gpu", specimen::gpu_sweep(400, 4)),
-        ("cpu", specimen::cpu_sweep()),
-        ("fallback", specimen::fallback()),
-        ("killed", specimen::killed()),
-        ("resumed", specimen::resumed()),
-        ("tuned", specimen::tuned()),
-        ("coloring", specimen::coloring()),
-        ("long", specimen::gpu_sweep(40_000, 2)),
-    ];
-    for (name, run) in all {
+    let long = ("long", specimen::gpu_sweep(40_000, 2));
+    for (name, run) in specimen::all().into_iter().chain([long]) {
         run.write(&dir.join(name));
         println!("{}: {} events", dir.join(name).display(), run.events.len());
     }

@@ -167,15 +167,7 @@ fn a_filter_hides_the_other_phases() {
 
 #[test]
 fn the_summary_tells_everything_and_with_a_phase_that_phase() {
-    let runs = [
-        ("gpu", specimen::gpu_sweep(400, 4)),
-        ("cpu", specimen::cpu_sweep()),
-        ("fallback", specimen::fallback()),
-        ("killed", specimen::killed()),
-        ("resumed", specimen::resumed()),
-        ("tuned", specimen::tuned()),
-        ("coloring", specimen::coloring()),
-    ];
+    let runs = specimen::all();
     for (name, run) in &runs {
         let snapshot = &folded(run);
         let now = Timestamp::from_ms(run.end_ms() + 60_000);

@@ -275,3 +275,16 @@ pub fn coloring() -> Specimen {
     }
     run
 }
+
+/// One of each kind, by name.
+pub fn all() -> [(&'static str, Specimen); 7] {
+    [
+        ("gpu", gpu_sweep(400, 4)),
+        ("cpu", cpu_sweep()),
+        ("fallback", fallback()),
+        ("killed", killed()),
+        ("resumed", resumed()),
+        ("tuned", tuned()),
+        ("coloring", coloring()),
+    ]
+}
