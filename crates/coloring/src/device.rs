@@ -7,8 +7,8 @@ use crate::Graph;
 use crate::random;
 use crate::tabu::{MOST_NARROW, class_limit, is_narrow};
 
-/// The kernels: file names and texts, to be spliced behind `tidemill.cuh`.
-pub const PIECES: &[(&str, &str)] = &[
+/// The kernels: file names and texts, to be spliced behind `tidemill.cuh` and the number of warps.
+const PIECES: &[(&str, &str)] = &[
     random::PIECE,
     ("coloring/bytes.cuh", include_str!("bytes.cuh")),
     ("coloring/shape.cuh", include_str!("shape.cuh")),
@@ -17,9 +17,12 @@ pub const PIECES: &[(&str, &str)] = &[
     ("coloring/metropolis/metropolis.cu", include_str!("metropolis/metropolis.cu")),
 ];
 
-/// All kernels of this crate as one text.
-pub fn source() -> Source {
-    Source::splice("coloring.cu", PIECES)
+/// All kernels of this crate as one text, with so many warps for a tabu search: 1, 2, 4 or 8.
+pub fn source(n_warps: usize) -> Source {
+    let define = format!("#define TABU_WARPS {n_warps}\n");
+    let pieces: Vec<(&str, &str)> =
+        [("coloring/warps.cuh", define.as_str())].into_iter().chain(PIECES.iter().copied()).collect();
+    Source::splice("coloring.cu", &pieces)
 }
 
 /// Lanes of a warp: as many words of a row are worked on at a time.
@@ -27,7 +30,7 @@ const LANES: usize = 32;
 /// Words of a row that a word of adjacency covers in each lane.
 const NIBBLES: usize = 8;
 
-/// A graph on a device. A clone is the same memory.
+/// A graph on a device.
 #[derive(Debug)]
 pub struct DeviceGraph {
     device: Device,
@@ -36,6 +39,7 @@ pub struct DeviceGraph {
     n: usize,
     n_groups: usize,
     row_words: usize,
+    n_warps: usize,
     /// Least number of colours for which counts fit into bytes, and the most vertices of a class then.
     least_k: usize,
     limit: usize,
@@ -63,6 +67,8 @@ impl DeviceGraph {
         let n = graph.n();
         let row_words = n.div_ceil(4) | 1;
         let n_groups = row_words.div_ceil(LANES * NIBBLES);
+        // A word for each thread, if eight warps are enough.
+        let n_warps = row_words.div_ceil(LANES).next_power_of_two().min(NIBBLES);
         let mut adjacency = vec![0_u32; n.max(1) * n_groups * LANES];
         for vertex in 0..n {
             let row = &mut adjacency[vertex * n_groups * LANES..][..n_groups * LANES];
@@ -74,11 +80,12 @@ impl DeviceGraph {
         }
         Ok(Self {
             device: device.clone(),
-            module: device.load(&source())?,
+            module: device.load(&source(n_warps))?,
             adjacency: device.alloc_from(&adjacency)?,
             n,
             n_groups,
             row_words,
+            n_warps,
             least_k: (1..).find(|&k| is_narrow(graph, k)).unwrap_or(1),
             limit: class_limit(graph, MOST_NARROW),
         })
@@ -92,6 +99,11 @@ impl DeviceGraph {
     /// Vertices.
     pub fn n(&self) -> usize {
         self.n
+    }
+
+    /// Warps of a tabu search.
+    pub(crate) fn n_warps(&self) -> usize {
+        self.n_warps
     }
 
     pub(crate) fn module(&self) -> &Module {

@@ -34,12 +34,19 @@ __device__ __noinline__ void relieve_classes(const Shape& shape, u32* colors, u3
   }
 }
 
+// A barrier for all threads that work on one colouring.
+template <u32 WARPS>
+__device__ __forceinline__ void meet() {
+  if (WARPS == 1) __syncwarp();
+  else __syncthreads();
+}
+
 // A colouring from memory, made to fit, and the sizes of its classes.
+template <u32 WARPS>
 __device__ void load_colors(const Shape& shape, const u32* from, u32* colors, u32* sizes) {
-  u32 lane = threadIdx.x;
-  for (u32 color = lane; color < shape.k; color += 32) sizes[color] = 0;
-  __syncwarp();
-  for (u32 word = lane; word < shape.row_words; word += 32) {
+  for (u32 color = threadIdx.x; color < shape.k; color += 32 * WARPS) sizes[color] = 0;
+  meet<WARPS>();
+  for (u32 word = threadIdx.x; word < shape.row_words; word += 32 * WARPS) {
     u32 made = 0;
     for (u32 place = 0; place < 4 && word * 4 + place < shape.n; place++) {
       u32 color = min(byte_of(from[word], place), shape.k - 1);
@@ -48,25 +55,30 @@ __device__ void load_colors(const Shape& shape, const u32* from, u32* colors, u3
     }
     colors[word] = made;
   }
-  __syncwarp();
+  meet<WARPS>();
   u32 too_large = 0;
-  for (u32 color = lane; color < shape.k; color += 32) too_large |= sizes[color] > shape.limit;
-  if (__any_sync(FULL_WARP, too_large) && lane == 0) relieve_classes(shape, colors, sizes);
-  __syncwarp();
+  for (u32 color = threadIdx.x % 32; color < shape.k; color += 32) too_large |= sizes[color] > shape.limit;
+  too_large = __any_sync(FULL_WARP, too_large);
+  meet<WARPS>();
+  if (too_large && threadIdx.x == 0) relieve_classes(shape, colors, sizes);
+  meet<WARPS>();
 }
 
-// Counts of neighbours by colour.
+// Counts of neighbours by colour. A thread counts for the words it owns.
+template <u32 WARPS>
 __device__ void count_neighbours(const Shape& shape, const u32* adjacency, const u32* colors, u32* counts) {
-  u32 lane = threadIdx.x;
   for (u32 color = 0; color < shape.k; color++) {
-    for (u32 word = lane; word < shape.row_words; word += 32) counts[u64(color) * shape.row_words + word] = 0;
+    for (u32 word = threadIdx.x; word < shape.row_words; word += 32 * WARPS) counts[u64(color) * shape.row_words + word] = 0;
   }
   for (u32 vertex = 0; vertex < shape.n; vertex++) {
     u32* row = counts + u64(read_byte(colors, vertex)) * shape.row_words;
     for (u32 group = 0; group < shape.n_groups; group++) {
-      u32 bits = adjacency[(u64(vertex) * shape.n_groups + group) * 32 + lane];
-      for (u32 word = group * 256 + lane; bits; word += 32, bits >>= 4) row[word] += bits_to_bytes(bits & 15);
+      u32 bits = adjacency[(u64(vertex) * shape.n_groups + group) * 32 + threadIdx.x % 32] >> (threadIdx.x / 32 * 4);
+      for (u32 word = group * 256 + threadIdx.x; bits; word += 32 * WARPS) {
+        row[word] += bits_to_bytes(bits & 15);
+        bits = WARPS == 8 ? 0 : bits >> (WARPS % 8 * 4);
+      }
     }
   }
-  __syncwarp();
+  meet<WARPS>();
 }

@@ -116,8 +116,8 @@ KERNEL_BOUNDED(coloring_walk, WalkArgs, 32, 1) {
   }
   u32* colors = args.colors + u64(task.slot) * shape.slot_words;
   u32* best = args.best + u64(task.slot) * shape.slot_words;
-  load_colors(shape, colors, walk.colors, walk.sizes);
-  count_neighbours(shape, args.adjacency, walk.colors, walk.counts);
+  load_colors<1>(shape, colors, walk.colors, walk.sizes);
+  count_neighbours<1>(shape, args.adjacency, walk.colors, walk.counts);
   u32 ends = 0;
   for (u32 vertex = lane; vertex < shape.n; vertex += 32) {
     ends += read_byte(walk.counts + u64(read_byte(walk.colors, vertex)) * shape.row_words, vertex);

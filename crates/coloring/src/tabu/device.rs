@@ -1,4 +1,4 @@
-//! Many TabuCol searches at a time on a device, a warp for each.
+//! Many TabuCol searches at a time on a device, a block for each.
 
 use bytemuck::{Pod, Zeroable};
 use tidemill_gpu::{DeviceBuffer, DevicePtr, GpuError, Kernel, Launch, Stream};
@@ -67,6 +67,7 @@ pub(crate) struct TabuKernel {
     kernel: Kernel,
     shape: Shape,
     adjacency: DevicePtr<u32>,
+    n_threads: u32,
     shared_bytes: u32,
     /// Counts in global memory, where they do not fit into shared memory.
     counts: Option<DeviceBuffer<u32>>,
@@ -75,7 +76,13 @@ pub(crate) struct TabuKernel {
 impl TabuKernel {
     pub(crate) fn new(graph: &DeviceGraph, k: usize) -> Result<Self, GpuError> {
         let shape = graph.shape(k)?;
-        let small_words = 3 * shape.row_words as usize + k + 2 * DAYS;
+        let n_warps = graph.n_warps();
+        // Words of the warps, bans, calendars, bounds, shifts and colours, sizes of classes: as `shared_search` in the kernel lays them out.
+        let small_words = 3 * n_warps * 4
+            + DAYS
+            + (1 + n_warps) * DAYS / 2
+            + 3 * shape.row_words as usize
+            + n_warps * k.div_ceil(2);
         let count_words = k * shape.row_words as usize;
         let most = graph.device().info().shared_bytes as usize;
         let is_shared = (small_words + count_words) * 4 <= most;
@@ -85,6 +92,7 @@ impl TabuKernel {
             kernel: graph.module().kernel(name)?,
             shape,
             adjacency: graph.adjacency(),
+            n_threads: n_warps as u32 * 32,
             shared_bytes: shared_words as u32 * 4,
             counts: (!is_shared).then(|| graph.device().alloc(0)).transpose()?,
         })
@@ -95,7 +103,9 @@ impl TabuKernel {
         // A block has a kilobyte of shared memory for the system's use; a multiprocessor has as much more than the most of a block.
         let info = graph.device().info();
         let per_processor = (info.shared_bytes + 1_024) / (self.shared_bytes + 1_024);
-        per_processor.clamp(1, 32) as usize * info.multiprocessors.max(1) as usize
+        // It has room for 2,048 threads.
+        per_processor.clamp(1, (2_048 / self.n_threads).min(32)) as usize
+            * info.multiprocessors.max(1) as usize
     }
 
     pub(crate) fn shape(&self) -> &Shape {
@@ -129,7 +139,7 @@ impl TabuKernel {
         };
         stream.launch(
             &self.kernel,
-            Launch::blocks(launch.n_tasks as u32, 32).shared(self.shared_bytes),
+            Launch::blocks(launch.n_tasks as u32, self.n_threads).shared(self.shared_bytes),
             &args,
         )
     }

@@ -1,10 +1,18 @@
-// TabuCol, a warp for each search: the twin of tabu.rs, move by move.
+// TabuCol, a block for each search: the twin of tabu.rs, move by move.
 //
-// Counts of neighbours lie by colour, four vertices in a word, in shared memory where they fit. A lane owns the words of its number in every row, so that a
-// move, which adds to one row and takes from another, needs no barrier. Rows have an odd number of words, so that the counts of one vertex, which the lanes read colour by colour, lie in different banks.
+// Counts of neighbours lie by colour, four vertices in a word, in shared memory where they fit. A thread owns the words of its number in every row, so that a
+// move, which adds to one row and takes from another, needs no barrier. Rows have an odd number of words, so that the counts of one vertex, which lanes read colour by colour, lie in different banks.
+//
+// Every warp finds the best move of its own vertices and writes it down; after a barrier, the only one of an iteration, all make the best of these. What a warp
+// reads before the barrier is its own: bans are in calendars by warp, and the sizes of classes in copies.
 //
 // As on the host a vertex has a bound, here on the least count of the colours it may take, and a vertex of least bound is
 // looked at until the bound is true.
+
+// TABU_WARPS, the warps of a block, is a divisor of eight that the host has chosen.
+#define TABU_THREADS (32 * TABU_WARPS)
+// Words of a group of adjacency that a thread owns.
+#define TABU_TURNS (8 / TABU_WARPS)
 
 #define LARGEST 126u
 #define UNLISTED 0x80u
@@ -32,7 +40,7 @@ struct TabuArgs {
   // Colours by slot, as bytes: where searches begin and, if their states are kept, end; and the best.
   u32* colors;
   u32* best;
-  // Of each task: the state, and if states are kept, the calendar.
+  // Of each task: the state, and if states are kept, its bans and when they end.
   TabuState* states;
   u32* calendars;
   // Counts of each block, if they do not fit into shared memory.
@@ -46,18 +54,36 @@ struct TabuArgs {
   u32 unused;
 };
 
-// What a search keeps in shared memory besides its counts.
+// What a warp tells the others: its best move, and what has changed among its vertices.
+struct alignas(16) Word {
+  // Cost, rank of the vertex, rank of the colour: 8, 16 and 8 bits. All ones if there is no move.
+  u32 key;
+  // The vertex, and its colours after and before: 16, 8 and 8 bits.
+  u32 places;
+  // The neighbours of the vertex in the new colour: 8 bits; and the flags below.
+  u32 facts;
+  // Vertices that have come into conflict since the last word, less those that are out.
+  u32 change;
+};
+
+#define IS_FULL 0x100u
+#define IS_BANNED 0x200u
+#define MAY_EXCUSE 0x400u
+
+// What a search keeps in shared memory besides its counts. Of a warp: its calendar and its copy of the sizes.
 struct Search {
   // At most the least count of the colours that a vertex may take; 255 if there is none.
   u32* bounds;
   // LARGEST less the conflicts of a vertex; UNLISTED without conflicts.
   u32* shifts;
   u32* colors;
-  u32* sizes;
+  // Words of all warps: of even and odd iterations, and about moves that are banned.
+  Word* words;
   // Bans by the iteration that made them, vertex and colour; and lists of those that end at the same time.
   u32* entries;
   unsigned short* next;
   unsigned short* days;
+  unsigned short* sizes;
   u32* counts;
 };
 
@@ -74,74 +100,91 @@ __device__ __forceinline__ u32 color_rank(const TabuArgs& args, u64 bits, u32 co
   return (color * (u32(bits >> 16) | 1) + u32(bits >> 40)) & args.color_mask;
 }
 
+__device__ __forceinline__ u32* row_of(const TabuArgs& args, const Search& search, u32 color) {
+  return search.counts + u64(color) * args.shape.row_words;
+}
+
+__device__ __forceinline__ bool is_own(u32 vertex) { return vertex / 4 % TABU_THREADS == threadIdx.x; }
+
+__device__ __forceinline__ bool is_of_warp(u32 vertex) { return vertex / 128 % TABU_WARPS == threadIdx.x / 32; }
+
 // Lets a vertex take a colour again.
 __device__ __forceinline__ void allow(const TabuArgs& args, Search& search, u32 vertex, u32 color) {
-  u32* row = search.counts + u64(color) * args.shape.row_words;
+  u32* row = row_of(args, search, color);
   u32 count = read_byte(row, vertex) & 0x7f;
   write_byte(row, vertex, count);
   write_byte(search.bounds, vertex, min(read_byte(search.bounds, vertex), count));
 }
 
 __device__ __forceinline__ void forbid(const TabuArgs& args, Search& search, u32 vertex, u32 color) {
-  u32* row = search.counts + u64(color) * args.shape.row_words;
+  u32* row = row_of(args, search, color);
   write_byte(row, vertex, read_byte(row, vertex) | 0x80);
+}
+
+// Writes a ban into the list of the day that ends it.
+__device__ __forceinline__ void list_ban(Search& search, u32 at, u32 day) {
+  search.next[at] = search.days[day];
+  search.days[day] = at;
 }
 
 // Writes down that a vertex may take a colour again after `tenure` iterations.
 __device__ __forceinline__ void add_ban(Search& search, u64 iteration, u32 tenure, u32 vertex, u32 color) {
   u32 at = u32(iteration) % DAYS;
-  u32 day = (u32(iteration) + tenure + 1) % DAYS;
   search.entries[at] = vertex << 8 | color;
-  search.next[at] = search.days[day];
-  search.days[day] = at;
+  list_ban(search, at, (u32(iteration) + tenure + 1) % DAYS);
 }
 
 // Colours, classes, counts and shifts of the colouring in memory. Tells the sum of the conflicts of all vertices, and how many have some.
 __device__ void begin_search(const TabuArgs& args, Search& search, u32 slot, u32& ends, u32& n_conflicting) {
-  u32 lane = threadIdx.x;
-  load_colors(args.shape, args.colors + u64(slot) * args.shape.slot_words, search.colors, search.sizes);
-  count_neighbours(args.shape, args.adjacency, search.colors, search.counts);
-  ends = n_conflicting = 0;
-  for (u32 word = lane; word < args.shape.row_words; word += 32) {
+  // Room that nobody uses yet.
+  u32* sizes = search.entries;
+  load_colors<TABU_WARPS>(args.shape, args.colors + u64(slot) * args.shape.slot_words, search.colors, sizes);
+  for (u32 color = threadIdx.x % 32; color < args.shape.k; color += 32) search.sizes[color] = sizes[color];
+  count_neighbours<TABU_WARPS>(args.shape, args.adjacency, search.colors, search.counts);
+  u32 own_ends = 0, own_conflicting = 0;
+  for (u32 word = threadIdx.x; word < args.shape.row_words; word += TABU_THREADS) {
     u32 shifts = EACH_BYTE * UNLISTED;
     for (u32 place = 0; place < 4 && word * 4 + place < args.shape.n; place++) {
-      u32* at = search.counts + u64(byte_of(search.colors[word], place)) * args.shape.row_words + word;
+      u32* at = row_of(args, search, byte_of(search.colors[word], place)) + word;
       u32 own = byte_of(*at, place);
       *at |= 0x80u << (place * 8);
-      ends += own;
+      own_ends += own;
       if (own) {
-        n_conflicting++;
+        own_conflicting++;
         shifts = with_byte(shifts, place, LARGEST - own);
       }
     }
     search.shifts[word] = shifts;
   }
-  ends = warp_sum(ends);
-  n_conflicting = warp_sum(n_conflicting);
-  __syncwarp();
+  own_ends = warp_sum(own_ends);
+  own_conflicting = warp_sum(own_conflicting);
+  if (threadIdx.x % 32 == 0) search.words[threadIdx.x / 32] = Word{own_ends, own_conflicting, 0, 0};
+  meet<TABU_WARPS>();
+  ends = n_conflicting = 0;
+  for (u32 warp = 0; warp < TABU_WARPS; warp++) {
+    ends += search.words[warp].key;
+    n_conflicting += search.words[warp].places;
+  }
+  meet<TABU_WARPS>();
 }
 
-// The calendar of the last launch, or an empty one, and its bans.
+// The bans of the last launch, or none, and the bounds.
 __device__ void load_calendar(const TabuArgs& args, Search& search) {
-  u32 lane = threadIdx.x;
+  u32 lane = threadIdx.x % 32;
   const u32* saved = args.calendars + u64(blockIdx.x) * DAYS * 2;
-  for (u32 at = lane; at < DAYS; at += 32) {
-    search.entries[at] = args.keeps ? saved[at] : LIFTED;
-    search.next[at] = args.keeps ? saved[DAYS + at] & 0xffff : NO_ENTRY;
-    search.days[at] = args.keeps ? saved[DAYS + at] >> 16 : NO_ENTRY;
+  for (u32 at = threadIdx.x; at < DAYS; at += TABU_THREADS) search.entries[at] = args.keeps ? saved[at] : LIFTED;
+  for (u32 day = lane; day < DAYS; day += 32) search.days[day] = NO_ENTRY;
+  meet<TABU_WARPS>();
+  for (u32 at = 0; args.keeps && at < DAYS; at++) {
+    u32 entry = search.entries[at];
+    if (entry == LIFTED) continue;
+    if (is_own(entry >> 8)) forbid(args, search, entry >> 8, entry & 0xff);
+    if (lane == 0 && is_of_warp(entry >> 8)) list_ban(search, at, saved[DAYS + at]);
   }
-  __syncwarp();
-  if (lane == 0 && args.keeps) {
-    for (u32 at = 0; at < DAYS; at++) {
-      u32 entry = search.entries[at];
-      if (entry != LIFTED) forbid(args, search, entry >> 8, entry & 0xff);
-    }
-  }
-  __syncwarp();
-  for (u32 word = lane; word < args.shape.row_words; word += 32) {
+  for (u32 word = threadIdx.x; word < args.shape.row_words; word += TABU_THREADS) {
     u32 least = ~0u;
     for (u32 color = 0; color < args.shape.k; color++) {
-      u32 counts = search.counts[u64(color) * args.shape.row_words + word];
+      u32 counts = row_of(args, search, color)[word];
       least = lesser_bytes(least, counts | spread_high(counts));
     }
     search.bounds[word] = least;
@@ -151,76 +194,62 @@ __device__ void load_calendar(const TabuArgs& args, Search& search) {
 
 __device__ void save_calendar(const TabuArgs& args, Search& search) {
   u32* saved = args.calendars + u64(blockIdx.x) * DAYS * 2;
-  for (u32 at = threadIdx.x; at < DAYS; at += 32) {
-    saved[at] = search.entries[at];
-    saved[DAYS + at] = u32(search.days[at]) << 16 | search.next[at];
+  for (u32 at = threadIdx.x; at < DAYS; at += TABU_THREADS) saved[at] = search.entries[at];
+  for (u32 day = threadIdx.x % 32; day < DAYS; day += 32) {
+    for (u32 at = search.days[day]; at != NO_ENTRY; at = search.next[at]) saved[DAYS + at] = day;
   }
 }
 
 __device__ void copy_colors(const TabuArgs& args, const Search& search, u32* to, u32 slot) {
   to += u64(slot) * args.shape.slot_words;
-  for (u32 word = threadIdx.x; word * 4 < args.shape.n; word += 32) to[word] = search.colors[word];
+  for (u32 word = threadIdx.x; word * 4 < args.shape.n; word += TABU_THREADS) to[word] = search.colors[word];
 }
 
-// The least cost in the words of a lane.
+// The least cost in the words of a thread.
 __device__ __forceinline__ u32 least_cost(const TabuArgs& args, const Search& search) {
   u32 least = ~0u;
-#pragma unroll 8
-  for (u32 word = threadIdx.x; word < args.shape.row_words; word += 32) {
+  for (u32 word = threadIdx.x; word < args.shape.row_words; word += TABU_THREADS) {
     least = lesser_bytes(least, costs_of(search.bounds[word], search.shifts[word]));
   }
   return least;
 }
 
-struct Move {
-  // Cost, rank of the vertex, rank of the colour: 8, 16 and 8 bits. All ones if there is no move.
-  u32 key;
-  u32 vertex;
-  u32 color;
-  // The neighbours of the vertex in the colour.
-  u32 count;
-};
+// A vertex of the warp with this least cost, by rank: the rank, and then the vertex.
+__device__ __forceinline__ u32 first_with_cost(const TabuArgs& args, const Search& search, u64 bits, u32 cost) {
+  u32 key = ~0u;
+  for (u32 word = threadIdx.x; word < args.shape.row_words; word += TABU_THREADS) {
+    u32 hits = zero_bytes(costs_of(search.bounds[word], search.shifts[word]) ^ (cost * EACH_BYTE));
+    while (hits) {
+      u32 vertex = word * 4 + (__ffs(hits) - 1) / 8;
+      hits &= hits - 1;
+      key = min(key, vertex_rank(args, bits, vertex) << 16 | vertex);
+    }
+  }
+  return warp_min(key);
+}
 
-// The best of the moves that are allowed; `least` is the least cost in the words of the lane, four bytes.
-__device__ __forceinline__ Move best_allowed(const TabuArgs& args, Search& search, u64 bits, u32 least) {
-  u32 lane = threadIdx.x;
+// The best of the moves of the warp that are allowed; `least` is the least cost in the words of the thread, four bytes.
+__device__ __forceinline__ Word best_allowed(const TabuArgs& args, Search& search, u64 bits, u32 least) {
   while (true) {
     u32 cost = warp_min(least_of_bytes(least));
-    if (cost == 255) return Move{~0u, 0, 0, 0};
-    u32 key = ~0u;
-    for (u32 first = lane; first < args.shape.row_words; first += 256) {
-      u32 costs[8];
-#pragma unroll
-      for (u32 i = 0; i < 8; i++) {
-        u32 word = first + i * 32;
-        costs[i] = word < args.shape.row_words ? costs_of(search.bounds[word], search.shifts[word]) : ~0u;
-      }
-#pragma unroll
-      for (u32 i = 0; i < 8; i++) {
-        u32 hits = zero_bytes(costs[i] ^ (cost * EACH_BYTE));
-        while (hits) {
-          u32 vertex = (first + i * 32) * 4 + (__ffs(hits) - 1) / 8;
-          hits &= hits - 1;
-          key = min(key, vertex_rank(args, bits, vertex) << 16 | vertex);
-        }
-      }
-    }
-    key = warp_min(key);
+    if (cost == 255) return Word{~0u, 0, 0, 0};
+    u32 key = first_with_cost(args, search, bits, cost);
     u32 vertex = key & 0xffff;
     u32 choice = ~0u;
-    for (u32 color = lane; color < args.shape.k; color += 32) {
-      u32 count = read_byte(search.counts + u64(color) * args.shape.row_words, vertex);
+    for (u32 color = threadIdx.x % 32; color < args.shape.k; color += 32) {
+      u32 count = read_byte(row_of(args, search, color), vertex);
       if (count < 0x80) choice = min(choice, count << 16 | color_rank(args, bits, color) << 8 | color);
     }
     choice = warp_min(choice);
     u32 count = choice == ~0u ? 255 : choice >> 16;
-    u32 shift = read_byte(search.shifts, vertex);
-    if (count + shift == cost) {
-      return Move{cost << 24 | (key >> 16) << 8 | ((choice >> 8) & 0xff), vertex, choice & 0xff, count};
+    if (count + read_byte(search.shifts, vertex) == cost) {
+      u32 to = choice & 0xff;
+      u32 is_full = search.sizes[to] >= args.shape.limit ? IS_FULL : 0;
+      return Word{cost << 24 | (key >> 16) << 8 | ((choice >> 8) & 0xff),
+                  vertex << 16 | to << 8 | read_byte(search.colors, vertex), count | is_full, 0};
     }
     __syncwarp();
-    // The lane that owns the word corrects the bound.
-    if (lane == vertex / 4 % 32) {
+    if (is_own(vertex)) {
       write_byte(search.bounds, vertex, count);
       least = least_cost(args, search);
     }
@@ -228,52 +257,66 @@ __device__ __forceinline__ Move best_allowed(const TabuArgs& args, Search& searc
   }
 }
 
-// The best of the moves that are banned and cost less than `below`, if it is better than `best`.
-__device__ __noinline__ Move best_excused(const TabuArgs& args, Search& search, u64 bits, u32 below, Move best) {
-  Move mine = best;
-  for (u32 at = threadIdx.x; at < DAYS; at += 32) {
+// The best of the moves that are banned and cost less than `below`, if it is better than `best`: of those that this warp looks at.
+__device__ __noinline__ Word best_excused(const TabuArgs& args, const Search& search, u64 bits, u32 below, const Word& best) {
+  Word mine = best;
+  for (u32 at = threadIdx.x; at < DAYS; at += TABU_THREADS) {
     u32 entry = search.entries[at];
     if (entry == LIFTED) continue;
     u32 vertex = entry >> 8;
-    u32 color = entry & 0xff;
+    u32 to = entry & 0xff;
     u32 shift = read_byte(search.shifts, vertex);
     if (shift == UNLISTED) continue;
-    u32 count = read_byte(search.counts + u64(color) * args.shape.row_words, vertex) & 0x7f;
+    u32 count = read_byte(row_of(args, search, to), vertex) & 0x7f;
     if (count + shift >= below) continue;
-    u32 key = (count + shift) << 24 | vertex_rank(args, bits, vertex) << 8 | color_rank(args, bits, color);
-    if (key < mine.key) mine = Move{key, vertex, color, count};
+    u32 key = (count + shift) << 24 | vertex_rank(args, bits, vertex) << 8 | color_rank(args, bits, to);
+    if (key >= mine.key) continue;
+    u32 is_full = search.sizes[to] >= args.shape.limit ? IS_FULL : 0;
+    mine = Word{key, vertex << 16 | to << 8 | read_byte(search.colors, vertex), count | is_full | IS_BANNED, 0};
   }
   u32 key = warp_min(mine.key);
   u32 lane = __ffs(__ballot_sync(FULL_WARP, mine.key == key)) - 1;
-  return Move{key, __shfl_sync(FULL_WARP, mine.vertex, lane), __shfl_sync(FULL_WARP, mine.color, lane),
-              __shfl_sync(FULL_WARP, mine.count, lane)};
+  return Word{key, __shfl_sync(FULL_WARP, mine.places, lane), __shfl_sync(FULL_WARP, mine.facts, lane), 0};
 }
 
-// Whether a vertex has so many conflicts that a banned move of it might cost less than `below`.
+// Whether a vertex of the warp has so many conflicts that a banned move of it might cost less than `below`.
 __device__ __forceinline__ bool may_excuse(const TabuArgs& args, const Search& search, u32 below) {
   if (below == 0) return false;
   u32 found = 0;
   u32 threshold = (0x80 + min(below - 1, 127u)) * EACH_BYTE;
-  for (u32 word = threadIdx.x; word < args.shape.row_words; word += 32) found |= threshold - search.shifts[word];
+  for (u32 word = threadIdx.x; word < args.shape.row_words; word += TABU_THREADS) found |= threshold - search.shifts[word];
   return __any_sync(FULL_WARP, (found & HIGH_BITS) != 0);
 }
 
-// A vertex goes from one colour to another. Counts, bounds and shifts of its neighbours follow; the least cost in the words of the lane.
-__device__ __forceinline__ u32 make_move(const TabuArgs& args, Search& search, u32 vertex, u32 from, u32 to,
-                                         u32& n_conflicting) {
-  u32 lane = threadIdx.x;
-  u32* from_row = search.counts + u64(from) * args.shape.row_words;
-  u32* to_row = search.counts + u64(to) * args.shape.row_words;
+// Of the words of all warps the one with the best move; changes are summed, and it may be excused if one may.
+__device__ __forceinline__ Word best_of_warps(Word* words, const Word& mine) {
+  u32 lane = threadIdx.x % 32;
+  if (TABU_WARPS == 1) return mine;
+  if (lane == 0) words[threadIdx.x / 32] = mine;
+  meet<TABU_WARPS>();
+  Word theirs = lane < TABU_WARPS ? words[lane] : Word{~0u, 0, 0, 0};
+  u32 best = __ffs(__ballot_sync(FULL_WARP, theirs.key == warp_min(theirs.key))) - 1;
+  u32 excuse = __any_sync(FULL_WARP, theirs.facts & MAY_EXCUSE) ? MAY_EXCUSE : 0;
+  return Word{__shfl_sync(FULL_WARP, theirs.key, best), __shfl_sync(FULL_WARP, theirs.places, best),
+              __shfl_sync(FULL_WARP, theirs.facts, best) | excuse, warp_sum(theirs.change)};
+}
+
+// A vertex goes from one colour to another. Counts, bounds and shifts of its neighbours follow; the least cost in the words of the thread, and
+// the change of vertices in conflict among those of the warp.
+__device__ __forceinline__ u32 make_move(const TabuArgs& args, Search& search, u32 vertex, u32 from, u32 to, u32& change) {
+  u32* from_row = row_of(args, search, from);
+  u32* to_row = row_of(args, search, to);
   u32 least = ~0u;
-  u32 change = 0;
+  u32 own_change = 0;
   for (u32 group = 0; group < args.shape.n_groups; group++) {
-    u32 bits = __ldg(args.adjacency + (u64(vertex) * args.shape.n_groups + group) * 32 + lane);
-    u32 first = group * 256 + lane;
+    u32 bits = __ldg(args.adjacency + (u64(vertex) * args.shape.n_groups + group) * 32 + threadIdx.x % 32);
+    bits >>= threadIdx.x / 32 * 4;
+    u32 first = group * 256 + threadIdx.x;
     // All words are read before the first is written: the compiler cannot know that the rows are different ones.
-    u32 fewer[8], more[8], bounds[8], shifts[8], colors[8];
+    u32 fewer[TABU_TURNS], more[TABU_TURNS], bounds[TABU_TURNS], shifts[TABU_TURNS], colors[TABU_TURNS];
 #pragma unroll
-    for (u32 i = 0; i < 8; i++) {
-      u32 word = first + i * 32;
+    for (u32 i = 0; i < TABU_TURNS; i++) {
+      u32 word = first + i * TABU_THREADS;
       if (word >= args.shape.row_words) continue;
       fewer[i] = from_row[word];
       more[i] = to_row[word];
@@ -282,10 +325,10 @@ __device__ __forceinline__ u32 make_move(const TabuArgs& args, Search& search, u
       colors[i] = search.colors[word];
     }
 #pragma unroll
-    for (u32 i = 0; i < 8; i++) {
-      u32 word = first + i * 32;
+    for (u32 i = 0; i < TABU_TURNS; i++) {
+      u32 word = first + i * TABU_THREADS;
       if (word >= args.shape.row_words) continue;
-      u32 bytes = bits_to_bytes((bits >> (i * 4)) & 15);
+      u32 bytes = bits_to_bytes((bits >> (i * TABU_WARPS * 4)) & 15);
       fewer[i] -= bytes;
       more[i] += bytes;
       from_row[word] = fewer[i];
@@ -300,8 +343,8 @@ __device__ __forceinline__ u32 make_move(const TabuArgs& args, Search& search, u
           hits &= hits - 1;
           bool leaves = byte_of(colors[i], place) == from;
           u32 own = byte_of(leaves ? fewer[i] : more[i], place) & 0x7f;
-          if (leaves) change -= own == 0;
-          else change += own == 1;
+          if (leaves) own_change -= own == 0;
+          else own_change += own == 1;
           shifts[i] = with_byte(shifts[i], place, own ? LARGEST - own : UNLISTED);
         }
         search.shifts[word] = shifts[i];
@@ -309,12 +352,52 @@ __device__ __forceinline__ u32 make_move(const TabuArgs& args, Search& search, u
       least = lesser_bytes(least, costs_of(bounds[i], shifts[i]));
     }
   }
-  n_conflicting += warp_sum(change);
+  change = warp_sum(own_change);
   return least;
 }
 
+// Lifts the bans of the warp's vertices that end with this iteration.
+__device__ __forceinline__ void end_bans(const TabuArgs& args, Search& search, u64 iteration, u32& least) {
+  u32 lane = threadIdx.x % 32;
+  u32 ended = search.days[u32(iteration) % DAYS];
+  if (ended == NO_ENTRY) return;
+  __syncwarp();
+  if (lane == 0) search.days[u32(iteration) % DAYS] = NO_ENTRY;
+  for (u32 at = ended; at != NO_ENTRY; at = search.next[at]) {
+    u32 entry = search.entries[at];
+    if (entry == LIFTED) continue;
+    u32 vertex = entry >> 8;
+    if (is_own(vertex)) {
+      allow(args, search, vertex, entry & 0xff);
+      least = lesser_bytes(least, costs_of(search.bounds[vertex / 4], search.shifts[vertex / 4]));
+    }
+    __syncwarp();
+    if (lane == 0) search.entries[at] = LIFTED;
+  }
+  __syncwarp();
+}
+
+// What the warp of a vertex that moves writes down about it.
+__device__ __forceinline__ void note_move(const TabuArgs& args, Search& search, u64 iteration, u32 tenure, const Word& move) {
+  u32 vertex = move.places >> 16, to = (move.places >> 8) & 0xff, from = move.places & 0xff;
+  if (move.facts & IS_BANNED) {
+    for (u32 at = threadIdx.x % 32; at < DAYS; at += 32) {
+      if (search.entries[at] == (vertex << 8 | to)) search.entries[at] = LIFTED;
+    }
+    __syncwarp();
+  }
+  if (is_own(vertex)) {
+    u32 count = move.facts & 0xff;
+    if (tenure) add_ban(search, iteration, tenure, vertex, from);
+    else allow(args, search, vertex, from);
+    forbid(args, search, vertex, to);
+    write_byte(search.colors, vertex, to);
+    write_byte(search.shifts, vertex, count ? LARGEST - count : UNLISTED);
+  }
+  __syncwarp();
+}
+
 __device__ void tabu_search(const TabuArgs& args, Search& search) {
-  u32 lane = threadIdx.x;
   const TabuTask& task = args.tasks[blockIdx.x];
   u32 slot = task.slot;
   Random random = task.random;
@@ -332,47 +415,32 @@ __device__ void tabu_search(const TabuArgs& args, Search& search) {
     copy_colors(args, search, args.best, slot);
   }
   u32 least = least_cost(args, search);
+  u32 change = 0;
   for (u64 left = args.iterations; left && conflicts; left--, iteration++) {
     u64 bits = random_bits(random, iteration);
-    u32 ended = search.days[u32(iteration) % DAYS];
-    if (ended != NO_ENTRY) {
-      __syncwarp();
-      if (lane == 0) search.days[u32(iteration) % DAYS] = NO_ENTRY;
-      for (u32 at = ended; at != NO_ENTRY; at = search.next[at]) {
-        u32 entry = search.entries[at];
-        if (entry == LIFTED) continue;
-        u32 vertex = entry >> 8;
-        if (lane == vertex / 4 % 32) {
-          allow(args, search, vertex, entry & 0xff);
-          least = lesser_bytes(least, costs_of(search.bounds[vertex / 4], search.shifts[vertex / 4]));
-        }
-        __syncwarp();
-        if (lane == 0) search.entries[at] = LIFTED;
-      }
-      __syncwarp();
-    }
-    u32 chance = scale_bits((u32(bits >> 32) ^ u32(bits)) * 0x9e3779b1u, 10);
-    u32 tenure = min(chance + n_conflicting * 6 / 10, DAYS - 1);
-    Move best = best_allowed(args, search, bits, least);
-    if (best_conflicts + LARGEST >= conflicts) {
-      u32 below = best_conflicts + LARGEST - conflicts;
-      if (best.key != ~0u) below = min(below, (best.key >> 24) + 1);
-      if (may_excuse(args, search, below)) best = best_excused(args, search, bits, below, best);
+    end_bans(args, search, iteration, least);
+    Word best = best_allowed(args, search, bits, least);
+    bool is_near = best_conflicts + LARGEST >= conflicts;
+    u32 below = best_conflicts + LARGEST - conflicts;
+    if (is_near && may_excuse(args, search, min(below, (best.key >> 24) + 1))) best.facts |= MAY_EXCUSE;
+    best.change = change;
+    best = best_of_warps(search.words + (iteration % 2) * TABU_WARPS, best);
+    n_conflicting += best.change;
+    change = 0;
+    if (best.facts & MAY_EXCUSE) {
+      below = min(below, (best.key >> 24) + 1);
+      best = best_of_warps(search.words + 2 * TABU_WARPS, best_excused(args, search, bits, below, best));
     }
     if (best.key == ~0u) {
       // What best_allowed has corrected is in memory.
       least = least_cost(args, search);
       continue;
     }
-    u32 vertex = best.vertex;
-    u32 to = best.color;
-    u32 from = read_byte(search.colors, vertex);
-    u32 entry = vertex << 8 | to;
-    bool is_banned = read_byte(search.counts + u64(to) * args.shape.row_words, vertex) >= 0x80;
-    bool is_full = search.sizes[to] >= args.shape.limit;
-    __syncwarp();
-    if (is_full) {
-      if (lane == 0 && !is_banned) {
+    u32 chance = scale_bits((u32(bits >> 32) ^ u32(bits)) * 0x9e3779b1u, 10);
+    u32 tenure = min(chance + n_conflicting * 6 / 10, DAYS - 1);
+    u32 vertex = best.places >> 16, to = (best.places >> 8) & 0xff, from = best.places & 0xff;
+    if (best.facts & IS_FULL) {
+      if (is_own(vertex) && !(best.facts & IS_BANNED)) {
         forbid(args, search, vertex, to);
         add_ban(search, iteration, max(tenure, 1u), vertex, to);
       }
@@ -380,24 +448,13 @@ __device__ void tabu_search(const TabuArgs& args, Search& search) {
       least = least_cost(args, search);
       continue;
     }
-    if (is_banned) {
-      for (u32 at = lane; at < DAYS; at += 32) {
-        if (search.entries[at] == entry) search.entries[at] = LIFTED;
-      }
-      __syncwarp();
-    }
-    if (lane == 0) {
-      if (tenure) add_ban(search, iteration, tenure, vertex, from);
-      else allow(args, search, vertex, from);
-      forbid(args, search, vertex, to);
+    if (is_of_warp(vertex)) note_move(args, search, iteration, tenure, best);
+    if (threadIdx.x % 32 == 0) {
       search.sizes[from]--;
       search.sizes[to]++;
-      write_byte(search.colors, vertex, to);
-      write_byte(search.shifts, vertex, best.count ? LARGEST - best.count : UNLISTED);
     }
-    __syncwarp();
-    if (best.count == 0) n_conflicting--;
-    least = make_move(args, search, vertex, from, to, n_conflicting);
+    if ((best.facts & 0xff) == 0) n_conflicting--;
+    least = make_move(args, search, vertex, from, to, change);
     conflicts = conflicts + (best.key >> 24) - LARGEST;
     __syncwarp();
     if (conflicts < best_conflicts) {
@@ -405,36 +462,39 @@ __device__ void tabu_search(const TabuArgs& args, Search& search) {
       copy_colors(args, search, args.best, slot);
     }
   }
-  __syncwarp();
+  meet<TABU_WARPS>();
   if (args.keeps) {
     copy_colors(args, search, args.colors, slot);
     save_calendar(args, search);
   }
-  if (lane == 0) args.states[blockIdx.x] = TabuState{iteration, conflicts, best_conflicts};
+  if (threadIdx.x == 0) args.states[blockIdx.x] = TabuState{iteration, conflicts, best_conflicts};
 }
 
 __device__ __forceinline__ Search shared_search(const TabuArgs& args, u32* shared) {
   Search search;
-  search.bounds = shared;
+  u32 warp = threadIdx.x / 32;
+  search.words = (Word*)shared;
+  search.entries = (u32*)(search.words + 3 * TABU_WARPS);
+  search.next = (unsigned short*)(search.entries + DAYS);
+  search.days = search.next + (1 + warp) * DAYS;
+  search.bounds = search.entries + DAYS + (1 + TABU_WARPS) * DAYS / 2;
   search.shifts = search.bounds + args.shape.row_words;
   search.colors = search.shifts + args.shape.row_words;
-  search.sizes = search.colors + args.shape.row_words;
-  search.entries = search.sizes + args.shape.k;
-  search.next = (unsigned short*)(search.entries + DAYS);
-  search.days = search.next + DAYS;
-  search.counts = search.entries + 2 * DAYS;
+  u32 size_words = (args.shape.k + 1) / 2;
+  search.sizes = (unsigned short*)(search.colors + args.shape.row_words + warp * size_words);
+  search.counts = search.colors + args.shape.row_words + TABU_WARPS * size_words;
   return search;
 }
 
 // Counts in shared memory.
-KERNEL_BOUNDED(coloring_tabu, TabuArgs, 32, 1) {
+KERNEL_BOUNDED(coloring_tabu, TabuArgs, TABU_THREADS, 1) {
   extern __shared__ u32 shared[];
   Search search = shared_search(args, shared);
   tabu_search(args, search);
 }
 
 // Counts in global memory, for graphs and numbers of colours that are too large.
-KERNEL_BOUNDED(coloring_tabu_global, TabuArgs, 32, 1) {
+KERNEL_BOUNDED(coloring_tabu_global, TabuArgs, TABU_THREADS, 1) {
   extern __shared__ u32 shared[];
   Search search = shared_search(args, shared);
   search.counts = args.counts + u64(blockIdx.x) * args.shape.k * args.shape.row_words;
