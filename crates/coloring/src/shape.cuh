@@ -12,13 +12,9 @@ struct Shape {
   u32 limit;
 };
 
-__device__ __forceinline__ u32 read_byte(const u32* row, u32 vertex) {
-  return byte_of(row[vertex / 4], vertex % 4);
-}
+__device__ __forceinline__ u32 read_byte(const u32* row, u32 vertex) { return ((const unsigned char*)row)[vertex]; }
 
-__device__ __forceinline__ void write_byte(u32* row, u32 vertex, u32 byte) {
-  row[vertex / 4] = with_byte(row[vertex / 4], vertex % 4, byte);
-}
+__device__ __forceinline__ void write_byte(u32* row, u32 vertex, u32 byte) { ((unsigned char*)row)[vertex] = byte; }
 
 // Moves vertices out of classes that are too large, one after another.
 __device__ __noinline__ void relieve_classes(const Shape& shape, u32* colors, u32* sizes) {

@@ -121,6 +121,11 @@ __device__ __forceinline__ void forbid(const TabuArgs& args, Search& search, u32
   write_byte(row, vertex, read_byte(row, vertex) | 0x80);
 }
 
+// Where the lane finds its neighbours of a vertex.
+__device__ __forceinline__ const u32* neighbours_of(const TabuArgs& args, u32 vertex) {
+  return args.adjacency + u64(vertex) * args.shape.n_groups * 32 + threadIdx.x % 32;
+}
+
 // Writes a ban into the list of the day that ends it.
 __device__ __forceinline__ void list_ban(Search& search, u32 at, u32 day) {
   search.next[at] = search.days[day];
@@ -228,6 +233,13 @@ __device__ __forceinline__ u32 first_with_cost(const TabuArgs& args, const Searc
   return warp_min(key);
 }
 
+// Brings memory near that is probably read soon.
+__device__ __forceinline__ void fetch_ahead(const void* address) {
+#ifdef __CUDA_ARCH__
+  asm volatile("prefetch.global.L1 [%0];" ::"l"(address));
+#endif
+}
+
 // The best of the moves of the warp that are allowed; `least` is the least cost in the words of the thread, four bytes.
 __device__ __forceinline__ Word best_allowed(const TabuArgs& args, Search& search, u64 bits, u32 least) {
   while (true) {
@@ -244,6 +256,7 @@ __device__ __forceinline__ Word best_allowed(const TabuArgs& args, Search& searc
     u32 count = choice == ~0u ? 255 : choice >> 16;
     if (count + read_byte(search.shifts, vertex) == cost) {
       u32 to = choice & 0xff;
+      fetch_ahead(neighbours_of(args, vertex));
       u32 is_full = search.sizes[to] >= args.shape.limit ? IS_FULL : 0;
       return Word{cost << 24 | (key >> 16) << 8 | ((choice >> 8) & 0xff),
                   vertex << 16 | to << 8 | read_byte(search.colors, vertex), count | is_full, 0};
@@ -309,8 +322,7 @@ __device__ __forceinline__ u32 make_move(const TabuArgs& args, Search& search, u
   u32 least = ~0u;
   u32 own_change = 0;
   for (u32 group = 0; group < args.shape.n_groups; group++) {
-    u32 bits = __ldg(args.adjacency + (u64(vertex) * args.shape.n_groups + group) * 32 + threadIdx.x % 32);
-    bits >>= threadIdx.x / 32 * 4;
+    u32 bits = __ldg(neighbours_of(args, vertex) + group * 32) >> (threadIdx.x / 32 * 4);
     u32 first = group * 256 + threadIdx.x;
     // All words are read before the first is written: the compiler cannot know that the rows are different ones.
     u32 fewer[TABU_TURNS], more[TABU_TURNS], bounds[TABU_TURNS], shifts[TABU_TURNS], colors[TABU_TURNS];
@@ -390,7 +402,7 @@ __device__ __forceinline__ void note_move(const TabuArgs& args, Search& search, 
     u32 count = move.facts & 0xff;
     if (tenure) add_ban(search, iteration, tenure, vertex, from);
     else allow(args, search, vertex, from);
-    forbid(args, search, vertex, to);
+    write_byte(row_of(args, search, to), vertex, count | 0x80);
     write_byte(search.colors, vertex, to);
     write_byte(search.shifts, vertex, count ? LARGEST - count : UNLISTED);
   }

@@ -28,15 +28,17 @@ pub const PIECES: &[(&str, &str)] = &[
 /// Symbols that a block has at a time, one per lane.
 pub const GROUP: u32 = 32;
 
-/// Threads of a block: a warp for each part of a family. Twin of `FUSED_THREADS`.
-const THREADS: u32 = 32 * 16;
+/// Parts of a family, each a warp of a block. Twin of `PARTS`.
+const PARTS: u32 = 3;
+
+/// Threads of a block. Twin of `FUSED_THREADS`.
+const THREADS: u32 = 32 * PARTS * N_FAMILIES as u32;
 
 /// Blocks that a multiprocessor has at a time. Twin of `FUSED_BLOCKS`.
-const BLOCKS_PER_MULTIPROCESSOR: u32 = 2;
+const BLOCKS_PER_MULTIPROCESSOR: u32 = 1;
 
-/// Bars that are taken together, and turns from their preparation to their last use. Twins of `TILE` and `STAGES`.
+/// Bars that are taken together. Twin of `TILE`.
 const TILE: u32 = 4;
-const STAGES: u32 = 3;
 
 /// Numbers of a row of a block's ring. Twin of `ROW`.
 const ROW: usize = 7 * GROUP as usize;
@@ -360,7 +362,7 @@ fn kernel_name(family: Family) -> &'static str {
 
 /// Rows of a block's ring, without those that repeat the first ones: what averages look back, and the tiles at work.
 fn capacity(plan: &Plan) -> u32 {
-    (plan.lookback + TILE * (STAGES + 1)).next_multiple_of(TILE)
+    (plan.lookback + TILE * (PARTS + 1)).next_multiple_of(TILE)
 }
 
 /// A launch with a thread for each of `n`. More than a grid can have is refused by the launch itself.
@@ -379,9 +381,8 @@ mod tests {
             assert!(text.contains(&format!("#define {name} {value}\n")), "{name} is not {value}");
         };
         defined("TILE", TILE.to_string());
-        defined("STAGES", STAGES.to_string());
+        defined("PARTS", PARTS.to_string());
         defined("ROW", format!("({} * 32)", ROW / GROUP as usize));
-        defined("FUSED_WARPS", (THREADS / GROUP).to_string());
         defined("FUSED_BLOCKS", BLOCKS_PER_MULTIPROCESSOR.to_string());
     }
 }

@@ -1,19 +1,24 @@
 // The whole classification in one launch: moving averages, crossings, equities, both layers, average and class.
 //
-// A block has 32 symbols, a lane one of them. A warp has a part of a family's nine lengths, three to five of them. All the parts
-// walk through the bars in tiles, one after another: in the same turn the next tile is prepared, the first parts of the families
-// have the tile before that, the second ones the tile before that, and so on, with one barrier a turn. So the vote of a family
-// is handed from part to part and summed in the order of its lengths, and the last part finishes it. What all families need of
-// a bar is prepared once: its price, its gain, and its running sums, in a ring.
+// A block has 32 symbols, a lane one of them. A warp has a third of a family's nine lengths. All the parts walk through the bars
+// in tiles, one after another: in the same turn the next tile is prepared, the first parts of the families have the tile before
+// that, the second ones the tile before that, and so on, with one barrier a turn. So the vote of a family is handed from part to
+// part and summed in the order of its lengths, and the last part finishes it. What all families need of a bar is prepared once:
+// its price, its gain, and its running sums, in a ring.
+//
+// The parts of a family run the same code: all that the warps of a block run has to fit into the instruction cache.
 
 namespace atc {
 
-#define FUSED_WARPS 16
+// Parts of a family, and its lengths in each.
+#define PARTS 3
+#define PER_PART (N_LENGTHS / PARTS)
+#define FUSED_WARPS (PARTS * N_FAMILIES)
 #define FUSED_THREADS (32 * FUSED_WARPS)
 // Blocks that a multiprocessor shall have at a time; twin of BLOCKS_PER_MULTIPROCESSOR in device.rs.
-#define FUSED_BLOCKS 2
+#define FUSED_BLOCKS 1
 // Turns from the preparation of a tile to its last part.
-#define STAGES 3
+#define STAGES PARTS
 #define SLOTS (STAGES + 1)
 
 // What is known of a tile: all values up to its end are tame; they are available; and its gains are calm.
@@ -96,16 +101,17 @@ struct Preparation {
 };
 
 // A part of a family.
-template <class Step, u32 N>
+template <class Step>
 struct Part {
   Step step;
-  Vote<N> vote;
+  Vote<PER_PART> vote;
   // The family's, of its last part.
   Account account;
-  u32 family, first, stage, final;
+  // The part's number, and the bar of the average that is given last.
+  u32 family, number, final;
 
-  __device__ __forceinline__ Part(const Plan& plan, u32 family, u32 first, u32 stage, u32 final)
-      : step(plan, first), family(family), first(first), stage(stage), final(final) {}
+  __device__ __forceinline__ Part(const Plan& plan, u32 family, u32 number, u32 final)
+      : step(plan, number * PER_PART), family(family), number(number), final(final) {}
 
   template <bool PLAIN>
   __device__ __forceinline__ void bars(const FusedArgs& args, FusedShared& shared, const Ring& ring, u32 tile, u32 row,
@@ -119,12 +125,12 @@ struct Part {
       u32 bar = tile * TILE + i;
       double price = shared.price[slot][i][lane], gain = shared.gain[slot][i][lane];
       double x = args.source ? ring.value(start + onward) : price;
-      double averages[N];
+      double averages[PER_PART];
       step.template push<PLAIN>(plan, ring, Sight{row + i, start + onward, onward, bar, x, tame}, averages);
       onward = opaque(onward + ROW_BYTES);
-      Tally tally = first ? tallies[i][lane] : Tally{0.0, 0.0};
+      Tally tally = number ? tallies[i][lane] : Tally{0.0, 0.0};
       vote.template push<PLAIN>(plan, price, averages, gain, bar >= plan.l1_cutout, tally);
-      if (stage == STAGES) {
+      if (number == PARTS - 1) {
         double signal = settle_vote(tally.votes, tally.weight, plan.flags & ROUND);
         account.push(plan, Move(gain), plan.starts[family], bar >= plan.cutout, signal);
         if (args.averages) tallies[i][lane] = Tally{(double)cut(plan, signal), account.equity};
@@ -159,52 +165,47 @@ __device__ __forceinline__ void write_averages(const FusedArgs& args, const Fuse
   }
 }
 
-// What a warp does besides: prepare tiles, or write averages.
+// What one warp of a family does besides: prepare tiles, or write averages.
 enum Duty { NO_DUTY, PREPARES, WRITES };
 
 // One warp's way. All warps of the block meet at the same number of barriers.
-template <class Step, u32 N, Duty DUTY>
-__device__ __forceinline__ void along(const FusedArgs& args, FusedShared& shared, const Ring& ring, u32 family, u32 first,
-                                      u32 stage, u32 n_tiles) {
+template <class Step, Duty DUTY>
+__device__ __forceinline__ void along(const FusedArgs& args, FusedShared& shared, const Ring& ring, u32 family, u32 number,
+                                      u32 n_tiles) {
   u32 late = args.plan.flags & STRATEGY ? 1 : 0;
-  // The bar of the average that is given last.
   u32 n = shared.n[threadIdx.x % 32];
-  Part<Step, N> part(args.plan, family, first, stage, n > late ? n - 1 - late : ~0u);
+  Part<Step> part(args.plan, family, number, n > late ? n - 1 - late : ~0u);
   Preparation preparation;
-  if (DUTY == PREPARES) preparation.begin(args, shared, ring);
+  bool prepares = DUTY == PREPARES && number == 0, writes = DUTY == WRITES && number == 0;
+  if (prepares) preparation.begin(args, shared, ring);
   u32 row = 0, next_row = 0;
 #pragma unroll 1
   for (u32 turn = 0; turn < n_tiles + STAGES; turn++) {
-    if (DUTY == PREPARES && turn < n_tiles) {
+    if (prepares && turn < n_tiles) {
       preparation.push(args, shared, ring, turn, next_row);
       next_row = next_row + TILE == ring.capacity ? 0 : next_row + TILE;
     }
     // Before the first tile this is a very large number.
-    u32 tile = turn - stage;
+    u32 tile = turn - 1 - number;
     if (tile < n_tiles) {
       part.push(args, shared, ring, tile, row);
       row = row + TILE == ring.capacity ? 0 : row + TILE;
     }
     if (args.averages) {
       __syncthreads();
-      if (DUTY == WRITES && turn >= STAGES) write_averages(args, shared, turn - STAGES);
+      if (writes && turn >= STAGES) write_averages(args, shared, turn - STAGES);
     }
     __syncthreads();
   }
 }
 
-template <u32 PART>
-__device__ __forceinline__ void hma(const FusedArgs& args, FusedShared& shared, const Ring& ring, u32 n_tiles) {
-  const Duty duty = PART == 0 ? PREPARES : NO_DUTY;
-  if (args.plan.flags & HULL) along<HullStep<3>, 3, duty>(args, shared, ring, 1, 3 * PART, PART + 1, n_tiles);
-  else along<SimpleStep<3>, 3, duty>(args, shared, ring, 1, 3 * PART, PART + 1, n_tiles);
-}
-
-template <u32 PART>
-__device__ __forceinline__ void kama(const FusedArgs& args, FusedShared& shared, const Ring& ring, u32 n_tiles) {
-  u32 first = 3 * PART, stage = PART + 1;
-  if (args.plan.flags & KAMA_HEAD) along<AdaptiveStep<true, 3>, 3, NO_DUTY>(args, shared, ring, 5, first, stage, n_tiles);
-  else along<AdaptiveStep<false, 3>, 3, NO_DUTY>(args, shared, ring, 5, first, stage, n_tiles);
+// Each of four schedulers has every fourth warp, and about the same work: LSMA, KAMA and WMA are heavy, EMA is light, last parts
+// finish the vote, and the first part of HMA prepares. Six bits a warp: the family, and the part.
+__device__ __forceinline__ u32 role_of(u32 warp) {
+  const unsigned char roles[FUSED_WARPS] = {4 * 4,     5 * 4,     2 * 4,     3 * 4 + 2, 5 * 4 + 1, 4 * 4 + 1,
+                                            3 * 4,     2 * 4 + 1, 2 * 4 + 2, 3 * 4 + 1, 4 * 4 + 2, 5 * 4 + 2,
+                                            0,         1 * 4 + 1, 0 * 4 + 1, 1 * 4,     1 * 4 + 2, 0 * 4 + 2};
+  return roles[warp];
 }
 
 KERNEL_BOUNDED(atc_fused, FusedArgs, FUSED_THREADS, FUSED_BLOCKS) {
@@ -226,26 +227,19 @@ KERNEL_BOUNDED(atc_fused, FusedArgs, FUSED_THREADS, FUSED_BLOCKS) {
     u32 longest = shared.n[lane];
     for (u32 step = 16; step; step /= 2) longest = max(longest, __shfl_xor_sync(~0u, longest, step));
     u32 n_tiles = (longest + TILE - 1) / TILE;
-    // The numbers are the family, the part's first length, and its stage. All of them are constants, so that weights are too.
-    // Each of four schedulers has every fourth warp, and about the same work: LSMA, KAMA and WMA are heavy, EMA is light, last
-    // parts finish the vote, and the first part of HMA prepares.
-    switch (warp) {
-      case 0: along<WeightedStep<5>, 5, NO_DUTY>(args, shared, ring, 2, 0, 1, n_tiles); break;
-      case 1: along<WeightedStep<4>, 4, NO_DUTY>(args, shared, ring, 2, 5, 3, n_tiles); break;
-      case 2: along<LineStep<3>, 3, NO_DUTY>(args, shared, ring, 4, 6, 3, n_tiles); break;
-      case 3: along<LineStep<3>, 3, NO_DUTY>(args, shared, ring, 4, 3, 2, n_tiles); break;
-      case 4: along<LineStep<3>, 3, NO_DUTY>(args, shared, ring, 4, 0, 1, n_tiles); break;
-      case 5: kama<0>(args, shared, ring, n_tiles); break;
-      case 6: kama<1>(args, shared, ring, n_tiles); break;
-      case 7: kama<2>(args, shared, ring, n_tiles); break;
-      case 8: along<DoubleExponentialStep<3>, 3, NO_DUTY>(args, shared, ring, 3, 0, 1, n_tiles); break;
-      case 9: along<ExponentialStep<5>, 5, WRITES>(args, shared, ring, 0, 0, 1, n_tiles); break;
-      case 10: along<ExponentialStep<4>, 4, NO_DUTY>(args, shared, ring, 0, 5, 3, n_tiles); break;
-      case 11: hma<0>(args, shared, ring, n_tiles); break;
-      case 12: along<DoubleExponentialStep<3>, 3, NO_DUTY>(args, shared, ring, 3, 6, 3, n_tiles); break;
-      case 13: hma<2>(args, shared, ring, n_tiles); break;
-      case 14: hma<1>(args, shared, ring, n_tiles); break;
-      default: along<DoubleExponentialStep<3>, 3, NO_DUTY>(args, shared, ring, 3, 3, 2, n_tiles);
+    u32 role = role_of(warp), number = role % 4;
+    switch (role / 4) {
+      case 0: along<ExponentialStep<PER_PART>, WRITES>(args, shared, ring, 0, number, n_tiles); break;
+      case 1:
+        if (plan.flags & HULL) along<HullStep<PER_PART>, PREPARES>(args, shared, ring, 1, number, n_tiles);
+        else along<SimpleStep<PER_PART>, PREPARES>(args, shared, ring, 1, number, n_tiles);
+        break;
+      case 2: along<WeightedStep<PER_PART>, NO_DUTY>(args, shared, ring, 2, number, n_tiles); break;
+      case 3: along<DoubleExponentialStep<PER_PART>, NO_DUTY>(args, shared, ring, 3, number, n_tiles); break;
+      case 4: along<LineStep<PER_PART>, NO_DUTY>(args, shared, ring, 4, number, n_tiles); break;
+      default:
+        if (plan.flags & KAMA_HEAD) along<AdaptiveStep<true, PER_PART>, NO_DUTY>(args, shared, ring, 5, number, n_tiles);
+        else along<AdaptiveStep<false, PER_PART>, NO_DUTY>(args, shared, ring, 5, number, n_tiles);
     }
     __syncthreads();
     if (warp == 0 && symbol < args.n_symbols) {

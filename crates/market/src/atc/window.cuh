@@ -111,68 +111,87 @@ __device__ __forceinline__ double line_of(const Entry& now, const Entry& then, d
 
 // Kinds of averages, from where the sums now and before the window are.
 struct Mean {
-  template <bool TAME>
-  static __device__ __forceinline__ double of(const Ring& ring, u32 now, u32 then, const Weights& weights, u32 k) {
+  template <bool TAME, class W>
+  static __device__ __forceinline__ double of(const Ring& ring, u32 now, u32 then, const W& weights, u32 k) {
     return mean_of<TAME>(pair(ring.sum(now)), pair(ring.sum(then)), weights.divisor[k], weights.reciprocal[k]);
   }
 };
 
 struct Linear {
-  template <bool TAME>
-  static __device__ __forceinline__ double of(const Ring& ring, u32 now, u32 then, const Weights& weights, u32 k) {
+  template <bool TAME, class W>
+  static __device__ __forceinline__ double of(const Ring& ring, u32 now, u32 then, const W& weights, u32 k) {
     return linear_of<TAME>(entry(ring, now), pair(ring.sums(then)), weights.now[k], weights.divisor[k],
                            weights.reciprocal[k]);
   }
 };
 
 struct Line {
-  template <bool TAME>
-  static __device__ __forceinline__ double of(const Ring& ring, u32 now, u32 then, const Weights& weights, u32 k) {
+  template <bool TAME, class W>
+  static __device__ __forceinline__ double of(const Ring& ring, u32 now, u32 then, const W& weights, u32 k) {
     return line_of<TAME>(entry(ring, now), entry(ring, then), weights.now[k], weights.then[k], weights.sums[k],
                          weights.divisor[k], weights.reciprocal[k]);
   }
 };
 
-// Averages of N windows of one kind, from the length number `first` on.
-template <class Kind, u32 N>
+// The weights of N lengths, from number `first` on.
+template <u32 N>
+struct OwnWeights {
+  double now[N], then[N], sums[N], divisor[N], reciprocal[N];
+
+  __device__ __forceinline__ OwnWeights(const Weights& all, u32 first) {
+#pragma unroll
+    for (u32 k = 0; k < N; k++) {
+      now[k] = all.now[first + k];
+      then[k] = all.then[first + k];
+      sums[k] = all.sums[first + k];
+      divisor[k] = all.divisor[first + k];
+      reciprocal[k] = all.reciprocal[first + k];
+    }
+  }
+};
+
+// Averages of N windows of one kind and family, from the length number `first` on.
+template <class Kind, u32 FAMILY, u32 N>
 struct Windows {
   u32 first;
   // How many of the latest values are available, without a gap.
   u32 run;
   // The rows before the windows of the tile's first bar.
   u32 then[N];
+  OwnWeights<N> weights;
 
-  __device__ __forceinline__ Windows(const Plan&, u32 first) : first(first), run(0) {}
+  static __device__ __forceinline__ const Weights& all_weights(const Plan& plan) {
+    return FAMILY == 1 ? plan.hma : FAMILY == 2 ? plan.wma : plan.lsma;
+  }
 
-  __device__ __forceinline__ void begin(const u32* lengths, const Ring& ring, u32 row) {
+  __device__ __forceinline__ Windows(const Plan& plan, u32 first)
+      : first(first), run(0), weights(all_weights(plan), first) {}
+
+  __device__ __forceinline__ void begin(const Plan& plan, const Ring& ring, u32 row) {
 #pragma unroll
-    for (u32 k = 0; k < N; k++) then[k] = opaque(ring.before(row, lengths[first + k]));
+    for (u32 k = 0; k < N; k++) then[k] = opaque(ring.before(row, plan.lengths[FAMILY][first + k]));
   }
 
   // PLAIN: all values so far are tame and available, and at least as many as the longest window has.
   template <bool PLAIN>
-  __device__ __forceinline__ void push(const Weights& weights, const u32* lengths, const Ring& ring, const Sight& sight,
-                                       double* out) {
+  __device__ __forceinline__ void push(const Plan& plan, const Ring& ring, const Sight& sight, double* out) {
     run = PLAIN || is_finite(sight.x) ? run + 1 : 0;
     if (PLAIN || sight.tame) {
 #pragma unroll
-      for (u32 k = 0; k < N; k++) {
-        out[k] = Kind::template of<true>(ring, sight.now, then[k] + sight.onward, weights, first + k);
-      }
+      for (u32 k = 0; k < N; k++) out[k] = Kind::template of<true>(ring, sight.now, then[k] + sight.onward, weights, k);
     } else {
-      rare(weights, lengths, ring, sight, out);
+      rare(plan, ring, sight, out);
     }
 #pragma unroll
-    for (u32 k = 0; k < N; k++) out[k] = PLAIN || run >= lengths[first + k] ? out[k] : NA;
+    for (u32 k = 0; k < N; k++) out[k] = PLAIN || run >= plan.lengths[FAMILY][first + k] ? out[k] : NA;
   }
 
   // One length after another: long code for few symbols.
-  __device__ __forceinline__ void rare(const Weights& weights, const u32* lengths, const Ring& ring, const Sight& sight,
-                                       double* out) const {
+  __device__ __forceinline__ void rare(const Plan& plan, const Ring& ring, const Sight& sight, double* out) const {
 #pragma unroll 1
     for (u32 k = 0; k < N; k++) {
-      u32 before = ring.before(sight.row, lengths[first + k]);
-      double value = Kind::template of<false>(ring, sight.now, before, weights, first + k);
+      u32 before = ring.before(sight.row, plan.lengths[FAMILY][first + k]);
+      double value = Kind::template of<false>(ring, sight.now, before, all_weights(plan), first + k);
 #pragma unroll
       for (u32 i = 0; i < N; i++) out[i] = i == k ? value : out[i];
     }
@@ -180,46 +199,11 @@ struct Windows {
 };
 
 template <u32 N>
-struct SimpleStep : Windows<Mean, N> {
-  using Windows<Mean, N>::Windows;
-
-  __device__ __forceinline__ void begin(const Plan& plan, const Ring& ring, u32 row) {
-    Windows<Mean, N>::begin(plan.lengths[1], ring, row);
-  }
-
-  template <bool PLAIN>
-  __device__ __forceinline__ void push(const Plan& plan, const Ring& ring, const Sight& sight, double* out) {
-    Windows<Mean, N>::template push<PLAIN>(plan.hma, plan.lengths[1], ring, sight, out);
-  }
-};
-
+using SimpleStep = Windows<Mean, 1, N>;
 template <u32 N>
-struct WeightedStep : Windows<Linear, N> {
-  using Windows<Linear, N>::Windows;
-
-  __device__ __forceinline__ void begin(const Plan& plan, const Ring& ring, u32 row) {
-    Windows<Linear, N>::begin(plan.lengths[2], ring, row);
-  }
-
-  template <bool PLAIN>
-  __device__ __forceinline__ void push(const Plan& plan, const Ring& ring, const Sight& sight, double* out) {
-    Windows<Linear, N>::template push<PLAIN>(plan.wma, plan.lengths[2], ring, sight, out);
-  }
-};
-
+using WeightedStep = Windows<Linear, 2, N>;
 template <u32 N>
-struct LineStep : Windows<Line, N> {
-  using Windows<Line, N>::Windows;
-
-  __device__ __forceinline__ void begin(const Plan& plan, const Ring& ring, u32 row) {
-    Windows<Line, N>::begin(plan.lengths[4], ring, row);
-  }
-
-  template <bool PLAIN>
-  __device__ __forceinline__ void push(const Plan& plan, const Ring& ring, const Sight& sight, double* out) {
-    Windows<Line, N>::template push<PLAIN>(plan.lsma, plan.lengths[4], ring, sight, out);
-  }
-};
+using LineStep = Windows<Line, 4, N>;
 
 // Hull's averages. Rarely asked for: plain products, one length after another.
 __device__ __forceinline__ double inner_of(const Entry& now, double2 then, const Weights& weights, u32 k) {
