@@ -6,7 +6,15 @@
 #define FULL_WARP 0xffffffffu
 
 // 0xff where the highest bit of a byte is set, else 0.
-__device__ __forceinline__ u32 spread_high(u32 x) { return ((x & HIGH_BITS) >> 7) * 255u; }
+__device__ __forceinline__ u32 spread_high(u32 x) {
+#ifdef __CUDA_ARCH__
+  u32 spread;
+  asm("prmt.b32 %0, %1, 0, 0xba98;" : "=r"(spread) : "r"(x));
+  return spread;
+#else
+  return ((x & HIGH_BITS) >> 7) * 255u;
+#endif
+}
 
 // The lesser of each pair of bytes.
 __device__ __forceinline__ u32 lesser_bytes(u32 a, u32 b) {

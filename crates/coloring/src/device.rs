@@ -4,31 +4,40 @@ use bytemuck::{Pod, Zeroable};
 use tidemill_gpu::{Device, DeviceBuffer, DevicePtr, GpuError, Module, Pinned, Source, Stream};
 
 use crate::Graph;
-use crate::random;
+use crate::random::{self, Random};
 use crate::tabu::{MOST_NARROW, class_limit, is_narrow};
 
-/// The kernels: file names and texts, to be spliced behind `tidemill.cuh` and the number of warps.
-const PIECES: &[(&str, &str)] = &[
+/// What all kernels share: file names and texts, to be spliced behind `tidemill.cuh`.
+const COMMON: [(&str, &str); 3] = [
     random::PIECE,
     ("coloring/bytes.cuh", include_str!("bytes.cuh")),
     ("coloring/shape.cuh", include_str!("shape.cuh")),
-    ("coloring/tabu/tabu.cu", include_str!("tabu/tabu.cu")),
+];
+
+const POOL: [(&str, &str); 2] = [
     ("coloring/memetic/memetic.cu", include_str!("memetic/memetic.cu")),
     ("coloring/metropolis/metropolis.cu", include_str!("metropolis/metropolis.cu")),
 ];
 
-/// All kernels of this crate as one text, with so many warps for a tabu search: 1, 2, 4 or 8.
-pub fn source(n_warps: usize) -> Source {
-    let define = format!("#define TABU_WARPS {n_warps}\n");
-    let pieces: Vec<(&str, &str)> =
-        [("coloring/warps.cuh", define.as_str())].into_iter().chain(PIECES.iter().copied()).collect();
-    Source::splice("coloring.cu", &pieces)
+/// The kernels of populations and walks.
+pub fn source() -> Source {
+    Source::splice("coloring.cu", &[&COMMON[..], &POOL].concat())
 }
 
-/// Lanes of a warp: as many words of a row are worked on at a time.
-const LANES: usize = 32;
+/// The kernels of tabu searches with so many warps for each: 1, 2, 4 or 8.
+pub fn tabu_source(n_warps: usize) -> Source {
+    let define = format!("#define TABU_WARPS {n_warps}\n");
+    let pieces = [
+        ("coloring/tabu/warps.cuh", define.as_str()),
+        ("coloring/tabu/tabu.cu", include_str!("tabu/tabu.cu")),
+    ];
+    Source::splice("tabu.cu", &[&COMMON[..], &pieces].concat())
+}
+
+/// Lanes of a warp.
+pub(crate) const LANES: usize = 32;
 /// Words of a row that a word of adjacency covers in each lane.
-const NIBBLES: usize = 8;
+pub(crate) const NIBBLES: usize = 8;
 
 /// A graph on a device.
 #[derive(Debug)]
@@ -39,7 +48,6 @@ pub struct DeviceGraph {
     n: usize,
     n_groups: usize,
     row_words: usize,
-    n_warps: usize,
     /// Least number of colours for which counts fit into bytes, and the most vertices of a class then.
     least_k: usize,
     limit: usize,
@@ -61,14 +69,27 @@ pub(crate) struct Shape {
     pub(crate) limit: u32,
 }
 
+/// Twin of `Task` in `shape.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(crate) struct Task {
+    pub(crate) slot: u32,
+    unused: u32,
+    pub(crate) random: Random,
+}
+
+impl Task {
+    pub(crate) fn new(slot: usize, random: Random) -> Self {
+        Self { slot: slot as u32, unused: 0, random }
+    }
+}
+
 impl DeviceGraph {
     /// Compiles the kernels and uploads the graph.
     pub fn new(device: &Device, graph: &Graph) -> Result<Self, GpuError> {
         let n = graph.n();
         let row_words = n.div_ceil(4) | 1;
         let n_groups = row_words.div_ceil(LANES * NIBBLES);
-        // A word for each thread, if eight warps are enough.
-        let n_warps = row_words.div_ceil(LANES).next_power_of_two().min(NIBBLES);
         let mut adjacency = vec![0_u32; n.max(1) * n_groups * LANES];
         for vertex in 0..n {
             let row = &mut adjacency[vertex * n_groups * LANES..][..n_groups * LANES];
@@ -80,12 +101,11 @@ impl DeviceGraph {
         }
         Ok(Self {
             device: device.clone(),
-            module: device.load(&source(n_warps))?,
+            module: device.load(&source())?,
             adjacency: device.alloc_from(&adjacency)?,
             n,
             n_groups,
             row_words,
-            n_warps,
             least_k: (1..).find(|&k| is_narrow(graph, k)).unwrap_or(1),
             limit: class_limit(graph, MOST_NARROW),
         })
@@ -99,11 +119,6 @@ impl DeviceGraph {
     /// Vertices.
     pub fn n(&self) -> usize {
         self.n
-    }
-
-    /// Warps of a tabu search.
-    pub(crate) fn n_warps(&self) -> usize {
-        self.n_warps
     }
 
     pub(crate) fn module(&self) -> &Module {

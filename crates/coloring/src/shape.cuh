@@ -12,6 +12,13 @@ struct Shape {
   u32 limit;
 };
 
+// Something that is done to one colouring with chances of its own. Twin of `Task` in device.rs.
+struct Task {
+  u32 slot;
+  u32 unused;
+  Random random;
+};
+
 __device__ __forceinline__ u32 read_byte(const u32* row, u32 vertex) { return ((const unsigned char*)row)[vertex]; }
 
 __device__ __forceinline__ void write_byte(u32* row, u32 vertex, u32 byte) { ((unsigned char*)row)[vertex] = byte; }

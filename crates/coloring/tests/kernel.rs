@@ -4,7 +4,7 @@ use std::env;
 
 use tidemill_coloring::Graph;
 use tidemill_coloring::anneal::{Anneal, AnnealOptions};
-use tidemill_coloring::device::{DeviceGraph, source};
+use tidemill_coloring::device::{DeviceGraph, source, tabu_source};
 use tidemill_coloring::memetic::{
     CpuPool, Cross, DevicePool, Generation, Memetic, MemeticOptions, Pool, Task,
 };
@@ -54,7 +54,8 @@ fn random_colors(n: usize, k: u32, seed: u64) -> Vec<u32> {
 fn tabu_kernels_make_the_moves_of_their_twin() {
     for device in devices() {
         let is_gpu = device.info().kind == DeviceKind::Cuda;
-        // Sizes: around words and warps, in one group of adjacency and in two; dense and sparse; and one whose counts are in global memory.
+        // Sizes: around words and warps, in one group of adjacency and in two; dense and sparse; one, two, four and eight warps for a search;
+        // and one whose counts are in global memory.
         let cases = [
             (1, 0, 1),
             (7, 60, 2),
@@ -63,6 +64,8 @@ fn tabu_kernels_make_the_moves_of_their_twin() {
             (129, 4, 3),
             (300, 90, 60),
             (1_100, 6, 19),
+            (400, 90, 130),
+            (900, 50, 90),
             (1_000, 97, 250),
         ];
         for (n, percent, k) in cases {
@@ -234,6 +237,8 @@ fn ladders_and_rings_do_the_same_on_every_device() {
 
 #[test]
 fn kernels_compile_for_a_gpu() {
-    let code = unless_unavailable(tidemill_gpu::compile(&source(8), "sm_90"), "TIDEMILL_REQUIRE_NVRTC");
-    assert!(code.is_none_or(|code| !code.is_empty()));
+    for source in [source(), tabu_source(1), tabu_source(8)] {
+        let code = unless_unavailable(tidemill_gpu::compile(&source, "sm_90"), "TIDEMILL_REQUIRE_NVRTC");
+        assert!(code.is_none_or(|code| !code.is_empty()));
+    }
 }

@@ -126,7 +126,7 @@ impl Descent<'_> {
                 return Ok(ending);
             }
             let (n, best, target) = (self.graph.n(), self.state.k, self.options.target);
-            let pass = self.state.plan.pass(n, best, self.bound, target);
+            let pass = self.state.plan.pass(n, best, self.bound, target, self.device.is_some());
             self.observer.hear(Moment::Begins { state: &self.state, k: pass.k })?;
             let is_solved = self.pass(pass)?;
             let is_used_up = self.options.max_iterations.is_some_and(|most| self.state.iterations >= most);

@@ -12,6 +12,10 @@ const PER_VERTEX: u64 = 400;
 /// The least iterations of a pass.
 const LEAST: u64 = 200_000;
 
+/// How much longer a pass is with a device, which is to be filled: one that goes down by one colour, and one that feels its way.
+const DEVICE_LONGER: u64 = 128;
+const DEVICE_FEELER: u64 = 4;
+
 /// How much longer a pass is than the one before that failed.
 const LONGER: u64 = 3;
 
@@ -54,9 +58,21 @@ impl Plan {
     }
 
     /// The next pass after a best of `best` colours, of which at least `least` are needed.
-    pub(super) fn pass(&self, n: usize, best: usize, least: usize, target: Option<usize>) -> Pass {
+    pub(super) fn pass(
+        &self,
+        n: usize,
+        best: usize,
+        least: usize,
+        target: Option<usize>,
+        has_device: bool,
+    ) -> Pass {
         let least = least.max(target.unwrap_or(1)).max(1);
-        let base = (PER_VERTEX * n as u64).max(LEAST);
+        let longer = match has_device {
+            true if self.step > 1 || self.is_aside => DEVICE_FEELER,
+            true => DEVICE_LONGER,
+            false => 1,
+        };
+        let base = (PER_VERTEX * n as u64).max(LEAST) * longer;
         let long = base.saturating_mul(LONGER.saturating_pow(self.n_failed.min(30) as u32));
         let down = best.saturating_sub(self.step).max(least);
         if !self.is_aside {
@@ -109,7 +125,7 @@ mod tests {
     fn tried(from: usize, easy: usize, target: Option<usize>, n_passes: usize) -> Vec<usize> {
         let (mut plan, mut best, mut tried) = (Plan::new(), from, Vec::new());
         for _ in 0..n_passes {
-            let pass = plan.pass(100, best, 2, target);
+            let pass = plan.pass(100, best, 2, target, false);
             let is_solved = pass.k >= easy;
             tried.push(pass.k);
             plan.learn(pass, best, is_solved, target);
@@ -128,12 +144,12 @@ mod tests {
     fn where_it_is_hard_the_target_is_tried_in_turn_and_passes_get_longer() {
         assert_eq!(tried(64, 60, Some(50), 12), [63, 61, 57, 59, 60, 59, 50, 59, 50, 59, 50, 59]);
         let mut plan = Plan::new();
-        let first = plan.pass(1000, 20, 2, None);
+        let first = plan.pass(1000, 20, 2, None, false);
         plan.learn(first, 20, false, None);
-        let probe = plan.pass(1000, 20, 2, None);
+        let probe = plan.pass(1000, 20, 2, None, false);
         assert_eq!(probe.k, 18);
         plan.learn(probe, 20, false, None);
-        let second = plan.pass(1000, 20, 2, None);
+        let second = plan.pass(1000, 20, 2, None, false);
         assert_eq!((second.k, second.iterations), (19, 3 * first.iterations));
     }
 
@@ -141,6 +157,6 @@ mod tests {
     fn a_target_is_never_undershot_nor_is_the_bound() {
         assert_eq!(tried(64, 1, Some(50), 4), [63, 61, 57, 50]);
         let plan = Plan { step: 64, ..Plan::new() };
-        assert_eq!(plan.pass(10, 9, 4, None).k, 4);
+        assert_eq!(plan.pass(10, 9, 4, None, false).k, 4);
     }
 }

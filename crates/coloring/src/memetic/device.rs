@@ -3,10 +3,10 @@
 use bytemuck::{Pod, Zeroable};
 use tidemill_gpu::{DeviceBuffer, DevicePtr, GpuError, Kernel, Launch, Stream};
 
-use super::pool::{Cross, Pool, Task};
-use crate::device::{DeviceGraph, Feed};
+use super::pool::{self, Cross, Pool};
+use crate::device::{DeviceGraph, Feed, Task};
 use crate::random::Random;
-use crate::tabu::device::{TabuKernel, TabuLaunch, TabuState, TabuTask};
+use crate::tabu::device::{TabuKernel, TabuLaunch, TabuState};
 
 /// Twin of `CrossTask` in `memetic.cu`.
 #[repr(C)]
@@ -33,7 +33,7 @@ struct PairTask {
 struct PoolArgs {
     colors: DevicePtr<u32>,
     crosses: DevicePtr<CrossTask>,
-    tasks: DevicePtr<TabuTask>,
+    tasks: DevicePtr<Task>,
     pairs: DevicePtr<PairTask>,
     distances: DevicePtr<u32>,
     n: u32,
@@ -53,7 +53,7 @@ pub struct DevicePool<'a> {
     cross: Kernel,
     distance: Kernel,
     colors: DeviceBuffer<u32>,
-    tasks: Feed<TabuTask>,
+    tasks: Feed<Task>,
     crosses: Feed<CrossTask>,
     pairs: Feed<PairTask>,
     states: Feed<TabuState>,
@@ -84,7 +84,7 @@ impl<'a> DevicePool<'a> {
 
     /// Tabu searches that the device runs at the same time: a good number of individuals.
     pub fn n_resident(&self) -> usize {
-        self.tabu.n_resident(self.graph)
+        self.tabu.n_resident()
     }
 
     fn args(&self) -> PoolArgs {
@@ -102,8 +102,8 @@ impl<'a> DevicePool<'a> {
         }
     }
 
-    fn send_tasks(&mut self, tasks: &[Task]) -> Result<DevicePtr<TabuTask>, GpuError> {
-        let twin = |task: &Task| TabuTask { slot: task.slot as u32, unused: 0, random: task.random };
+    fn send_tasks(&mut self, tasks: &[pool::Task]) -> Result<DevicePtr<Task>, GpuError> {
+        let twin = |task: &pool::Task| Task::new(task.slot, task.random);
         self.tasks.send(&self.stream, &tasks.iter().map(twin).collect::<Vec<_>>())
     }
 
@@ -147,7 +147,7 @@ impl Pool for DevicePool<'_> {
         Ok(self.tabu.shape().unpack(staging.as_slice()?))
     }
 
-    fn scatter(&mut self, tasks: &[Task]) -> Result<(), GpuError> {
+    fn scatter(&mut self, tasks: &[pool::Task]) -> Result<(), GpuError> {
         if tasks.is_empty() {
             return Ok(());
         }
@@ -182,7 +182,7 @@ impl Pool for DevicePool<'_> {
 
     fn improve(
         &mut self,
-        tasks: &[Task],
+        tasks: &[pool::Task],
         iterations: u64,
         _stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Vec<u32>, GpuError> {

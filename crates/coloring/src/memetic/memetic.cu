@@ -17,7 +17,7 @@ struct PoolArgs {
   // Colours by slot, as bytes.
   u32* colors;
   const CrossTask* crosses;
-  const TabuTask* tasks;
+  const Task* tasks;
   const PairTask* pairs;
   u32* distances;
   u32 n;
@@ -37,7 +37,7 @@ __device__ __forceinline__ u32 random_colors(const PoolArgs& args, const Random&
 }
 
 KERNEL(coloring_scatter, PoolArgs) {
-  const TabuTask& task = args.tasks[blockIdx.x];
+  const Task& task = args.tasks[blockIdx.x];
   u32* colors = args.colors + u64(task.slot) * args.slot_words;
   for (u32 word = threadIdx.x; word * 4 < args.n; word += 32) colors[word] = random_colors(args, task.random, word);
 }

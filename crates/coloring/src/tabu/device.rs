@@ -5,20 +5,11 @@ use tidemill_gpu::{DeviceBuffer, DevicePtr, GpuError, Kernel, Launch, Stream};
 
 use super::Outcome;
 use super::chance::{MAX_TENURE, mask};
-use crate::device::{DeviceGraph, Feed, Shape};
+use crate::device::{DeviceGraph, Feed, LANES, NIBBLES, Shape, Task, tabu_source};
 use crate::random::Random;
 
 /// Days of a calendar, as in the kernel.
 const DAYS: usize = MAX_TENURE as usize + 1;
-
-/// Twin of `TabuTask` in `tabu.cu`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(crate) struct TabuTask {
-    pub(crate) slot: u32,
-    pub(crate) unused: u32,
-    pub(crate) random: Random,
-}
 
 /// Twin of `TabuState` in `tabu.cu`.
 #[repr(C)]
@@ -33,7 +24,7 @@ pub(crate) struct TabuState {
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct TabuArgs {
-    tasks: DevicePtr<TabuTask>,
+    tasks: DevicePtr<Task>,
     adjacency: DevicePtr<u32>,
     colors: DevicePtr<u32>,
     best: DevicePtr<u32>,
@@ -51,7 +42,7 @@ struct TabuArgs {
 /// Where the searches of a launch read and write.
 #[derive(Clone, Copy)]
 pub(crate) struct TabuLaunch {
-    pub(crate) tasks: DevicePtr<TabuTask>,
+    pub(crate) tasks: DevicePtr<Task>,
     pub(crate) n_tasks: usize,
     pub(crate) colors: DevicePtr<u32>,
     pub(crate) best: DevicePtr<u32>,
@@ -69,43 +60,74 @@ pub(crate) struct TabuKernel {
     adjacency: DevicePtr<u32>,
     n_threads: u32,
     shared_bytes: u32,
+    n_resident: usize,
     /// Counts in global memory, where they do not fit into shared memory.
     counts: Option<DeviceBuffer<u32>>,
+}
+
+/// Warps that a multiprocessor should have at work, so that one computes while others wait.
+const BUSY_WARPS: usize = 14;
+
+/// The most blocks and threads of a multiprocessor.
+const MOST_BLOCKS: usize = 32;
+const MOST_THREADS: usize = 2_048;
+
+/// How a search is laid out on a device.
+struct Layout {
+    n_warps: usize,
+    /// Of shared memory, with counts if they fit.
+    shared_bytes: usize,
+    is_shared: bool,
+    /// Searches that a multiprocessor has room for.
+    n_resident: usize,
+}
+
+impl Layout {
+    /// As many warps as keep a multiprocessor busy; more would only wait for each other.
+    fn best(shape: &Shape, most_bytes: usize) -> Self {
+        let most_warps = (shape.row_words as usize).div_ceil(LANES).next_power_of_two().min(NIBBLES);
+        let mut layout = Self::new(shape, 1, most_bytes);
+        while layout.n_warps < most_warps && layout.n_resident * layout.n_warps < BUSY_WARPS {
+            layout = Self::new(shape, layout.n_warps * 2, most_bytes);
+        }
+        layout
+    }
+
+    fn new(shape: &Shape, n_warps: usize, most_bytes: usize) -> Self {
+        let (k, row_words) = (shape.k as usize, shape.row_words as usize);
+        // Words of the warps, bans, calendars, bounds, shifts and colours, sizes of classes: as `shared_search` in the kernel lays them out.
+        let small =
+            3 * n_warps * 4 + DAYS + (1 + n_warps) * DAYS / 2 + 3 * row_words + n_warps * k.div_ceil(2);
+        let counts = k * row_words;
+        let is_shared = (small + counts) * 4 <= most_bytes;
+        let shared_bytes = (small + if is_shared { counts } else { 0 }) * 4;
+        // A block has a kilobyte of shared memory for the system's use; a multiprocessor has as much more than the most of a block.
+        let n_resident = (most_bytes + 1_024) / (shared_bytes + 1_024);
+        let most_blocks = (MOST_THREADS / (n_warps * LANES)).min(MOST_BLOCKS);
+        Self { n_warps, shared_bytes, is_shared, n_resident: n_resident.clamp(1, most_blocks) }
+    }
 }
 
 impl TabuKernel {
     pub(crate) fn new(graph: &DeviceGraph, k: usize) -> Result<Self, GpuError> {
         let shape = graph.shape(k)?;
-        let n_warps = graph.n_warps();
-        // Words of the warps, bans, calendars, bounds, shifts and colours, sizes of classes: as `shared_search` in the kernel lays them out.
-        let small_words = 3 * n_warps * 4
-            + DAYS
-            + (1 + n_warps) * DAYS / 2
-            + 3 * shape.row_words as usize
-            + n_warps * k.div_ceil(2);
-        let count_words = k * shape.row_words as usize;
-        let most = graph.device().info().shared_bytes as usize;
-        let is_shared = (small_words + count_words) * 4 <= most;
-        let name = if is_shared { "coloring_tabu" } else { "coloring_tabu_global" };
-        let shared_words = small_words + if is_shared { count_words } else { 0 };
+        let info = graph.device().info();
+        let layout = Layout::best(&shape, info.shared_bytes as usize);
+        let name = if layout.is_shared { "coloring_tabu" } else { "coloring_tabu_global" };
         Ok(Self {
-            kernel: graph.module().kernel(name)?,
+            kernel: graph.device().load(&tabu_source(layout.n_warps))?.kernel(name)?,
             shape,
             adjacency: graph.adjacency(),
-            n_threads: n_warps as u32 * 32,
-            shared_bytes: shared_words as u32 * 4,
-            counts: (!is_shared).then(|| graph.device().alloc(0)).transpose()?,
+            n_threads: (layout.n_warps * LANES) as u32,
+            shared_bytes: layout.shared_bytes as u32,
+            n_resident: layout.n_resident * info.multiprocessors.max(1) as usize,
+            counts: (!layout.is_shared).then(|| graph.device().alloc(0)).transpose()?,
         })
     }
 
     /// Searches that a device works on at the same time.
-    pub(crate) fn n_resident(&self, graph: &DeviceGraph) -> usize {
-        // A block has a kilobyte of shared memory for the system's use; a multiprocessor has as much more than the most of a block.
-        let info = graph.device().info();
-        let per_processor = (info.shared_bytes + 1_024) / (self.shared_bytes + 1_024);
-        // It has room for 2,048 threads.
-        per_processor.clamp(1, (2_048 / self.n_threads).min(32)) as usize
-            * info.multiprocessors.max(1) as usize
+    pub(crate) fn n_resident(&self) -> usize {
+        self.n_resident
     }
 
     pub(crate) fn shape(&self) -> &Shape {
@@ -152,7 +174,7 @@ pub struct DeviceTabu<'a> {
     kernel: TabuKernel,
     stream: Stream,
     n_searches: usize,
-    tasks: DeviceBuffer<TabuTask>,
+    tasks: DeviceBuffer<Task>,
     colors: DeviceBuffer<u32>,
     best: DeviceBuffer<u32>,
     calendars: DeviceBuffer<u32>,
@@ -171,11 +193,8 @@ impl<'a> DeviceTabu<'a> {
         let kernel = TabuKernel::new(graph, k)?;
         let n_searches = starts.len();
         let words: Vec<u32> = starts.iter().flat_map(|(_, colors)| kernel.shape.pack(colors)).collect();
-        let tasks: Vec<TabuTask> = starts
-            .iter()
-            .enumerate()
-            .map(|(slot, (random, _))| TabuTask { slot: slot as u32, unused: 0, random: *random })
-            .collect();
+        let tasks: Vec<Task> =
+            starts.iter().enumerate().map(|(slot, (random, _))| Task::new(slot, *random)).collect();
         let calendars = device.alloc(n_searches * DAYS * 2)?;
         stream.fill(&calendars, 0, calendars.len(), 0xff)?;
         Ok(Self {
@@ -193,7 +212,7 @@ impl<'a> DeviceTabu<'a> {
 
     /// Searches that a device works on at the same time with so many colours.
     pub fn n_resident(graph: &DeviceGraph, k: usize) -> Result<usize, GpuError> {
-        Ok(TabuKernel::new(graph, k)?.n_resident(graph))
+        Ok(TabuKernel::new(graph, k)?.n_resident())
     }
 
     /// Lets every search make up to `iterations` iterations, and waits for them. Iterations are counted since the searches began.
@@ -229,5 +248,24 @@ impl<'a> DeviceTabu<'a> {
         let mut staging = self.graph.device().pinned(words)?;
         self.stream.download(buffer, search * words, &mut staging, 0, words)?;
         Ok(self.kernel.shape.unpack(staging.as_slice()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warps_fill_a_multiprocessor_and_have_words_of_their_own() {
+        // As measured to be fastest, or nearly, on an H200: vertices, colours, warps, searches of a multiprocessor.
+        for (n, k, n_warps, n_resident) in
+            [(1_000, 83, 8, 2), (500, 48, 2, 7), (500, 126, 4, 3), (250, 28, 1, 17)]
+        {
+            let row_words = u32::div_ceil(n, 4) | 1;
+            let shape = Shape { n, k, row_words, slot_words: 0, n_groups: 1, limit: n };
+            let layout = Layout::best(&shape, 227 * 1_024);
+            assert_eq!((layout.n_warps, layout.n_resident), (n_warps, n_resident), "{n} {k}");
+            assert!(layout.is_shared);
+        }
     }
 }

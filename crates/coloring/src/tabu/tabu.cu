@@ -20,12 +20,6 @@
 #define NO_ENTRY 0xffffu
 #define LIFTED 0xffffffffu
 
-struct TabuTask {
-  u32 slot;
-  u32 unused;
-  Random random;
-};
-
 // A search between two launches.
 struct TabuState {
   u64 iteration;
@@ -34,7 +28,7 @@ struct TabuState {
 };
 
 struct TabuArgs {
-  const TabuTask* tasks;
+  const Task* tasks;
   // Bits of neighbours: of each vertex, groups of 32 words, a word per lane with a nibble for each of eight words of a row.
   const u32* adjacency;
   // Colours by slot, as bytes: where searches begin and, if their states are kept, end; and the best.
@@ -271,7 +265,7 @@ __device__ __forceinline__ Word best_allowed(const TabuArgs& args, Search& searc
 }
 
 // The best of the moves that are banned and cost less than `below`, if it is better than `best`: of those that this warp looks at.
-__device__ __noinline__ Word best_excused(const TabuArgs& args, const Search& search, u64 bits, u32 below, const Word& best) {
+__device__ __forceinline__ Word best_excused(const TabuArgs& args, const Search& search, u64 bits, u32 below, Word best) {
   Word mine = best;
   for (u32 at = threadIdx.x; at < DAYS; at += TABU_THREADS) {
     u32 entry = search.entries[at];
@@ -292,13 +286,19 @@ __device__ __noinline__ Word best_excused(const TabuArgs& args, const Search& se
   return Word{key, __shfl_sync(FULL_WARP, mine.places, lane), __shfl_sync(FULL_WARP, mine.facts, lane), 0};
 }
 
-// Whether a vertex of the warp has so many conflicts that a banned move of it might cost less than `below`.
-__device__ __forceinline__ bool may_excuse(const TabuArgs& args, const Search& search, u32 below) {
-  if (below == 0) return false;
-  u32 found = 0;
-  u32 threshold = (0x80 + min(below - 1, 127u)) * EACH_BYTE;
-  for (u32 word = threadIdx.x; word < args.shape.row_words; word += TABU_THREADS) found |= threshold - search.shifts[word];
-  return __any_sync(FULL_WARP, (found & HIGH_BITS) != 0);
+// The most conflicts of a vertex in the words of a thread.
+__device__ __forceinline__ u32 most_conflicts(const TabuArgs& args, const Search& search) {
+  u32 least = EACH_BYTE * UNLISTED;
+  for (u32 word = threadIdx.x; word < args.shape.row_words; word += TABU_THREADS) least = lesser_bytes(least, search.shifts[word]);
+  return LARGEST - min(least_of_bytes(least), LARGEST);
+}
+
+// Whether a vertex of the warp has more conflicts than `many`, so that a banned move of it might be excused. `most` is at least the
+// most conflicts of a vertex of the thread, and is that afterwards if it matters.
+__device__ __forceinline__ bool may_excuse(const TabuArgs& args, const Search& search, u32 many, u32& most) {
+  if (!__any_sync(FULL_WARP, most > many)) return false;
+  most = most_conflicts(args, search);
+  return __any_sync(FULL_WARP, most > many);
 }
 
 // Of the words of all warps the one with the best move; changes are summed, and it may be excused if one may.
@@ -308,15 +308,17 @@ __device__ __forceinline__ Word best_of_warps(Word* words, const Word& mine) {
   if (lane == 0) words[threadIdx.x / 32] = mine;
   meet<TABU_WARPS>();
   Word theirs = lane < TABU_WARPS ? words[lane] : Word{~0u, 0, 0, 0};
-  u32 best = __ffs(__ballot_sync(FULL_WARP, theirs.key == warp_min(theirs.key))) - 1;
+  u32 key = warp_min(theirs.key);
+  u32 best = __ffs(__ballot_sync(FULL_WARP, theirs.key == key)) - 1;
   u32 excuse = __any_sync(FULL_WARP, theirs.facts & MAY_EXCUSE) ? MAY_EXCUSE : 0;
-  return Word{__shfl_sync(FULL_WARP, theirs.key, best), __shfl_sync(FULL_WARP, theirs.places, best),
-              __shfl_sync(FULL_WARP, theirs.facts, best) | excuse, warp_sum(theirs.change)};
+  return Word{key, __shfl_sync(FULL_WARP, theirs.places, best), __shfl_sync(FULL_WARP, theirs.facts, best) | excuse,
+              warp_sum(theirs.change)};
 }
 
-// A vertex goes from one colour to another. Counts, bounds and shifts of its neighbours follow; the least cost in the words of the thread, and
-// the change of vertices in conflict among those of the warp.
-__device__ __forceinline__ u32 make_move(const TabuArgs& args, Search& search, u32 vertex, u32 from, u32 to, u32& change) {
+// A vertex goes from one colour to another. Counts, bounds and shifts of its neighbours follow; the least cost in the words of the thread,
+// the change of vertices in conflict among those of the warp, and a bound on the most conflicts of a vertex of the thread.
+__device__ __forceinline__ u32 make_move(const TabuArgs& args, Search& search, u32 vertex, u32 from, u32 to, u32& change,
+                                         u32& most) {
   u32* from_row = row_of(args, search, from);
   u32* to_row = row_of(args, search, to);
   u32 least = ~0u;
@@ -357,6 +359,7 @@ __device__ __forceinline__ u32 make_move(const TabuArgs& args, Search& search, u
           u32 own = byte_of(leaves ? fewer[i] : more[i], place) & 0x7f;
           if (leaves) own_change -= own == 0;
           else own_change += own == 1;
+          most = max(most, own);
           shifts[i] = with_byte(shifts[i], place, own ? LARGEST - own : UNLISTED);
         }
         search.shifts[word] = shifts[i];
@@ -410,7 +413,7 @@ __device__ __forceinline__ void note_move(const TabuArgs& args, Search& search, 
 }
 
 __device__ void tabu_search(const TabuArgs& args, Search& search) {
-  const TabuTask& task = args.tasks[blockIdx.x];
+  const Task& task = args.tasks[blockIdx.x];
   u32 slot = task.slot;
   Random random = task.random;
   u32 ends, n_conflicting;
@@ -427,20 +430,26 @@ __device__ void tabu_search(const TabuArgs& args, Search& search) {
     copy_colors(args, search, args.best, slot);
   }
   u32 least = least_cost(args, search);
+  u32 most = most_conflicts(args, search);
   u32 change = 0;
+  // Each lane draws for one of the next 32 iterations.
+  u64 drawn = 0;
+  u32 n_used = 32;
   for (u64 left = args.iterations; left && conflicts; left--, iteration++) {
-    u64 bits = random_bits(random, iteration);
+    if (n_used == 32) {
+      drawn = random_bits(random, iteration + threadIdx.x % 32);
+      n_used = 0;
+    }
+    u64 bits = __shfl_sync(FULL_WARP, drawn, n_used++);
     end_bans(args, search, iteration, least);
     Word best = best_allowed(args, search, bits, least);
-    bool is_near = best_conflicts + LARGEST >= conflicts;
-    u32 below = best_conflicts + LARGEST - conflicts;
-    if (is_near && may_excuse(args, search, min(below, (best.key >> 24) + 1))) best.facts |= MAY_EXCUSE;
+    if (may_excuse(args, search, conflicts - best_conflicts, most)) best.facts |= MAY_EXCUSE;
     best.change = change;
     best = best_of_warps(search.words + (iteration % 2) * TABU_WARPS, best);
     n_conflicting += best.change;
     change = 0;
     if (best.facts & MAY_EXCUSE) {
-      below = min(below, (best.key >> 24) + 1);
+      u32 below = min(best_conflicts + LARGEST - conflicts, (best.key >> 24) + 1);
       best = best_of_warps(search.words + 2 * TABU_WARPS, best_excused(args, search, bits, below, best));
     }
     if (best.key == ~0u) {
@@ -460,13 +469,16 @@ __device__ void tabu_search(const TabuArgs& args, Search& search) {
       least = least_cost(args, search);
       continue;
     }
-    if (is_of_warp(vertex)) note_move(args, search, iteration, tenure, best);
+    if (is_of_warp(vertex)) {
+      note_move(args, search, iteration, tenure, best);
+      most = max(most, best.facts & 0xff);
+    }
     if (threadIdx.x % 32 == 0) {
       search.sizes[from]--;
       search.sizes[to]++;
     }
     if ((best.facts & 0xff) == 0) n_conflicting--;
-    least = make_move(args, search, vertex, from, to, change);
+    least = make_move(args, search, vertex, from, to, change, most);
     conflicts = conflicts + (best.key >> 24) - LARGEST;
     __syncwarp();
     if (conflicts < best_conflicts) {

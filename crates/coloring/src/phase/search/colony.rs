@@ -23,12 +23,14 @@ const LEAST: u64 = 4_000;
 /// A child's search gets one iteration for so many pairs of vertices.
 const PAIRS: u64 = 25;
 
-/// How often the iterations of a child are doubled at most, one time for each pass that failed before; on a device a generation is long
-/// as it is.
+/// How often the iterations of a child are doubled at most, one time for each pass that failed before.
 const DOUBLINGS: u64 = 5;
 
-/// The same on a device.
-const DEVICE_DOUBLINGS: u64 = 2;
+/// Iterations of a child on a device, for each vertex: with many of them, short ones and many generations come farther.
+const DEVICE_PER_VERTEX: u64 = 16;
+
+/// How often they are doubled there at most.
+const DEVICE_DOUBLINGS: u64 = 1;
 
 /// Proposals of a replica in a step, for each vertex.
 const PROPOSALS: u64 = 32;
@@ -39,8 +41,9 @@ const REPLICAS: usize = 12;
 /// Rounds of an annealing.
 const ROUNDS: u64 = 400;
 
-/// A colouring on a device is given an iteration where one on the CPU is given so many: single ones are slower there.
-const SLOWER: u64 = 16;
+/// A colouring on a device is given an iteration where one on the CPU is given so many: single ones are slower there, and so both take about as
+/// long.
+const SLOWER: u64 = 3;
 
 /// Many colourings.
 pub(super) struct Colony<'a> {
@@ -55,7 +58,7 @@ pub(super) struct Colony<'a> {
     left: i64,
     n_idle: u64,
     heat: f64,
-    /// How many colourings of a device stand for one of the CPU.
+    /// Colourings on a device; 1 on the CPU.
     width: u64,
     best: (u32, Vec<u32>),
 }
@@ -101,9 +104,11 @@ impl<'a> Colony<'a> {
 
     /// Iterations of a child.
     fn iterations(&self) -> u64 {
-        let n = self.scene.graph.n() as u64;
-        let most = if self.stage().is_some() { DEVICE_DOUBLINGS } else { DOUBLINGS };
-        (n * n / PAIRS).max(LEAST) << self.scene.n_before.min(most)
+        let (n, n_before) = (self.scene.graph.n() as u64, self.scene.n_before);
+        match self.stage() {
+            Some(_) => (n * DEVICE_PER_VERTEX).max(LEAST) << n_before.min(DEVICE_DOUBLINGS),
+            None => (n * n / PAIRS).max(LEAST) << n_before.min(DOUBLINGS),
+        }
     }
 
     fn on_cpu(
@@ -167,7 +172,7 @@ impl<'a> Colony<'a> {
             _ => {
                 let pool = DevicePool::new(graph, k, stream)?;
                 let n_islands = (many(pool.n_resident()) / 2).max(1);
-                self.width = n_islands as u64;
+                self.width = n_islands as u64 * 2;
                 let options = MemeticOptions::islands(n_islands, self.iterations(), seed);
                 Box::new(Memetic::new(pool, options, given)?)
             }
