@@ -19,7 +19,7 @@ Usage: cargo xtask <command>
                Installs NVRTC from PyPI into target/nvrtc, unless TIDEMILL_NVRTC names one, and Chromium where
                there is none and apt-get may be used
   check        the structure: who may import whom, file names, no printing in libraries
-  lint         formatting and clippy, warnings are errors
+  lint         formatting, clippy and the links of the documentation, warnings are errors
   ci           lint, check and test
   quality [ARGS]
                how good the samplers search, beside recorded results of others; ARGS go to `tidemill bench quality`
@@ -89,7 +89,9 @@ fn quality(arguments: &[String]) -> Result<()> {
 fn lint() -> Result<()> {
     let hint = "`rustup component add rustfmt clippy` installs the tools, `cargo fmt --all` formats";
     cargo(&["fmt", "--all", "--", "--check"]).context(hint)?;
-    cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
+    cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
+    let denied = ("RUSTDOCFLAGS", OsString::from("-D warnings"));
+    cargo_with(&["doc", "--workspace", "--no-deps"], Some(denied))
 }
 
 fn check() -> Result<()> {

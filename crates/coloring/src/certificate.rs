@@ -74,7 +74,7 @@ impl Certificate {
             n: Some(instance.n),
             m: Some(instance.edges().len()),
             k: Some(k),
-            sha256: Some(instance.sha256()),
+            sha256: Some(instance.sha256().to_owned()),
             colors,
         }
     }
@@ -95,7 +95,8 @@ impl Certificate {
             text += &format!("sha256 {sha256}\n");
         }
         for color in &self.colors {
-            text += &format!("{color}\n");
+            text += &color.to_string();
+            text.push('\n');
         }
         text
     }
@@ -103,6 +104,24 @@ impl Certificate {
     /// Writes the file: under another name first, so that whoever reads sees the old one or the new one.
     pub fn write(&self, path: &Path) -> Result<(), ColoringError> {
         replace(path, self.text().as_bytes())
+    }
+
+    /// Whether such a file could be written there; what is there stays as it is.
+    pub fn check_place(path: &Path) -> Result<(), ColoringError> {
+        let refused = |problem: &str, hint: &str| {
+            Err(ColoringError::Content { path: path.into(), problem: problem.into(), hint: hint.into() })
+        };
+        if path.is_dir() {
+            return refused("it is a folder", "give it another ending than .sol, or name a file in it");
+        }
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
+            let problem = format!("there is no folder {}", parent.display());
+            return refused(&problem, "create it first, or write elsewhere");
+        }
+        let part = part_of(path);
+        let tried = std::fs::File::create(&part).and_then(|_| std::fs::remove_file(&part));
+        tried.map_err(ColoringError::write(path))
     }
 
     /// Reads a file.
@@ -166,7 +185,7 @@ impl Certificate {
         };
         differs("vertices", self.n.map(|n| n.to_string()), instance.n.to_string())?;
         differs("edges", self.m.map(|m| m.to_string()), instance.edges().len().to_string())?;
-        differs("sha256", self.sha256.clone(), instance.sha256())?;
+        differs("sha256", self.sha256.clone(), instance.sha256().to_owned())?;
         let verified = verify(instance, &self.colors)?;
         match self.k {
             Some(said) if said != verified.k => Err(Refutation::Colors { said, found: verified.k }),
@@ -175,11 +194,16 @@ impl Certificate {
     }
 }
 
-/// Writes a file under another name beside it and renames it, so that it is never half written.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), ColoringError> {
+/// The name of a file while it is written.
+fn part_of(path: &Path) -> std::path::PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".part");
-    let part = path.with_file_name(name);
+    path.with_file_name(name)
+}
+
+/// Writes a file under another name beside it and renames it, so that it is never half written.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), ColoringError> {
+    let part = part_of(path);
     let write = || {
         let mut file = std::fs::File::create(&part)?;
         file.write_all(bytes)?;

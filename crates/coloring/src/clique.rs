@@ -6,6 +6,10 @@ use crate::graph::Graph;
 /// Vertices from which a clique is grown.
 const STARTS: usize = 256;
 
+/// Steps after which no further start is tried, so that a bound never takes longer than a search: counted, not timed, because what is
+/// searched depends on it.
+const MOST_STEPS: usize = 1 << 28;
+
 /// A clique, ascending; it can be smaller than the largest one.
 ///
 /// From many vertices, always the candidate that keeps most candidates is added; ties are broken by chance.
@@ -16,12 +20,13 @@ pub fn clique(graph: &Graph, seed: u64) -> Vec<u32> {
     draw.shuffle(&mut order);
     order.sort_by_key(|vertex| std::cmp::Reverse(graph.neighbours(*vertex).len()));
     let mut best: Vec<u32> = Vec::new();
+    let mut n_steps = 0;
     for &start in order.iter().take(STARTS) {
         // No clique has more vertices than its members have neighbours, and one.
-        if graph.neighbours(start).len() < best.len() {
+        if graph.neighbours(start).len() < best.len() || n_steps > MOST_STEPS {
             break;
         }
-        let found = grown(graph, start, best.len(), &mut draw);
+        let found = grown(graph, start, best.len(), &mut draw, &mut n_steps);
         if found.len() > best.len() {
             best = found;
         }
@@ -30,9 +35,9 @@ pub fn clique(graph: &Graph, seed: u64) -> Vec<u32> {
     best
 }
 
-fn grown(graph: &Graph, start: usize, enough: usize, draw: &mut Draw) -> Vec<u32> {
+fn grown(graph: &Graph, start: usize, enough: usize, draw: &mut Draw, n_steps: &mut usize) -> Vec<u32> {
     let mut members = vec![start as u32];
-    let mut candidates = graph.row(start).to_vec();
+    let mut candidates = graph.neighbours_in(start, &vec![!0; graph.n_words()]);
     loop {
         let left: u32 = candidates.iter().map(|word| word.count_ones()).sum();
         if left == 0 {
@@ -41,18 +46,15 @@ fn grown(graph: &Graph, start: usize, enough: usize, draw: &mut Draw) -> Vec<u32
         if members.len() + left as usize <= enough {
             return members;
         }
-        let kept = |vertex: usize| -> u32 {
-            graph.row(vertex).iter().zip(&candidates).map(|(row, word)| (row & word).count_ones()).sum()
-        };
         let mut best = (0, 0, 0);
         for vertex in bits(&candidates) {
-            let key = (kept(vertex) + 1, draw.next(), vertex);
+            let key = (graph.n_neighbours_in(vertex, &candidates) + 1, draw.next(), vertex);
             best = best.max(key);
+            *n_steps += graph.counting_cost(vertex);
         }
         members.push(best.2 as u32);
-        for (word, row) in candidates.iter_mut().zip(graph.row(best.2)) {
-            *word &= row;
-        }
+        candidates = graph.neighbours_in(best.2, &candidates);
+        *n_steps += graph.n_words();
     }
 }
 

@@ -20,7 +20,7 @@ pub use option::Options;
 pub use outcome::{Ending, Outcome, PhaseTotal};
 pub use state::State;
 
-use crate::clique::clique;
+use crate::bound::lower_bound;
 use crate::error::ColoringError;
 use crate::graph::Graph;
 use crate::instance::Instance;
@@ -142,12 +142,13 @@ impl<'a> Controller<'a> {
         let began = Instant::now();
         let deadline = self.options.time.map(|time| began + time);
         Halt::watch(stop, deadline, |halt| {
-            let bound = clique(&self.graph, self.options.seed).len();
+            let bound = lower_bound(&self.graph, self.options.seed);
             let mut descent = Descent {
                 instance: self.instance,
                 graph: &self.graph,
                 options: &self.options,
                 bound,
+                is_beyond: false,
                 state: self.state.clone().unwrap_or_else(|| State::new(&self.options)),
                 totals: Vec::new(),
                 device: self.device.clone(),

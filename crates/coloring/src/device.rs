@@ -34,6 +34,9 @@ pub fn tabu_source(n_warps: usize) -> Source {
     Source::splice("tabu.cu", &[&COMMON[..], &pieces].concat())
 }
 
+/// The most vertices of a graph on a device: its adjacency then takes half a gibibyte.
+pub const MOST_VERTICES: usize = 65_536;
+
 /// Lanes of a warp.
 pub(crate) const LANES: usize = 32;
 /// Words of a row that a word of adjacency covers in each lane.

@@ -8,14 +8,14 @@ use tidemill_gpu::GpuError;
 #[derive(Debug, thiserror::Error)]
 pub enum ColoringError {
     /// A file cannot be read or written.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}: {reason}", path.display())]
     File {
         /// What was tried: `read`, `write`.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
+        /// What the system says. (Not called `source`: whoever shows the chain of causes would show it twice.)
+        reason: std::io::Error,
     },
     /// A line cannot be understood.
     #[error("{}, line {line}: {problem}\n  hint: {hint}", path.display())]
@@ -74,12 +74,12 @@ impl ColoringError {
     /// For a file that cannot be read.
     pub(crate) fn read(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
-        move |source| Self::File { action: "read", path, source }
+        move |reason| Self::File { action: "read", path, reason }
     }
 
     /// For a file that cannot be written.
     pub(crate) fn write(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
-        move |source| Self::File { action: "write", path, source }
+        move |reason| Self::File { action: "write", path, reason }
     }
 }

@@ -7,6 +7,7 @@ mod lanczos;
 mod randomized;
 mod rlf;
 mod spectral;
+mod tournament;
 
 pub use lanczos::fiedler;
 

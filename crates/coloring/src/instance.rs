@@ -1,14 +1,20 @@
 //! A graph as it was given: its name, its edges, what was noticed about it. The verifier looks at this, the search at the [`Graph`].
 
+use std::io::Write;
+use std::sync::OnceLock;
+
 use sha2::{Digest, Sha256};
 
 use crate::graph::Graph;
 
-/// The most vertices of a graph; its rows of bits then take half a gibibyte.
-pub const MAX_VERTICES: usize = 65_536;
+/// The most vertices of a graph. Searches keep a few numbers for each vertex and colour.
+pub const MAX_VERTICES: usize = 1 << 20;
+
+/// Bytes of text that are hashed at a time.
+const HASHED_AT_ONCE: usize = 1 << 16;
 
 /// A graph with its name and its edges.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Instance {
     /// Its name, without folder and ending.
     pub name: String,
@@ -20,6 +26,7 @@ pub struct Instance {
     pub base: u32,
     /// What somebody should know about the file: counts that contradict each other, edges given twice.
     pub remarks: Vec<String>,
+    sha256: OnceLock<String>,
 }
 
 impl Instance {
@@ -35,7 +42,7 @@ impl Instance {
         );
         edges.sort_unstable();
         edges.dedup();
-        Self { name: name.into(), n, edges, base: 1, remarks: Vec::new() }
+        Self { name: name.into(), n, edges, base: 1, remarks: Vec::new(), sha256: OnceLock::new() }
     }
 
     /// Its edges: each once, the smaller vertex first, ascending, from 0.
@@ -49,19 +56,29 @@ impl Instance {
     }
 
     /// SHA-256 of the edges as text: a line `u v` each, vertices from 1, `u < v`, ascending.
-    pub fn sha256(&self) -> String {
-        let mut hash = Sha256::new();
-        for (a, b) in &self.edges {
-            hash.update(format!("{} {}\n", a + 1, b + 1));
-        }
-        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    pub fn sha256(&self) -> &str {
+        self.sha256.get_or_init(|| {
+            let mut hash = Sha256::new();
+            let mut text = Vec::with_capacity(2 * HASHED_AT_ONCE);
+            for (a, b) in &self.edges {
+                // Memory never refuses what is written to it.
+                let _ = writeln!(text, "{} {}", a + 1, b + 1);
+                if text.len() >= HASHED_AT_ONCE {
+                    hash.update(&text);
+                    text.clear();
+                }
+            }
+            hash.update(&text);
+            hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        })
     }
 
     /// The graph as DIMACS text.
     pub fn dimacs(&self) -> String {
+        use std::fmt::Write;
         let mut text = format!("c {}\np edge {} {}\n", self.name, self.n, self.edges.len());
         for (a, b) in &self.edges {
-            text += &format!("e {} {}\n", a + 1, b + 1);
+            let _ = writeln!(text, "e {} {}", a + 1, b + 1);
         }
         text
     }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::ColoringError;
 use crate::phase::PhaseKind;
 
 /// Where the knobs stand. They are read at the begin of every round.
@@ -40,6 +41,8 @@ impl Default for Knobs {
 pub struct KnobRange {
     /// Its name.
     pub name: &'static str,
+    /// Its name among the settings.
+    pub setting: &'static str,
     /// The least.
     pub low: f64,
     /// The most.
@@ -48,11 +51,11 @@ pub struct KnobRange {
 
 /// The knobs that are numbers.
 pub const RANGES: [KnobRange; 5] = [
-    KnobRange { name: "iterations", low: 0.125, high: 16.0 },
-    KnobRange { name: "temperature", low: 0.25, high: 4.0 },
-    KnobRange { name: "population", low: 0.25, high: 4.0 },
-    KnobRange { name: "restart", low: 4.0, high: 1024.0 },
-    KnobRange { name: "even_share", low: 0.05, high: 1.0 },
+    KnobRange { name: "iterations", setting: "knobs.iterations", low: 0.125, high: 16.0 },
+    KnobRange { name: "temperature", setting: "knobs.temperature", low: 0.25, high: 4.0 },
+    KnobRange { name: "population", setting: "knobs.population", low: 0.25, high: 4.0 },
+    KnobRange { name: "restart", setting: "knobs.restart", low: 4.0, high: 1024.0 },
+    KnobRange { name: "even_share", setting: "knobs.even_share", low: 0.05, high: 1.0 },
 ];
 
 impl Knobs {
@@ -92,6 +95,23 @@ impl Knobs {
         true
     }
 
+    /// The first knob that stands outside its range, or names a phase that there is not.
+    pub(crate) fn check(&self) -> Result<(), ColoringError> {
+        let refused =
+            |name, value: String, expected: String| Err(ColoringError::Option { name, value, expected });
+        for range in RANGES {
+            let value = self.get(range.name).unwrap_or(f64::NAN);
+            if !(range.low..=range.high).contains(&value) {
+                let expected = format!("a number from {} to {}", range.low, range.high);
+                return refused(range.setting, value.to_string(), expected);
+            }
+        }
+        match self.off.iter().find(|name| name.parse::<PhaseKind>().is_err()) {
+            Some(name) => refused("knobs.off", name.clone(), "names of phases".to_owned()),
+            None => Ok(()),
+        }
+    }
+
     /// Whether a phase is on.
     pub fn is_on(&self, kind: PhaseKind) -> bool {
         !self.off.iter().any(|off| off == kind.name())
@@ -117,5 +137,21 @@ mod tests {
         assert_eq!((knobs.get("tabu"), knobs.off.len()), (Some(0.0), 1));
         assert!(knobs.set("tabu", 1.0) && knobs.is_on(PhaseKind::Tabu));
         assert!(!knobs.set("luck", 1.0));
+    }
+
+    #[test]
+    fn what_no_knob_can_be_is_named() {
+        assert!(Knobs::default().check().is_ok());
+        let refused = |knobs: Knobs| knobs.check().unwrap_err().to_string();
+        assert_eq!(
+            refused(Knobs { iterations: -1.0, ..Knobs::default() }),
+            "knobs.iterations = -1: expected a number from 0.125 to 16"
+        );
+        assert!(
+            refused(Knobs { even_share: f64::NAN, ..Knobs::default() }).starts_with("knobs.even_share = NaN")
+        );
+        assert!(refused(Knobs { restart: 0, ..Knobs::default() }).starts_with("knobs.restart = 0"));
+        let off = vec!["luck".to_owned()];
+        assert_eq!(refused(Knobs { off, ..Knobs::default() }), "knobs.off = luck: expected names of phases");
     }
 }

@@ -11,6 +11,7 @@
 //! ```
 
 pub mod anneal;
+mod bound;
 mod certificate;
 mod clique;
 mod controller;
@@ -36,6 +37,7 @@ pub mod temper;
 mod verify;
 mod warm;
 
+pub use bound::lower_bound;
 pub use certificate::{Certificate, Refutation};
 pub use clique::clique;
 pub use controller::{Controller, Ending, Moment, Observer, Options, Outcome, PhaseTotal, Quiet, State};

@@ -29,23 +29,37 @@ enum Form {
 /// Reads a graph from a file.
 pub fn read_graph(path: &Path) -> Result<Instance, ColoringError> {
     let bytes = std::fs::read(path).map_err(ColoringError::read(path))?;
-    let bytes = match bytes.strip_prefix(&[0x1f, 0x8b]) {
-        Some(_) => {
-            let mut plain = Vec::new();
-            let decoder = MultiGzDecoder::new(&bytes[..]);
-            decoder.take(MAX_BYTES).read_to_end(&mut plain).map_err(ColoringError::read(path))?;
-            plain
-        }
-        None => bytes,
+    match bytes.strip_prefix(&[0x1f, 0x8b]) {
+        Some(_) => parse_graph(path, &unpacked(path, &bytes, MAX_BYTES)?),
+        None => parse_graph(path, &bytes),
+    }
+}
+
+/// What a gzip file holds, if that is less than `most` bytes.
+fn unpacked(path: &Path, bytes: &[u8], most: u64) -> Result<Vec<u8>, ColoringError> {
+    let refused = |problem: String, hint: &str| {
+        Err(ColoringError::Content { path: path.into(), problem, hint: hint.into() })
     };
-    parse_graph(path, &bytes)
+    let mut plain = Vec::new();
+    match MultiGzDecoder::new(bytes).take(most).read_to_end(&mut plain) {
+        Err(error) => {
+            let problem = format!("not readable as gzip after {} bytes of text: {error}", plain.len());
+            refused(problem, "the file is damaged or incomplete; fetch it or compress it again")
+        }
+        Ok(_) if plain.len() as u64 == most => refused(
+            format!("it unpacks to {most} bytes or more"),
+            "no graph that can be coloured is as large",
+        ),
+        Ok(_) => Ok(plain),
+    }
 }
 
 /// Reads a graph from the bytes of a file; `path` is for its name and for messages.
 pub fn parse_graph(path: &Path, bytes: &[u8]) -> Result<Instance, ColoringError> {
     let form = form_of(bytes);
     let mut found = Found { path, counts: None, edges: Vec::new(), has_weights: false };
-    for (at, bytes) in bytes.split(|byte| *byte == b'\n').enumerate() {
+    let line_end = line_end_of(bytes);
+    for (at, bytes) in bytes.split(|byte| *byte == line_end).enumerate() {
         let words = Words::new(bytes);
         let line = match form {
             Form::Dimacs => line::dimacs(&words),
@@ -80,9 +94,15 @@ pub fn parse_graph(path: &Path, bytes: &[u8]) -> Result<Instance, ColoringError>
     found.instance(form)
 }
 
+/// What ends a line: a line feed, with or without a carriage return before it, or a carriage return alone.
+fn line_end_of(bytes: &[u8]) -> u8 {
+    if bytes.contains(&b'\n') { b'\n' } else { b'\r' }
+}
+
 /// DIMACS if the first line that is no comment has its letters.
 fn form_of(bytes: &[u8]) -> Form {
-    let first = bytes.split(|byte| *byte == b'\n').map(Words::new).find(|words| !words.is_comment());
+    let line_end = line_end_of(bytes);
+    let first = bytes.split(|byte| *byte == line_end).map(Words::new).find(|words| !words.is_comment());
     match first {
         Some(words) if words.first_is_number() => Form::Edges,
         _ => Form::Dimacs,

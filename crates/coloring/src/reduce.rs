@@ -5,6 +5,9 @@
 
 use crate::graph::Graph;
 
+/// Vertices that are looked at before it is asked whether to stop.
+const ASK_EVERY: u32 = 64;
+
 /// How a vertex gets its colour back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Removed {
@@ -27,8 +30,8 @@ pub struct Reduction {
 }
 
 impl Reduction {
-    /// Takes out what does not matter for `k` colours.
-    pub fn new(whole: &Graph, k: usize) -> Self {
+    /// Takes out what does not matter for `k` colours; less of it if `stop` says so, which is asked now and then.
+    pub fn new(whole: &Graph, k: usize, stop: impl Fn() -> bool) -> Self {
         let n = whole.n();
         let mut alive = vec![!0_u64; whole.n_words()];
         if let (Some(last), true) = (alive.last_mut(), !n.is_multiple_of(64)) {
@@ -38,7 +41,7 @@ impl Reduction {
         let mut removed = Vec::new();
         let mut peel: Vec<u32> = (0..n as u32).filter(|vertex| degrees[*vertex as usize] < k).collect();
         // Vertices looked at since one went; after a whole round without any, nothing more will go.
-        let (mut vertex, mut n_idle) = (0, 0);
+        let (mut vertex, mut n_idle) = (0_u32, 0);
         while n_idle < n {
             while let Some(free) = peel.pop() {
                 if is_set(&alive, free as usize) {
@@ -48,6 +51,9 @@ impl Reduction {
                 }
             }
             n_idle += 1;
+            if vertex.is_multiple_of(ASK_EVERY) && stop() {
+                break;
+            }
             if is_set(&alive, vertex as usize)
                 && let Some(like) = dominator(whole, vertex as usize, &alive, &degrees)
             {
@@ -138,8 +144,8 @@ fn dominator(whole: &Graph, vertex: usize, alive: &[u64], degrees: &[usize]) -> 
     whole.neighbours(*pivot as usize).iter().copied().find(|other| {
         let other = *other as usize;
         let may = other != vertex && is_set(alive, other) && degrees[other] >= degrees[vertex];
-        let mut rows = whole.row(vertex).iter().zip(whole.row(other)).zip(alive);
-        may && !is_set(whole.row(vertex), other) && rows.all(|((row, of), alive)| row & alive & !of == 0)
+        let mut living = whole.neighbours(vertex).iter().filter(|of| is_set(alive, **of as usize));
+        may && !whole.are_joined(vertex, other) && living.all(|of| whole.are_joined(other, *of as usize))
     })
 }
 
@@ -153,23 +159,23 @@ mod tests {
     #[test]
     fn a_tree_and_a_ring_vanish() {
         let path = Graph::new(5, [(0, 1), (1, 2), (2, 3), (3, 4)]);
-        let reduction = Reduction::new(&path, 2);
+        let reduction = Reduction::new(&path, 2, || false);
         assert_eq!((reduction.graph.n(), reduction.n_removed()), (0, 5));
         let colors = reduction.restore(&path, &[]);
         assert!(colors.iter().all(|color| *color < 2));
         assert!(colors.windows(2).all(|pair| pair[0] != pair[1]));
         // Each vertex has two neighbours, but opposite ones share them.
         let square = Graph::new(4, [(0, 1), (1, 2), (2, 3), (3, 0)]);
-        assert_eq!(Reduction::new(&square, 2).graph.n(), 0);
+        assert_eq!(Reduction::new(&square, 2, || false).graph.n(), 0);
         let ring = Graph::new(5, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)]);
-        assert_eq!(Reduction::new(&ring, 2).graph, ring, "which needs three");
+        assert_eq!(Reduction::new(&ring, 2, || false).graph, ring, "which needs three");
     }
 
     #[test]
     fn a_clique_stays() {
         let graph = Family::Random { n: 6, p: 1.0 }.generate(0).unwrap().graph();
-        assert_eq!(Reduction::new(&graph, 5).graph, graph);
-        assert_eq!(Reduction::new(&graph, 6).graph.n(), 0);
+        assert_eq!(Reduction::new(&graph, 5, || false).graph, graph);
+        assert_eq!(Reduction::new(&graph, 6, || false).graph.n(), 0);
     }
 
     proptest::proptest! {
@@ -179,7 +185,7 @@ mod tests {
             let graph = instance.graph();
             let order = Preference::new(&graph, None);
             let k = Initial::Dsatur.color(&graph, &order, seed).iter().max().map_or(0, |most| *most as usize + 1);
-            let reduction = Reduction::new(&graph, k);
+            let reduction = Reduction::new(&graph, k, || false);
             let order = Preference::new(&reduction.graph, None);
             let colors = Initial::Dsatur.color(&reduction.graph, &order, seed);
             let used = colors.iter().max().map_or(0, |most| *most as usize + 1);

@@ -29,8 +29,10 @@ use class::Classes;
 use matrix::Place;
 use scan::{Count, Instructions, Work, dispatch};
 
-/// After so many iterations a search asks whether it shall stop.
-const STRIDE: u64 = 1_024;
+/// After so many iterations a search asks whether it shall stop: the fewer the larger the graph is, because each looks at all vertices.
+fn stride(n: usize) -> u64 {
+    ((1 << 20) / n.max(1) as u64).clamp(1, 1_024)
+}
 
 /// How a search stands after a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -247,7 +249,7 @@ impl<'a, C: Count> Search<'a, C> {
     fn run(&mut self, iterations: u64, stop: impl Fn() -> bool) -> Outcome {
         let start = self.iteration;
         while self.best_conflicts > 0 && self.iteration - start < iterations && !stop() {
-            let end = start + iterations.min((self.iteration - start) + STRIDE);
+            let end = start + iterations.min((self.iteration - start) + stride(self.graph.n()));
             dispatch(Steps { search: self, end });
         }
         Outcome { iterations: self.iteration - start, conflicts: self.best_conflicts }

@@ -16,6 +16,6 @@ mod write;
 
 pub use bars::{Bars, DAY_MS, Universe};
 pub use error::MarketError;
-pub use load::{LoadOptions, Loaded, load};
+pub use load::{LoadOptions, Loaded, load, symbol_of_file};
 pub use report::DataReport;
 pub use write::{check_output, write, write_csv, write_parquet};

@@ -233,8 +233,8 @@ fn unpack(path: &Path) -> Result<Vec<u8>, MarketError> {
     Ok(text)
 }
 
-/// The file's name without directory and endings, the symbol of a file that names none.
-fn stem(file: &str) -> String {
+/// The symbol of a file that names none: its own name without directory and endings.
+pub fn symbol_of_file(file: &str) -> String {
     let name = Path::new(file)
         .file_name()
         .map_or_else(|| file.to_string(), |name| name.to_string_lossy().into_owned());
@@ -253,7 +253,7 @@ fn gather(sources: &[Source], tally: &mut Tally) -> Vec<Gathered> {
         let table = &source.table;
         let Some(ids) = &table.symbol_ids else {
             let rows = 0..table.n_rows();
-            by_symbol.entry(stem(&source.file)).or_default().push(Run { file_idx, rows });
+            by_symbol.entry(symbol_of_file(&source.file)).or_default().push(Run { file_idx, rows });
             continue;
         };
         let mut runs: Vec<Vec<Run>> = vec![Vec::new(); table.symbols.len()];

@@ -47,7 +47,7 @@ pub fn write(universe: &Universe, path: &Path) -> Result<(), MarketError> {
     }
 }
 
-/// Whether [`write`] could write there: the ending names a format and the folder exists. Asked before work that takes
+/// Whether [`write()`] could write there: the ending names a format and the folder exists. Asked before work that takes
 /// its time, so that the work is not done in vain.
 pub fn check_output(path: &Path) -> Result<(), MarketError> {
     Format::of(path)?;

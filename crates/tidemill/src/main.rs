@@ -1,5 +1,22 @@
 //! The `tidemill` program: command line, settings, commands.
 
+/// Tells people something on standard error. Whoever closed it (`tidemill … 2>&1 | head`) has heard enough, and the run goes on; the
+/// macro of the standard library would panic.
+macro_rules! eprintln {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+
+/// The same without an end of the line.
+macro_rules! eprint {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = write!(std::io::stderr(), $($text)*);
+    }};
+}
+
 mod command;
 mod executor;
 mod holding;

@@ -12,7 +12,7 @@ use super::plan::Pass;
 use super::state::State;
 use super::stop::Halt;
 use super::{Moment, Observer};
-use crate::device::DeviceGraph;
+use crate::device::{DeviceGraph, MOST_VERTICES};
 use crate::ensemble::Ensemble;
 use crate::error::ColoringError;
 use crate::graph::Graph;
@@ -23,7 +23,7 @@ use crate::phase::{
 };
 use crate::random::mix;
 use crate::signal::normalized;
-use crate::tabu::Matrix;
+use crate::tabu::{MOST_WIDE, Matrix, class_limit};
 use crate::warm::warm_start;
 
 /// Iterations of the search that a signal is measured on, for each vertex.
@@ -35,6 +35,8 @@ pub(super) struct Descent<'a> {
     pub(super) graph: &'a Graph,
     pub(super) options: &'a Options,
     pub(super) bound: usize,
+    /// Whether a pass was beyond the searches: see [`is_searchable`].
+    pub(super) is_beyond: bool,
     pub(super) state: State,
     pub(super) totals: Vec<PhaseTotal>,
     /// Where searches run that can run on a device.
@@ -151,7 +153,7 @@ impl Descent<'_> {
             Some(Ending::Optimal)
         } else if self.halt.is_set() {
             Some(if self.halt.is_late() { Ending::Time } else { Ending::Stopped })
-        } else if !options.phases.iter().any(|kind| kind.is_search()) {
+        } else if self.is_beyond || !options.phases.iter().any(|kind| kind.is_search()) {
             Some(Ending::Done)
         } else if reached(options.max_iterations, state.iterations) {
             Some(Ending::Iterations)
@@ -196,6 +198,10 @@ impl Descent<'_> {
                 reduction.as_ref().map_or_else(Vec::new, |reduction| reduction.restore(self.graph, &[]));
             return self.accept(colors, PhaseKind::Reduction);
         }
+        if !is_searchable(graph, pass.k) {
+            self.is_beyond = true;
+            return Ok(false);
+        }
         let restrict = |values: &[u32]| match &reduction {
             Some(reduction) => reduction.restrict(values),
             None => values.to_vec(),
@@ -222,6 +228,17 @@ impl Descent<'_> {
     /// The graph on the device, if there is one; why not, if it failed and the CPU may take over.
     fn on_device(&self, graph: &Graph) -> Result<(Option<DeviceGraph>, Option<String>), ColoringError> {
         let Some(device) = &self.device else { return Ok((None, None)) };
+        if graph.n() > MOST_VERTICES {
+            let reason = format!("{} vertices are more than the {MOST_VERTICES} of a device", graph.n());
+            return match self.may_fall_back {
+                true => Ok((None, Some(reason))),
+                false => Err(ColoringError::Option {
+                    name: "device",
+                    value: device.info().name.clone(),
+                    expected: format!("cpu: {reason}"),
+                }),
+            };
+        }
         match DeviceGraph::new(device, graph) {
             Ok(graph) => Ok((Some(graph), None)),
             Err(error) if self.may_fall_back => Ok((None, Some(error.to_string()))),
@@ -361,6 +378,11 @@ impl Descent<'_> {
             colors: self.state.colors,
         }
     }
+}
+
+/// Whether the counts of a search can hold the neighbours in a class: where a vertex has very many, a class must not have more.
+fn is_searchable(graph: &Graph, k: usize) -> bool {
+    class_limit(graph, MOST_WIDE).saturating_mul(k) >= graph.n()
 }
 
 /// The same classes, their colours numbered by the first vertex that has them.

@@ -53,6 +53,7 @@ impl Options {
         if self.target == Some(0) {
             return problem("target", "0", "at least 1 colour");
         }
+        self.knobs.check()?;
         let is_initial = |kind: &&PhaseKind| matches!(kind.family(), crate::phase::Family::Initial(_));
         if !self.phases.iter().any(|kind| is_initial(&kind)) {
             let expected = "at least one way to a first colouring, for example dsatur";

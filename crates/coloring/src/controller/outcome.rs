@@ -10,7 +10,7 @@ use crate::phase::PhaseKind;
 pub enum Ending {
     /// The target was reached.
     Target,
-    /// A clique proves that fewer colours are not enough.
+    /// A clique or an odd ring proves that fewer colours are not enough.
     Optimal,
     /// The time was over.
     Time,
@@ -22,7 +22,7 @@ pub enum Ending {
     Stagnation,
     /// It was told to stop.
     Stopped,
-    /// No phase searches.
+    /// No phase searches, or none can.
     Done,
 }
 
@@ -31,7 +31,7 @@ impl Ending {
     pub fn words(self) -> &'static str {
         match self {
             Ending::Target => "the target is reached",
-            Ending::Optimal => "a clique of the same size proves that fewer colours are not enough",
+            Ending::Optimal => "a clique or an odd ring proves that fewer colours are not enough",
             Ending::Time => "the time is over",
             Ending::Iterations => "the iterations are made",
             Ending::Passes => "the passes are made",
@@ -68,7 +68,7 @@ pub struct Outcome {
     pub k: usize,
     /// The colour of each vertex.
     pub colors: Vec<u32>,
-    /// Size of the clique that was found: fewer colours are not possible.
+    /// Fewer colours are not possible, see [`lower_bound`](crate::lower_bound).
     pub bound: usize,
     /// Passes, without the first colourings.
     pub passes: u64,

@@ -152,3 +152,43 @@ fn options_without_an_end_or_a_beginning_are_refused() {
     );
     assert!(refused(Options { target: Some(0), ..options() }).starts_with("target = 0"));
 }
+
+#[test]
+fn a_large_sparse_graph_is_coloured_in_the_time_it_is_given() {
+    // Rows of bits would take more than a gibibyte.
+    let n = 150_000_u32;
+    let edges = (0..3 * n).map(|at| {
+        let from = mixed(at) % n;
+        (from, (from + 1 + mixed(at + 7_000_000) % (n - 1)) % n)
+    });
+    let instance = Instance::new("large", n as usize, edges);
+    let time = Some(Duration::from_secs(1));
+    let began = std::time::Instant::now();
+    let (outcome, _) = run(&instance, Options { time, ..Options::default() });
+    assert_eq!(verify(&instance, &outcome.colors).unwrap().k, outcome.k);
+    assert!(outcome.k <= 5, "{}", outcome.k);
+    // A hundred times as much as it takes to look at every vertex and every edge; vertices times vertices would be thousands of times more.
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+}
+
+fn mixed(number: u32) -> u32 {
+    (crate::random::mix(u64::from(number)) >> 32) as u32
+}
+
+#[test]
+fn an_odd_ring_is_done_at_once() {
+    let ring = Instance::new("ring", 5001, (0..5001).map(|at| (at, (at + 1) % 5001)));
+    let (outcome, _) = run(&ring, options());
+    assert_eq!((outcome.k, outcome.bound, outcome.ending), (3, 3, Ending::Optimal));
+}
+
+#[test]
+fn a_search_that_cannot_count_the_neighbours_of_a_vertex_is_not_begun() {
+    // A centre and an odd ring around it: four colours, which only a clique of three bounds from below.
+    let n = 120_000_u32;
+    let ring = (1..n).map(move |at| (at, if at + 1 == n { 1 } else { at + 1 }));
+    let wheel = Instance::new("wheel", n as usize, ring.chain((1..n).map(|at| (0, at))));
+    let phases = PhaseKind::defaults().into_iter().filter(|kind| *kind != PhaseKind::Reduction).collect();
+    let (outcome, _) = run(&wheel, Options { phases, ..options() });
+    assert_eq!((outcome.k, outcome.bound, outcome.ending), (4, 3, Ending::Done));
+}

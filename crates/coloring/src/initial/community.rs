@@ -28,11 +28,14 @@ pub(super) fn color(graph: &Graph, preference: &Preference) -> Vec<u32> {
 pub(super) fn communities(graph: &Graph) -> Vec<u32> {
     let n = graph.n();
     let mut labels: Vec<u32> = (0..n as u32).collect();
-    let shared = |(a, b): (&u64, &u64)| (a & b).count_ones();
-    let weight =
-        |from: usize, to: usize| 1 + graph.row(from).iter().zip(graph.row(to)).map(shared).sum::<u32>();
-    let weigh = |from: usize| graph.neighbours(from).iter().map(move |to| weight(from, *to as usize));
-    let weights: Vec<Vec<u32>> = (0..n).map(|from| weigh(from).collect()).collect();
+    let mut around = vec![0_u64; graph.n_words()];
+    let mut weights: Vec<Vec<u32>> = Vec::with_capacity(n);
+    for from in 0..n {
+        let neighbours = graph.neighbours(from);
+        neighbours.iter().for_each(|to| around[*to as usize / 64] |= 1 << (to % 64));
+        weights.push(neighbours.iter().map(|to| 1 + graph.n_neighbours_in(*to as usize, &around)).collect());
+        neighbours.iter().for_each(|to| around[*to as usize / 64] = 0);
+    }
     let mut counts = vec![0_u64; n];
     for _ in 0..ROUNDS {
         let mut has_changed = false;

@@ -1,6 +1,7 @@
 //! DSATUR, after Brélaz: the vertex that is most constrained comes next.
 
 use super::Preference;
+use super::tournament::Tournament;
 use crate::graph::Graph;
 
 const NONE: u32 = u32::MAX;
@@ -14,9 +15,9 @@ pub(super) fn color(graph: &Graph, preference: &Preference) -> Vec<u32> {
     // Which colours the neighbours of each vertex have, as bits.
     let mut n_words = 1;
     let mut met = vec![0_u64; n * n_words];
-    let mut left: Vec<u32> = (0..n as u32).collect();
-    while let Some(at) = choose(&left, &saturation, preference) {
-        let vertex = left.swap_remove(at) as usize;
+    let mut left = Tournament::new(preference.rank.iter().map(|rank| Some((0, *rank))).collect());
+    while let Some(vertex) = left.best() {
+        left.set(vertex, None);
         let row = &met[vertex * n_words..(vertex + 1) * n_words];
         let color = match row.iter().position(|word| *word != !0) {
             Some(word) => word * 64 + (!row[word]).trailing_zeros() as usize,
@@ -31,18 +32,14 @@ pub(super) fn color(graph: &Graph, preference: &Preference) -> Vec<u32> {
             let neighbour = *neighbour as usize;
             let word = &mut met[neighbour * n_words + color / 64];
             let bit = 1_u64 << (color % 64);
-            if *word & bit == 0 {
+            if *word & bit == 0 && colors[neighbour] == NONE {
                 *word |= bit;
                 saturation[neighbour] += 1;
+                left.set(neighbour, Some((saturation[neighbour], preference.rank[neighbour])));
             }
         }
     }
     colors
-}
-
-fn choose(left: &[u32], saturation: &[u32], preference: &Preference) -> Option<usize> {
-    let key = |vertex: u32| (saturation[vertex as usize], preference.rank[vertex as usize]);
-    (0..left.len()).max_by_key(|at| key(left[*at]))
 }
 
 fn widened(met: &[u64], n_words: usize) -> Vec<u64> {

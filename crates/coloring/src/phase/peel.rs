@@ -12,9 +12,9 @@ impl Phase for Peel {
         PhaseKind::Reduction
     }
 
-    fn run(&mut self, scene: &Scene<'_>, _slice: &Slice<'_>) -> Result<Report, ColoringError> {
+    fn run(&mut self, scene: &Scene<'_>, slice: &Slice<'_>) -> Result<Report, ColoringError> {
         let clock = Clock::start(self.kind());
-        let reduction = Reduction::new(scene.graph, scene.k);
+        let reduction = Reduction::new(scene.graph, scene.k, || slice.is_stopped());
         let n_removed = reduction.n_removed() as f64;
         let mut report = clock.report(0, Finding::Reduced(Box::new(reduction)));
         report.values.push(("removed", n_removed));

@@ -27,43 +27,56 @@ pub(super) struct Counts {
 /// What is wrong, and what helps.
 type Problem = (String, &'static str);
 
-/// The words of a line.
+/// Words of a line that can matter.
+const MOST_WORDS: usize = 4;
+
+/// The first words of a line.
 pub(super) struct Words<'a> {
-    words: Vec<&'a [u8]>,
+    words: [&'a [u8]; MOST_WORDS],
+    len: usize,
 }
 
 impl<'a> Words<'a> {
     /// Words are separated by blanks, tabs, commas or semicolons.
     pub(super) fn new(line: &'a [u8]) -> Self {
         let is_gap = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b';' | 0);
-        let mut words: Vec<&[u8]> = line.split(is_gap).filter(|word| !word.is_empty()).collect();
         // A mark at the begin of a file says only that it is UTF-8.
-        if let Some(first) = words.first_mut() {
-            *first = first.strip_prefix(&[0xef, 0xbb, 0xbf]).unwrap_or(first);
+        let line = line.strip_prefix(&[0xef, 0xbb, 0xbf]).unwrap_or(line);
+        let (mut words, mut len) = ([&[][..]; MOST_WORDS], 0);
+        for word in line.split(is_gap).filter(|word| !word.is_empty()).take(MOST_WORDS) {
+            words[len] = word;
+            len += 1;
         }
-        words.retain(|word| !word.is_empty());
-        Self { words }
+        Self { words, len }
+    }
+
+    fn get(&self, at: usize) -> Option<&'a [u8]> {
+        self.words[..self.len].get(at).copied()
     }
 
     /// Whether the line says nothing: it is blank, or a comment of any of the forms.
     pub(super) fn is_comment(&self) -> bool {
-        match self.words.first() {
+        match self.get(0) {
             None => true,
             Some(word) => {
-                *word == b"c" || word.starts_with(b"#") || word.starts_with(b"%") || word.starts_with(b"//")
+                word == b"c" || word.starts_with(b"#") || word.starts_with(b"%") || word.starts_with(b"//")
             }
         }
     }
 
     pub(super) fn first_is_number(&self) -> bool {
-        self.words.first().is_some_and(|word| word.iter().all(u8::is_ascii_digit))
+        self.get(0).is_some_and(|word| word.iter().all(u8::is_ascii_digit))
     }
 
     fn number(&self, at: usize, what: &str) -> Result<u64, Problem> {
         let hint = "expected a whole number that is not negative";
-        let Some(word) = self.words.get(at) else { return Err((format!("{what} is missing"), hint)) };
-        let text = shown(word);
-        text.parse().map_err(|_| (format!("`{text}` is not {what}"), hint))
+        let Some(word) = self.get(at) else { return Err((format!("{what} is missing"), hint)) };
+        let number = std::str::from_utf8(word).ok().and_then(|word| word.parse().ok());
+        number.ok_or_else(|| {
+            let is_too_large = word.iter().all(u8::is_ascii_digit);
+            let hint = if is_too_large { "the number is too large for any graph" } else { hint };
+            (format!("`{}` is not {what}", shown(word)), hint)
+        })
     }
 }
 
@@ -83,7 +96,7 @@ pub(super) fn dimacs(words: &Words<'_>) -> Result<Line, Problem> {
     }
     match words.words[0] {
         b"p" => {
-            if words.words.len() < 4 {
+            if words.len < 4 {
                 return Err(("a header of too few words".into(), "expected `p edge N M`"));
             }
             let n = words.number(2, "a number of vertices")?;
@@ -94,7 +107,7 @@ pub(super) fn dimacs(words: &Words<'_>) -> Result<Line, Problem> {
         b"n" | b"d" | b"v" | b"x" => Ok(Line::Nothing),
         word => Err((
             format!("a line that begins with `{}`", shown(word)),
-            "expected `c` (comment), `p edge N M` or `e U V`; the binary form has to be converted to text",
+            "expected `c` (comment), `p edge N M` or `e U V`, or a list of edges: two numbers a line, no heading",
         )),
     }
 }
@@ -106,5 +119,5 @@ pub(super) fn edge(words: &Words<'_>) -> Result<Line, Problem> {
 
 fn edge_of(words: &Words<'_>, at: usize) -> Result<Line, Problem> {
     let (from, to) = (words.number(at, "a vertex")?, words.number(at + 1, "a vertex")?);
-    Ok(Line::Edge { from, to, is_weighted: words.words.len() > at + 2 })
+    Ok(Line::Edge { from, to, is_weighted: words.len > at + 2 })
 }

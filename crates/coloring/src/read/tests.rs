@@ -41,7 +41,7 @@ fn what_makes_no_sense_is_refused_with_its_line_and_a_cure() {
         ("p edge 3 1\ne 2 -1\n", "`-1` is not a vertex"),
         ("p edge 3 1\nq 1 2\n", "a line that begins with `q`"),
         ("p edge 3 1\np edge 3 1\n", "a second header, after that of line 1"),
-        ("p edge 3 1\ne 1 99999999999\n", "vertex 99999999999, but a graph has at most 65536"),
+        ("p edge 3 1\ne 1 99999999999\n", "vertex 99999999999, but a graph has at most 1048576"),
         ("1 2\n3 four\n", "`four` is not a vertex"),
         ("1 2\n3 3\n", "vertex 3 is joined to itself"),
     ] {
@@ -63,7 +63,33 @@ fn compressed_files_are_recognised_by_their_content() {
     std::fs::write(&path, &bytes).unwrap();
     assert_eq!(read_graph(&path).unwrap().edges(), [(0, 1), (1, 2)]);
     std::fs::write(&path, &bytes[..bytes.len() - 9]).unwrap();
-    assert!(read_graph(&path).unwrap_err().to_string().starts_with("cannot read"));
+    let message = read_graph(&path).unwrap_err().to_string();
+    assert!(message.contains("queen.col: not readable as gzip after "), "{message}");
+    assert!(message.contains("hint: the file is damaged or incomplete"), "{message}");
+    // One that stands for far more than memory holds is not cut to a smaller graph.
+    assert_eq!(unpacked(&path, &bytes, 1000).unwrap().len(), 23);
+    let message = unpacked(&path, &bytes, 23).unwrap_err().to_string();
+    assert!(message.contains("it unpacks to 23 bytes or more\n  hint: "), "{message}");
+}
+
+#[test]
+fn lines_may_end_in_any_of_three_ways() {
+    let text = "p edge 3 3\ne 1 2\ne 2 3\ne 1 3\n";
+    for end in ["\n", "\r\n", "\r"] {
+        let instance = parse(&text.replace('\n', end)).unwrap();
+        assert_eq!((instance.edges().len(), &instance.remarks[..]), (3, &[][..]), "{end:?}");
+    }
+    let message = refused("p edge 3 3\re 1 2\re 2 2\r");
+    assert!(message.starts_with("graphs/some.col, line 3: vertex 2 is joined to itself"), "{message}");
+}
+
+#[test]
+fn a_number_that_is_too_large_and_a_heading_are_called_so() {
+    let message = refused("p edge 3 3\ne 1 99999999999999999999999\n");
+    assert!(message.ends_with("hint: the number is too large for any graph"), "{message}");
+    let message = refused("source,target\n1,2\n");
+    assert!(message.contains("line 1: a line that begins with `source`"), "{message}");
+    assert!(message.contains("two numbers a line, no heading"), "{message}");
 }
 
 proptest::proptest! {

@@ -66,10 +66,9 @@ impl Place<'_> {
                 len += usize::from(row[other as usize]);
             }
         } else {
-            let row = self.graph.row(self.vertex);
             for &other in others {
                 into[len] = other;
-                len += (row[other as usize / 64] >> (other % 64) & 1) as usize;
+                len += usize::from(self.graph.are_joined(self.vertex, other as usize));
             }
         }
         into.truncate(len);

@@ -9,7 +9,7 @@ use super::chance::Chance;
 use super::class::Classes;
 use super::matrix::{Matrix, Place};
 use super::scan::{Count, Instructions, Work, dispatch};
-use super::{Outcome, STRIDE, class_limit, is_narrow};
+use super::{Outcome, class_limit, is_narrow, stride};
 use crate::Graph;
 use crate::random::Random;
 
@@ -152,7 +152,7 @@ impl<'a, C: Count> Search<'a, C> {
     fn run(&mut self, iterations: u64, stop: impl Fn() -> bool) -> Outcome {
         let start = self.iteration;
         while self.n_without > 0 && self.iteration - start < iterations && !stop() {
-            let end = start + iterations.min((self.iteration - start) + STRIDE);
+            let end = start + iterations.min((self.iteration - start) + stride(self.graph.n()));
             dispatch(Steps { search: self, end });
         }
         Outcome { iterations: self.iteration - start, conflicts: self.best_without as u32 }

@@ -140,3 +140,16 @@ fn colourings_are_made_to_fit() {
     fit(&mut colors, 2, usize::MAX);
     assert_eq!(colors, [1, 1, 0, 1, 1, 0]);
 }
+
+#[test]
+fn a_search_in_a_large_graph_asks_more_often_whether_it_shall_stop() {
+    let n = 1 << 18;
+    let ring = Graph::new(n, (0..n as u32).map(|at| (at, (at + 1) % n as u32)));
+    let matrix = Matrix::new(&ring);
+    let asked = std::cell::Cell::new(0);
+    let stop = || asked.replace(asked.get() + 1) == 10;
+    let mut search = Tabu::new(&ring, &matrix, 2, Random::new(1, 1), &vec![0; n]);
+    let outcome = search.run(100_000, stop);
+    assert_eq!(outcome.iterations, 10 * stride(n));
+    assert!(stride(n) <= 4 && stride(100) == 1_024, "{}", stride(n));
+}

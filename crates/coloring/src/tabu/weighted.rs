@@ -5,8 +5,8 @@
 //! leaves it, and remembers which edges are hard.
 
 use super::Outcome;
-use super::STRIDE;
 use super::chance::Chance;
+use super::stride;
 use crate::Graph;
 use crate::random::Random;
 
@@ -81,9 +81,9 @@ impl<'a> Weighted<'a> {
 
     /// Makes up to `iterations` iterations; fewer if the colouring has no conflicts before or `stop` says so, which is asked now and then.
     pub fn run(&mut self, iterations: u64, stop: impl Fn() -> bool) -> Outcome {
-        let start = self.iteration;
+        let (start, stride) = (self.iteration, stride(self.graph.n()));
         while self.conflicts > 0 && self.iteration - start < iterations {
-            if (self.iteration - start).is_multiple_of(STRIDE) && stop() {
+            if (self.iteration - start).is_multiple_of(stride) && stop() {
                 break;
             }
             self.step();

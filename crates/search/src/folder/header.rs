@@ -71,7 +71,7 @@ fn shown(value: &str) -> String {
 
 impl StudyHeader {
     /// Every setting in which a study with this header differs from one with the `asked` header, by name. The version of the
-    /// program is no setting, and neither is what stands under [`ABOUT`].
+    /// program is no setting, and neither is what stands under `ABOUT`.
     pub fn differences(&self, asked: &Self) -> Vec<Difference> {
         let (stored, asked) = (self.settings(), asked.settings());
         let keys: std::collections::BTreeSet<&String> = stored.keys().chain(asked.keys()).collect();

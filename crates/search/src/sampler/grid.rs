@@ -12,10 +12,10 @@ use crate::space::{Param, Space};
 /// How many levels a parameter gets:
 ///
 /// - Choices and switches always have all their values.
-/// - Without a number of trials, integers and stepped floats have all their values, and continuous floats [`DEFAULT_LEVELS`].
+/// - Without a number of trials, integers and stepped floats have all their values, and continuous floats `DEFAULT_LEVELS`.
 /// - With a number of trials, the numeric parameters get as many levels as fit: starting from one, each parameter in turn is
 ///   given one more, until none can have another. Levels are spread evenly from end to end; all values are used if they fit. A
-///   numeric parameter with one level stays at its default, and none has more than [`MAX_LEVELS`].
+///   numeric parameter with one level stays at its default, and none has more than `MAX_LEVELS`.
 ///
 /// The grid can be larger than the number of trials only if choices and switches alone are.
 ///

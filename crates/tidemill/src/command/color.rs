@@ -20,6 +20,7 @@ use tidemill_coloring::{Controller, Ending, read_graph};
 use super::sweep::{device_choice, stop_flag};
 use crate::executor::{DeviceChoice, Devices};
 use crate::input::set_threads;
+use crate::number;
 use crate::settings::Settings;
 use store::Store;
 use watch::Watch;
@@ -120,6 +121,11 @@ pub fn run(args: ColorArgs) -> Result<ExitCode> {
     }
 }
 
+/// `1 vertex`, `2 vertices`.
+fn vertices(n: usize) -> String {
+    if n == 1 { "1 vertex".to_owned() } else { format!("{} vertices", number::count(n as u64)) }
+}
+
 fn color(args: &ColorArgs) -> Result<ExitCode> {
     let Some(path) = &args.graph else { bail!("GRAPH is missing") };
     let settings = Settings::load(args.config.as_deref())?;
@@ -132,10 +138,10 @@ fn color(args: &ColorArgs) -> Result<ExitCode> {
     let mut store = Store::open(args, &instance, &resolved)?;
     let devices = Devices::choose(device_choice(args.device, &settings)?)?;
     eprintln!(
-        "colouring {}: {} vertices, {} edges, seed {}, on {}",
+        "colouring {}: {}, {}, seed {}, on {}",
         instance.name,
-        instance.n,
-        instance.edges().len(),
+        vertices(instance.n),
+        number::counted(instance.edges().len() as u64, "edge"),
         resolved.options.seed,
         devices.shown()
     );
@@ -145,7 +151,8 @@ fn color(args: &ColorArgs) -> Result<ExitCode> {
     let state = store.take_state();
     let is_resumed = state.is_some();
     if let Some(state) = &state {
-        eprintln!("going on after {} passes, with {} colours", state.pass, state.k);
+        let k = number::counted(state.k as u64, "colour");
+        eprintln!("going on after {} passes, with {k}", state.pass);
     }
     let mut controller = Controller::new(&instance, resolved.options.clone())?;
     if let [device, ..] = &devices.devices[..] {

@@ -10,10 +10,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use tidemill_market::atc::{AtcOptions, Preset};
+use tidemill_backtest::diagnostic::nearest;
+use tidemill_market::atc::{AtcError, AtcOptions, OPTION_NAMES, Preset};
 use tidemill_scan::{
     BatchDone, DeviceOptions, MAX_STREAMS, ScanError, ScanEvent, ScanOptions, Scanned, Scanner, Stage,
 };
@@ -150,7 +151,12 @@ fn run_on(args: ScanArgs, settings: &Settings, devices: Devices, out: &mut dyn W
 fn scan_options(args: &ScanArgs) -> Result<ScanOptions> {
     let mut atc = AtcOptions::preset(args.preset);
     for (name, value) in &args.set {
-        atc.set(name, value).map_err(|error| anyhow::anyhow!("--set {name}={value}: {error}"))?;
+        atc.set(name, value).map_err(|error| match (&error, nearest(name, OPTION_NAMES)) {
+            (AtcError::Name { .. }, Some(near)) => {
+                anyhow!("--set {name}={value}: there is no option `{name}`; did you mean `{near}`?")
+            }
+            _ => anyhow!("--set {name}={value}: {error}"),
+        })?;
     }
     let options = ScanOptions { atc, min_signal: args.min_signal, bars: args.bars, history: args.history };
     match options.validate() {

@@ -135,8 +135,19 @@ fn bad_input_is_refused_with_its_place_and_a_cure() {
         "color generate flat --vertices 10 --colors 11",
         "k = 11: expected 1 to the number of vertices",
     );
+    let said = place.refused("color missing.col", "cannot read missing.col: ");
+    assert_eq!(said.stderr.matches("os error").count(), 1, "once is enough: {}", said.stderr);
+    place.write("cut.col.gz", [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1]);
+    place.refused("color cut.col.gz", "hint: the file is damaged or incomplete");
+    place.refused("color graph.col --out none/best.sol", "--out: none/best.sol: there is no folder none");
+    place.refused("color graph.col --out best.json", "--out best.json: expected a .sol file or a folder");
+    std::fs::create_dir(place.path("folder.sol")).unwrap();
+    place.refused("color graph.col --out folder.sol", "--out: folder.sol: it is a folder");
+    assert!(!place.path("none").exists() && !place.path("best.json").exists());
     place.write("tidemill.toml", "[color]\nsped = 1\n");
     place.refused("color graph.col", "unknown field `sped`");
+    place.write("tidemill.toml", "[color.knobs]\niterations = -1.0\n");
+    place.refused("color graph.col", "knobs.iterations = -1: expected a number from 0.125 to 16");
 }
 
 #[test]
@@ -148,6 +159,34 @@ fn settings_are_defaults_and_flags_win() {
     assert_eq!(answer["ended"], "done");
     let answer = place.json("color graph.col --phases greedy");
     assert_eq!(answer["found_by"], "greedy");
+}
+
+#[test]
+fn one_colour_is_one_colour() {
+    let place = Place::new();
+    place.write("one.col", "p edge 1 0\n");
+    let said = place.ok("color one.col --out best.sol");
+    assert!(said.stdout.starts_with("one: 1 colour, verified"), "{}", said.stdout);
+    assert!(said.stderr.contains("colouring one: 1 vertex, 0 edges"), "{}", said.stderr);
+    assert_eq!(
+        place.ok("color verify one.col best.sol").stdout,
+        "proper: 1 colour, 1 vertex, 0 edges looked at\n"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn whoever_closes_standard_error_does_not_end_a_run() {
+    let place = place();
+    let mut child = place
+        .command(&["color", "graph.col", "--iterations", "20000", "--out", "best.sol"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stderr.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(place.json("color verify graph.col best.sol")["verified"], true);
 }
 
 #[cfg(unix)]

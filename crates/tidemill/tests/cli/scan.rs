@@ -137,6 +137,7 @@ fn what_is_broken_is_told_and_spoils_nothing() {
     place.write("data/TEXT.csv", "once upon a time\nthere was a market\n");
     place.write("data/GONE.csv", bars([f64::NAN, f64::NAN, 0.0]));
     place.write("data/SHORT.csv", bars(s1(33)));
+    place.write("data/BTC.USD.csv", "");
     let answer = place.json("scan data");
     assert_eq!(answer["symbols"], clean["symbols"]);
     let skipped = answer["skipped"].as_array().unwrap();
@@ -148,6 +149,7 @@ fn what_is_broken_is_told_and_spoils_nothing() {
         ("ZERO", "its newest row has a price of zero or less"),
         ("HOLE", "its newest row has a price that is missing"),
         ("EMPTY", "the file is empty"),
+        ("BTC.USD", "the file is empty"),
         ("TEXT", "columns"),
         ("GONE", "no bar left of 3 row(s)"),
         ("SHORT", "it has 33 bars, the longest moving average needs 34"),
@@ -156,12 +158,13 @@ fn what_is_broken_is_told_and_spoils_nothing() {
     }
     assert_eq!(
         (skipped.len(), &answer["counts"]["errors"], &answer["counts"]["scanned"]),
-        (6, &5.into(), &10.into())
+        (7, &6.into(), &11.into())
     );
     let said = place.ok("scan data");
     assert!(said.stderr.contains("skipped ZERO: its newest row"), "{}", said.stderr);
     assert!(said.stderr.contains("skipped data/EMPTY.csv: the file is empty"), "{}", said.stderr);
-    assert!(said.stderr.contains("6 skipped, 5 errors"), "{}", said.stderr);
+    assert!(said.stderr.contains("skipped data/TEXT.csv:1: "), "the file is named once: {}", said.stderr);
+    assert!(said.stderr.contains("7 skipped, 6 errors"), "{}", said.stderr);
     // Holes before the end are the loader's matter, and it says so.
     let hole = bars(s1(60)).replacen(",1\n", ",x\n", 1);
     place.write("MIDDLE.csv", hole);
@@ -178,7 +181,9 @@ fn mistakes_are_refused_with_a_cure() {
     for (given, reason) in [
         ("nosuch.csv", "nosuch.csv: no such file"),
         ("data --preset v3", "v2, head or pine"),
-        ("data --set lenght=3", "there is no option `lenght`"),
+        ("data --set lenght=3", "there is no option `lenght`; did you mean `length`?"),
+        ("data --set Robustness=Wide", "did you mean `robustness`?"),
+        ("data --set xyzzy=3", "there is no option `xyzzy`\n  hint: there are length, ema_len"),
         ("data --set length=0", "--set length=0: `length` cannot be `0`"),
         ("data --set length", "expected NAME=VALUE"),
         ("data --set robustness=Huge", "Narrow, Medium or Wide"),

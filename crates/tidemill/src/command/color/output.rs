@@ -68,9 +68,9 @@ fn text(instance: &Instance, outcome: &Outcome) -> String {
         false => format!("at least {} are needed", outcome.bound),
     };
     let mut text = format!(
-        "{}: {} colours, verified; {proof}\nfound by {} after {:.2} s; ended after {:.2} s and {} iterations: {}\n\n",
+        "{}: {}, verified; {proof}\nfound by {} after {:.2} s; ended after {:.2} s and {} iterations: {}\n\n",
         instance.name,
-        outcome.k,
+        number::counted(outcome.k as u64, "colour"),
         outcome.by.name(),
         outcome.found_s,
         outcome.seconds,

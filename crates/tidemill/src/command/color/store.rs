@@ -11,6 +11,9 @@ use tidemill_telemetry::{Event, Journal};
 use super::ColorArgs;
 use super::resolve::Resolved;
 
+/// Endings of files that somebody may expect, but that are not written. (`runs/DSJC125.5` is a folder.)
+const OTHER_ENDINGS: [&str; 6] = ["json", "txt", "csv", "col", "gz", "parquet"];
+
 /// Files that a run writes.
 pub struct Store {
     file: Option<PathBuf>,
@@ -35,14 +38,16 @@ impl Store {
             }
             if let Some(file) = &args.out {
                 // A file that is there stays until there is a better one, but it must be possible to write one.
-                let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
-                if parent.is_some_and(|parent| !parent.is_dir()) || file.is_dir() {
-                    bail!("--out {}: there is no such folder, or it is one", file.display());
-                }
+                Certificate::check_place(file).context("--out")?;
             }
             let journal = Arc::new(Journal::without_file()?);
             return Ok(Self { file: args.out.clone(), folder: None, state: None, journal, also });
         };
+        let ending = out.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        if OTHER_ENDINGS.contains(&ending.as_str()) && !out.is_dir() {
+            let hint = format!("for JSON write --json > {}", out.with_extension("json").display());
+            bail!("--out {}: expected a .sol file or a folder\n  hint: {hint}", out.display());
+        }
         let (folder, state) = if args.resume {
             let folder = RunFolder::open(out)?;
             same(&folder.read_options(instance)?, resolved)?;

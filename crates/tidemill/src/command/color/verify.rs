@@ -9,6 +9,8 @@ use clap::Args;
 use serde_json::json;
 use tidemill_coloring::{Certificate, read_graph};
 
+use crate::number;
+
 #[derive(Args)]
 #[command(after_help = "Exit codes: 0 the colouring is proper, 1 it is not, 2 a file cannot be read.")]
 pub struct VerifyArgs {
@@ -43,8 +45,9 @@ pub fn run(args: &VerifyArgs) -> Result<ExitCode> {
     match checked {
         Ok(verified) => {
             if !args.json {
-                let (n, m) = (instance.n, instance.edges().len());
-                writeln!(out, "proper: {} colours, {n} vertices, {m} edges looked at", verified.k)?;
+                let (k, m) = (verified.k as u64, instance.edges().len() as u64);
+                let (k, m) = (number::counted(k, "colour"), number::counted(m, "edge"));
+                writeln!(out, "proper: {k}, {}, {m} looked at", super::vertices(instance.n))?;
             }
             Ok(ExitCode::SUCCESS)
         }

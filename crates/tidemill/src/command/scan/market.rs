@@ -1,11 +1,11 @@
 //! What is scanned: closes and their times, and what loading could not use.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use tidemill_market::report::IssueKind;
 use tidemill_market::synth::{RegimeOptions, regime};
-use tidemill_market::{LoadOptions, Universe, load, timeframe};
+use tidemill_market::{LoadOptions, Universe, load, symbol_of_file, timeframe};
 use tidemill_scan::Symbol;
 
 use super::{ScanArgs, symbols_text};
@@ -95,7 +95,11 @@ impl Source {
         let origin = described(&loaded.universe);
         let mut unusable = Vec::new();
         for file in std::mem::take(&mut loaded.report.unreadable) {
-            unusable.push(Unusable { symbol: stem(&file.path), file: Some(file.path), reason: file.reason });
+            unusable.push(Unusable {
+                symbol: symbol_of_file(&file.path),
+                file: Some(file.path),
+                reason: file.reason,
+            });
         }
         for refused in std::mem::take(&mut loaded.report.refused) {
             unusable.push(Unusable { symbol: refused.symbol, file: None, reason: refused.reason });
@@ -153,10 +157,4 @@ fn described(universe: &Universe) -> String {
     };
     let n_bars = number::counted(universe.n_bars() as u64, "bar");
     format!("{}, {n_bars} of {timeframe}", symbols_text(universe.symbols.len()))
-}
-
-/// The name that a file without a symbol column gives its symbol.
-fn stem(path: &str) -> String {
-    let name = Path::new(path).file_name().map_or(path.into(), |name| name.to_string_lossy());
-    name.split('.').next().filter(|stem| !stem.is_empty()).unwrap_or(&name).to_string()
 }

@@ -212,10 +212,10 @@ impl<'a> Found<'a> {
         lines.extend(self.window_line());
         for skipped in self.skipped.iter().take(SKIPPED_SHOWN) {
             let name = skipped.file.as_ref().unwrap_or(&skipped.symbol);
-            lines.push(format!(
-                "skipped {name}: {}",
-                skipped.reason.strip_prefix(&format!("{name}: ")).unwrap_or(&skipped.reason)
-            ));
+            lines.push(match skipped.reason.starts_with(&format!("{name}:")) {
+                true => format!("skipped {}", skipped.reason),
+                false => format!("skipped {name}: {}", skipped.reason),
+            });
         }
         if self.skipped.len() > SKIPPED_SHOWN {
             lines.push(format!("skipped {} more; --json lists all", self.skipped.len() - SKIPPED_SHOWN));
