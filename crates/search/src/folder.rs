@@ -26,6 +26,7 @@ pub use column::Column;
 pub use error::FolderError;
 pub use export::{ExportFormat, UnknownFormat, export};
 pub use header::{Difference, StudyHeader};
+pub use lock::Lock;
 pub use read::{EvenTrials, TrialBatch, TrialRows, Trials, read_trials};
 pub use write::{ROWS_PER_PART, TrialsWriter};
 
@@ -35,7 +36,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::folder::header::HeaderFile;
-use crate::folder::lock::Lock;
 use crate::space::Space;
 
 /// Name of the file that makes a folder a study.

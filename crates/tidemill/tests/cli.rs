@@ -34,3 +34,5 @@ mod study;
 mod support;
 #[path = "cli/sweep.rs"]
 mod sweep;
+#[path = "cli/walkforward.rs"]
+mod walkforward;

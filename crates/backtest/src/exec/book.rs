@@ -123,18 +123,14 @@ impl Book {
         observer: &mut impl Observer,
     ) -> bool {
         let (n_booked, n_moves) = settle(self, trades, symbol, moves);
-        if observer.hears_days() {
-            self.record(&moves[..n_moves], &mut |day, change| observer.daily(day, change));
-        } else {
-            self.record(&moves[..n_moves], &mut |_, _| {});
-        }
+        observer.record(self, &moves[..n_moves]);
         trades[..n_booked].iter().for_each(|trade| observer.trade(trade));
         trades.clear();
         self.terms.is_additive() || self.tally.equity > 0.0
     }
 
     /// Sums up moves of equity: daily returns, drawdown, days under water.
-    fn record(&mut self, moves: &[Move], daily: &mut impl FnMut(u32, f64)) {
+    pub fn record(&mut self, moves: &[Move], daily: &mut impl FnMut(u32, f64)) {
         let additive = self.terms.is_additive();
         let mut tally = self.tally;
         let (mut peak, mut mark, mut peak_day) = (self.peak, self.mark, self.peak_day);

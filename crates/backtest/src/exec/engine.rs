@@ -296,6 +296,7 @@ impl<'a> Engine<'a> {
                             .map(|(_, row)| row.pool(segment.role, &data.calendar, &self.blocks))
                             .collect();
                         let tallies = convoy.walk(segment.range.clone(), &mut pools, buffers);
+                        drop(pools);
                         for ((_, row), tally) in group.iter_mut().zip(tallies) {
                             row.segments[at] = tally;
                         }
@@ -311,6 +312,7 @@ impl<'a> Engine<'a> {
                 let segment = &self.segments[*at];
                 let mut pool = row.pool(segment.role, &data.calendar, &self.blocks);
                 let tally = walker.walk(segment.range.clone(), &mut pool);
+                drop(pool);
                 row.segments[*at] = tally;
             }
         }

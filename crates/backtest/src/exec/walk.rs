@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use tidemill_market::Bars;
 
-use super::book::{Book, Terms};
+use super::book::{Book, Move, Terms};
 use super::formula::Formula;
 use super::frame::{Frame, Opening, Scratch};
 use super::mask::Signal;
@@ -27,6 +27,14 @@ pub trait Observer {
     /// Whether it hears of days at all.
     fn hears_days(&self) -> bool {
         true
+    }
+    /// Sums up moves of equity in a book, and hears their daily returns if it wants to.
+    fn record(&mut self, book: &mut Book, moves: &[Move]) {
+        if self.hears_days() {
+            book.record(moves, &mut |day, change| self.daily(day, change));
+        } else {
+            book.record(moves, &mut |_, _| {});
+        }
     }
     /// A day had this return; days without return are not reported.
     fn daily(&mut self, _day: u32, _change: f64) {}

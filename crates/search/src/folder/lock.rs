@@ -8,16 +8,16 @@ use std::path::Path;
 
 use crate::folder::{FolderError, LOCK_FILE};
 
-/// The right to write into a study folder, held until dropped.
+/// The right to write into the folder of a study, or of several, held until dropped.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub struct Lock {
     /// Closing the file releases the lock.
     _file: File,
 }
 
 impl Lock {
     /// Takes the lock of a folder, or says who has it.
-    pub(super) fn take(dir: &Path) -> Result<Self, FolderError> {
+    pub fn take(dir: &Path) -> Result<Self, FolderError> {
         let path = dir.join(LOCK_FILE);
         let mut file = File::options()
             .read(true)

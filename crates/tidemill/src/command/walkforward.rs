@@ -4,6 +4,7 @@
 //! results of another, several are searched at a time.
 
 mod page;
+mod record;
 mod search;
 mod summary;
 mod text;
@@ -17,17 +18,19 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use serde_json::json;
-use tidemill_backtest::Engine;
+use serde_json::{Map, Value, json};
 use tidemill_backtest::strategy::Sizing;
+use tidemill_backtest::{Engine, Strategy};
 use tidemill_market::timeframe;
+use tidemill_telemetry::hypertune::Mode;
 
 use super::study::write_whole;
-use super::sweep::{Asked, device_choice, progress_bar, stop_flag};
+use super::sweep::{Asked, Resolved, device_choice, progress_bar, stop_flag, told_config};
 use crate::executor::{DeviceChoice, Devices};
 use crate::input::{DataSource, StrategyArgs, set_threads};
 use crate::number;
 use crate::settings::Settings;
+use record::Record;
 use search::Search;
 use summary::{Step, Summary};
 use window::{Pace, Window};
@@ -108,42 +111,16 @@ pub fn run(args: WalkforwardArgs) -> Result<ExitCode> {
 
 /// Runs the command on these devices; what is to be printed.
 fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: &Devices) -> Result<(ExitCode, String)> {
-    let asked = Asked {
-        trials: Some(args.trials.or(settings.sweep.trials).unwrap_or(DEFAULT_TRIALS)),
-        sampler: args.sampler.as_deref(),
-        batch: args.batch.as_deref(),
-        lag: args.lag,
-        seed: args.seed,
-        top: None,
-        hypertune: None,
-    };
-    let resolved = asked.resolve(settings)?;
-    let source = &args.source;
-    for (given, flag) in [
-        (source.split.is_some(), "--split"),
-        (source.folds.is_some(), "--folds"),
-        (source.holdout.is_some(), "--holdout"),
-    ] {
-        if given {
-            bail!("{flag} has no place here: every window has what it searches and what follows it");
-        }
-    }
+    refuse_parts(&args.source)?;
     if args.windows == 0 {
         bail!("--windows must be at least 1");
     }
-    let length = |text: &str, flag: &str| timeframe::parse_duration(text).with_context(|| flag.to_owned());
-    let pace = Pace {
-        train_ms: length(&args.train, "--train")?,
-        test_ms: length(&args.test, "--test")?,
-        anchored: args.anchored,
-    };
+    let resolved = resolve(args, settings)?;
     let strategies = [args.options.open(&args.strategy, settings)?];
-    let input = source.open(settings)?;
+    let input = args.source.open(settings)?;
     input.notes.iter().for_each(|note| eprintln!("note: {note}"));
-    let windows = Window::all(&input.universe, input.layout.from_ms, input.layout.to_ms, pace)?;
-    if let Some(dir) = &args.out {
-        std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
-    }
+    let windows = Window::all(&input.universe, input.layout.from_ms, input.layout.to_ms, pace(args)?)?;
+    let record = Record::open(args.out.as_deref(), &strategies[0].name, devices, windows.len())?;
     eprintln!(
         "walking {} through {}: {} of {} trials each, on {}",
         strategies[0].name,
@@ -152,9 +129,11 @@ fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: &Devices) -> Res
         number::count(resolved.trials),
         devices.shown()
     );
+    let title = format!("{} over {}", strategies[0].name, input.origin);
+    record.start(&title, resolved.trials, &told(args, &strategies, &resolved, windows.len(), devices));
 
     let stop = stop_flag();
-    let progress = progress_bar(windows.len() as u64 * resolved.trials);
+    let progress = progress_bar(windows.len() as u64 * resolved.trials, "{msg}");
     let n_workers = args.windows.min(windows.len());
     let search = Search {
         strategies: &strategies,
@@ -165,13 +144,21 @@ fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: &Devices) -> Res
         n_workers,
         dir: args.out.as_deref(),
         embargo_ms: input.layout.embargo_ms,
+        record: &record,
         stop: &stop,
         progress: &progress,
     };
     let steps = all(&search, &windows, n_workers);
     progress.finish_and_clear();
-    let steps: Option<Vec<Step>> = steps?.into_iter().collect();
+    let steps: Option<Vec<Step>> = match steps {
+        Ok(steps) => steps.into_iter().collect(),
+        Err(error) => {
+            record.end("failed", format!("{error:#}"));
+            return Err(error);
+        }
+    };
     let Some(steps) = steps else {
+        record.end("stopped", "stopped before all windows were searched".into());
         eprintln!("stopped before all windows were searched");
         if args.out.is_some() {
             eprintln!("  hint: the same command goes on with the rest");
@@ -183,7 +170,7 @@ fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: &Devices) -> Res
     let year_days = Engine::new(&strategies[0], &input.universe, segments, Default::default())?.year_days();
     let is_additive = strategies[0].execution.sizing == Sizing::Unit;
     let summary = Summary::new(steps, year_days, is_additive);
-    let title = format!("{} over {}", strategies[0].name, input.origin);
+    record.end("complete", record::line(&summary));
     let document = json!({
         "strategy": strategies[0].name,
         "data": input.origin,
@@ -203,13 +190,66 @@ fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: &Devices) -> Res
         eprintln!("studies: {}", dir.display());
     }
     if let Some(path) = &args.html {
-        let html = page::html(&title, &strategies[0].objective.text, &summary);
+        let html = page::html(&strategies[0].name, &input.origin, &strategies[0].objective.text, &summary);
         write_whole(path, |file| Ok(file.write_all(html.as_bytes())?))?;
         eprintln!("page: {}", path.display());
     }
     let shown =
         if args.json { format!("{whole}\n") } else { text::text(&summary, &strategies[0].objective.text) };
     Ok((ExitCode::SUCCESS, shown))
+}
+
+fn resolve(args: &WalkforwardArgs, settings: &Settings) -> Result<Resolved> {
+    let asked = Asked {
+        trials: Some(args.trials.or(settings.sweep.trials).unwrap_or(DEFAULT_TRIALS)),
+        sampler: args.sampler.as_deref(),
+        batch: args.batch.as_deref(),
+        lag: args.lag,
+        seed: args.seed,
+        top: None,
+        hypertune: Some(Mode::Off),
+    };
+    asked.resolve(settings)
+}
+
+/// Windows are the parts here; there are no others.
+fn refuse_parts(source: &DataSource) -> Result<()> {
+    for (given, flag) in [
+        (source.split.is_some(), "--split"),
+        (source.folds.is_some(), "--folds"),
+        (source.holdout.is_some(), "--holdout"),
+    ] {
+        if given {
+            bail!("{flag} has no place here: every window has what it searches and what follows it");
+        }
+    }
+    Ok(())
+}
+
+fn pace(args: &WalkforwardArgs) -> Result<Pace> {
+    let length = |text: &str, flag: &str| timeframe::parse_duration(text).with_context(|| flag.to_owned());
+    Ok(Pace {
+        train_ms: length(&args.train, "--train")?,
+        test_ms: length(&args.test, "--test")?,
+        anchored: args.anchored,
+    })
+}
+
+/// The configuration as the journal tells it.
+fn told(
+    args: &WalkforwardArgs,
+    strategies: &[Strategy],
+    resolved: &Resolved,
+    n_windows: usize,
+    devices: &Devices,
+) -> Map<String, Value> {
+    let batch = resolved.batch.map_or_else(|| json!("auto"), |batch| json!(batch));
+    let mut config = told_config(strategies, resolved, batch, devices);
+    config.insert("train".into(), json!(args.train));
+    config.insert("test".into(), json!(args.test));
+    config.insert("anchored".into(), json!(args.anchored));
+    config.insert("windows".into(), json!(n_windows));
+    config
 }
 
 /// Searches all windows, a few at a time; `None` for those that were stopped. The first error ends it.

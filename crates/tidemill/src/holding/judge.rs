@@ -1,5 +1,7 @@
 //! Asks the winners of a search what they have to survive.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use anyhow::Result;
 use tidemill_backtest::segment::{Role, Segment};
 use tidemill_backtest::{Engine, EngineOptions, Metric, Metrics, Strategy};
@@ -42,15 +44,26 @@ pub struct Case<'a> {
     pub is_guided: bool,
     /// Memory for columns and masks.
     pub options: EngineOptions,
+    /// Ends it early once this is set.
+    pub stop: &'a AtomicBool,
 }
 
-/// Judges winners, best first.
+impl Case<'_> {
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+}
+
+/// Judges winners, best first; `None` if it was stopped.
 pub fn judge(
     case: &Case<'_>,
     engine: &mut Engine<'_>,
     witness: Witness,
     winners: &[Judged],
-) -> Result<Report> {
+) -> Result<Option<Report>> {
+    if case.is_stopped() {
+        return Ok(None);
+    }
     let (spread, blocks) = witness.into_blocks(engine);
     let winners = &winners[..winners.len().min(MOST_WINNERS)];
     let correlation = mean_correlation(&blocks);
@@ -58,14 +71,25 @@ pub fn judge(
     let independent = n_independent(trials as f64, correlation.unwrap_or(0.0));
     let n_days = engine.n_train_days() as f64;
     let noise = noise_variance(&blocks).unwrap_or(1.0 / (n_days - 1.0).max(1.0));
+    if case.is_stopped() {
+        return Ok(None);
+    }
     let overfit = if case.is_guided { overfit(&drawn(case, engine, trials)?) } else { overfit(&blocks) };
 
+    if case.is_stopped() {
+        return Ok(None);
+    }
     let strategy = &case.strategies[0];
     let mut points = Points::new(case.space.len());
     winners.iter().for_each(|winner| points.push(&winner.trial.row));
     let counting: Vec<Segment> =
         engine.segments().iter().filter(|segment| segment.role == Role::Train).cloned().collect();
-    let costly = sharpes(case, &strategy.with_costs_times(2.0), &counting, &points)?;
+    // Twice nothing is nothing: without costs there is no such check.
+    let has_costs = strategy.execution.fee_bps != 0.0 || strategy.execution.slippage_bps != 0.0;
+    let costly = match has_costs {
+        true => Some(sharpes(case, &strategy.with_costs_times(2.0), &counting, &points)?),
+        false => None,
+    };
     let delayed = sharpes(case, &strategy.delayed(1), &counting, &points)?;
     let held_out = held_out(case, winners)?;
     let around = around(case, engine, winners);
@@ -73,6 +97,9 @@ pub fn judge(
     let standard = Standard::default();
     let mut out = Vec::with_capacity(winners.len());
     for (at, winner) in winners.iter().enumerate() {
+        if case.is_stopped() {
+            return Ok(None);
+        }
         let details = engine.detail(&winner.trial.row);
         let counting = || engine.segments().iter().zip(&details).filter(|(s, _)| s.role == Role::Train);
         let trades: Vec<f64> =
@@ -97,7 +124,7 @@ pub fn judge(
             overfit: overfit.as_ref().map(|overfit| overfit.probability),
             unseen,
             neighbors,
-            costs: Some(costly[at].unwrap_or(f64::NAN)),
+            costs: costly.as_ref().map(|all| all[at].unwrap_or(f64::NAN)),
             delay: Some(delayed[at].unwrap_or(f64::NAN)),
             trades,
         };
@@ -110,7 +137,7 @@ pub fn judge(
                 in_sample: sharpe,
                 out_of_sample: test_sharpe.flatten(),
                 holdout: held_out.and_then(|(sharpe, _)| sharpe),
-                double_costs: costly[at],
+                double_costs: costly.as_ref().and_then(|all| all[at]),
                 delayed: delayed[at],
             },
             objective: Objectives {
@@ -127,7 +154,7 @@ pub fn judge(
             trades,
         });
     }
-    Ok(Report {
+    Ok(Some(Report {
         trials,
         independent_trials: independent,
         mean_correlation: correlation,
@@ -135,7 +162,7 @@ pub fn judge(
         noise_variance: noise,
         overfit,
         winners: out,
-    })
+    }))
 }
 
 /// The blocks of points drawn evenly from the space, as many as a small part of the trials.
@@ -207,4 +234,60 @@ fn around(case: &Case<'_>, engine: &mut Engine<'_>, winners: &[Judged]) -> Vec<V
         .zip(&ends)
         .map(|(start, end)| (*start..*end).map(|at| scores.first(at).value()).collect())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemill_backtest::Overrides;
+    use tidemill_backtest::segment::Layout;
+    use tidemill_market::synth::walk;
+    use tidemill_search::{Batch, Score, Scores};
+
+    use super::*;
+    use crate::command::sweep::best::Best;
+    use crate::input::shipped;
+
+    /// The names of the checks that the default parameters are put to.
+    fn checks(set: &[(&str, &str)], stop: bool) -> Option<Vec<&'static str>> {
+        let set = set.iter().map(|(name, value)| ((*name).to_string(), (*value).to_string())).collect();
+        let overrides = Overrides { set, ..Overrides::default() };
+        let source = shipped("zscore-dip").unwrap();
+        let strategies = [Strategy::parse("zscore-dip.toml", source, &overrides).unwrap()];
+        let universe = walk(1, 1, 3_000);
+        let segments = Layout::default().segments(&universe).unwrap();
+        let options = EngineOptions::default();
+        let mut engine = Engine::new(&strategies[0], &universe, segments, options).unwrap();
+        engine.keep_blocks(16);
+        let space = engine.space();
+        let mut points = Points::new(space.len());
+        points.push(&space.default_point());
+        let mut best = Best::new(&space, 1, false);
+        let batch = Batch { index: 0, first_trial: 0, points: points.into() };
+        best.extend(&batch, &Scores::single(&[Score::new(1.0)]));
+        let winners = evaluate::judge(&mut engine, &strategies, best.into_trials());
+        let case = Case {
+            strategies: &strategies,
+            universe: &universe,
+            holdout: Vec::new(),
+            space: &space,
+            is_guided: true,
+            options,
+            stop: &AtomicBool::new(stop),
+        };
+        let witness = Witness::new(&engine);
+        let report = judge(&case, &mut engine, witness, &winners).unwrap()?;
+        Some(report.winners[0].verdict.checks.iter().map(|check| check.name).collect())
+    }
+
+    #[test]
+    fn costs_are_doubled_only_where_there_are_any() {
+        assert!(checks(&[], false).unwrap().contains(&"costs"));
+        let free = checks(&[("fee_bps", "0"), ("slippage_bps", "0")], false).unwrap();
+        assert!(!free.contains(&"costs") && free.contains(&"delay"), "{free:?}");
+    }
+
+    #[test]
+    fn a_stop_leaves_no_report() {
+        assert_eq!(checks(&[], true), None);
+    }
 }

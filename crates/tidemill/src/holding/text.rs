@@ -48,7 +48,8 @@ fn cells(winner: &Winner, best: &Winner) -> Vec<String> {
 
 /// The drop from in-sample to out-of-sample, in per cent.
 pub fn drop_text(before: Option<f64>, after: Option<f64>) -> String {
-    drop_of(before, after).map_or_else(|| "–".into(), |share| format!("{:.0}", 100.0 * share))
+    // Minus zero is zero.
+    drop_of(before, after).map_or_else(|| "–".into(), |share| format!("{:.0}", (100.0 * share).round() + 0.0))
 }
 
 /// In one line, for the summary.
@@ -59,6 +60,18 @@ pub fn line(report: &Report) -> String {
     format!(
         "{} worth {} independent ones{overfit}",
         number::counted(report.trials, "valid trial"),
-        number::count(report.independent_trials as u64)
+        number::count(report.independent_trials.round() as u64)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drop_is_shown_in_whole_per_cent() {
+        assert_eq!(drop_text(Some(2.0), Some(1.5)), "25");
+        assert_eq!(drop_text(Some(2.0), Some(2.004)), "0");
+        assert_eq!(drop_text(Some(2.0), None), "–");
+    }
 }

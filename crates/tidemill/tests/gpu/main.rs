@@ -1,5 +1,5 @@
 //! Everything that runs on a GPU, in one binary: the device runtime, the kernels of the indicators and of the trend classification, the
-//! CUDA executor, the scanner, the searches for colourings.
+//! CUDA executor, the scanner, the searches for colourings, and whole sweeps with their verdicts.
 //!
 //! Where there is a GPU the kernels run on it, and under emulation on the host as well or instead. `TIDEMILL_REQUIRE_GPU=1` makes a missing GPU
 //! a failure. The binary reads nothing from the source folder that it needs, so that it can be taken to a machine with a GPU.
@@ -7,6 +7,7 @@
 mod executor;
 mod indicator;
 mod scan;
+mod verdict;
 
 #[path = "../../../market/tests/atc_kernel.rs"]
 mod atc_kernel;

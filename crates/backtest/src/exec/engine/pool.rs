@@ -1,8 +1,8 @@
 //! Several segments as one: a portfolio of equal parts, marked by the day.
 
-use super::block::BlockPlan;
+use super::block::{BlockPlan, Running};
 use super::{Detail, Engine, Outcome};
-use crate::exec::book::{Book, Terms};
+use crate::exec::book::{Book, Move, Terms};
 use crate::exec::walk::Observer;
 use crate::point;
 use crate::segment::Role;
@@ -23,7 +23,8 @@ impl Row {
         let daily = &mut self.daily[role as usize];
         // What is pooled goes into its blocks from the pool.
         let is_whole = role == Role::Train && daily.is_empty();
-        Pool { daily, calendar, blocks: if is_whole { &mut self.blocks } else { &mut [] }, plan }
+        let blocks = if is_whole { &mut self.blocks[..] } else { &mut [] };
+        Pool { daily, calendar, blocks, plan, running: Running::default() }
     }
 }
 
@@ -33,6 +34,13 @@ pub(super) struct Pool<'a> {
     calendar: &'a [u32],
     blocks: &'a mut [[f64; 2]],
     plan: &'a BlockPlan,
+    running: Running,
+}
+
+impl Drop for Pool<'_> {
+    fn drop(&mut self) {
+        self.running.put(self.blocks);
+    }
 }
 
 impl Observer for Pool<'_> {
@@ -40,11 +48,26 @@ impl Observer for Pool<'_> {
         !self.daily.is_empty() || !self.blocks.is_empty()
     }
 
+    // Hears every day of every trial: the running sums are a copy, so that they stay in registers.
+    fn record(&mut self, book: &mut Book, moves: &[Move]) {
+        if !self.daily.is_empty() {
+            book.record(moves, &mut |day, change| self.daily(day, change));
+        } else if !self.blocks.is_empty() {
+            let mut running = self.running;
+            let (plan, calendar, blocks) = (self.plan, self.calendar, &mut *self.blocks);
+            book.record(moves, &mut |day, change| running.add(plan, calendar, blocks, day, change));
+            self.running = running;
+        } else {
+            book.record(moves, &mut |_, _| {});
+        }
+    }
+
+    #[inline(always)]
     fn daily(&mut self, day: u32, change: f64) {
         if !self.daily.is_empty() {
             self.daily[self.calendar[day as usize] as usize] += change;
         } else if !self.blocks.is_empty() {
-            self.plan.add(self.blocks, self.calendar[day as usize], change);
+            self.running.add(self.plan, self.calendar, self.blocks, day, change);
         }
     }
 }

@@ -1,27 +1,24 @@
 //! Whether verdicts are right: winners of sweeps where there is nothing to find, and of sweeps where there is.
 
+mod cost;
+mod sweep;
+
 use std::io::Write;
 use std::process::ExitCode;
-use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::{Value, json};
-use tidemill_backtest::segment::Layout;
-use tidemill_backtest::{Engine, EngineOptions, METRICS, Overrides, Strategy};
-use tidemill_market::Universe;
 use tidemill_market::synth::{Planted, RegimeOptions, regime, walk};
-use tidemill_search::rng::Stream;
-use tidemill_search::{FunctionEvaluator, SamplerKind, SamplerSettings, Study, StudyEvent};
-use tidemill_verdict::blocks::block_lengths;
-use tidemill_verdict::{Blocks, Grade, overfit};
+use tidemill_search::SamplerKind;
+use tidemill_verdict::Grade;
 
-use crate::command::sweep::best::Best;
-use crate::command::sweep::evaluate::{judge, scored};
-use crate::holding::{self, Report, Witness};
-use crate::input::{set_threads, shipped};
+use crate::holding::Report;
+use crate::input::set_threads;
 use crate::number;
 use crate::table::Table;
+use cost::Cost;
+use sweep::Swept;
 
 #[derive(Args)]
 pub struct HoldingUpArgs {
@@ -37,9 +34,12 @@ pub struct HoldingUpArgs {
     /// Strength of the planted edge.
     #[arg(long, value_name = "X", default_value_t = 0.5)]
     edge: f64,
-    /// Trials of the measurement of speed; 0 leaves it out.
+    /// Trials whose probability of overfitting is timed; 0 leaves it out.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     speed_trials: usize,
+    /// Rounds in which sweeps with and without verdict are timed; 0 leaves it out.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    cost_rounds: usize,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -70,10 +70,16 @@ struct Tried {
 }
 
 impl Tried {
-    fn add(&mut self, report: &Report, seconds: f64, verdict_seconds: f64) {
+    fn add(&mut self, swept: &Swept) {
         self.n += 1;
-        self.seconds += seconds;
-        self.verdict_seconds += verdict_seconds;
+        self.seconds += swept.seconds;
+        self.verdict_seconds += swept.verdict_seconds;
+        if let Some(report) = &swept.report {
+            self.add_report(report);
+        }
+    }
+
+    fn add_report(&mut self, report: &Report) {
         self.overfit += report.overfit.as_ref().map_or(f64::NAN, |overfit| overfit.probability);
         let Some(winner) = report.winners.first() else { return };
         self.good += u64::from(winner.verdict.grade == Grade::Good);
@@ -126,15 +132,16 @@ pub fn run(args: HoldingUpArgs) -> Result<ExitCode> {
     let mut none = Tried::default();
     let mut planted = Tried::default();
     for seed in 0..args.sweeps {
-        sweep(&walk(seed, 1, N_BARS), &FAIR, kind, args.trials, seed, &mut none)?;
+        none.add(&sweep::run(&walk(seed, 1, N_BARS), &FAIR, kind, args.trials, seed, true)?);
         let planted_edge = Planted { strength: args.edge, ..Planted::default() };
         let options =
             RegimeOptions { seed: seed + 1, planted: Some(planted_edge), ..RegimeOptions::hourly(1, N_BARS) };
-        sweep(&regime(&options), &[], kind, args.trials, seed, &mut planted)?;
+        planted.add(&sweep::run(&regime(&options), &[], kind, args.trials, seed, true)?);
         eprint!("\r{} of {} sweeps", seed + 1, args.sweeps);
     }
     eprintln!();
-    let seconds = (args.speed_trials > 0).then(|| speed(args.speed_trials));
+    let seconds = (args.speed_trials > 0).then(|| cost::overfit_seconds(args.speed_trials));
+    let costs = cost::measure(kind, args.cost_rounds)?;
     // Of few sweeps one is allowed to go wrong.
     let most_lucky = (args.sweeps as f64 * 0.05).max(1.0);
     let is_right = none.good as f64 <= most_lucky && planted.good as f64 >= args.sweeps as f64 * 0.9 - 1.0;
@@ -143,7 +150,8 @@ pub fn run(args: HoldingUpArgs) -> Result<ExitCode> {
         let overfit = json!({ "trials": args.speed_trials, "blocks": 16, "seconds": seconds });
         let document = json!({
             "trials": args.trials, "sampler": kind.name(), "edge": args.edge,
-            "no_edge": none.json(), "planted_edge": planted.json(), "overfit": overfit, "is_right": is_right,
+            "no_edge": none.json(), "planted_edge": planted.json(), "overfit": overfit,
+            "cost": costs, "is_right": is_right,
         });
         writeln!(out, "{}", serde_json::to_string_pretty(&document)?)?;
     } else {
@@ -151,6 +159,9 @@ pub fn run(args: HoldingUpArgs) -> Result<ExitCode> {
         if let Some(seconds) = seconds {
             let trials = number::count(args.speed_trials as u64);
             writeln!(out, "\nprobability of overfitting of {trials} trials × 16 blocks: {seconds:.2} s")?;
+        }
+        if !costs.is_empty() {
+            write!(out, "\n{}", cost_table(&costs).render(1))?;
         }
     }
     Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::from(1) })
@@ -166,10 +177,11 @@ fn table(args: &HoldingUpArgs, none: &Tried, planted: &Tried) -> Table {
     row("mean probability of overfitting", &|tried| format!("{:.2}", tried.mean(tried.overfit)));
     row("mean Sharpe of the winner", &|tried| format!("{:.2}", tried.mean(tried.sharpe)));
     row("mean deflated Sharpe", &|tried| format!("{:.2}", tried.mean(tried.deflated)));
-    for (name, _) in &none.survived {
+    // Without costs there is no check of them, so that one kind of market may have more checks than the other.
+    for (name, _) in &planted.survived {
         row(&format!("survives {name} [%]"), &|tried| {
-            let count = tried.survived.iter().find(|(of, _)| of == name).map_or(0, |(_, count)| *count);
-            format!("{:.0}", 100.0 * tried.share(count))
+            let count = tried.survived.iter().find(|(of, _)| of == name).map(|(_, count)| *count);
+            count.map_or_else(|| "–".into(), |count| format!("{:.0}", 100.0 * tried.share(count)))
         });
     }
     row("verdict's share of the time [%]", &|tried| {
@@ -178,73 +190,22 @@ fn table(args: &HoldingUpArgs, none: &Tried, planted: &Tried) -> Table {
     table
 }
 
-/// Sweeps a market with a third of it out of sample, and judges the winner.
-fn sweep(
-    universe: &Universe,
-    set: &[(&str, &str)],
-    kind: SamplerKind,
-    trials: u64,
-    seed: u64,
-    tried: &mut Tried,
-) -> Result<()> {
-    let source = shipped("zscore-dip").context("the strategy zscore-dip is not shipped")?;
-    let set = set.iter().map(|(name, value)| ((*name).to_string(), (*value).to_string())).collect();
-    let overrides = Overrides { set, ..Overrides::default() };
-    let strategies = [Strategy::parse("zscore-dip.toml", source, &overrides)?];
-    let began = Instant::now();
-    let layout = Layout { split: Some(0.67), ..Layout::default() };
-    let options = EngineOptions::default();
-    let mut engine = Engine::new(&strategies[0], universe, layout.segments(universe)?, options)?;
-    engine.keep_blocks(holding::n_blocks(engine.n_train_days()));
-    let space = engine.space();
-    let settings = SamplerSettings { n_trials: Some(trials), batch: 128, ..SamplerSettings::new(seed) };
-    let mut sampler = kind.build(&space, &settings)?;
-    let witness = Witness::new(&engine);
-    let mut best = Best::new(&space, 1, kind.learns());
-    let observe = |event: StudyEvent<'_>| {
-        if let StudyEvent::Finished { batch, evaluated, .. } = event {
-            witness.count(evaluated);
-            best.extend(batch, &evaluated.scores);
-        }
-    };
-    let names: Vec<&str> = METRICS.iter().map(|(_, name, _)| *name).collect();
-    let study = Study::new(&space, &mut *sampler).trials(trials).batch(128).metrics(&names);
-    let mut evaluator = FunctionEvaluator::new(|batch| {
-        let outcomes = engine.evaluate(&batch.points);
-        let evaluated = scored(&engine, &strategies, &batch.points, &outcomes);
-        witness.see(batch.first_trial, &outcomes, &evaluated.scores);
-        Ok(evaluated)
-    });
-    study.observe(observe).run(&mut evaluator)?;
-    let ended = Instant::now();
-    let winners = judge(&mut engine, &strategies, best.into_trials());
-    let case = holding::Case {
-        strategies: &strategies,
-        universe,
-        holdout: Vec::new(),
-        space: &space,
-        is_guided: kind.learns(),
-        options,
-    };
-    let report = holding::judge(&case, &mut engine, witness, &winners)?;
-    tried.add(&report, began.elapsed().as_secs_f64(), ended.elapsed().as_secs_f64());
-    Ok(())
-}
-
-/// Seconds that the probability of overfitting takes for so many trials of noise in 16 blocks.
-fn speed(n_trials: usize) -> f64 {
-    let days = block_lengths(1000, 16);
-    let mut blocks = Blocks::new(&days);
-    for trial in 0..n_trials as u64 {
-        let stream = Stream::new(9, trial);
-        let sums: Vec<[f64; 2]> = (0..16_u64)
-            .map(|block| [stream.unit(2 * block) - 0.5, 0.2 + stream.unit(2 * block + 1)])
-            .collect();
-        blocks.push(&sums);
+/// What verdicts cost.
+fn cost_table(costs: &[Cost]) -> Table {
+    let header = ["sweep", "trials", "without verdict [s]", "with [s]", "ratio of medians", "of the fastest"];
+    let mut table = Table::new(header);
+    for cost in costs {
+        let seconds = |seconds: f64| format!("{seconds:.3}");
+        table.row([
+            cost.data.to_string(),
+            number::count(cost.trials),
+            seconds(cost.without_s),
+            seconds(cost.with_s),
+            seconds(cost.ratio),
+            seconds(cost.fastest_ratio),
+        ]);
     }
-    let began = Instant::now();
-    std::hint::black_box(overfit(&blocks));
-    began.elapsed().as_secs_f64()
+    table
 }
 
 #[cfg(test)]
@@ -256,11 +217,11 @@ mod tests {
     fn luck_is_not_called_good_and_an_edge_is() {
         let (mut none, mut planted) = (Tried::default(), Tried::default());
         for seed in 0..4 {
-            sweep(&walk(seed, 1, 6_000), &FAIR, SamplerKind::Auto, 300, seed, &mut none).unwrap();
+            none.add(&sweep::run(&walk(seed, 1, 6_000), &FAIR, SamplerKind::Auto, 300, seed, true).unwrap());
             let edge = Planted { strength: 1.0, ..Planted::default() };
             let options =
                 RegimeOptions { seed: seed + 1, planted: Some(edge), ..RegimeOptions::hourly(1, 9_000) };
-            sweep(&regime(&options), &[], SamplerKind::Auto, 300, seed, &mut planted).unwrap();
+            planted.add(&sweep::run(&regime(&options), &[], SamplerKind::Auto, 300, seed, true).unwrap());
         }
         assert_eq!(none.good, 0, "{}", none.json());
         assert!(planted.good >= 3, "{}", planted.json());

@@ -31,6 +31,8 @@ pub struct Facts {
     pub enqueued: Option<String>,
     /// Where the data came from, and how much there was.
     pub data: Option<String>,
+    /// How the data was cut, if it was.
+    pub parts: Option<String>,
     /// Parameters that were not searched.
     pub fixed: Vec<(String, String)>,
     /// Modelling choices.
@@ -78,6 +80,7 @@ impl Facts {
             lag: text("sweep.lag"),
             enqueued,
             data: data(&at, &text),
+            parts: parts(&at, &text),
             fixed: pairs("fixed"),
             execution: pairs("execution"),
             seed: header.seed,
@@ -120,6 +123,7 @@ impl Facts {
         let lines = [
             ("strategy", strategy),
             ("data", self.data.clone()),
+            ("parts", self.parts.clone()),
             ("objective", objective),
             ("sampler", Some(sampler.unwrap_or_else(|| format!("seed {}", self.seed)))),
             ("fixed", join(&self.fixed)),
@@ -143,6 +147,29 @@ fn plain(value: &Value) -> Option<String> {
         Value::Array(_) | Value::Table(_) => None,
         other => Some(other.to_string()),
     }
+}
+
+/// What the search saw and what it did not.
+fn parts<'a>(
+    at: &impl Fn(&str) -> Option<&'a Value>,
+    text: &impl Fn(&str) -> Option<String>,
+) -> Option<String> {
+    let date = |name: &str| {
+        let ts_ms = at(&format!("segments.{name}")).and_then(Value::as_integer)?;
+        Some(tidemill_market::timestamp::format_ms(ts_ms).chars().take(10).collect::<String>())
+    };
+    let days = |ms: i64| format!("{} d", ms as f64 / 86_400_000.0);
+    let parts = [
+        date("from_ms").map(|day| format!("from {day}")),
+        date("to_ms").map(|day| format!("to {day}")),
+        text("segments.split").map(|share| format!("in-sample the first {share}")),
+        date("cut_ms").map(|day| format!("in-sample before {day}")),
+        text("segments.folds").map(|folds| format!("{folds} folds")),
+        date("holdout_from_ms").map(|day| format!("held out from {day}")),
+        date("holdout_to_ms").map(|day| format!("held out to {day}")),
+        at("segments.embargo_ms").and_then(Value::as_integer).map(|ms| format!("embargo {}", days(ms))),
+    ];
+    Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
 }
 
 fn data<'a>(

@@ -5,6 +5,7 @@ use tidemill_search::Value;
 
 use super::rows::Row;
 use super::survey::Survey;
+use crate::holding::text::drop_text;
 use crate::number;
 use crate::table::Table;
 
@@ -142,17 +143,35 @@ pub fn holding(document: &serde_json::Value) -> String {
     let Some(winners) = document["winners"].as_array().filter(|winners| !winners.is_empty()) else {
         return String::new();
     };
-    let sentence = |winner: &serde_json::Value| {
-        Some(format!("trial {} {}\n", winner["trial"].as_u64()?, winner["sentence"].as_str()?))
-    };
-    let mut out = String::from("\nDoes it hold up?\n\n");
-    for (at, winner) in winners.iter().enumerate() {
-        out += &sentence(winner).unwrap_or_default();
-        for check in winner["checks"].as_array().into_iter().flatten().filter(|_| at == 0) {
-            let mark = if check["survived"] == true { "+" } else { "-" };
-            let text = |key: &str| check[key].as_str().unwrap_or_default();
-            out += &format!("  {mark} {}: {}\n", text("name"), text("words"));
+    let parts: Vec<(&str, &str)> = [("out_of_sample", "out of sample"), ("holdout", "holdout")]
+        .into_iter()
+        .filter(|(key, _)| winners.iter().any(|winner| winner["objective"][*key].is_number()))
+        .collect();
+    let mut header = vec!["trial", "survives", "verdict", "in sample"];
+    header.extend(parts.iter().flat_map(|(_, name)| [*name, "drop [%]"]));
+    let mut table = Table::new(header);
+    for winner in winners {
+        let value = |part: &str| winner["objective"][part].as_f64();
+        let whole = |key: &str| winner[key].as_u64().unwrap_or(0);
+        let verdict = winner["sentence"].as_str().unwrap_or_default().rsplit(": ").next().unwrap_or_default();
+        let mut row = vec![
+            whole("trial").to_string(),
+            format!("{} of {}", whole("n_survived"), whole("n_checks")),
+            verdict.to_owned(),
+            number::short(value("in_sample")),
+        ];
+        for (key, _) in &parts {
+            row.extend([number::short(value(key)), drop_text(value("in_sample"), value(key))]);
         }
+        table.row(row);
+    }
+    let mut out = format!("\nDoes it hold up?\n\n{}\n", table.render(3));
+    let best = &winners[0];
+    out += &format!("trial {} {}\n", best["trial"], best["sentence"].as_str().unwrap_or_default());
+    for check in best["checks"].as_array().into_iter().flatten() {
+        let mark = if check["survived"] == true { "+" } else { "-" };
+        let text = |key: &str| check[key].as_str().unwrap_or_default();
+        out += &format!("  {mark} {}: {}\n", text("name"), text("words"));
     }
     out
 }
@@ -206,15 +225,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_winner_is_told_with_its_checks() {
+    fn winners_are_shown_in_and_out_of_sample_and_the_first_with_its_checks() {
         let check =
             |name: &str, survived: bool| json!({ "name": name, "survived": survived, "words": "why" });
-        let winner = json!({ "trial": 7, "sentence": "survives 1 of 2 checks: doubtful",
-            "checks": [check("luck", true), check("costs", false)] });
-        let text = holding(&json!({ "winners": [winner, { "trial": 9, "sentence": "survives all" }] }));
-        assert_eq!(
-            text,
-            "\nDoes it hold up?\n\ntrial 7 survives 1 of 2 checks: doubtful\n  + luck: why\n  - costs: why\ntrial 9 survives all\n"
+        let winner = |trial: u64, unseen: Option<f64>| {
+            json!({ "trial": trial, "n_survived": 1, "n_checks": 2, "sentence": "survives 1 of 2 checks: doubtful",
+                "objective": { "in_sample": 2.0, "out_of_sample": unseen, "holdout": null },
+                "checks": [check("luck", true), check("costs", false)] })
+        };
+        let text = holding(&json!({ "winners": [winner(7, Some(1.5)), winner(9, None)] }));
+        let lines: Vec<String> =
+            text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        assert_eq!(lines[3], "trial survives verdict in sample out of sample drop [%]");
+        assert_eq!(lines[5..7], ["7 1 of 2 doubtful 2 1.500 25", "9 1 of 2 doubtful 2 – –"]);
+        assert!(
+            text.ends_with("\ntrial 7 survives 1 of 2 checks: doubtful\n  + luck: why\n  - costs: why\n")
         );
         assert_eq!(holding(&json!({})), "");
     }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 use tidemill_backtest::segment::Role;
 use tidemill_backtest::{Engine, METRICS, Metric};
+use tidemill_telemetry::hypertune::Mode;
 
 use super::Finished;
 use crate::command::backtest::{metrics_json, param_values};
@@ -111,7 +112,7 @@ pub fn text(finished: &Finished<'_>, engine: &Engine<'_>) -> String {
 }
 
 /// How long it took, and what the sampler cost.
-pub fn summary_line(finished: &Finished<'_>) -> String {
+fn summary_line(finished: &Finished<'_>) -> String {
     let summary = &finished.summary;
     let seconds = summary.wall.as_secs_f64();
     let n_new = summary.n_trials - summary.n_replayed;
@@ -136,6 +137,36 @@ pub fn summary_line(finished: &Finished<'_>) -> String {
         );
     }
     line
+}
+
+/// What is said beside the table.
+pub fn remarks(finished: &Finished<'_>, engine: &Engine<'_>, advice: &[String], hypertune: Mode) {
+    if finished.n_valid == 0
+        && let Some(window) = engine.impossible_windows(&finished.space.default_point()).last()
+    {
+        eprintln!("note: no symbol has enough bars for a window of {window}, a default of this strategy");
+    }
+    eprintln!("{}", summary_line(finished));
+    if let Some(report) = &finished.holding {
+        eprintln!("{}", crate::holding::text::line(report));
+    }
+    advice.iter().for_each(|sentence| eprintln!("{sentence}"));
+    if hypertune == Mode::Advise && !advice.is_empty() {
+        eprintln!("  hint: --hypertune on does it, off is silent");
+    }
+}
+
+/// What is said of a sweep that was stopped; `is_kept` says that it has a folder.
+pub fn interrupted(finished: &Finished<'_>, is_kept: bool) {
+    let (done, asked) = (number::count(finished.summary.n_trials), number::count(finished.n_asked));
+    if finished.summary.is_complete {
+        eprintln!("stopped: all {asked} trials are done, their winners are not judged");
+    } else {
+        eprintln!("stopped: {done} of {asked} trials are done{}", if is_kept { " and kept" } else { "" });
+    }
+    if is_kept {
+        eprintln!("  hint: the same command goes on with the rest");
+    }
 }
 
 /// Everything as JSON.

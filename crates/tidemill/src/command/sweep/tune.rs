@@ -211,7 +211,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::command::sweep::record::Recorder;
+    use crate::command::sweep::record::{About, Recorder, Run as Recorded};
 
     fn space(n_params: usize) -> Space {
         let domain = Domain::Float { low: 0.0, high: 1.0, step: None, log: false };
@@ -242,8 +242,10 @@ mod tests {
         let knobs = tidemill_search::Sampler::knobs(&sampler);
         let tuned = Tuned { mode, thresholds, batch, most_batch, lag: 1, learns: kind.learns(), knobs };
         let mut tuning = Tuning::new(&tuned, &[], journal.clone(), "test".into(), view.clone());
-        let mut recorder = Recorder::new(journal.clone(), "test".into(), &space, view, false);
-        recorder.start(false, "a function", trials, &serde_json::Map::new());
+        let run = Recorded::new(journal.clone(), "test".into());
+        let about = About { is_resumed: false, workload: "sweep", title: "a function", total: trials };
+        run.start(&about, view.mode(), &serde_json::Map::new());
+        let mut recorder = Recorder::new(run, SmolStr::default(), &space, view, false);
         let mut best = f64::NEG_INFINITY;
         let mut cost = Duration::ZERO;
         let mut evaluator = FunctionEvaluator::new(|batch: &Batch| {

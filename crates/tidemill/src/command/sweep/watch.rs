@@ -28,7 +28,7 @@ pub struct Watch<'a> {
     /// The journal.
     pub recorder: Recorder<'a>,
     /// The progress line.
-    pub progress: &'a ProgressBar,
+    pub progress: ProgressBar,
 }
 
 impl Watch<'_> {
@@ -80,12 +80,22 @@ impl Watch<'_> {
     }
 }
 
-/// The line that shows how far it is.
-pub fn progress_bar(trials: u64) -> ProgressBar {
+/// The line that says what is done where no share of it can be told.
+pub fn spinner(what: &'static str) -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    bar.set_message(what);
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+/// The line that shows how far it is; `after` stands at its end.
+pub fn progress_bar(trials: u64, after: &str) -> ProgressBar {
     let bar = ProgressBar::new(trials);
-    let style = ProgressStyle::with_template(
-        "{bar:32} {human_pos}/{human_len} trials  {rate}/s  {eta} left  best {msg}",
-    );
+    let style = ProgressStyle::with_template(&format!(
+        "{{bar:32}} {{human_pos}}/{{human_len}} trials  {{rate}}/s  {{eta}} left  {after}"
+    ));
     let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
         let _ = write!(out, "{}", number::count(state.per_sec() as u64));
     };

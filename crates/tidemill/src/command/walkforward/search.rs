@@ -1,7 +1,7 @@
 //! The search of one window, and what its winner does on the time that follows.
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use indicatif::ProgressBar;
@@ -10,12 +10,15 @@ use tidemill_backtest::segment::Role;
 use tidemill_backtest::{Engine, EngineOptions, METRICS, Metric, Strategy};
 use tidemill_market::timestamp;
 use tidemill_search::{Points, SamplerSettings, Space, Study, StudyEvent, StudyFolder};
+use tidemill_telemetry::format_smolstr;
 
+use super::record::Record;
 use super::summary::Step;
 use super::window::Window;
 use crate::command::backtest::param_values;
 use crate::command::sweep::best::{Best, Trial};
-use crate::command::sweep::{Resolved, auto_batch, build, evaluate, header};
+use crate::command::sweep::record::Recorder;
+use crate::command::sweep::{self, Resolved, auto_batch, build, evaluate, header};
 use crate::executor::{Devices, Executor};
 use crate::input::Input;
 use crate::settings::GpuSettings;
@@ -31,6 +34,7 @@ pub struct Search<'a> {
     pub n_workers: usize,
     pub dir: Option<&'a Path>,
     pub embargo_ms: Option<i64>,
+    pub record: &'a Record,
     pub stop: &'a AtomicBool,
     pub progress: &'a ProgressBar,
 }
@@ -38,16 +42,16 @@ pub struct Search<'a> {
 impl Search<'_> {
     /// Searches a window and trades its winner; `None` if it was stopped.
     pub fn run(&self, at: usize, window: &Window) -> Result<Option<Step>> {
+        if self.stop.load(Ordering::SeqCst) {
+            return Ok(None);
+        }
         let resolved = self.resolved;
         let layout = window.layout(self.embargo_ms);
         let segments = layout.segments(&self.input.universe)?;
         let n_bars = segments.iter().map(|segment| segment.range.len() as u64).sum();
         let options = EngineOptions { cache_bytes: resolved.cache_bytes / self.n_workers };
         let mut engine = Engine::new(&self.strategies[0], &self.input.universe, segments, options)?;
-        let space = engine.space();
-        if let Err(problems) = space.validate() {
-            anyhow::bail!("{}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
-        }
+        let space = sweep::space(&engine)?;
         let auto = || auto_batch(resolved.sampler, resolved.trials, n_bars);
         let settings = SamplerSettings {
             seed: resolved.seed,
@@ -64,18 +68,22 @@ impl Search<'_> {
                 Some(StudyFolder::open_or_create(&dir, &header)?.folder)
             }
         };
-        let mut best = Best::new(&space, 1, resolved.sampler.learns());
-        let observe = |event: StudyEvent<'_>| {
-            if let StudyEvent::Finished { batch, evaluated, .. } = event {
-                best.extend(batch, &evaluated.scores);
-                self.progress.inc(batch.points.len() as u64);
-            }
-        };
         let gpu = GpuSettings {
             memory_fraction: Some(self.gpu.memory_fraction.unwrap_or(0.8) / self.n_workers as f64),
             ..self.gpu.clone()
         };
         let mut executor = Executor::new(&mut engine, self.strategies, self.devices, &gpu)?;
+        let mut best = Best::new(&space, 1, resolved.sampler.learns());
+        let prefix = format_smolstr!("window_{}.", at + 1);
+        let mut recorder = Recorder::new(self.record.run(), prefix, &space, executor.view(), false);
+        let observe = |event: StudyEvent<'_>| match event {
+            StudyEvent::Finished { batch, evaluated, is_replayed } => {
+                best.extend(batch, &evaluated.scores);
+                recorder.finished(batch, &evaluated.scores, is_replayed);
+                self.progress.inc(batch.points.len() as u64);
+            }
+            StudyEvent::Timed { index, timing, began } => recorder.timed(index, &timing, &began),
+        };
         let names: Vec<&str> = METRICS.iter().map(|(_, name, _)| *name).collect();
         let study = Study::new(&space, &mut *sampler)
             .trials(resolved.trials)
@@ -89,12 +97,14 @@ impl Search<'_> {
             None => study,
         };
         let summary = study.run(&mut executor)?;
-        drop(executor);
+        drop((executor, recorder));
         if !summary.is_complete {
             return Ok(None);
         }
         let winner = best.into_trials().into_iter().next();
-        Ok(Some(self.step(window, &mut engine, &space, summary.n_trials, winner)))
+        let step = self.step(window, &mut engine, &space, summary.n_trials, winner);
+        self.progress.set_message(self.record.traded(at, &step));
+        Ok(Some(step))
     }
 
     /// What the winner of a window did. Without one nothing is traded.

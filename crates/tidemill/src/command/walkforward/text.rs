@@ -18,7 +18,10 @@ pub fn text(summary: &Summary, objective: &str) -> String {
         .map(|step| step.parameters.keys().take(MOST_PARAMS).collect())
         .unwrap_or_default();
     let mut header: Vec<String> = ["#", "search from", "trade from", "to"].map(String::from).to_vec();
-    header.extend([format!("{objective} in"), "out".into(), "Sharpe in".into(), "out".into()]);
+    header.extend([format!("{objective} in"), "out".into()]);
+    if has_sharpe(objective) {
+        header.extend(["Sharpe in".into(), "out".into()]);
+    }
     header.extend(["Return [%]".into(), "Trades".into()]);
     header.extend(names.iter().map(|name| (*name).clone()));
     let mut table = Table::new(header);
@@ -26,7 +29,7 @@ pub fn text(summary: &Summary, objective: &str) -> String {
         let mut row = vec![(at + 1).to_string()];
         row.extend([step.train_from.clone(), step.test_from.clone(), step.test_to.clone()]);
         row.extend(step.objective.map(number::short));
-        row.extend(step.sharpe.map(number::short));
+        row.extend(step.sharpe.iter().filter(|_| has_sharpe(objective)).map(|value| number::short(*value)));
         row.push(format!("{:.2}", 100.0 * step.total_return));
         row.push(step.trades.to_string());
         row.extend(names.iter().map(|name| value_text(step.parameters.get(*name))));
@@ -35,20 +38,25 @@ pub fn text(summary: &Summary, objective: &str) -> String {
     let mut out = table.render(0);
     out.push('\n');
     for (name, value) in figures(summary) {
-        out += &format!("{name:<34}  {value}\n");
+        out += &format!("{name:<26}  {value}\n");
     }
     out
+}
+
+/// Whether Sharpe ratios are worth columns of their own: where the objective is another one.
+pub fn has_sharpe(objective: &str) -> bool {
+    objective != "sharpe"
 }
 
 /// What came of all windows together, as names and texts.
 pub fn figures(summary: &Summary) -> Vec<(&'static str, String)> {
     let percent = |share: f64| format!("{:.2} %", 100.0 * share);
     vec![
-        ("return of the stitched equity", percent(summary.total_return)),
-        ("its Sharpe ratio", number::short(summary.sharpe)),
-        ("its deepest fall", percent(summary.max_drawdown)),
+        ("stitched return", percent(summary.total_return)),
+        ("Sharpe ratio", number::short(summary.sharpe)),
+        ("deepest fall", percent(summary.max_drawdown)),
         (
-            "probability that it has an edge",
+            "probability of an edge",
             summary
                 .probabilistic_sharpe
                 .map_or_else(|| "–".into(), |share| format!("{:.1} %", 100.0 * share)),

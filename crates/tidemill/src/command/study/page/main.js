@@ -68,7 +68,9 @@ function showObjective() {
       ? `${count(study.front, 'trial')} that no other one beats in everything, of ${number(study.n_trials, 0)}; the best ${objectiveName()} is ${short(best)}.`
       : `The best ${objectiveName()} is ${short(best)}, found by trial ${number(trial, 0)} of ${number(study.n_trials, 0)}.`;
   const still = late === null ? '' : late < 0.1 ? ' It was still improving at the end; more trials may find better.' : ` The last ${percent(late, 0, false)} of the trials brought no improvement.`;
-  byId('verdict').textContent = found + still;
+  const winner = several ? null : study.holding?.winners?.[0];
+  const verdict = winner ? ` It ${winner.sentence}.` : '';
+  byId('verdict').textContent = found + still + verdict;
   const figure = (name, value, unit = '') => el('div', { class: 'figure' }, el('dt', { title: name }, name), el('dd', {}, value, unit ? el('small', {}, unit) : ''));
   byId('headline').replaceChildren(
     figure(`Best ${objectiveName()}`, short(best)),
