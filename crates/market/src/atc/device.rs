@@ -31,8 +31,8 @@ pub const GROUP: u32 = 32;
 /// Parts of a family, each a warp of a block. Twin of `PARTS`.
 const PARTS: u32 = 3;
 
-/// Threads of a block. Twin of `FUSED_THREADS`.
-const THREADS: u32 = 32 * PARTS * N_FAMILIES as u32;
+/// Threads of a block: a warp for each part, and one that prepares. Twin of `FUSED_THREADS`.
+const THREADS: u32 = 32 * (PARTS * N_FAMILIES as u32 + 1);
 
 /// Blocks that a multiprocessor has at a time. Twin of `FUSED_BLOCKS`.
 const BLOCKS_PER_MULTIPROCESSOR: u32 = 1;

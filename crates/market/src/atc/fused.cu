@@ -13,7 +13,8 @@ namespace atc {
 // Parts of a family, and its lengths in each.
 #define PARTS 3
 #define PER_PART (N_LENGTHS / PARTS)
-#define FUSED_WARPS (PARTS * N_FAMILIES)
+// A warp for each part, and one that prepares.
+#define FUSED_WARPS (PARTS * N_FAMILIES + 1)
 #define FUSED_THREADS (32 * FUSED_WARPS)
 // Blocks that a multiprocessor shall have at a time; twin of BLOCKS_PER_MULTIPROCESSOR in device.rs.
 #define FUSED_BLOCKS 1
@@ -165,46 +166,55 @@ __device__ __forceinline__ void write_averages(const FusedArgs& args, const Fuse
   }
 }
 
-// What one warp of a family does besides: prepare tiles, or write averages.
-enum Duty { NO_DUTY, PREPARES, WRITES };
+// After a tile, when all warps are done with it. Averages are written by the warp of `writes`.
+__device__ __forceinline__ void end_turn(const FusedArgs& args, const FusedShared& shared, u32 turn, bool writes) {
+  if (args.averages) {
+    __syncthreads();
+    if (writes && turn >= STAGES) write_averages(args, shared, turn - STAGES);
+  }
+  __syncthreads();
+}
 
-// One warp's way. All warps of the block meet at the same number of barriers.
-template <class Step, Duty DUTY>
+// The way of the warp that prepares, and of one with a part. All warps of the block meet at the same number of barriers.
+__device__ __forceinline__ void prepare(const FusedArgs& args, FusedShared& shared, const Ring& ring, u32 n_tiles) {
+  Preparation preparation;
+  preparation.begin(args, shared, ring);
+  u32 row = 0;
+#pragma unroll 1
+  for (u32 turn = 0; turn < n_tiles + STAGES; turn++) {
+    if (turn < n_tiles) preparation.push(args, shared, ring, turn, row);
+    row = row + TILE == ring.capacity ? 0 : row + TILE;
+    end_turn(args, shared, turn, true);
+  }
+}
+
+template <class Step>
 __device__ __forceinline__ void along(const FusedArgs& args, FusedShared& shared, const Ring& ring, u32 family, u32 number,
                                       u32 n_tiles) {
   u32 late = args.plan.flags & STRATEGY ? 1 : 0;
   u32 n = shared.n[threadIdx.x % 32];
   Part<Step> part(args.plan, family, number, n > late ? n - 1 - late : ~0u);
-  Preparation preparation;
-  bool prepares = DUTY == PREPARES && number == 0, writes = DUTY == WRITES && number == 0;
-  if (prepares) preparation.begin(args, shared, ring);
-  u32 row = 0, next_row = 0;
+  u32 row = 0;
 #pragma unroll 1
   for (u32 turn = 0; turn < n_tiles + STAGES; turn++) {
-    if (prepares && turn < n_tiles) {
-      preparation.push(args, shared, ring, turn, next_row);
-      next_row = next_row + TILE == ring.capacity ? 0 : next_row + TILE;
-    }
     // Before the first tile this is a very large number.
     u32 tile = turn - 1 - number;
     if (tile < n_tiles) {
       part.push(args, shared, ring, tile, row);
       row = row + TILE == ring.capacity ? 0 : row + TILE;
     }
-    if (args.averages) {
-      __syncthreads();
-      if (writes && turn >= STAGES) write_averages(args, shared, turn - STAGES);
-    }
-    __syncthreads();
+    end_turn(args, shared, turn, false);
   }
 }
 
-// Each of four schedulers has every fourth warp, and about the same work: LSMA, KAMA and WMA are heavy, EMA is light, last parts
-// finish the vote, and the first part of HMA prepares. Six bits a warp: the family, and the part.
+#define PREPARES N_FAMILIES
+
+// What a warp does: four times its family, or PREPARES, and its part. Each of four schedulers has every fourth warp, and about the same
+// work: LSMA, KAMA and WMA are heavy, EMA and HMA are light, last parts finish the vote.
 __device__ __forceinline__ u32 role_of(u32 warp) {
-  const unsigned char roles[FUSED_WARPS] = {4 * 4,     5 * 4,     2 * 4,     3 * 4 + 2, 5 * 4 + 1, 4 * 4 + 1,
-                                            3 * 4,     2 * 4 + 1, 2 * 4 + 2, 3 * 4 + 1, 4 * 4 + 2, 5 * 4 + 2,
-                                            0,         1 * 4 + 1, 0 * 4 + 1, 1 * 4,     1 * 4 + 2, 0 * 4 + 2};
+  const unsigned char roles[FUSED_WARPS] = {4 * 4,     5 * 4,     2 * 4,     3 * 4 + 2, 5 * 4 + 1, 4 * 4 + 1, 3 * 4,
+                                            2 * 4 + 1, 2 * 4 + 2, 3 * 4 + 1, 4 * 4 + 2, 5 * 4 + 2, 0,         1 * 4 + 1,
+                                            0 * 4 + 1, 1 * 4,     1 * 4 + 2, 0 * 4 + 2, 4 * PREPARES};
   return roles[warp];
 }
 
@@ -229,17 +239,19 @@ KERNEL_BOUNDED(atc_fused, FusedArgs, FUSED_THREADS, FUSED_BLOCKS) {
     u32 n_tiles = (longest + TILE - 1) / TILE;
     u32 role = role_of(warp), number = role % 4;
     switch (role / 4) {
-      case 0: along<ExponentialStep<PER_PART>, WRITES>(args, shared, ring, 0, number, n_tiles); break;
+      case 0: along<ExponentialStep<PER_PART>>(args, shared, ring, 0, number, n_tiles); break;
       case 1:
-        if (plan.flags & HULL) along<HullStep<PER_PART>, PREPARES>(args, shared, ring, 1, number, n_tiles);
-        else along<SimpleStep<PER_PART>, PREPARES>(args, shared, ring, 1, number, n_tiles);
+        if (plan.flags & HULL) along<HullStep<PER_PART>>(args, shared, ring, 1, number, n_tiles);
+        else along<SimpleStep<PER_PART>>(args, shared, ring, 1, number, n_tiles);
         break;
-      case 2: along<WeightedStep<PER_PART>, NO_DUTY>(args, shared, ring, 2, number, n_tiles); break;
-      case 3: along<DoubleExponentialStep<PER_PART>, NO_DUTY>(args, shared, ring, 3, number, n_tiles); break;
-      case 4: along<LineStep<PER_PART>, NO_DUTY>(args, shared, ring, 4, number, n_tiles); break;
-      default:
-        if (plan.flags & KAMA_HEAD) along<AdaptiveStep<true, PER_PART>, NO_DUTY>(args, shared, ring, 5, number, n_tiles);
-        else along<AdaptiveStep<false, PER_PART>, NO_DUTY>(args, shared, ring, 5, number, n_tiles);
+      case 2: along<WeightedStep<PER_PART>>(args, shared, ring, 2, number, n_tiles); break;
+      case 3: along<DoubleExponentialStep<PER_PART>>(args, shared, ring, 3, number, n_tiles); break;
+      case 4: along<LineStep<PER_PART>>(args, shared, ring, 4, number, n_tiles); break;
+      case 5:
+        if (plan.flags & KAMA_HEAD) along<AdaptiveStep<true, PER_PART>>(args, shared, ring, 5, number, n_tiles);
+        else along<AdaptiveStep<false, PER_PART>>(args, shared, ring, 5, number, n_tiles);
+        break;
+      default: prepare(args, shared, ring, n_tiles);
     }
     __syncthreads();
     if (warp == 0 && symbol < args.n_symbols) {
