@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 /// Symbols that one warp of the kernel works on: smaller batches leave lanes empty.
 const WARP_SYMBOLS: usize = 32;
 
-/// Symbols that fill a large device; a kernel over more of them takes longer, one over fewer hardly less.
-const FULL_SYMBOLS: usize = 16_384;
+/// Most symbols of a batch: several rounds of a large device, which waits for the prices of all of them.
+const MOST_SYMBOLS: usize = 16_384;
 
 /// Most bars of a batch, so that staging memory stays small beside the data (128 MiB).
 const MOST_BARS: usize = 16 << 20;
@@ -24,7 +24,7 @@ impl Limits {
     ///
     /// A kernel follows every symbol bar by bar, so it takes about as long for a few symbols as for all that fit the device at a
     /// time. Batches are therefore as many as kernels can run side by side, not more: each begins as soon as its own prices are
-    /// there.
+    /// there, and those of several fill the device.
     pub fn new(n_symbols: usize, streams: usize, wanted: Option<usize>, memory_bars: usize) -> Self {
         let side_by_side = match streams {
             1 => 1,
@@ -32,7 +32,7 @@ impl Limits {
             2 | 3 => 2,
             many => many - 2,
         };
-        let n_batches = side_by_side.max(n_symbols.div_ceil(FULL_SYMBOLS));
+        let n_batches = side_by_side.max(n_symbols.div_ceil(MOST_SYMBOLS));
         let even = n_symbols.div_ceil(n_batches).next_multiple_of(WARP_SYMBOLS);
         Self { symbols: wanted.unwrap_or(even).max(1), bars: memory_bars.clamp(1, MOST_BARS) }
     }
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn batches_follow_the_streams_and_the_size_of_a_device() {
         let symbols = |n, streams| Limits::new(n, streams, None, MOST_BARS).symbols;
-        assert_eq!(symbols(20_000, 1), 10_016, "more than a device takes at a time");
+        assert_eq!(symbols(20_000, 1), 10_016, "more than a device should wait for");
         assert_eq!(symbols(10_000, 1), 10_016);
         assert_eq!(symbols(10_000, 4), 5_024);
         assert_eq!(symbols(10_000, 16), 736);

@@ -39,6 +39,8 @@ pub(crate) struct DeviceScanner {
     streams: Vec<u64>,
     idle: Vec<Staged>,
     growth: Arc<DeviceBuffer<f64>>,
+    /// Bytes that were free when it was made; asking takes longer than many a batch.
+    free_bytes: u64,
     /// Most symbols of a batch, once the memory did not suffice for more.
     most_symbols: usize,
 }
@@ -104,6 +106,7 @@ impl DeviceScanner {
             streams,
             idle: Vec::new(),
             growth: Arc::new(device.alloc(0)?),
+            free_bytes: device.free_bytes()?,
             most_symbols: usize::MAX,
         })
     }
@@ -149,7 +152,7 @@ impl DeviceScanner {
         history: bool,
         tell: &Sender<Message>,
     ) -> Result<(), GpuError> {
-        let limits = self.limits(windows.len(), history)?;
+        let limits = self.limits(windows.len(), history);
         // Parts of a batch that did not fit, the first on top.
         let mut parts: Vec<Range<usize>> = Vec::new();
         loop {
@@ -187,12 +190,12 @@ impl DeviceScanner {
         Ok(())
     }
 
-    /// What batches may hold, from the number of symbols, the streams and the memory that is free.
-    fn limits(&self, n_symbols: usize, history: bool) -> Result<Limits, GpuError> {
+    /// What batches may hold, from the number of symbols, the streams and the memory.
+    fn limits(&self, n_symbols: usize, history: bool) -> Limits {
         let DeviceOptions { streams, batch_symbols, memory_fraction } = self.options;
         let bytes_per_bar = if history { 16.0 } else { 8.0 };
-        let share = self.device.free_bytes()? as f64 * memory_fraction / streams as f64;
-        Ok(Limits::new(n_symbols, streams, batch_symbols, (share / bytes_per_bar) as usize))
+        let share = self.free_bytes as f64 * memory_fraction / streams as f64;
+        Limits::new(n_symbols, streams, batch_symbols, (share / bytes_per_bar) as usize)
     }
 
     fn submit(&mut self, range: Range<usize>, windows: &[&[f64]], history: bool) -> Result<(), GpuError> {

@@ -12,9 +12,11 @@ const PER_VERTEX: u64 = 400;
 /// The least iterations of a pass.
 const LEAST: u64 = 200_000;
 
-/// How much longer a pass is with a device, which is to be filled: one that goes down by one colour, and one that feels its way.
-const DEVICE_LONGER: u64 = 128;
+/// How much longer a pass is with a device, which is to be filled: one that feels its way, one that goes down by a colour, and one for the
+/// last colour on the way to a target, after which nothing else is left to do.
 const DEVICE_FEELER: u64 = 4;
+const DEVICE_LONGER: u64 = 128;
+const DEVICE_LAST: u64 = 1_024;
 
 /// How much longer a pass is than the one before that failed.
 const LONGER: u64 = 3;
@@ -68,6 +70,7 @@ impl Plan {
     ) -> Pass {
         let least = least.max(target.unwrap_or(1)).max(1);
         let longer = match has_device {
+            true if target.is_some_and(|target| target + 1 == best) => DEVICE_LAST,
             true if self.step > 1 || self.is_aside => DEVICE_FEELER,
             true => DEVICE_LONGER,
             false => 1,
@@ -151,6 +154,15 @@ mod tests {
         plan.learn(probe, 20, false, None);
         let second = plan.pass(1000, 20, 2, None, false);
         assert_eq!((second.k, second.iterations), (19, 3 * first.iterations));
+    }
+
+    #[test]
+    fn a_device_gets_long_passes_once_the_way_is_known() {
+        let base = Plan::new().pass(1_000, 30, 2, None, false).iterations;
+        let iterations = |plan: &Plan, target| plan.pass(1_000, 30, 2, target, true).iterations / base;
+        let feeler = Plan { step: 4, ..Plan::new() };
+        assert_eq!((iterations(&feeler, None), iterations(&Plan::new(), None)), (4, 128));
+        assert_eq!((iterations(&feeler, Some(20)), iterations(&feeler, Some(29))), (4, 1_024));
     }
 
     #[test]

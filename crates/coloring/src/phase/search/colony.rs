@@ -17,19 +17,17 @@ use crate::random::mix;
 use crate::tabu::device::DeviceTabu;
 use crate::temper::{Temper, TemperOptions};
 
-/// The least iterations of a child's tabu search.
-const LEAST: u64 = 4_000;
+/// A child's search gets one iteration for so many edges: long enough to mend what crossing broke, not so long that nothing of the parents
+/// is left. In sparse graphs that is soon.
+const EDGES: u64 = 10;
 
-/// A child's search gets one iteration for so many pairs of vertices.
-const PAIRS: u64 = 25;
+/// The least iterations of a child's tabu search.
+const LEAST: u64 = 2_500;
 
 /// How often the iterations of a child are doubled at most, one time for each pass that failed before.
 const DOUBLINGS: u64 = 5;
 
-/// Iterations of a child on a device, for each vertex: with many of them, short ones and many generations come farther.
-const DEVICE_PER_VERTEX: u64 = 16;
-
-/// How often they are doubled there at most.
+/// The same on a device, which has room for many children instead.
 const DEVICE_DOUBLINGS: u64 = 1;
 
 /// Proposals of a replica in a step, for each vertex.
@@ -104,11 +102,8 @@ impl<'a> Colony<'a> {
 
     /// Iterations of a child.
     fn iterations(&self) -> u64 {
-        let (n, n_before) = (self.scene.graph.n() as u64, self.scene.n_before);
-        match self.stage() {
-            Some(_) => (n * DEVICE_PER_VERTEX).max(LEAST) << n_before.min(DEVICE_DOUBLINGS),
-            None => (n * n / PAIRS).max(LEAST) << n_before.min(DOUBLINGS),
-        }
+        let most = if self.stage().is_some() { DEVICE_DOUBLINGS } else { DOUBLINGS };
+        (self.scene.graph.n_edges() as u64 / EDGES).max(LEAST) << self.scene.n_before.min(most)
     }
 
     fn on_cpu(

@@ -33,7 +33,7 @@ pub struct ScanBenchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
     bars: Option<u32>,
     /// Numbers of streams to try.
-    #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "1,2,4,8,16")]
+    #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "1,2,4,8,12,16")]
     streams: Vec<usize>,
     /// Most symbols of a batch [default: chosen by symbols and streams].
     #[arg(long, value_name = "N")]
