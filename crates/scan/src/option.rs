@@ -58,7 +58,7 @@ pub struct DeviceOptions {
 
 impl Default for DeviceOptions {
     fn default() -> Self {
-        Self { streams: 12, batch_symbols: None, memory_fraction: 0.8 }
+        Self { streams: 8, batch_symbols: None, memory_fraction: 0.8 }
     }
 }
 

@@ -16,7 +16,7 @@ pub const MAX_LENGTH: u32 = 100_000;
 
 /// An enumeration whose values have names.
 macro_rules! choice {
-    ($(#[$meta:meta])* $name:ident, $expected:literal { $($(#[$doc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+    ($(#[$meta:meta])* $name:ident, $option:literal, $expected:literal { $($(#[$doc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum $name {
@@ -40,7 +40,7 @@ macro_rules! choice {
                 $(if text.eq_ignore_ascii_case($text) {
                     return Ok(Self::$variant);
                 })+
-                Err(AtcError::Value { name: stringify!($name), value: text.into(), expected: Self::EXPECTED })
+                Err(AtcError::Value { name: $option, value: text.into(), expected: Self::EXPECTED })
             }
         }
     };
@@ -48,7 +48,7 @@ macro_rules! choice {
 
 choice! {
     /// A version of the computation.
-    Preset, "v2, head or pine" {
+    Preset, "preset", "v2, head or pine" {
         /// The repaired port, the default: latched signals, scaled growth and decay, cuts at ±0.1.
         V2 = "v2",
         /// The first public port, its mistakes included.
@@ -60,7 +60,7 @@ choice! {
 
 choice! {
     /// How long a crossing counts.
-    SignalMode, "persistent or impulse" {
+    SignalMode, "signal_mode", "persistent or impulse" {
         /// Until the opposite crossing.
         Persistent = "persistent",
         /// On its own bar only.
@@ -70,7 +70,7 @@ choice! {
 
 choice! {
     /// Which adaptive average KAMA is.
-    KamaMode, "pine or head" {
+    KamaMode, "kama_mode", "pine or head" {
         /// The net move over the way walked by the same bars; rounded smoothing constants.
         Pine = "pine",
         /// The net move over a way that is one bar short, clipped.
@@ -80,7 +80,7 @@ choice! {
 
 choice! {
     /// Where the least-squares line is read.
-    LsmaMode, "endpoint or pandas_ta_0314" {
+    LsmaMode, "lsma_mode", "endpoint or pandas_ta_0314" {
         /// At the newest bar.
         Endpoint = "endpoint",
         /// One bar early, as pandas_ta 0.3.14 did.
@@ -90,7 +90,7 @@ choice! {
 
 choice! {
     /// What HMA stands for.
-    HmaMode, "sma or hull" {
+    HmaMode, "hma_mode", "sma or hull" {
         /// A simple mean, as in the original.
         Sma = "sma",
         /// Hull's average.
@@ -100,7 +100,7 @@ choice! {
 
 choice! {
     /// The return of a bar after a price of zero.
-    ZeroPrice, "flat or ieee" {
+    ZeroPrice, "zero_price", "flat or ieee" {
         /// None.
         Flat = "flat",
         /// What the division gives: infinite, or not available.
@@ -110,7 +110,7 @@ choice! {
 
 choice! {
     /// What becomes of bars without a result.
-    Undefined, "zero or skip" {
+    Undefined, "undefined", "zero or skip" {
         /// The average is 0 there, as it is where any equity is not available.
         Zero = "zero",
         /// Bars before the cutout are not available; an equity that is not available weighs nothing.
@@ -538,7 +538,8 @@ mod tests {
             assert_eq!(preset.to_string().parse::<Preset>().unwrap(), preset);
             AtcOptions::preset(preset).validate().unwrap();
         }
-        assert!("v3".parse::<Preset>().is_err());
+        let error = "v3".parse::<Preset>().unwrap_err();
+        assert_eq!(error.to_string(), "`preset` cannot be `v3`: expected v2, head or pine");
     }
 
     #[test]

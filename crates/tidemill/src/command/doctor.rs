@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tidemill_backtest::cuda::{column_source, device_sources};
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{DeviceEngine, Engine, EngineOptions, Overrides, Strategy};
+use tidemill_coloring::device::{source, tabu_source};
 use tidemill_gpu::{Device, DeviceInfo, GpuError, HostOptions, Source, emulate, kernel_folder, probe};
 use tidemill_market::synth::lcg;
 use tidemill_market::{Universe, atc};
@@ -231,10 +232,13 @@ fn shown(info: &DeviceInfo) -> String {
     format!("{}, {gib:.1} GiB, {}, {} multiprocessors", info.name, info.architecture, info.multiprocessors)
 }
 
-/// Compiles the kernels of all indicators, of the scanner and of every shipped strategy, side by side.
+/// Compiles the kernels of all indicators, of the scanner, of colouring and of every shipped strategy, side by side.
 fn compile_all(report: &mut Report, target: &str, compile: impl Fn(&Source) -> Result<(), GpuError> + Sync) {
-    let mut sources =
-        vec![("indicators", Ok(vec![column_source()])), ("the scanner", Ok(vec![atc::device::source()]))];
+    let mut sources = vec![
+        ("indicators", Ok(vec![column_source()])),
+        ("the scanner", Ok(vec![atc::device::source()])),
+        ("colouring", Ok([1, 2, 4, 8].map(tabu_source).into_iter().chain([source()]).collect())),
+    ];
     sources.extend(
         SHIPPED.iter().map(|(name, _)| {
             (*name, with_shipped(name, |strategy, engine| device_sources(engine, strategy)))
