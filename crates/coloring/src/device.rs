@@ -34,8 +34,8 @@ pub fn tabu_source(n_warps: usize) -> Source {
     Source::splice("tabu.cu", &[&COMMON[..], &pieces].concat())
 }
 
-/// The most vertices of a graph on a device: its adjacency then takes half a gibibyte.
-pub const MOST_VERTICES: usize = 65_536;
+/// The most vertices of a graph on a device: numbers of vertices have 16 bits, and the adjacency then takes half a gibibyte.
+pub const MOST_VERTICES: usize = 65_535;
 
 /// Lanes of a warp.
 pub(crate) const LANES: usize = 32;
@@ -137,8 +137,8 @@ impl DeviceGraph {
         let refuse = |what: String| {
             Err(GpuError::Unavailable { what, cure: "search for this colouring on the CPU".into() })
         };
-        if self.n >= 1 << 16 {
-            return refuse(format!("the kernels color up to 65535 vertices, not {}", self.n));
+        if self.n > MOST_VERTICES {
+            return refuse(format!("the kernels color up to {MOST_VERTICES} vertices, not {}", self.n));
         }
         if !(1..=255).contains(&k) {
             return refuse(format!("the kernels color with 1 to 255 colours, not {k}"));
