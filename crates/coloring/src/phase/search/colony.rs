@@ -24,11 +24,8 @@ const EDGES: u64 = 10;
 /// The least iterations of a child's tabu search.
 const LEAST: u64 = 2_500;
 
-/// How often the iterations of a child are doubled at most, one time for each pass that failed before.
-const DOUBLINGS: u64 = 5;
-
-/// The same on a device, which has room for many children instead.
-const DEVICE_DOUBLINGS: u64 = 1;
+/// In every third pass with a number of colours that failed before, children search longer by this factor: some graphs need it.
+const LONGER: u64 = 4;
 
 /// Proposals of a replica in a step, for each vertex.
 const PROPOSALS: u64 = 32;
@@ -102,8 +99,8 @@ impl<'a> Colony<'a> {
 
     /// Iterations of a child.
     fn iterations(&self) -> u64 {
-        let most = if self.stage().is_some() { DEVICE_DOUBLINGS } else { DOUBLINGS };
-        (self.scene.graph.n_edges() as u64 / EDGES).max(LEAST) << self.scene.n_before.min(most)
+        let longer = if self.scene.n_before % 3 == 2 { LONGER } else { 1 };
+        (self.scene.graph.n_edges() as u64 / EDGES).max(LEAST) * longer
     }
 
     fn on_cpu(
