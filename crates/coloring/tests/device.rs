@@ -7,7 +7,9 @@ use std::time::Duration;
 use tidemill_coloring::device::DeviceGraph;
 use tidemill_coloring::generate::Family;
 use tidemill_coloring::phase::PhaseKind;
-use tidemill_coloring::{ColoringError, Controller, Graph, Knobs, Moment, Observer, Options, verify};
+use tidemill_coloring::{
+    ColoringError, Controller, Graph, Instance, Knobs, Moment, Observer, Options, verify,
+};
 use tidemill_gpu::{Device, Fault, GpuError, HostOptions};
 use tidemill_telemetry::DeviceMode;
 
@@ -91,4 +93,27 @@ fn a_device_that_fails_is_left_for_the_cpu_if_it_may_and_is_an_error_if_not() {
     let controller = Controller::new(&instance, options).unwrap().on(broken(), false);
     let error = controller.run(&mut Places::default(), &AtomicBool::new(false)).unwrap_err();
     assert!(matches!(error, ColoringError::Device(_)), "{error}");
+}
+
+#[test]
+fn a_pass_that_a_device_has_left_is_as_long_as_one_of_the_cpu() {
+    if host().is_none() {
+        return;
+    }
+    // Two rings of five, each vertex of one beside all of the other: six colours, and a clique of four.
+    let ring = |first: u32| (0..5).map(move |at| (first + at, first + (at + 1) % 5));
+    let across = (0..5).flat_map(|at| (5..10).map(move |other| (at, other)));
+    let instance = Instance::new("rings", 10, ring(0).chain(ring(5)).chain(across));
+    let options = Options {
+        phases: vec![PhaseKind::Dsatur, PhaseKind::Memetic],
+        max_passes: Some(1),
+        time: Some(Duration::from_secs(60)),
+        ..Options::default()
+    };
+    let fault = Fault::KernelFails { kernel: "coloring_cross".into(), nth: 1 };
+    let broken = Device::host(HostOptions { faults: vec![fault], ..HostOptions::default() });
+    let controller = Controller::new(&instance, options).unwrap().on(broken, true);
+    let outcome = controller.run(&mut Places::default(), &AtomicBool::new(false)).unwrap();
+    assert_eq!((outcome.k, outcome.passes), (6, 1));
+    assert!((100_000..1_000_000).contains(&outcome.iterations), "{}", outcome.iterations);
 }

@@ -128,7 +128,7 @@ impl Descent<'_> {
                 return Ok(ending);
             }
             let (n, best, target) = (self.graph.n(), self.state.k, self.options.target);
-            let pass = self.state.plan.pass(n, best, self.bound, target, self.device.is_some());
+            let pass = self.state.plan.pass(n, best, self.bound, target);
             self.observer.hear(Moment::Begins { state: &self.state, k: pass.k })?;
             let is_solved = self.pass(pass)?;
             let is_used_up = self.options.max_iterations.is_some_and(|most| self.state.iterations >= most);
@@ -255,16 +255,13 @@ impl Descent<'_> {
     ) -> Result<Option<(Vec<u32>, PhaseKind)>, ColoringError> {
         let mut ensemble = Ensemble::new(scene, &self.options.phases);
         let most = self.options.max_iterations.unwrap_or(u64::MAX);
-        let mut given = 0;
-        while given < pass.iterations
-            && self.state.iterations < most
-            && !self.halt.is_set()
-            && !ensemble.is_empty()
-        {
+        // A device that refuses or fails leaves the CPU with the pass, and then it is as long as the CPU's.
+        let (mut given, mut length) = (0, pass.iterations);
+        while given < length && self.state.iterations < most && !self.halt.is_set() && !ensemble.is_empty() {
             for (name, value) in self.observer.changes(self.state.round, &self.state.knobs)? {
                 self.state.knobs.set(&name, value);
             }
-            let left = (pass.iterations - given).min(most - self.state.iterations);
+            let left = (length - given).min(most - self.state.iterations);
             let (knobs, credit) = (&self.state.knobs, &mut self.state.credit);
             let (mut reports, now_given) = ensemble.round(knobs, credit, left, &self.halt.flag)?;
             given += now_given;
@@ -272,6 +269,8 @@ impl Descent<'_> {
                 let mode = DeviceMode::CpuFallback { reason: reason.clone() };
                 reports.iter_mut().for_each(|report| report.device = mode.clone());
             }
+            let on_device = reports.iter().any(|report| matches!(report.device, DeviceMode::Gpu { .. }));
+            length = pass.iterations.saturating_mul(if on_device { pass.device_factor } else { 1 });
             self.state.iterations += reports.iter().map(|report| report.iterations).sum::<u64>();
             for report in &reports {
                 self.worked(report, pass.k)?;

@@ -37,6 +37,8 @@ pub(super) struct Pass {
     pub(super) k: usize,
     /// Iterations after which it is given up, as a search on the CPU makes them.
     pub(super) iterations: u64,
+    /// How many times as long it is while a device takes part.
+    pub(super) device_factor: u64,
     /// How often this number of colours was tried before.
     pub(super) n_before: u64,
 }
@@ -60,38 +62,38 @@ impl Plan {
     }
 
     /// The next pass after a best of `best` colours, of which at least `least` are needed.
-    pub(super) fn pass(
-        &self,
-        n: usize,
-        best: usize,
-        least: usize,
-        target: Option<usize>,
-        has_device: bool,
-    ) -> Pass {
+    pub(super) fn pass(&self, n: usize, best: usize, least: usize, target: Option<usize>) -> Pass {
         let least = least.max(target.unwrap_or(1)).max(1);
-        let longer = match has_device {
-            true if target.is_some_and(|target| target + 1 == best) => DEVICE_LAST,
-            true if self.step > 1 || self.is_aside => DEVICE_FEELER,
-            true => DEVICE_LONGER,
-            false => 1,
+        let device_factor = match target {
+            Some(target) if target + 1 == best => DEVICE_LAST,
+            _ if self.step > 1 || self.is_aside => DEVICE_FEELER,
+            _ => DEVICE_LONGER,
         };
-        let base = (PER_VERTEX * n as u64).max(LEAST) * longer;
+        let base = (PER_VERTEX * n as u64).max(LEAST);
         let long = base.saturating_mul(LONGER.saturating_pow(self.n_failed.min(30) as u32));
         let down = best.saturating_sub(self.step).max(least);
         if !self.is_aside {
             // The last colour on the way to a target is worth as much as the target.
             let is_last = target.is_some_and(|target| down == target) && self.n_failed > 0;
             let factor = if is_last { AT_TARGET } else { 1 };
-            return Pass { k: down, iterations: long.saturating_mul(factor), n_before: self.n_failed };
+            return Pass {
+                k: down,
+                iterations: long.saturating_mul(factor),
+                device_factor,
+                n_before: self.n_failed,
+            };
         }
         match target {
-            Some(target) => {
-                Pass { k: target, iterations: long.saturating_mul(AT_TARGET), n_before: self.n_failed }
-            }
+            Some(target) => Pass {
+                k: target,
+                iterations: long.saturating_mul(AT_TARGET),
+                device_factor,
+                n_before: self.n_failed,
+            },
             None => {
                 let share = PROBES[self.n_probes as usize % PROBES.len()];
                 let k = ((best as f64 * share) as usize).min(best - 1).max(least);
-                Pass { k, iterations: (long / BELOW).max(base), n_before: self.n_probes }
+                Pass { k, iterations: (long / BELOW).max(base), device_factor, n_before: self.n_probes }
             }
         }
     }
@@ -128,7 +130,7 @@ mod tests {
     fn tried(from: usize, easy: usize, target: Option<usize>, n_passes: usize) -> Vec<usize> {
         let (mut plan, mut best, mut tried) = (Plan::new(), from, Vec::new());
         for _ in 0..n_passes {
-            let pass = plan.pass(100, best, 2, target, false);
+            let pass = plan.pass(100, best, 2, target);
             let is_solved = pass.k >= easy;
             tried.push(pass.k);
             plan.learn(pass, best, is_solved, target);
@@ -147,28 +149,27 @@ mod tests {
     fn where_it_is_hard_the_target_is_tried_in_turn_and_passes_get_longer() {
         assert_eq!(tried(64, 60, Some(50), 12), [63, 61, 57, 59, 60, 59, 50, 59, 50, 59, 50, 59]);
         let mut plan = Plan::new();
-        let first = plan.pass(1000, 20, 2, None, false);
+        let first = plan.pass(1000, 20, 2, None);
         plan.learn(first, 20, false, None);
-        let probe = plan.pass(1000, 20, 2, None, false);
+        let probe = plan.pass(1000, 20, 2, None);
         assert_eq!(probe.k, 18);
         plan.learn(probe, 20, false, None);
-        let second = plan.pass(1000, 20, 2, None, false);
+        let second = plan.pass(1000, 20, 2, None);
         assert_eq!((second.k, second.iterations), (19, 3 * first.iterations));
     }
 
     #[test]
     fn a_device_gets_long_passes_once_the_way_is_known() {
-        let base = Plan::new().pass(1_000, 30, 2, None, false).iterations;
-        let iterations = |plan: &Plan, target| plan.pass(1_000, 30, 2, target, true).iterations / base;
+        let factor = |plan: &Plan, target| plan.pass(1_000, 30, 2, target).device_factor;
         let feeler = Plan { step: 4, ..Plan::new() };
-        assert_eq!((iterations(&feeler, None), iterations(&Plan::new(), None)), (4, 128));
-        assert_eq!((iterations(&feeler, Some(20)), iterations(&feeler, Some(29))), (4, 1_024));
+        assert_eq!((factor(&feeler, None), factor(&Plan::new(), None)), (4, 128));
+        assert_eq!((factor(&feeler, Some(20)), factor(&feeler, Some(29))), (4, 1_024));
     }
 
     #[test]
     fn a_target_is_never_undershot_nor_is_the_bound() {
         assert_eq!(tried(64, 1, Some(50), 4), [63, 61, 57, 50]);
         let plan = Plan { step: 64, ..Plan::new() };
-        assert_eq!(plan.pass(10, 9, 4, None, false).k, 4);
+        assert_eq!(plan.pass(10, 9, 4, None).k, 4);
     }
 }
