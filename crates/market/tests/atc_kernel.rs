@@ -2,6 +2,7 @@
 
 use std::env;
 
+use rayon::prelude::*;
 use tidemill_gpu::{Device, DeviceBuffer, GpuError, HostOptions, Stream};
 use tidemill_market::atc::device::{
     AtcKernels, AtcLaunch, AveragesLaunch, EquityLaunch, Symbols, WeightedLaunch, source,
@@ -237,15 +238,21 @@ fn check_fused(bench: &Bench, case: usize, mix: Mix) {
         let (last, classes, averages) =
             (last.to_vec().unwrap(), classes.to_vec().unwrap(), averages.to_vec().unwrap());
         let mut untouched = bench.n_bars;
-        for symbol in 0..n_symbols {
-            let (n, p) = (bench.lengths[symbol], bench.of(&price, symbol));
-            let mut twin = vec![f64::NAN; n];
+        let series: Vec<[&[f64]; 2]> =
+            (0..n_symbols).map(|symbol| [bench.of(&price, symbol), bench.of(&other, symbol)]).collect();
+        let twin_of = |[p, source]: &[&[f64]; 2]| {
+            let mut twin = vec![f64::NAN; p.len()];
             let result = if has_source {
-                average_of_source(bench.of(&other, symbol), p, &options, &growth, &mut twin)
+                average_of_source(source, p, &options, &growth, &mut twin)
             } else {
                 average(p, &options, &growth, &mut twin)
             };
-            assert_eq!(result.is_err(), options.check_bars(n).is_err());
+            assert_eq!(result.is_err(), options.check_bars(p.len()).is_err());
+            twin
+        };
+        let twins: Vec<Vec<f64>> = series.par_iter().map(twin_of).collect();
+        for (symbol, twin) in twins.iter().enumerate() {
+            let n = bench.lengths[symbol];
             let what =
                 |bar: usize| format!("case {case}, symbol {symbol} of {n} bars, bar {bar}\n{options:?}");
             let twin_last = twin.last().copied().unwrap_or(f64::NAN);
@@ -286,8 +293,10 @@ fn check_parts(bench: &Bench, case: usize) {
         bench.kernels.moving_averages(&bench.stream, family, &launch).unwrap();
         bench.stream.synchronize().unwrap();
         let out = out.to_vec().unwrap();
-        for symbol in 0..n_symbols {
-            let twins = moving_averages(family, bench.of(&price, symbol), &options).unwrap();
+        let series: Vec<&[f64]> = (0..n_symbols).map(|symbol| bench.of(&price, symbol)).collect();
+        let twins: Vec<_> =
+            series.par_iter().map(|p| moving_averages(family, p, &options).unwrap()).collect();
+        for (symbol, twins) in twins.iter().enumerate() {
             for (k, twin) in twins.iter().enumerate() {
                 for (bar, kernel) in bench.of(&out[k * stride..], symbol).iter().enumerate() {
                     let length = options.lengths(family)[k];
@@ -398,7 +407,7 @@ fn atc_under_emulation_equals_its_twin() {
 #[test]
 fn atc_on_a_gpu_equals_its_twin() {
     let mut random = Random(5);
-    let lengths: Vec<usize> = LENGTHS.into_iter().chain((0..400).map(|_| random.below(800))).collect();
+    let lengths: Vec<usize> = LENGTHS.into_iter().chain((0..3_000).map(|_| random.below(800))).collect();
     let bench = Device::cuda(0).and_then(|device| Bench::new(device, &lengths));
     let Some(bench) = unless_unavailable(bench, "TIDEMILL_REQUIRE_GPU") else { return };
     for case in 0..20 {
