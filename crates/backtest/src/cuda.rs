@@ -8,6 +8,7 @@
 
 mod batch;
 mod code;
+mod detail;
 mod finish;
 mod formula;
 mod group;
@@ -32,6 +33,8 @@ use crate::plan::{KeyParts, Plan, Slot};
 use crate::segment::Role;
 use crate::strategy::Strategy;
 use batch::Batch;
+use detail::Recording;
+pub use detail::{DeviceDetail, FoundTrade};
 use lane::Lane;
 use layout::{Segment, Tile};
 use pool::Pool;
@@ -172,6 +175,8 @@ pub struct DeviceEngine {
     /// Submissions that were collected.
     n_collected: u64,
     spans: Vec<StageSpan>,
+    /// Where the details of trials are kept, while they are asked for.
+    recording: Option<Recording>,
 }
 
 /// What never changes, on the device.
@@ -183,6 +188,10 @@ struct Data {
     day: DeviceBuffer<u32>,
     day_start: DeviceBuffer<u32>,
     day_close: DeviceBuffer<f64>,
+    day_low: DeviceBuffer<f64>,
+    day_high: DeviceBuffer<f64>,
+    day_end: DeviceBuffer<u32>,
+    extremes: DeviceBuffer<f64>,
     calendar: DeviceBuffer<u32>,
     block_of: DeviceBuffer<u32>,
     segments: DeviceBuffer<Segment>,
@@ -228,6 +237,7 @@ impl DeviceEngine {
             began: Instant::now(),
             n_collected: 0,
             spans: Vec::new(),
+            recording: None,
             modules,
             kernels: HashMap::new(),
             places: Vec::new(),
@@ -514,6 +524,8 @@ fn sources(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> Vec<Source> 
     let walk = [
         ("distinct.cu", include_str!("exec/distinct.cu")),
         ("strategy.cu", &code.walk),
+        ("terms.cu", include_str!("exec/terms.cu")),
+        ("exit.cu", include_str!("exec/exit.cu")),
         ("walk.cu", include_str!("exec/walk.cu")),
         ("book.cu", include_str!("exec/book.cu")),
         ("pool.cu", include_str!("exec/engine/pool.cu")),
@@ -577,6 +589,8 @@ impl Data {
         let symbols = &engine.symbols;
         let (mut start, mut word_start, mut day_start) = (vec![0_u32], vec![0_u32], vec![0_u32]);
         let (mut day, mut day_close, mut calendar) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut day_low, mut day_high, mut day_end) = (Vec::new(), Vec::new(), Vec::new());
+        let mut extremes = Vec::new();
         let mut tiles = Vec::new();
         let mut longest = 0;
         for (at, symbol) in symbols.iter().enumerate() {
@@ -588,6 +602,10 @@ impl Data {
             day.extend_from_slice(&symbol.day);
             day_close.extend_from_slice(&symbol.day_close);
             calendar.extend_from_slice(&symbol.calendar);
+            day_low.extend_from_slice(&symbol.day_low);
+            day_high.extend_from_slice(&symbol.day_high);
+            day_end.extend_from_slice(&symbol.day_end);
+            extremes.extend([symbol.lowest, symbol.highest]);
             tiles.extend((0..n).step_by(TILE).map(|first| Tile {
                 symbol: at as u32,
                 first: first as u32,
@@ -623,6 +641,10 @@ impl Data {
             day: device.alloc_from(&day)?,
             day_start: device.alloc_from(&day_start)?,
             day_close: device.alloc_from(&day_close)?,
+            day_low: device.alloc_from(&day_low)?,
+            day_high: device.alloc_from(&day_high)?,
+            day_end: device.alloc_from(&day_end)?,
+            extremes: device.alloc_from(&extremes)?,
             calendar: device.alloc_from(&calendar)?,
             block_of: device.alloc_from(&engine.blocks.block_of)?,
             segments: device.alloc_from(&segments(engine))?,

@@ -22,7 +22,11 @@ pub mod strategy;
 pub mod tally;
 pub mod trade;
 
-pub use cuda::{DeviceEngine, DeviceOptions, Stage, StageSpan};
-pub use exec::engine::{Detail, Engine, EngineOptions, Outcome};
+/// Number of the rules in `docs/semantics.md`, and of what samplers propose. A change of either raises it, so that a study never mixes
+/// results that mean different things.
+pub const SEMANTICS: u32 = 2;
+
+pub use cuda::{DeviceDetail, DeviceEngine, DeviceOptions, FoundTrade, Stage, StageSpan};
+pub use exec::engine::{Detail, Engine, EngineOptions, Outcome, pool_year_days};
 pub use metric::{METRICS, Metric, Metrics};
 pub use strategy::{Overrides, Strategy, StrategyError};

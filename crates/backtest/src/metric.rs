@@ -10,7 +10,7 @@ pub enum Metric {
     Trades,
     /// Share of trades with a profit.
     WinRate,
-    /// Profit of the winners over loss of the losers.
+    /// Returns of the winners over those of the losers.
     ProfitFactor,
     /// Mean return of a trade.
     Expectancy,
@@ -22,8 +22,12 @@ pub enum Metric {
     Sharpe,
     /// Mean over downside deviation of daily returns, per year.
     Sortino,
-    /// Deepest relative fall of equity.
+    /// Deepest relative fall of equity, over daily marks and exits.
     MaxDrawdown,
+    /// The same over daily marks alone.
+    MaxDrawdownDaily,
+    /// The same with open positions marked at their adverse extreme of every bar.
+    MaxDrawdownBar,
     /// Return per year over deepest fall.
     Calmar,
     /// Quality of the system: root of trades, times mean over deviation of R.
@@ -42,20 +46,30 @@ pub enum Metric {
     SharpeR,
     /// Mean of R.
     AvgR,
-    /// Mean profit of a winner, in price units.
+    /// Mean return of a winner.
     AvgWin,
-    /// Mean loss of a loser, in price units.
+    /// Mean return of a loser.
     AvgLoss,
+    /// Profit of the winners over loss of the losers, in price units.
+    ProfitFactorPnl,
+    /// Mean profit of a winner, in price units.
+    AvgWinPnl,
+    /// Mean loss of a loser, in price units.
+    AvgLossPnl,
     /// Share of trades on the long side.
     LongShare,
     /// Mean bars held.
     AvgBars,
     /// Trades closed only because the data ended.
     OpenAtEnd,
+    /// Trades whose exit depends on which extreme of a bar came first.
+    Ambiguous,
+    /// Entries not taken because a level lay on the wrong side of the fill.
+    Skipped,
 }
 
 /// All metrics, in the order of their numbers, with their names and the labels that reports use.
-pub const METRICS: [(Metric, &str, &str); 23] = [
+pub const METRICS: [(Metric, &str, &str); 30] = [
     (Metric::Trades, "trades", "# Trades"),
     (Metric::WinRate, "win_rate", "Win Rate [%]"),
     (Metric::ProfitFactor, "profit_factor", "Profit Factor"),
@@ -65,6 +79,8 @@ pub const METRICS: [(Metric, &str, &str); 23] = [
     (Metric::Sharpe, "sharpe", "Sharpe Ratio"),
     (Metric::Sortino, "sortino", "Sortino Ratio"),
     (Metric::MaxDrawdown, "max_drawdown", "Max. Drawdown [%]"),
+    (Metric::MaxDrawdownDaily, "max_drawdown_daily", "Max. Drawdown (daily) [%]"),
+    (Metric::MaxDrawdownBar, "max_drawdown_bar", "Max. Drawdown (inside bars) [%]"),
     (Metric::Calmar, "calmar", "Calmar Ratio"),
     (Metric::Sqn, "sqn", "SQN"),
     (Metric::Exposure, "exposure", "Exposure Time [%]"),
@@ -74,11 +90,16 @@ pub const METRICS: [(Metric, &str, &str); 23] = [
     (Metric::MaxDrawdownPnlRef, "max_drawdown_pnl_ref", "Max. Drawdown from first trade [price]"),
     (Metric::SharpeR, "sharpe_r", "Sharpe of R"),
     (Metric::AvgR, "avg_r", "Avg. R"),
-    (Metric::AvgWin, "avg_win", "Avg. Win [price]"),
-    (Metric::AvgLoss, "avg_loss", "Avg. Loss [price]"),
+    (Metric::AvgWin, "avg_win", "Avg. Win [%]"),
+    (Metric::AvgLoss, "avg_loss", "Avg. Loss [%]"),
+    (Metric::ProfitFactorPnl, "profit_factor_pnl", "Profit Factor [price]"),
+    (Metric::AvgWinPnl, "avg_win_pnl", "Avg. Win [price]"),
+    (Metric::AvgLossPnl, "avg_loss_pnl", "Avg. Loss [price]"),
     (Metric::LongShare, "long_share", "Long Trades [%]"),
     (Metric::AvgBars, "avg_bars", "Avg. Bars Held"),
     (Metric::OpenAtEnd, "open_at_end", "Open at End"),
+    (Metric::Ambiguous, "ambiguous", "# Ambiguous Exits"),
+    (Metric::Skipped, "skipped", "# Entries Not Taken"),
 ];
 
 /// Values of all metrics; NaN is "not defined".
@@ -113,21 +134,28 @@ impl Metrics {
         set(Metric::Trades, n);
         set(Metric::TotalReturn, tally.equity - 1.0);
         set(Metric::MaxDrawdown, tally.drawdown);
+        set(Metric::MaxDrawdownDaily, tally.drawdown_daily);
+        set(Metric::MaxDrawdownBar, tally.drawdown_bar);
         set(Metric::LongestDrawdown, f64::from(tally.longest_drawdown));
         set(Metric::NetPnl, tally.sum_pnl);
         set(Metric::MaxDrawdownPnl, tally.drawdown_pnl);
         set(Metric::MaxDrawdownPnlRef, tally.drawdown_pnl_ref);
         set(Metric::Exposure, tally.bars_held as f64 / tally.bars as f64);
         set(Metric::OpenAtEnd, f64::from(tally.open_at_end));
+        set(Metric::Ambiguous, f64::from(tally.ambiguous));
+        set(Metric::Skipped, f64::from(tally.skipped));
         // 0/0 without trades is NaN: not defined.
         set(Metric::WinRate, f64::from(tally.wins) / n);
         set(Metric::Expectancy, tally.sum_ret / n);
         set(Metric::AvgR, tally.sum_r / n);
         set(Metric::LongShare, f64::from(tally.longs) / n);
         set(Metric::AvgBars, tally.bars_held as f64 / n);
-        set(Metric::AvgWin, tally.sum_win / f64::from(tally.wins));
-        set(Metric::AvgLoss, tally.sum_loss / losses);
-        set(Metric::ProfitFactor, tally.sum_win / -tally.sum_loss);
+        set(Metric::AvgWin, tally.sum_ret_win / f64::from(tally.wins));
+        set(Metric::AvgLoss, tally.sum_ret_loss / losses);
+        set(Metric::ProfitFactor, tally.sum_ret_win / -tally.sum_ret_loss);
+        set(Metric::AvgWinPnl, tally.sum_win / f64::from(tally.wins));
+        set(Metric::AvgLossPnl, tally.sum_loss / losses);
+        set(Metric::ProfitFactorPnl, tally.sum_win / -tally.sum_loss);
         if let Some(deviation) = sample_deviation(n, tally.sum_r, tally.sum_r2) {
             let ratio = tally.sum_r / n / deviation;
             set(Metric::SharpeR, ratio);

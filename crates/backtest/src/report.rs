@@ -114,6 +114,8 @@ pub struct SymbolSeries {
     pub symbol: String,
     /// Nominal length of a bar in ms; 0 if unknown.
     pub timeframe_ms: i64,
+    /// Days per year used to annualise the rolling Sharpe ratio of this symbol alone.
+    pub year_days: f64,
     /// Opening time of each bar in UTC ms, ascending.
     pub ts_ms: Vec<i64>,
     /// Opening prices.

@@ -9,7 +9,7 @@ mod stress;
 use std::path::Path;
 
 pub use execution::{
-    EndOfData, Execution, FillAt, FirstCheck, GapFill, InvalidStop, KEYS as EXECUTION_KEYS, Sizing,
+    EndOfData, Execution, FillAt, FirstCheck, GapFill, InvalidLevel, KEYS as EXECUTION_KEYS, Sizing,
 };
 pub use param::ParamSpec;
 pub use side::{Exit, ExitKind, Label, LabelPart, SideRules};

@@ -7,6 +7,8 @@ pub enum Reason {
     Exit(usize, bool),
     /// Because the data ended.
     End,
+    /// Because nothing was left of equity.
+    Ruin,
 }
 
 /// A closed trade.
@@ -38,4 +40,10 @@ pub struct Trade {
     pub r: f64,
     /// Why it was closed.
     pub reason: Reason,
+    /// Whether it was closed at the close of its exit bar, and so lived through all of it.
+    pub at_close: bool,
+    /// Whether the exit depends on which extreme of the bar came first.
+    pub ambiguous: bool,
+    /// Entries since the trade before that were not taken because a level lay on the wrong side of the fill.
+    pub skipped: u32,
 }

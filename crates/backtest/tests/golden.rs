@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tidemill_backtest::exec::engine::{Detail, Engine, EngineOptions};
 use tidemill_backtest::objective::Objective;
-use tidemill_backtest::segment::{Layout, Segment};
+use tidemill_backtest::segment::{Layout, Role, Segment};
 use tidemill_backtest::{Metric, Metrics, Overrides, Strategy};
 use tidemill_market::{Bars, Universe, synth};
 
@@ -34,7 +34,7 @@ fn run(strategy: &Strategy, bars: Bars) -> Run {
         .unwrap_or_else(|error| panic!("{error}"));
     let row = engine.space().default_point();
     let detail = engine.detail(&row).remove(0);
-    let metrics = Metrics::new(&detail.tally, engine.year_days());
+    let metrics = Metrics::new(&detail.tally, engine.year_days(Role::Train));
     let objective = Objective::new(strategy).value(&metrics, &engine.decode(&row));
     let signals = engine.entry_signals(&row, 0, 0);
     Run { detail, metrics, objective, signals }
@@ -102,9 +102,9 @@ fn sets_a_and_b_are_reproduced_by_both_profiles() {
         check_trades(&head, set["trades"].as_array().unwrap(), |idx| idx, &format!("set {name}"));
         check_metrics(&head, &set["metrics"], &format!("set {name}"));
         for (metric, key) in [
-            (Metric::ProfitFactor, "profit_factor"),
-            (Metric::AvgWin, "avg_win"),
-            (Metric::AvgLoss, "avg_loss"),
+            (Metric::ProfitFactorPnl, "profit_factor"),
+            (Metric::AvgWinPnl, "avg_win"),
+            (Metric::AvgLossPnl, "avg_loss"),
         ] {
             let (ours, theirs) = (head.metrics.get(metric).unwrap(), number(&set["extended_metrics"], key));
             assert!((ours - theirs).abs() <= 1e-12, "set {name}: {key} is {ours}, expected {theirs}");

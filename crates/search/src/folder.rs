@@ -90,6 +90,10 @@ impl StudyFolder {
             return Ok(Opened { folder, is_resumed: false, made_by: None });
         }
         let folder = Self { lock: Some(lock), ..Self::open(dir)? };
+        let (stored, asked) = (folder.header.semantics, header.semantics);
+        if stored != asked {
+            return Err(FolderError::Semantics { dir: dir.to_owned(), stored, asked });
+        }
         let differences = folder.header.differences(header);
         if !differences.is_empty() {
             return Err(FolderError::Differs { dir: dir.to_owned(), differences });
@@ -208,7 +212,7 @@ mod tests {
             [execution]
             fee_bps = 5.0
         };
-        StudyHeader { version: "0.1.0".into(), seed, data_hash: "abc".into(), config }
+        StudyHeader { version: "0.1.0".into(), semantics: 2, seed, data_hash: "abc".into(), config }
     }
 
     #[test]
@@ -218,6 +222,20 @@ mod tests {
             StudyFolder::create(dir.path(), &header(seed)).unwrap();
             assert_eq!(StudyFolder::open(dir.path()).unwrap().header(), &header(seed));
         }
+    }
+
+    #[test]
+    fn a_study_of_other_semantics_is_read_and_not_gone_on_with() {
+        let dir = tempfile::tempdir().unwrap();
+        StudyFolder::create(dir.path(), &header(1)).unwrap();
+        let path = dir.path().join(HEADER_FILE);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains("semantics = 2\n"), "{text}");
+        // A study from before the rules had a number.
+        fs::write(&path, text.replace("semantics = 2\n", "")).unwrap();
+        assert_eq!(StudyFolder::open(dir.path()).unwrap().header().semantics, 1);
+        let error = StudyFolder::open_or_create(dir.path(), &header(1)).unwrap_err().to_string();
+        assert!(error.contains("made under semantics 1, this is 2: choose another folder"), "{error}");
     }
 
     #[test]

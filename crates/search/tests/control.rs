@@ -84,6 +84,7 @@ fn run(
     let mut sampler = steered(SamplerKind::Tpe, &space);
     let header = StudyHeader {
         version: "test".into(),
+        semantics: 2,
         seed: 7,
         data_hash: "none".into(),
         config: toml::Table::default(),
@@ -156,6 +157,7 @@ fn a_resumed_study_without_its_changes_is_refused_instead_of_going_another_way()
     let mut sampler = steered(SamplerKind::Tpe, &space);
     let header = StudyHeader {
         version: "test".into(),
+        semantics: 2,
         seed: 7,
         data_hash: "none".into(),
         config: toml::Table::default(),

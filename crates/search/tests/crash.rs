@@ -73,7 +73,8 @@ fn space() -> Space {
 /// Creates or resumes the study, with a pause in each evaluation.
 fn run_study(dir: &Path, pause: Duration) -> StudySummary {
     let config = toml::toml! { trials = 40000 };
-    let header = StudyHeader { version: "0.1.0".into(), seed: 1, data_hash: "none".into(), config };
+    let header =
+        StudyHeader { version: "0.1.0".into(), semantics: 2, seed: 1, data_hash: "none".into(), config };
     let folder = StudyFolder::open_or_create(dir, &header).unwrap().folder;
     let space = space();
     let mut sampler = Chain { space: space.clone(), state: 1, n_asked: 0 };

@@ -35,7 +35,13 @@ fn space() -> Space {
 }
 
 fn header() -> StudyHeader {
-    StudyHeader { version: "0.1.0".into(), seed: 7, data_hash: "d4".into(), config: toml::Table::new() }
+    StudyHeader {
+        version: "0.1.0".into(),
+        semantics: 2,
+        seed: 7,
+        data_hash: "d4".into(),
+        config: toml::Table::new(),
+    }
 }
 
 struct Trials {

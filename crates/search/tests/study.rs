@@ -74,6 +74,7 @@ impl Plan {
 fn create(dir: &Path) -> StudyFolder {
     let header = StudyHeader {
         version: "0.1.0".into(),
+        semantics: 2,
         seed: 1,
         data_hash: "none".into(),
         config: toml::Table::new(),

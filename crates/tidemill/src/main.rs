@@ -26,6 +26,7 @@ mod parity;
 mod settings;
 mod table;
 mod trace;
+mod year;
 
 use std::process::ExitCode;
 

@@ -4,9 +4,13 @@ use std::sync::Arc;
 
 use tidemill_backtest::segment::Segment;
 use tidemill_backtest::tally::Tally;
-use tidemill_backtest::{DeviceEngine, Engine, Outcome};
+use tidemill_backtest::trade::Trade;
+use tidemill_backtest::{DeviceDetail, DeviceEngine, Engine, FoundTrade, Outcome};
 use tidemill_gpu::GpuError;
 use tidemill_search::Points;
+
+/// Trials of a population whose masks and trades are compared one by one.
+const DETAILED: usize = 24;
 
 /// What came of a comparison.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +19,8 @@ pub struct Compared {
     pub trials: u64,
     /// Their trades, by the CPU.
     pub trades: u64,
+    /// Trials whose entry masks and single trades were compared too.
+    pub detailed: u64,
     /// Trials that differ in any bit.
     pub different: u64,
     /// The first of them.
@@ -39,6 +45,7 @@ impl Compared {
     pub fn add(&mut self, other: &Self) {
         self.trials += other.trials;
         self.trades += other.trades;
+        self.detailed += other.detailed;
         self.different += other.different;
         if self.first.is_none() {
             self.first.clone_from(&other.first);
@@ -56,7 +63,66 @@ pub fn compare(
     // The CPU works while the device does.
     let expected = engine.evaluate(points);
     let got = device.collect()?;
-    Ok(compare_outcomes(engine.segments(), points, &expected, &got))
+    let mut compared = compare_outcomes(engine.segments(), points, &expected, &got);
+    compared.add(&compare_details(engine, device, points)?);
+    Ok(compared)
+}
+
+/// Compares the entry masks and every trade of some trials, spread over all: sums could hide two errors that cancel.
+fn compare_details(
+    engine: &mut Engine<'_>,
+    device: &mut DeviceEngine,
+    points: &Points,
+) -> Result<Compared, GpuError> {
+    let step = points.len().div_ceil(DETAILED).max(1);
+    let chosen: Vec<usize> = (0..points.len()).step_by(step).collect();
+    let mut some = Points::new(points.n_params());
+    chosen.iter().for_each(|trial| some.extend_from(points, *trial..trial + 1));
+    let found = device.detail(&some)?;
+    let mut out = Compared { detailed: chosen.len() as u64, ..Compared::default() };
+    let mut row = vec![0.0; points.n_params()];
+    for (at, trial) in chosen.into_iter().enumerate() {
+        points.read_row(trial, &mut row);
+        let part = match found.get(at) {
+            Some(found) => detail_difference(engine, &row, found),
+            None => Some("no details came back".into()),
+        };
+        if let Some(part) = part {
+            out.different += 1;
+            out.first.get_or_insert_with(|| Difference { trial, row: row.clone(), part, fields: Vec::new() });
+        }
+    }
+    Ok(out)
+}
+
+/// The first mask or trade in which a trial differs, in words.
+fn detail_difference(engine: &mut Engine<'_>, row: &[f64], found: &DeviceDetail) -> Option<String> {
+    let n_symbols = found.entries.len();
+    for symbol in 0..n_symbols {
+        let sides = (0..2).filter(|side| engine.plan().sides[*side].is_some()).collect::<Vec<_>>();
+        for (at, side) in sides.into_iter().enumerate() {
+            let (cpu, device) = (engine.entry_signals(row, symbol, side), &found.entries[symbol][at]);
+            if cpu != *device {
+                let bar =
+                    cpu.iter().zip(device).position(|(a, b)| a != b).unwrap_or(cpu.len().min(device.len()));
+                return Some(format!("entry mask of side {side}, symbol {symbol}, from its signal {bar} on"));
+            }
+        }
+    }
+    for (at, detail) in engine.detail(row).iter().enumerate() {
+        let (cpu, device) = (&detail.trades, &found.trades[at]);
+        // Once nothing is left the CPU walks no further; the device may have found trades that are never booked.
+        let is_whole = cpu.len() == device.len() || (detail.tally.equity <= 0.0 && cpu.len() < device.len());
+        let differs = |(cpu, device): (&Trade, &FoundTrade)| FoundTrade::from(cpu) != *device;
+        if let Some(trade) = cpu.iter().zip(device).position(differs) {
+            let (cpu, device) = (FoundTrade::from(&cpu[trade]), device[trade]);
+            return Some(format!("trade {trade} of segment {at}: {device:?}, not {cpu:?}"));
+        }
+        if !is_whole {
+            return Some(format!("{} trades in segment {at}, not {}", device.len(), cpu.len()));
+        }
+    }
+    None
 }
 
 fn compare_outcomes(

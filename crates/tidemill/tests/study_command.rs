@@ -75,7 +75,8 @@ fn header(trials: u64) -> StudyHeader {
         batch = 64
         lag = 1
     };
-    let mut header = StudyHeader { version: "0.1.0".into(), seed: 5, data_hash: "abc".into(), config };
+    let mut header =
+        StudyHeader { version: "0.1.0".into(), semantics: 2, seed: 5, data_hash: "abc".into(), config };
     header.config["sweep"]
         .as_table_mut()
         .unwrap()

@@ -151,6 +151,10 @@ impl DeviceEngine {
             day: self.data.day.ptr(),
             day_start: self.data.day_start.ptr(),
             day_close: self.data.day_close.ptr(),
+            day_low: self.data.day_low.ptr(),
+            day_high: self.data.day_high.ptr(),
+            day_end: self.data.day_end.ptr(),
+            extremes: self.data.extremes.ptr(),
             calendar: self.data.calendar.ptr(),
             n_symbols: self.data.n_symbols as u32,
             n_bars: self.data.n_bars as u32,
@@ -328,6 +332,7 @@ impl DeviceEngine {
         let block = 128;
         let n_blocks = (n_walks * code::WALK_LANES).div_ceil(block);
         lane.stream.launch(&walk_kernel, Launch::blocks(n_blocks as u32, block as u32), walk)?;
+        self.record_round(lane, n_trials, walk.capacity as usize)?;
         lane.marks.push((Stage::Book, lane.stream.record()?));
         let few = 64;
         let n_books = n_walks / self.segments_each();

@@ -11,7 +11,7 @@ use tidemill_search::{Choice, Domain};
 use super::formula::{binary, formula, unary};
 use crate::graph::{Func, Node, Op1, Op2};
 use crate::plan::{Condition, ExitValue, Maskable, Op, Plan, SidePlan, Slot, Tape};
-use crate::strategy::{EndOfData, ExitKind, FillAt, FirstCheck, GapFill, InvalidStop, Sizing, Strategy};
+use crate::strategy::{EndOfData, ExitKind, FillAt, FirstCheck, GapFill, InvalidLevel, Sizing, Strategy};
 
 /// A condition of at most so many operations is tested on two bars at once.
 const SMALL: usize = 48;
@@ -169,7 +169,8 @@ impl Writer<'_> {
         define("CHECK_ENTRY_BAR", truth(e.first_check == FirstCheck::EntryBar));
         define("GAP_STOP_OPEN", truth(e.gap_fill_stop == GapFill::Open));
         define("GAP_TARGET_OPEN", truth(e.gap_fill_target == GapFill::Open));
-        define("SKIP_INVALID_STOP", truth(e.invalid_stop == InvalidStop::Skip));
+        define("SKIP_INVALID_STOP", truth(e.invalid_stop == InvalidLevel::Skip));
+        define("SKIP_INVALID_TARGET", truth(e.invalid_target == InvalidLevel::Skip));
         define("DISCARD_OPEN", truth(e.end_of_data == EndOfData::Discard));
         define("COOLDOWN", format!("{}u", e.cooldown));
         define("COST_BPS", number(e.fee_bps + e.slippage_bps));

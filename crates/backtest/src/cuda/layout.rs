@@ -21,6 +21,10 @@ pub(super) struct World {
     pub day: DevicePtr<u32>,
     pub day_start: DevicePtr<u32>,
     pub day_close: DevicePtr<f64>,
+    pub day_low: DevicePtr<f64>,
+    pub day_high: DevicePtr<f64>,
+    pub day_end: DevicePtr<u32>,
+    pub extremes: DevicePtr<f64>,
     pub calendar: DevicePtr<u32>,
     pub n_symbols: u32,
     pub n_bars: u32,
@@ -172,6 +176,15 @@ pub(super) struct Segment {
     pub role: u32,
 }
 
+// How a trade was closed, as in exit.cu.
+pub(super) const EXIT_NUMBER: u32 = 0xffff;
+pub(super) const EXIT_END: u32 = 0xffff;
+pub(super) const EXIT_RUIN: u32 = 0xfffe;
+pub(super) const LONG_BIT: u32 = 0x1_0000;
+pub(super) const GAP_BIT: u32 = 0x2_0000;
+pub(super) const AMBIGUOUS_BIT: u32 = 0x4_0000;
+pub(super) const CLOSE_BIT: u32 = 0x8_0000;
+
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Trade {
@@ -180,6 +193,8 @@ pub(super) struct Trade {
     pub risk: f64,
     pub entry_bar: u32,
     pub exit_bar: u32,
+    pub how: u32,
+    pub skipped: u32,
 }
 
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -190,6 +205,7 @@ pub(super) struct WalkState {
     pub side: u32,
     pub status: u32,
     pub n_trades: u32,
+    pub skipped: u32,
 }
 
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -216,6 +232,7 @@ pub(super) struct WalkArgs {
 pub(super) struct BookState {
     pub tally: Tally,
     pub peak: f64,
+    pub peak_daily: f64,
     pub mark: f64,
     pub pnl_peak: f64,
     pub pnl_peak_ref: f64,

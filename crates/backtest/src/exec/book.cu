@@ -4,14 +4,15 @@
 // segment; else over all, because daily returns are summed in their order. Where a walk is not done, the book waits for the next round.
 
 struct Tally {
-  u32 trades, wins, longs, open_at_end, days, longest_drawdown;
+  u32 trades, wins, longs, open_at_end, days, longest_drawdown, ambiguous, skipped;
   u64 bars_held, bars;
-  double sum_pnl, sum_win, sum_loss, sum_ret, sum_r, sum_r2, drawdown_pnl, drawdown_pnl_ref, equity, drawdown, sum_daily, sum_daily2, sum_down2;
+  double sum_pnl, sum_win, sum_loss, sum_ret, sum_ret_win, sum_ret_loss, sum_r, sum_r2, drawdown_pnl, drawdown_pnl_ref, equity;
+  double drawdown, drawdown_daily, drawdown_bar, sum_daily, sum_daily2, sum_down2;
 };
 
 struct Book {
   Tally tally;
-  double peak, mark, pnl_peak, pnl_peak_ref;
+  double peak, peak_daily, mark, pnl_peak, pnl_peak_ref;
   u32 day, first_day, peak_day, broke;
 };
 
@@ -43,26 +44,10 @@ __device__ inline Book open_book(u32 first_day, u32 last_day, u64 bars) {
   book.tally.equity = 1.0;
   book.tally.days = last_day - first_day + 1;
   book.tally.bars = bars;
-  book.peak = book.mark = 1.0;
+  book.peak = book.peak_daily = book.mark = 1.0;
   book.pnl_peak_ref = -INFINITE;
   book.day = book.first_day = first_day;
   return book;
-}
-
-// Equity after a result: it compounds, and does not fall below nothing; or it adds in price units.
-__device__ inline double equity_after(double equity, double pnl, double ret, double share) {
-  if (ADDITIVE) return equity + pnl;
-  double value = equity * (1.0 + share * ret);
-  return value > 0.0 ? value : 0.0;
-}
-
-// The part of equity that a trade commits.
-__device__ inline double share_of(double entry, double risk) {
-  if (SIZING_RISK) {
-    double share = SIZING_SHARE * entry / risk;
-    return share < 1.0 ? share : 1.0;
-  }
-  return SIZING_SHARE;
 }
 
 // Where daily returns are summed: those of several segments by the day, those of the whole by the block of time.
@@ -106,6 +91,9 @@ __device__ inline void record(Book& book, double value, u32 day, u32 next, const
   double fall = value / book.peak - 1.0;
   tally.drawdown = fall < tally.drawdown ? fall : tally.drawdown;
   if (is_mark) {
+    book.peak_daily = value > book.peak_daily ? value : book.peak_daily;
+    double daily_fall = value / book.peak_daily - 1.0;
+    tally.drawdown_daily = daily_fall < tally.drawdown_daily ? daily_fall : tally.drawdown_daily;
     u32 today = next - book.first_day;
     if (value >= book.peak) book.peak_day = today;
     u32 length = today - book.peak_day;
@@ -113,27 +101,64 @@ __device__ inline void record(Book& book, double value, u32 day, u32 next, const
   }
 }
 
-__device__ inline double result_of(double sign, double entry, double exit) {
-  return sign * (exit - entry) - (entry + exit) * COST_BPS / 10000.0;
+// The days of one symbol, and its bars.
+struct Days {
+  const u32* of_bar;
+  const u32* end;
+  const double *close, *low, *high;
+  const double *bar_low, *bar_high;
+};
+
+// A position that is open, and the equity before it.
+struct Held {
+  double sign, entry, share, equity;
+  u32 first, end;  // the bars that it lives through to their close
+  bool is_long;
+  __device__ double worth(double price) const {
+    double pnl = pnl_of(sign, entry, price);
+    return equity_after(equity, pnl, pnl / entry, share);
+  }
+};
+
+// Marks a position at its adverse extreme of a day. A whole day's extreme is at least as bad as that of its bars with the position, so these
+// are rarely looked at one by one; the margin is far above what rounding could turn round.
+__device__ inline void sink(Book& book, const Held& held, const Days& days, u32 day) {
+  Tally& tally = book.tally;
+  double deepest = tally.drawdown < tally.drawdown_bar ? tally.drawdown : tally.drawdown_bar;
+  double fall = held.worth(held.is_long ? days.low[day] : days.high[day]) / book.peak - 1.0;
+  if (fall > deepest + 1e-12) return;
+  u32 start = day == 0 ? 0 : days.end[day - 1], end = days.end[day];
+  u32 from = held.first > start ? held.first : start, to = held.end < end ? held.end : end;
+  if (from >= to) return;
+  double price = held.is_long ? INFINITE : -INFINITE;
+  for (u32 bar = from; bar < to; bar++) {
+    price = held.is_long ? minimum(price, days.bar_low[bar]) : maximum(price, days.bar_high[bar]);
+  }
+  fall = held.worth(price) / book.peak - 1.0;
+  tally.drawdown_bar = fall < tally.drawdown_bar ? fall : tally.drawdown_bar;
 }
 
-__device__ inline void book_trade(Book& book, const Trade& trade, const u32* day_of, const double* day_close, const Daily& daily) {
+__device__ inline void book_trade(Book& book, const Trade& trade, const Days& days, const Daily& daily) {
   Tally& tally = book.tally;
-  bool is_long = trade.entry_bar & LONG_BIT;
+  bool is_long = trade.how & LONG_BIT;
+  u32 number = trade.how & EXIT_NUMBER;
   double sign = is_long ? 1.0 : -1.0, entry = trade.entry;
-  u32 entry_bar = trade.entry_bar & ~LONG_BIT, exit_bar = trade.exit_bar & ~ENDED_BIT;
-  double pnl = result_of(sign, entry, trade.exit);
+  double pnl = pnl_of(sign, entry, trade.exit);
   double ret = pnl / entry, r = pnl / trade.risk;
   tally.trades++;
   tally.longs += is_long;
-  tally.open_at_end += (trade.exit_bar & ENDED_BIT) != 0;
-  tally.bars_held += exit_bar - entry_bar;
+  tally.open_at_end += number == EXIT_END;
+  tally.ambiguous += (trade.how & AMBIGUOUS_BIT) != 0;
+  tally.skipped += trade.skipped;
+  tally.bars_held += trade.exit_bar - trade.entry_bar;
   bool won = pnl > 0.0;
   tally.wins += won;
   tally.sum_pnl += pnl;
   tally.sum_win += won ? pnl : 0.0;
   tally.sum_loss += won ? 0.0 : pnl;
   tally.sum_ret += ret;
+  tally.sum_ret_win += won ? ret : 0.0;
+  tally.sum_ret_loss += won ? 0.0 : ret;
   tally.sum_r += r;
   tally.sum_r2 += r * r;
   double cumulated = tally.sum_pnl;
@@ -143,14 +168,16 @@ __device__ inline void book_trade(Book& book, const Trade& trade, const u32* day
   tally.drawdown_pnl = fall < tally.drawdown_pnl ? fall : tally.drawdown_pnl;
   tally.drawdown_pnl_ref = fall_ref < tally.drawdown_pnl_ref ? fall_ref : tally.drawdown_pnl_ref;
 
-  u32 entry_day = day_of[entry_bar], exit_day = day_of[exit_bar];
+  u32 entry_day = days.of_bar[trade.entry_bar], exit_day = days.of_bar[trade.exit_bar];
   if (book.day < entry_day) record(book, tally.equity, book.day, entry_day, daily);
-  double share = share_of(entry, trade.risk);
-  for (u32 held = entry_day; held < exit_day; held++) {
-    double open_pnl = result_of(sign, entry, day_close[held]);
-    record(book, equity_after(tally.equity, open_pnl, open_pnl / entry, share), held, held + 1, daily);
+  u32 end = trade.exit_bar + ((trade.how & CLOSE_BIT) != 0);
+  Held held = {sign, entry, share_of(entry, trade.risk), tally.equity, trade.entry_bar + FILL_CLOSE, end, is_long};
+  for (u32 day = entry_day; day < exit_day; day++) {
+    sink(book, held, days, day);
+    record(book, held.worth(days.close[day]), day, day + 1, daily);
   }
-  tally.equity = equity_after(tally.equity, pnl, ret, share);
+  sink(book, held, days, exit_day);
+  tally.equity = number == EXIT_RUIN ? 0.0 : equity_after(tally.equity, pnl, ret, held.share);
   record(book, tally.equity, CLOSE_MOVE, 0, daily);
   book.day = exit_day;
   if (!ADDITIVE && tally.equity <= 0.0) book.broke = 1;
@@ -159,7 +186,10 @@ __device__ inline void book_trade(Book& book, const Trade& trade, const u32* day
 // Marks the days that are left.
 __device__ inline void finish_book(Book& book, const Daily& daily) {
   u32 end = book.first_day + book.tally.days;
-  if (book.day < end) record(book, book.tally.equity, book.day, end, daily);
+  Tally& tally = book.tally;
+  if (book.day < end) record(book, tally.equity, book.day, end, daily);
+  // What was marked inside bars counts besides all other marks.
+  tally.drawdown_bar = tally.drawdown < tally.drawdown_bar ? tally.drawdown : tally.drawdown_bar;
 }
 
 KERNEL(book, BookArgs) {
@@ -179,21 +209,21 @@ KERNEL(book, BookArgs) {
       state.n_done++;
       continue;
     }
-    const u32* day_of = world.day + world.start[segment.symbol];
-    u32 days = world.day_start[segment.symbol];
-    const double* day_close = world.day_close + days;
+    u32 start = world.start[segment.symbol], day_start = world.day_start[segment.symbol];
+    Days days = {world.day + start, world.day_end + day_start, world.day_close + day_start, world.day_low + day_start,
+                 world.day_high + day_start, world.low + start, world.high + start};
     double* sums = args.daily[segment.role];
     if (sums) sums += trial + (args.n_each == 1 ? (u64)number * args.n_days * world.n_trials : 0);
     double* blocks = args.blocks && segment.role == TRAIN ? args.blocks + trial : 0;
-    Daily daily = {sums, blocks, world.calendar + days, args.block_of, world.n_trials};
+    Daily daily = {sums, blocks, world.calendar + day_start, args.block_of, world.n_trials};
     if (!state.open) {
-      state.book = open_book(day_of[segment.first], day_of[segment.end - 1], segment.end - segment.first);
+      state.book = open_book(days.of_bar[segment.first], days.of_bar[segment.end - 1], segment.end - segment.first);
       state.open = 1;
     }
     WalkState& walk = args.walks[at];
     const Trade* trades = args.trades + at * args.capacity;
     u32 n_trades = walk.n_trades;
-    for (u32 k = 0; k < n_trades && !state.book.broke; k++) book_trade(state.book, trades[k], day_of, day_close, daily);
+    for (u32 k = 0; k < n_trades && !state.book.broke; k++) book_trade(state.book, trades[k], days, daily);
     if (walk.status == FULL && !state.book.broke) {
       walk.status = RUNNING;
       walk.n_trades = 0;
@@ -202,6 +232,7 @@ KERNEL(book, BookArgs) {
     }
     walk.status = DONE;
     walk.n_trades = 0;
+    if (!state.book.broke) state.book.tally.skipped += walk.skipped;
     finish_book(state.book, daily);
     args.tallies[at] = state.book.tally;
     state.open = 0;

@@ -7,54 +7,11 @@
 use multiversion::multiversion;
 
 use super::symbol::Symbol;
+use super::terms::Terms;
 use super::walk::Observer;
-use crate::strategy::{Execution, Sizing};
+use crate::point;
 use crate::tally::Tally;
 use crate::trade::{Reason, Trade};
-
-/// What booking a trade needs to know of the strategy.
-#[derive(Clone, Copy)]
-pub struct Terms {
-    /// Cost of one unit of turnover, times 10,000.
-    pub cost_bps: f64,
-    /// How much of equity a trade commits.
-    pub sizing: Sizing,
-}
-
-impl Terms {
-    /// Those of a strategy.
-    pub fn new(execution: &Execution) -> Self {
-        Self { cost_bps: execution.fee_bps + execution.slippage_bps, sizing: execution.sizing }
-    }
-
-    /// Whether equity adds rather than compounds.
-    pub fn is_additive(&self) -> bool {
-        self.sizing == Sizing::Unit
-    }
-
-    /// Equity after a result: it compounds, and does not fall below nothing; or it adds in price units.
-    #[inline(always)]
-    pub fn equity(&self, equity: f64, pnl: f64, ret: f64, share: f64) -> f64 {
-        if self.is_additive() {
-            return equity + pnl;
-        }
-        let value = equity * (1.0 + share * ret);
-        if value > 0.0 { value } else { 0.0 }
-    }
-
-    /// The part of equity that a trade commits.
-    #[inline(always)]
-    fn share(&self, entry: f64, risk: f64) -> f64 {
-        match self.sizing {
-            Sizing::AllIn | Sizing::Unit => 1.0,
-            Sizing::Fraction(share) => share,
-            Sizing::Risk(share) => {
-                let share = share * entry / risk;
-                if share < 1.0 { share } else { 1.0 }
-            }
-        }
-    }
-}
 
 /// Equity at one moment.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +35,8 @@ pub struct Book {
     tally: Tally,
     terms: Terms,
     peak: f64,
+    /// The same over daily marks alone.
+    peak_daily: f64,
     mark: f64,
     /// The next day to be marked.
     day: u32,
@@ -100,6 +59,7 @@ impl Book {
             },
             terms,
             peak: 1.0,
+            peak_daily: 1.0,
             mark: 1.0,
             day: first_day,
             first_day,
@@ -114,6 +74,17 @@ impl Book {
         self.tally.equity
     }
 
+    /// Counts entries that were not taken after the last trade; with nothing left there were none.
+    pub fn skip(&mut self, n_entries: u32) {
+        if self.is_alive() {
+            self.tally.skipped += n_entries;
+        }
+    }
+
+    fn is_alive(&self) -> bool {
+        self.terms.is_additive() || self.tally.equity > 0.0
+    }
+
     /// Computes the results of trades and books them in order, until nothing is left to trade with; whether there is something left.
     pub fn book(
         &mut self,
@@ -126,7 +97,7 @@ impl Book {
         observer.record(self, &moves[..n_moves]);
         trades[..n_booked].iter().for_each(|trade| observer.trade(trade));
         trades.clear();
-        self.terms.is_additive() || self.tally.equity > 0.0
+        self.is_alive()
     }
 
     /// Sums up moves of equity: daily returns, drawdown, days under water.
@@ -134,6 +105,7 @@ impl Book {
         let additive = self.terms.is_additive();
         let mut tally = self.tally;
         let (mut peak, mut mark, mut peak_day) = (self.peak, self.mark, self.peak_day);
+        let mut peak_daily = self.peak_daily;
         for &Move { value, day, next } in moves {
             let is_mark = day != Move::CLOSE;
             let change = if additive {
@@ -155,13 +127,20 @@ impl Book {
             peak = if value > peak { value } else { peak };
             let fall = value / peak - 1.0;
             tally.drawdown = if fall < tally.drawdown { fall } else { tally.drawdown };
+            peak_daily = if is_mark && value > peak_daily { value } else { peak_daily };
+            let fall = if is_mark { value / peak_daily - 1.0 } else { 0.0 };
+            tally.drawdown_daily = if fall < tally.drawdown_daily { fall } else { tally.drawdown_daily };
             let today = next.wrapping_sub(self.first_day);
             peak_day = if is_mark && value >= peak { today } else { peak_day };
             let length = if is_mark { today - peak_day } else { 0 };
             tally.longest_drawdown = tally.longest_drawdown.max(length);
         }
+        // What was marked inside bars counts besides all that is marked here.
+        let inside = tally.drawdown_bar;
+        tally.drawdown_bar = if tally.drawdown < inside { tally.drawdown } else { inside };
         self.tally = tally;
         (self.peak, self.mark, self.peak_day) = (peak, mark, peak_day);
+        self.peak_daily = peak_daily;
     }
 
     /// Sets equity at the end of a day, for books that are kept by the day only.
@@ -196,19 +175,21 @@ fn settle(
     let mut tally = book.tally;
     let (mut pnl_peak, mut pnl_peak_ref) = (book.pnl_peak, book.pnl_peak_ref);
     let mut day = book.day;
+    let mut peak = book.peak;
     let mut at = 0;
     let mut n_booked = 0;
     for trade in trades {
         let Trade { entry, exit, risk, .. } = *trade;
         let sign = f64::from(trade.side);
-        let result = |exit: f64| sign * (exit - entry) - (entry + exit) * terms.cost_bps / 10_000.0;
-        let pnl = result(exit);
+        let pnl = terms.pnl(sign, entry, exit);
         let ret = pnl / entry;
         let r = pnl / risk;
         (trade.pnl, trade.ret, trade.r) = (pnl, ret, r);
         tally.trades += 1;
         tally.longs += u32::from(trade.side > 0);
         tally.open_at_end += u32::from(trade.reason == Reason::End);
+        tally.ambiguous += u32::from(trade.ambiguous);
+        tally.skipped += trade.skipped;
         tally.bars_held += (trade.exit_idx - trade.entry_idx) as u64;
         // Selects instead of branches: which trades win cannot be predicted, and adding 0 changes no bit.
         let won = pnl > 0.0;
@@ -217,6 +198,8 @@ fn settle(
         tally.sum_win += if won { pnl } else { 0.0 };
         tally.sum_loss += if won { 0.0 } else { pnl };
         tally.sum_ret += ret;
+        tally.sum_ret_win += if won { ret } else { 0.0 };
+        tally.sum_ret_loss += if won { 0.0 } else { ret };
         tally.sum_r += r;
         tally.sum_r2 += r * r;
         let cumulated = tally.sum_pnl;
@@ -237,18 +220,44 @@ fn settle(
         at += usize::from(day < entry_day);
         let share = terms.share(entry, risk);
         let equity = tally.equity;
-        let marked = |day: u32| {
-            let pnl = result(symbol.day_close[day as usize]);
-            Move { value: terms.equity(equity, pnl, pnl / entry, share), day, next: day + 1 }
+        let worth = |price: f64| {
+            let pnl = terms.pnl(sign, entry, price);
+            terms.equity(equity, pnl, pnl / entry, share)
+        };
+        let marked = |day: u32| Move { value: worth(symbol.day_close[day as usize]), day, next: day + 1 };
+        // A whole day's extreme is at least as bad as that of its bars with the position, so these are rarely looked at one by one.
+        // The margin is far above what rounding could turn round.
+        let sunk = |day: u32, peak: f64, deepest: f64| {
+            let extreme = if trade.side > 0 { &symbol.day_low } else { &symbol.day_high };
+            let fall = worth(extreme[day as usize]) / peak - 1.0;
+            if fall > deepest + 1e-12 {
+                return deepest;
+            }
+            worst_of_day(symbol, trade, terms.lives_after, day).map_or(deepest, |price| {
+                let fall = worth(price) / peak - 1.0;
+                if fall < deepest { fall } else { deepest }
+            })
         };
         // The first mark is written even where the trade closes before it: that cannot be predicted either.
-        moves[at] = marked(entry_day);
-        at += usize::from(entry_day < exit_day);
+        tally.drawdown_bar = sunk(entry_day, peak, tally.drawdown_bar);
+        let is_overnight = entry_day < exit_day;
+        let first = marked(entry_day);
+        moves[at] = first;
+        at += usize::from(is_overnight);
+        peak = if is_overnight && first.value > peak { first.value } else { peak };
         for held in entry_day + 1..exit_day {
-            moves[at] = marked(held);
+            tally.drawdown_bar = sunk(held, peak, tally.drawdown_bar);
+            let mark = marked(held);
+            moves[at] = mark;
             at += 1;
+            peak = if mark.value > peak { mark.value } else { peak };
         }
-        tally.equity = terms.equity(tally.equity, pnl, ret, share);
+        if is_overnight {
+            tally.drawdown_bar = sunk(exit_day, peak, tally.drawdown_bar);
+        }
+        let after = terms.equity(tally.equity, pnl, ret, share);
+        tally.equity = if trade.reason == Reason::Ruin { 0.0 } else { after };
+        peak = if tally.equity > peak { tally.equity } else { peak };
         moves[at] = Move { value: tally.equity, day: Move::CLOSE, next: 0 };
         at += 1;
         day = exit_day;
@@ -261,4 +270,20 @@ fn settle(
     (book.pnl_peak, book.pnl_peak_ref) = (pnl_peak, pnl_peak_ref);
     book.day = day;
     (n_booked, at)
+}
+
+/// The worst price of a position on the bars of a day that it lives through to their close.
+#[cold]
+fn worst_of_day(symbol: &Symbol<'_>, trade: &Trade, lives_after: u32, day: u32) -> Option<f64> {
+    let start = if day == 0 { 0 } else { symbol.day_end[day as usize - 1] as usize };
+    let next = symbol.day_end[day as usize] as usize;
+    let from = start.max(trade.entry_idx + lives_after as usize);
+    let to = next.min(trade.exit_idx + usize::from(trade.at_close));
+    let bars = from..to.max(from);
+    let (low, high) = (&symbol.bars.low[bars.clone()], &symbol.bars.high[bars]);
+    if trade.side > 0 {
+        low.iter().copied().reduce(point::minimum)
+    } else {
+        high.iter().copied().reduce(point::maximum)
+    }
 }

@@ -8,14 +8,16 @@ use std::ops::Range;
 
 use multiversion::multiversion;
 
-use super::book::{Book, Move, Terms};
+use super::book::{Book, Move};
+use super::exit::{self, Exited, Standing};
 use super::formula::Formula;
 use super::frame::Opening;
 use super::mask::Mask;
 use super::simd::lane_touch;
 use super::symbol::Symbol;
+use super::terms::Terms;
 use super::walk::{self, Observer, SideRun, Watch};
-use crate::strategy::{EndOfData, Execution, ExitKind, FillAt, GapFill, InvalidStop};
+use crate::strategy::{EndOfData, Execution, ExitKind, FillAt, InvalidLevel};
 use crate::tally::Tally;
 use crate::trade::{Reason, Trade};
 
@@ -80,6 +82,8 @@ struct Lanes {
     stop: Row,
     target: Row,
     risk: Row,
+    /// The price that leaves nothing of equity, NaN if none is reached.
+    ruin: Row,
     /// Nearest fixed levels below and above the market; infinite if there is none.
     below: Row,
     above: Row,
@@ -162,6 +166,7 @@ impl<'a> Convoy<'a> {
         // Where each lane looks for its next signal; a lane that is done, or does not exist, looks nowhere.
         let mut from = [usize::MAX; LANES];
         from[..self.n_lanes].fill(range.start);
+        let mut skipped = [0; LANES];
         buffers.trades.iter_mut().for_each(Vec::clear);
         let Buffers { trades, moves, points, rows, lanes } = buffers;
         loop {
@@ -177,16 +182,16 @@ impl<'a> Convoy<'a> {
             let fill = self.fill(signal);
             let mut active = bits(|lane| from[lane] <= signal);
             each(active, |lane| from[lane] = signal + 1);
-            let beyond = open(self, &fill, last, rows, points, lanes);
-            if self.execution.invalid_stop == InvalidStop::Skip {
-                active &= !beyond;
-            }
-            self.close(&fill, lanes, rows, active, last, |lane, bar, price, reason| {
-                let ended = reason == Reason::End;
-                if ended && self.execution.end_of_data == EndOfData::Discard {
+            let wrong = open(self, &fill, last, rows, points, lanes);
+            each(active & wrong, |lane| skipped[lane] += 1);
+            active &= !wrong;
+            self.close(&fill, lanes, rows, active, last, |lane, exited| {
+                let Exited { bar, price, reason, at_close, ambiguous, .. } = exited;
+                if reason == Reason::End && self.execution.end_of_data == EndOfData::Discard {
                     from[lane] = usize::MAX;
                     return;
                 }
+                let ended = matches!(reason, Reason::End | Reason::Ruin);
                 let trades = &mut trades[lane];
                 trades.push(Trade {
                     side: if self.long { 1 } else { -1 },
@@ -202,6 +207,9 @@ impl<'a> Convoy<'a> {
                     ret: 0.0,
                     r: 0.0,
                     reason,
+                    at_close,
+                    ambiguous,
+                    skipped: std::mem::take(&mut skipped[lane]),
                 });
                 let cooldown = self.execution.cooldown as usize;
                 from[lane] = match self.execution.fill {
@@ -216,8 +224,11 @@ impl<'a> Convoy<'a> {
             });
         }
         let mut tallies = Vec::with_capacity(self.n_lanes);
-        for ((mut book, trades), observer) in books.into_iter().zip(trades).zip(observers) {
+        for (((mut book, trades), observer), skipped) in
+            books.into_iter().zip(trades).zip(observers).zip(skipped)
+        {
             book.book(trades, self.symbol, moves, observer);
+            book.skip(skipped);
             tallies.push(book.finish(&mut |day, change| observer.daily(day, change)));
         }
         tallies
@@ -244,11 +255,22 @@ impl<'a> Convoy<'a> {
         rows: &[Row],
         active: u32,
         last: usize,
-        mut closed: impl FnMut(usize, usize, f64, Reason),
+        mut closed: impl FnMut(usize, Exited),
     ) {
         let bars = self.symbol.bars;
         let until = lanes.until[..self.n_lanes].iter().copied().fold(0, usize::max);
-        let (mut pending, mut looking, mut from) = (active, active, fill.first);
+        let (mut pending, mut from) = (active, fill.first);
+        // A bar that is lived through before any is inspected.
+        if fill.first > fill.signal + 1 {
+            each(active, |lane| {
+                if let Some(exited) = exit::ruin_only(bars, fill.signal + 1, self.long, lanes.ruin[lane]) {
+                    pending &= !(1 << lane);
+                    closed(lane, exited);
+                }
+            });
+        }
+        let bounded = bits(|lane| lanes.below[lane] > f64::NEG_INFINITY || lanes.above[lane] < f64::INFINITY);
+        let mut looking = pending & bounded;
         while looking != 0 {
             let levels = (&lanes.below, &lanes.above);
             let (bar, mut touched) = lane_touch((&bars.low, &bars.high), levels, looking, from, until);
@@ -262,48 +284,32 @@ impl<'a> Convoy<'a> {
                 touched &= !expired;
             }
             each(touched, |lane| {
-                if let Some((price, reason)) = self.resolve(rows, lane, bar) {
+                if let Some(exited) = self.resolve(rows, lane, bar, lanes.ruin[lane]) {
                     pending &= !(1 << lane);
-                    closed(lane, bar, price, reason);
+                    closed(lane, exited);
                 }
             });
             from = bar + 1;
         }
         each(pending, |lane| {
-            let exited = walk::run_out(bars, self.execution, lanes.time[lane], fill.leave, last);
-            closed(lane, exited.bar, exited.price, exited.reason);
+            closed(lane, exit::run_out(bars, self.execution, lanes.time[lane], fill.leave, last));
         });
     }
 
-    /// How a lane closes on a bar that touches one of its levels: exits in their order, each with its gap rule first.
+    /// Whether a bar closes the position of a lane.
     #[inline(always)]
-    fn resolve(&self, rows: &[Row], lane: usize, bar: usize) -> Option<(f64, Reason)> {
-        let bars = self.symbol.bars;
-        let (open, high, low) = (bars.open[bar], bars.high[bar], bars.low[bar]);
-        for (level, row) in self.levels.iter().zip(rows) {
-            if level.kind == ExitKind::Time {
-                continue;
-            }
-            let value = row[lane];
-            let favourable = level.kind == ExitKind::Target;
-            // A long's stop and a short's target lie below the market.
-            let (gapped, touched) = if self.long != favourable {
-                (open <= value, low <= value)
-            } else {
-                (open >= value, high >= value)
-            };
-            if gapped || touched {
-                let rule =
-                    if favourable { self.execution.gap_fill_target } else { self.execution.gap_fill_stop };
-                let price = if gapped && rule == GapFill::Open { open } else { value };
-                return Some((price, Reason::Exit(level.exit, gapped)));
-            }
-        }
-        None
+    fn resolve(&self, rows: &[Row], lane: usize, bar: usize, ruin: f64) -> Option<Exited> {
+        let levels = self.levels.iter().zip(rows).filter(|(level, _)| level.kind != ExitKind::Time);
+        let standing = levels.map(|(level, row)| Standing {
+            exit: level.exit,
+            favourable: level.kind == ExitKind::Target,
+            price: row[lane],
+        });
+        exit::resolve(self.symbol.bars, bar, self.long, self.execution, ruin, standing)
     }
 }
 
-/// Fixes the levels of all lanes; the second result are the lanes whose stop lies on the wrong side.
+/// Fixes the levels of all lanes; the result are those that must not enter, because a level lies on the wrong side.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
 fn open(
     convoy: &Convoy<'_>,
@@ -317,7 +323,7 @@ fn open(
     *lanes = Lanes::default();
     lanes.until = [last.min(fill.leave.0); LANES];
     rows.resize(convoy.levels.len(), [f64::NAN; LANES]);
-    let mut beyond = 0;
+    let (mut beyond, mut reached) = (0, 0);
     // Stops first: risk needs them, and the other levels need risk.
     for (level, row) in convoy.levels.iter().zip(&mut *rows) {
         if level.kind == ExitKind::Stop {
@@ -337,12 +343,20 @@ fn open(
     for risk in &mut lanes.risk {
         *risk = if is_price(*risk) { *risk } else { 0.01 * fill.entry };
     }
+    if convoy.terms.may_ruin(convoy.symbol, long, fill.entry) {
+        for lane in 0..LANES {
+            lanes.ruin[lane] = convoy.terms.ruin(convoy.symbol, long, fill.entry, lanes.risk[lane]);
+        }
+        let ruin = lanes.ruin;
+        lanes.bound(&ruin, long);
+    }
     for (level, row) in convoy.levels.iter().zip(&mut *rows) {
         match level.kind {
             ExitKind::Target => {
                 level.fix(fill, lanes, row, points);
                 lanes.bound(row, !long);
                 first_of(&mut lanes.target, row);
+                reached |= bits(|lane| sign * (row[lane] - fill.entry) <= 0.0);
             }
             ExitKind::Time => {
                 for (lane, formula) in level.formulas.iter().enumerate() {
@@ -360,7 +374,8 @@ fn open(
             _ => {}
         }
     }
-    beyond
+    let only_if = |rule: InvalidLevel, lanes: u32| if rule == InvalidLevel::Skip { lanes } else { 0 };
+    only_if(convoy.execution.invalid_stop, beyond) | only_if(convoy.execution.invalid_target, reached)
 }
 
 impl Level<'_> {
@@ -388,6 +403,7 @@ impl Default for Lanes {
             stop: [f64::NAN; LANES],
             target: [f64::NAN; LANES],
             risk: [f64::NAN; LANES],
+            ruin: [f64::NAN; LANES],
             below: [f64::NEG_INFINITY; LANES],
             above: [f64::INFINITY; LANES],
             time: [(usize::MAX, 0); LANES],

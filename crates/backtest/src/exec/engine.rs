@@ -11,7 +11,7 @@ mod prepare;
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
-use tidemill_market::Universe;
+use tidemill_market::{Bars, Universe};
 use tidemill_search::Points;
 
 use super::cache::Cache;
@@ -23,6 +23,7 @@ use super::mask::Signal;
 use super::symbol::{Symbol, calendar};
 use super::walk::{SideRun, Walker};
 use crate::compile::{Program, compile};
+use crate::metric::Metrics;
 use crate::plan::{ExitValue, Plan};
 use crate::segment::{Role, Segment};
 use crate::strategy::{Strategy, StrategyError};
@@ -73,7 +74,9 @@ pub struct Engine<'a> {
     pub(crate) n_days: usize,
     pub(crate) n_symbols: [usize; 2],
     pub(crate) blocks: BlockPlan,
-    year_days: f64,
+    /// Days of a year of each symbol, and of the pool of each role.
+    year_days: Vec<f64>,
+    pool_year_days: [f64; 2],
     cache: Cache,
 }
 
@@ -89,14 +92,15 @@ impl<'a> Engine<'a> {
         let program = compile(strategy, &extra)?;
         let plan = Plan::new(&program);
         let days = calendar(universe.symbols.iter());
-        let weekend = days.iter().any(|day| (day + 3).rem_euclid(7) >= 5);
-        let count = |role: Role| {
+        let members = |role: Role| {
             let mut symbols: Vec<usize> =
                 segments.iter().filter(|s| s.role == role).map(|s| s.symbol).collect();
             symbols.sort_unstable();
             symbols.dedup();
-            symbols.len()
+            symbols
         };
+        let members = [members(Role::Train), members(Role::Test)];
+        let union = |symbols: &Vec<usize>| pool_year_days(symbols.iter().map(|at| &universe.symbols[*at]));
         Ok(Self {
             strategy,
             program,
@@ -104,10 +108,11 @@ impl<'a> Engine<'a> {
             symbols: universe.symbols.iter().map(|bars| Symbol::new(bars, &extra, &days)).collect(),
             n_days: days.len(),
             days,
-            n_symbols: [count(Role::Train), count(Role::Test)],
+            n_symbols: [members[0].len(), members[1].len()],
             segments,
             blocks: BlockPlan::default(),
-            year_days: if weekend { 365.0 } else { 252.0 },
+            year_days: universe.symbols.iter().map(|bars| pool_year_days(std::iter::once(bars))).collect(),
+            pool_year_days: [union(&members[0]), union(&members[1])],
             cache: Cache::new(options.cache_bytes),
         })
     }
@@ -131,9 +136,24 @@ impl<'a> Engine<'a> {
         if first > last { 0 } else { (last - first) as usize + 1 }
     }
 
-    /// Daily returns in a year: 365 where there are bars on weekends, else 252.
-    pub fn year_days(&self) -> f64 {
-        self.year_days
+    /// Daily returns in a year of the pool of a role: by the days of all its symbols.
+    pub fn year_days(&self, role: Role) -> f64 {
+        self.pool_year_days[role as usize]
+    }
+
+    /// Daily returns in a year of a symbol, by its own days.
+    pub fn symbol_year_days(&self, symbol: usize) -> f64 {
+        self.year_days[symbol]
+    }
+
+    /// The metrics of the pool of a role.
+    pub fn pool_metrics(&self, tally: &Tally, role: Role) -> Metrics {
+        Metrics::new(tally, self.year_days(role))
+    }
+
+    /// The metrics of a segment, with the year of its symbol.
+    pub fn segment_metrics(&self, segment: &Segment, tally: &Tally) -> Metrics {
+        Metrics::new(tally, self.symbol_year_days(segment.symbol))
     }
 
     /// The segments, in the order of the results.
@@ -340,6 +360,11 @@ impl<'a> Engine<'a> {
         };
         (0..2).filter_map(bind).collect()
     }
+}
+
+/// Daily returns in a year of several symbols together: by the days on which any of them has a bar, in its whole history.
+pub fn pool_year_days<'a>(symbols: impl Iterator<Item = &'a Bars>) -> f64 {
+    f64::from(tidemill_market::year_days(&calendar(symbols)))
 }
 
 /// Further columns that every symbol has.

@@ -13,8 +13,12 @@ struct World {
   const double* low;
   const double* close;
   const u32* day;           // number of each bar's day among the days of its symbol
-  const u32* day_start;     // first day of each symbol in the two tables below, and the end
+  const u32* day_start;     // first day of each symbol in the tables of days, and the end
   const double* day_close;  // close of the last bar of each day
+  const double* day_low;    // lowest low of each day
+  const double* day_high;   // highest high of each day
+  const u32* day_end;       // the bar of the symbol after the last one of each day
+  const double* extremes;   // lowest and highest price of each symbol
   const u32* calendar;      // place of each day among the days of the universe
   u32 n_symbols, n_bars, n_words, n_trials, n_rows, unused;
 };

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use tidemill_market::{Bars, DAY_MS, timestamp};
 
 use crate::graph::Source;
+use crate::point;
 
 /// One symbol, prepared once per run.
 pub struct Symbol<'a> {
@@ -18,6 +19,16 @@ pub struct Symbol<'a> {
     pub day: Vec<u32>,
     /// Close of the last bar of each day: marks read these one after the other, and not all over the closes.
     pub day_close: Vec<f64>,
+    /// Lowest low of each day.
+    pub day_low: Vec<f64>,
+    /// Highest high of each day.
+    pub day_high: Vec<f64>,
+    /// The bar after the last one of each day.
+    pub day_end: Vec<u32>,
+    /// Lowest price of all bars: no level below it is ever reached.
+    pub lowest: f64,
+    /// Highest price of all bars.
+    pub highest: f64,
     /// Each day's place among the days of the whole universe.
     pub calendar: Vec<u32>,
     extra: Vec<&'a [f64]>,
@@ -28,16 +39,28 @@ impl<'a> Symbol<'a> {
     pub fn new(bars: &'a Bars, extra_columns: &[String], calendar: &[i64]) -> Self {
         let n_bars = bars.len();
         let mut day = Vec::with_capacity(n_bars);
-        let mut last_bar: Vec<u32> = Vec::new();
+        let (mut day_close, mut day_end) = (Vec::new(), Vec::new());
+        let (mut day_low, mut day_high) = (Vec::new(), Vec::new());
         let mut places = Vec::new();
         for (today, to) in days(&bars.ts_ms) {
-            day.resize(to, last_bar.len() as u32);
-            last_bar.push(to as u32 - 1);
+            let from = day.len();
+            day.resize(to, day_end.len() as u32);
+            day_end.push(to as u32);
+            day_close.push(bars.close[to - 1]);
+            day_low.push(bars.low[from..to].iter().copied().fold(f64::INFINITY, point::minimum));
+            day_high.push(bars.high[from..to].iter().copied().fold(f64::NEG_INFINITY, point::maximum));
             places.push(calendar.binary_search(&today).unwrap_or(0) as u32);
         }
+        let lowest = |prices: &[f64]| prices.iter().copied().fold(f64::INFINITY, point::minimum);
+        let highest = |prices: &[f64]| prices.iter().copied().fold(f64::NEG_INFINITY, point::maximum);
         Self {
             bars,
-            day_close: last_bar.iter().map(|bar| bars.close[*bar as usize]).collect(),
+            lowest: point::minimum(lowest(&day_low), lowest(&bars.open)),
+            highest: point::maximum(highest(&day_high), highest(&bars.open)),
+            day_close,
+            day_low,
+            day_high,
+            day_end,
             bar_index: (0..n_bars).map(|bar| bar as f64).collect(),
             hour: OnceLock::new(),
             weekday: OnceLock::new(),

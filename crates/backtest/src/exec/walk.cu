@@ -7,8 +7,6 @@
 #define FULL 1
 #define DONE 2
 #define NEVER 0xffffffffu
-#define LONG_BIT 0x80000000u
-#define ENDED_BIT 0x80000000u
 
 struct Segment {
   u32 symbol, first, end, role;
@@ -16,8 +14,9 @@ struct Segment {
 
 struct Trade {
   double entry, exit, risk;
-  u32 entry_bar;  // with LONG_BIT
-  u32 exit_bar;   // with ENDED_BIT
+  u32 entry_bar, exit_bar;
+  u32 how;      // as in exit.cu
+  u32 skipped;  // entries since the trade before that were not taken
 };
 
 struct WalkState {
@@ -25,6 +24,7 @@ struct WalkState {
   u32 reversal;  // bar at which the other side enters, or NEVER
   u32 side;      // that side
   u32 status, n_trades;
+  u32 skipped;   // entries since the last trade that were not taken
 };
 
 // The masks of a condition.
@@ -69,47 +69,16 @@ template <int G> struct Group {
   }
 };
 
-struct Exit {
-  u32 bar;
-  double price;
-  bool ended, by_signal;
-};
-
 // One trial over one segment.
 template <int G> struct Walker {
   const Group<G> group;
   const double *open, *high, *low, *close;
   const u64* masks[N_CONDITIONS];
   WalkFrame frame;
+  double lowest, highest;  // of all prices of the symbol
   u32 last;
 
-  // Whether a bar closes the position: exits in their order, each with its gap rule first.
-  template <class S> __device__ bool resolve(u32 bar, double best, const Opening& opening, const double* level, double& price) const {
-    double o = open[bar], h = high[bar], l = low[bar];
-#pragma unroll
-    for (int k = 0; k < S::N; k++) {
-      double at;
-      if (S::kind(k) == STOP || S::kind(k) == TARGET) {
-        at = level[k];
-      } else if (S::kind(k) == TRAIL) {
-        at = S::LONG ? best - level[k] : best + level[k];
-      } else if (S::kind(k) == BREAKEVEN) {
-        at = (S::LONG ? best >= level[k] : best <= level[k]) ? opening.entry : NA;
-      } else {
-        continue;
-      }
-      const bool favourable = S::kind(k) == TARGET;
-      const bool below = S::LONG != favourable;
-      bool gapped = below ? o <= at : o >= at;
-      bool touched = below ? l <= at : h >= at;
-      if (gapped || touched) {
-        const bool at_open = favourable ? GAP_TARGET_OPEN : GAP_STOP_OPEN;
-        price = gapped && at_open ? o : at;
-        return true;
-      }
-    }
-    return false;
-  }
+  template <class S> __device__ Prices<S::LONG> prices(u32 bar) const { return {open[bar], high[bar], low[bar]}; }
 
   // Opens a position on a signal and finds its end; false if it must not be taken.
   template <class S> __device__ bool trade(u32 signal, Trade& trade, Exit& exit) const {
@@ -141,6 +110,13 @@ template <int G> struct Walker {
     if (beyond && SKIP_INVALID_STOP) return false;
     double risk = S::HAS_RISK ? S::risk(frame, signal, opening) : sign * (opening.entry - opening.stop);
     opening.risk = risk > 0.0 && is_finite(risk) ? risk : 0.01 * opening.entry;
+    double ruin = ruin_of<S::LONG>(lowest, highest, opening.entry, opening.risk);
+    if (S::LONG) {
+      below = ruin > below ? ruin : below;
+    } else {
+      above = ruin < above ? ruin : above;
+    }
+    bool reached = false;
     u32 time = NEVER, time_exit = 0;
 #pragma unroll
     for (int k = 0; k < S::N; k++) {
@@ -154,6 +130,7 @@ template <int G> struct Walker {
         } else {
           below = value > below ? value : below;
         }
+        reached |= sign * (value - opening.entry) <= 0.0;
       } else if (S::kind(k) == TRAIL && value >= 0.0) {
         level[k] = value;
         moving = true;
@@ -169,6 +146,7 @@ template <int G> struct Walker {
         }
       }
     }
+    if (reached && SKIP_INVALID_TARGET) return false;
     u32 until = last < time ? last : time;
     // A signal after the time exit or after the data would not be heard.
     u32 leave = NEVER, leave_exit = 0;
@@ -185,9 +163,15 @@ template <int G> struct Walker {
 
     trade.entry = opening.entry;
     trade.risk = opening.risk;
-    trade.entry_bar = entry_bar | (S::LONG ? LONG_BIT : 0);
-    exit.ended = exit.by_signal = false;
-    double price;
+    trade.entry_bar = entry_bar;
+    trade.how = S::LONG ? LONG_BIT : 0;
+    exit.by_signal = false;
+    // A bar that is lived through before any is inspected.
+    if (first > signal + 1 && prices<S>(signal + 1).ruins(ruin, exit.price)) {
+      exit.bar = signal + 1;
+      exit.how = EXIT_RUIN;
+      return true;
+    }
     if (moving) {
       double best = opening.entry;
       if (!FILL_CLOSE && first > entry_bar) {
@@ -206,12 +190,13 @@ template <int G> struct Walker {
         double before = __shfl_up_sync(group.mask, upto, 1, G);
         double mine = best;
         if (group.lane > 0 && (S::LONG ? before > mine : before < mine)) mine = before;
-        bool hit = inside && resolve<S>(bar, mine, opening, level, price);
+        bool hit = inside && resolve<S>(prices<S>(bar), mine, opening, ruin, level, exit);
         u32 hits = group.ballot(hit);
         if (hits) {
           u32 who = __ffs(hits) - 1;
           exit.bar = base + who;
-          exit.price = group.from(price, who);
+          exit.price = group.from(exit.price, who);
+          exit.how = group.from(exit.how, who);
           return true;
         }
         double all = group.from(upto, G - 1);
@@ -234,9 +219,8 @@ template <int G> struct Walker {
           if (hits && hit == NEVER) hit = base + u * G + __ffs(hits) - 1;
         }
       }
-      if (hit != NEVER && resolve<S>(hit, NA, opening, level, price)) {
+      if (hit != NEVER && resolve<S>(prices<S>(hit), NA, opening, ruin, level, exit)) {
         exit.bar = hit;
-        exit.price = price;
         return true;
       }
     }
@@ -245,17 +229,20 @@ template <int G> struct Walker {
     if (time <= last && time_first) {
       exit.bar = time;
       exit.price = close[time];
+      exit.how = time_exit | CLOSE_BIT;
     } else if (!FILL_CLOSE && leave < last) {
       exit.bar = leave + 1;
       exit.price = open[exit.bar];
+      exit.how = leave_exit;
       exit.by_signal = true;
     } else if (FILL_CLOSE && leave <= last) {
       exit.bar = leave;
       exit.price = close[leave];
+      exit.how = leave_exit | CLOSE_BIT;
     } else {
       exit.bar = last;
       exit.price = close[last];
-      exit.ended = true;
+      exit.how = EXIT_END | CLOSE_BIT;
     }
     return true;
   }
@@ -275,7 +262,7 @@ template <int G> __device__ void walk_group(const WalkArgs& args) {
   u32 trial = (u32)(walk % world.n_trials);
   const Segment segment = args.segments[walk / world.n_trials];
   u32 start = world.start[segment.symbol], end = segment.end;
-  Walker<G> walker = {Group<G>(), world.open + start, world.high + start, world.low + start, world.close + start, {}, {}, end - 1};
+  Walker<G> walker = {Group<G>(), world.open + start, world.high + start, world.low + start, world.close + start, {}, {}, world.extremes[2 * segment.symbol], world.extremes[2 * segment.symbol + 1], end - 1};
   u64 words = world.word_start[segment.symbol];
 #pragma unroll
   for (int c = 0; c < N_CONDITIONS; c++) {
@@ -315,13 +302,20 @@ template <int G> __device__ void walk_group(const WalkArgs& args) {
     } else {
       taken = side == 0 ? walker.template trade<FirstSide>(signal, trade, exit) : walker.template trade<SecondSide>(signal, trade, exit);
     }
-    if (!taken) continue;
-    if (exit.ended && DISCARD_OPEN) break;
+    if (!taken) {
+      state.skipped++;
+      continue;
+    }
+    u32 number = exit.how & EXIT_NUMBER;
+    if (number == EXIT_END && DISCARD_OPEN) break;
     trade.exit = exit.price;
-    trade.exit_bar = exit.bar | (exit.ended ? ENDED_BIT : 0);
+    trade.exit_bar = exit.bar;
+    trade.how |= exit.how;
+    trade.skipped = state.skipped;
+    state.skipped = 0;
     if (group.lane == 0) out[state.n_trades] = trade;
     state.n_trades++;
-    if (exit.ended) break;
+    if (number == EXIT_END || number == EXIT_RUIN) break;
     u64 next = (u64)exit.bar + (FILL_CLOSE && COOLDOWN < 1 ? 1 : COOLDOWN);
     from = next < end ? (u32)next : end;
     if (N_SIDES == 2 && exit.by_signal && COOLDOWN == 0) {
@@ -348,5 +342,5 @@ KERNEL(begin_walks, WalkArgs) {
   u32 n_trials = args.world->n_trials;
   if (walk >= (u64)args.n_segments * n_trials) return;
   const Segment& segment = args.segments[walk / n_trials];
-  args.states[walk] = {segment.first, NEVER, 0, segment.first < segment.end ? (u32)RUNNING : (u32)DONE, 0};
+  args.states[walk] = {segment.first, NEVER, 0, segment.first < segment.end ? (u32)RUNNING : (u32)DONE, 0, 0};
 }

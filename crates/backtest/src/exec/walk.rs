@@ -6,14 +6,16 @@ use std::ops::Range;
 
 use tidemill_market::Bars;
 
-use super::book::{Book, Move, Terms};
+use super::book::{Book, Move};
+use super::exit::{self, Exited, Standing};
 use super::formula::Formula;
 use super::frame::{Frame, Opening, Scratch};
 use super::mask::Signal;
 use super::simd::first_touch;
 use super::symbol::Symbol;
+use super::terms::Terms;
 use crate::plan::{ExitValue, SidePlan};
-use crate::strategy::{EndOfData, Execution, ExitKind, FillAt, FirstCheck, GapFill, InvalidStop};
+use crate::strategy::{EndOfData, Execution, ExitKind, FillAt, FirstCheck, InvalidLevel};
 use crate::tally::Tally;
 use crate::trade::{Reason, Trade};
 
@@ -139,6 +141,8 @@ struct Opened {
     above: f64,
     /// Level of the first target, NaN if absent.
     target: f64,
+    /// The price that leaves nothing of equity, NaN if none is reached.
+    ruin: f64,
     /// Whether some level moves with the market.
     moving: bool,
 }
@@ -154,16 +158,6 @@ pub struct Walker<'a> {
     terms: Terms,
 }
 
-/// How a position was closed.
-#[derive(Clone, Copy)]
-pub(super) struct Exited {
-    pub(super) bar: usize,
-    pub(super) price: f64,
-    pub(super) reason: Reason,
-    /// Whether a signal closed it at the open: the bar before is where a reversal may enter.
-    by_signal: bool,
-}
-
 impl<'a> Walker<'a> {
     /// Prepares a walk.
     pub fn new(
@@ -173,8 +167,7 @@ impl<'a> Walker<'a> {
         sides: Vec<SideRun<'a>>,
         scratch: &'a mut Scratch,
     ) -> Self {
-        let terms = Terms { cost_bps: execution.fee_bps + execution.slippage_bps, sizing: execution.sizing };
-        Self { symbol, frame, execution, sides, scratch, terms }
+        Self { symbol, frame, execution, sides, scratch, terms: Terms::new(execution) }
     }
 
     /// Walks through the bars of a range.
@@ -187,6 +180,7 @@ impl<'a> Walker<'a> {
         let mut from = range.start;
         let mut reversal: Option<(usize, usize)> = None;
         let mut opened = Opened::NONE;
+        let mut skipped = 0;
         self.scratch.trades.clear();
         while let Some((signal, side)) = reversal.take().or_else(|| self.next_entry(from, range.end)) {
             from = signal + 1;
@@ -194,14 +188,16 @@ impl<'a> Walker<'a> {
                 break;
             }
             if !self.open(signal, side, &mut opened) {
+                skipped += 1;
                 continue;
             }
             let exited = self.find_exit(&opened, side, range.end - 1);
-            let ended = exited.reason == Reason::End;
-            if ended && self.execution.end_of_data == EndOfData::Discard {
+            if exited.reason == Reason::End && self.execution.end_of_data == EndOfData::Discard {
                 break;
             }
-            self.scratch.trades.push(opened.trade(self.sides[side].long, &exited));
+            let ended = matches!(exited.reason, Reason::End | Reason::Ruin);
+            let trade = opened.trade(self.sides[side].long, &exited, std::mem::take(&mut skipped));
+            self.scratch.trades.push(trade);
             if ended || (self.scratch.trades.len() == BLOCK && !self.book(&mut book, observer)) {
                 break;
             }
@@ -215,6 +211,7 @@ impl<'a> Walker<'a> {
             }
         }
         self.book(&mut book, observer);
+        book.skip(skipped);
         book.finish(&mut |day, change| observer.daily(day, change))
     }
 
@@ -257,7 +254,7 @@ impl<'a> Walker<'a> {
     #[inline(always)]
     fn open(&mut self, signal: usize, side: usize, opened: &mut Opened) -> bool {
         let bars = self.symbol.bars;
-        let Self { sides, frame, scratch, execution, .. } = self;
+        let Self { sides, frame, scratch, execution, terms, symbol, .. } = self;
         let run = &mut sides[side];
         let (long, sign) = (run.long, if run.long { 1.0 } else { -1.0 });
         let (entry_idx, entry, first) = fill(bars, execution, signal);
@@ -281,7 +278,7 @@ impl<'a> Walker<'a> {
                     beyond |= sign * (entry - level) <= 0.0;
                 }
             }
-            if beyond && execution.invalid_stop == InvalidStop::Skip {
+            if beyond && execution.invalid_stop == InvalidLevel::Skip {
                 return false;
             }
         }
@@ -290,7 +287,10 @@ impl<'a> Walker<'a> {
             None => sign * (entry - opened.opening.stop),
         };
         opened.opening.risk = if risk > 0.0 && risk.is_finite() { risk } else { 0.01 * entry };
+        opened.ruin = terms.ruin(symbol, long, entry, opened.opening.risk);
+        opened.bound(opened.ruin, long);
         let opening = opened.opening;
+        let mut reached = false;
         for exit in &mut run.exits {
             if exit.kind == ExitKind::Stop {
                 continue;
@@ -319,6 +319,7 @@ impl<'a> Walker<'a> {
                         opened.target = value;
                     }
                     opened.bound(value, !long);
+                    reached |= sign * (value - entry) <= 0.0;
                 }
                 ExitKind::Trail if value >= 0.0 => {
                     exit.level = value;
@@ -337,7 +338,7 @@ impl<'a> Walker<'a> {
                 _ => {}
             }
         }
-        true
+        !(reached && execution.invalid_target == InvalidLevel::Skip)
     }
 
     /// The first bar from the entry on that closes the position, and how.
@@ -347,19 +348,25 @@ impl<'a> Walker<'a> {
         let until = last.min(time.0).min(leave.0);
         let bars = self.symbol.bars;
         let run = &self.sides[side];
+        // A bar that is lived through before any is inspected.
+        if opened.first > opened.signal + 1
+            && let Some(exited) = exit::ruin_only(bars, opened.signal + 1, run.long, opened.ruin)
+        {
+            return exited;
+        }
         if opened.moving {
             if let Some(exited) = self.follow(run, until, opened) {
                 return exited;
             }
-        } else {
+        } else if opened.below > f64::NEG_INFINITY || opened.above < f64::INFINITY {
             let bar = first_touch(&bars.low, &bars.high, opened.below, opened.above, opened.first, until);
             if bar <= until
-                && let Some(exited) = self.resolve(run, bar, f64::NAN, &opened.opening)
+                && let Some(exited) = self.resolve(run, bar, f64::NAN, opened)
             {
                 return exited;
             }
         }
-        run_out(bars, self.execution, time, leave, last)
+        exit::run_out(bars, self.execution, time, leave, last)
     }
 
     /// Bar by bar, for exits whose level moves: the trail follows the best price of the bars before, and the break-even is armed by it.
@@ -376,7 +383,7 @@ impl<'a> Walker<'a> {
             best = better(best, opened.entry_idx);
         }
         for bar in opened.first..=until {
-            if let Some(exited) = self.resolve(run, bar, best, &opened.opening) {
+            if let Some(exited) = self.resolve(run, bar, best, opened) {
                 return Some(exited);
             }
             best = better(best, bar);
@@ -384,49 +391,24 @@ impl<'a> Walker<'a> {
         None
     }
 
-    /// Whether a bar closes the position: exits in their order, each with its gap rule first.
+    /// Whether a bar closes the position; `best` is the best price of the bars before.
     #[inline(always)]
-    fn resolve(&self, run: &SideRun<'_>, bar: usize, best: f64, opening: &Opening) -> Option<Exited> {
-        let bars = self.symbol.bars;
-        let (open, high, low) = (bars.open[bar], bars.high[bar], bars.low[bar]);
+    fn resolve(&self, run: &SideRun<'_>, bar: usize, best: f64, opened: &Opened) -> Option<Exited> {
         let long = run.long;
-        for exit in &run.exits {
-            // What does not exist is NaN, which nothing touches.
-            let level = match exit.kind {
+        let levels = run.exits.iter().filter_map(|exit| {
+            let price = match exit.kind {
                 ExitKind::Stop | ExitKind::Target => exit.level,
-                ExitKind::Trail => {
-                    if long {
-                        best - exit.level
-                    } else {
-                        best + exit.level
-                    }
-                }
+                ExitKind::Trail if long => best - exit.level,
+                ExitKind::Trail => best + exit.level,
                 ExitKind::Breakeven => {
                     let armed = if long { best >= exit.level } else { best <= exit.level };
-                    if armed { opening.entry } else { f64::NAN }
+                    if armed { opened.opening.entry } else { f64::NAN }
                 }
-                ExitKind::Signal | ExitKind::Time => continue,
+                ExitKind::Signal | ExitKind::Time => return None,
             };
-            let favourable = exit.kind == ExitKind::Target;
-            // A long's stop and a short's target lie below the market.
-            let (gapped, touched) = if long != favourable {
-                (open <= level, low <= level)
-            } else {
-                (open >= level, high >= level)
-            };
-            if gapped || touched {
-                let rule =
-                    if favourable { self.execution.gap_fill_target } else { self.execution.gap_fill_stop };
-                let price = if gapped && rule == GapFill::Open { open } else { level };
-                return Some(Exited {
-                    bar,
-                    price,
-                    reason: Reason::Exit(exit.exit, gapped),
-                    by_signal: false,
-                });
-            }
-        }
-        None
+            Some(Standing { exit: exit.exit, favourable: exit.kind == ExitKind::Target, price })
+        });
+        exit::resolve(self.symbol.bars, bar, long, self.execution, opened.ruin, levels)
     }
 }
 
@@ -442,12 +424,13 @@ impl Opened {
         below: f64::NEG_INFINITY,
         above: f64::INFINITY,
         target: f64::NAN,
+        ruin: f64::NAN,
         moving: false,
     };
 
     /// The trade as it was closed; what it earned is not known yet.
     #[inline(always)]
-    fn trade(&self, long: bool, exited: &Exited) -> Trade {
+    fn trade(&self, long: bool, exited: &Exited, skipped: u32) -> Trade {
         Trade {
             side: if long { 1 } else { -1 },
             signal_idx: self.signal,
@@ -462,6 +445,9 @@ impl Opened {
             ret: 0.0,
             r: 0.0,
             reason: exited.reason,
+            at_close: exited.at_close,
+            ambiguous: exited.ambiguous,
+            skipped,
         }
     }
 
@@ -484,33 +470,6 @@ pub(super) fn fill(bars: &Bars, execution: &Execution, signal: usize) -> (usize,
         (FillAt::NextOpen, _) => (signal + 1, bars.open[signal + 1], signal + 2),
         (FillAt::Close, _) => (signal, bars.close[signal], signal + 1),
     }
-}
-
-/// How a trade closes that no level stops: by time, by signal, or with the data. `time` and `leave` are a bar and an exit each.
-#[inline(always)]
-pub(super) fn run_out(
-    bars: &Bars,
-    execution: &Execution,
-    time: (usize, usize),
-    leave: (usize, usize),
-    last: usize,
-) -> Exited {
-    let next_open = execution.fill == FillAt::NextOpen;
-    let time_first = if next_open || time.0 != leave.0 { time.0 <= leave.0 } else { time.1 < leave.1 };
-    let at_close =
-        |bar: usize, reason: Reason| Exited { bar, price: bars.close[bar], reason, by_signal: false };
-    if time.0 <= last && time_first {
-        return at_close(time.0, Reason::Exit(time.1, false));
-    }
-    let reason = Reason::Exit(leave.1, false);
-    if next_open && leave.0 < last {
-        let bar = leave.0 + 1;
-        return Exited { bar, price: bars.open[bar], reason, by_signal: true };
-    }
-    if !next_open && leave.0 <= last {
-        return at_close(leave.0, reason);
-    }
-    at_close(last, Reason::End)
 }
 
 /// Whether a condition of an exit holds on the signal bar.

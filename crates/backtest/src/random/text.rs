@@ -462,19 +462,20 @@ impl Writer<'_, '_> {
 
     fn execution(&mut self, out: &mut String) {
         out.push_str("[execution]\n");
-        let settings: [(&str, &[&str]); 10] = [
+        let settings: [(&str, &[&str]); 11] = [
             ("fill", &["\"next_open\"", "\"close\""]),
             ("first_check", &["\"entry_bar\"", "\"next_bar\""]),
             ("gap_fill_stop", &["\"open\"", "\"level\""]),
             ("gap_fill_target", &["\"open\"", "\"level\""]),
             ("invalid_stop", &["\"skip\"", "\"take\""]),
+            ("invalid_target", &["\"skip\"", "\"take\""]),
             ("end_of_data", &["\"close\"", "\"discard\""]),
             ("cooldown", &["0", "0", "0", "1", "2", "7", "1000000000"]),
             (
                 "sizing",
                 &["\"all_in\"", "{ fraction = 0.25 }", "{ risk = 0.02 }", "\"unit\"", "{ risk = 1.0 }"],
             ),
-            ("fee_bps", &["0", "5.0", "12.5", "0.1", "900", "6000"]),
+            ("fee_bps", &["0", "5.0", "12.5", "0.1", "900", "6000", "4600", "4000"]),
             ("slippage_bps", &["0", "5.0", "3.3"]),
         ];
         for (key, options) in settings {

@@ -44,6 +44,7 @@ pub struct Payload<'a> {
 struct PackedSeries<'a> {
     symbol: &'a str,
     timeframe_ms: i64,
+    year_days: f64,
     n_bars: usize,
     n_trades: usize,
     decimals: u32,
@@ -205,6 +206,7 @@ impl<'a> PackedSeries<'a> {
         PackedSeries {
             symbol: &series.symbol,
             timeframe_ms: series.timeframe_ms,
+            year_days: series.year_days,
             n_bars,
             n_trades: series.trades.len(),
             decimals,

@@ -14,6 +14,7 @@ fn series(n: usize) -> SymbolSeries {
     SymbolSeries {
         symbol: "ABC".to_owned(),
         timeframe_ms: 900_000,
+        year_days: 365.0,
         ts_ms: (0..n as i64).map(|i| i * 900_000).collect(),
         open: close.clone(),
         high: close.iter().map(|price| price + 0.5).collect(),

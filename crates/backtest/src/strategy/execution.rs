@@ -36,10 +36,10 @@ pub enum GapFill {
     Level,
 }
 
-/// What happens to an entry whose stop is already beyond the fill.
+/// What happens to an entry one of whose levels lies on the wrong side of the fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum InvalidStop {
+pub enum InvalidLevel {
     /// The entry is not taken.
     Skip,
     /// The entry is taken.
@@ -88,7 +88,9 @@ pub struct Execution {
     /// Fill of a target that the bar opened beyond.
     pub gap_fill_target: GapFill,
     /// Entries whose stop is already beyond the fill.
-    pub invalid_stop: InvalidStop,
+    pub invalid_stop: InvalidLevel,
+    /// Entries whose target is already reached by the fill.
+    pub invalid_target: InvalidLevel,
     /// Positions open at the end.
     pub end_of_data: EndOfData,
     /// Bars after an exit in which signals do not count.
@@ -105,7 +107,8 @@ impl Default for Execution {
             first_check: FirstCheck::EntryBar,
             gap_fill_stop: GapFill::Open,
             gap_fill_target: GapFill::Open,
-            invalid_stop: InvalidStop::Skip,
+            invalid_stop: InvalidLevel::Skip,
+            invalid_target: InvalidLevel::Skip,
             end_of_data: EndOfData::Close,
             cooldown: 0,
         }
@@ -113,7 +116,7 @@ impl Default for Execution {
 }
 
 /// Keys of `[execution]`.
-pub const KEYS: [&str; 10] = [
+pub const KEYS: [&str; 11] = [
     "fee_bps",
     "slippage_bps",
     "sizing",
@@ -122,6 +125,7 @@ pub const KEYS: [&str; 10] = [
     "gap_fill_stop",
     "gap_fill_target",
     "invalid_stop",
+    "invalid_target",
     "end_of_data",
     "cooldown",
 ];
@@ -130,6 +134,7 @@ impl Execution {
     /// Sets one key.
     pub(super) fn set(&mut self, key: &str, value: &Value) -> Result<(), String> {
         let gap = [("open", GapFill::Open), ("level", GapFill::Level)];
+        let wrong_side = [("skip", InvalidLevel::Skip), ("take", InvalidLevel::Take)];
         match key {
             "fee_bps" => self.fee_bps = cost(value)?,
             "slippage_bps" => self.slippage_bps = cost(value)?,
@@ -144,10 +149,8 @@ impl Execution {
             }
             "gap_fill_stop" => self.gap_fill_stop = option_value(value, &gap)?,
             "gap_fill_target" => self.gap_fill_target = option_value(value, &gap)?,
-            "invalid_stop" => {
-                self.invalid_stop =
-                    option_value(value, &[("skip", InvalidStop::Skip), ("take", InvalidStop::Take)])?;
-            }
+            "invalid_stop" => self.invalid_stop = option_value(value, &wrong_side)?,
+            "invalid_target" => self.invalid_target = option_value(value, &wrong_side)?,
             "end_of_data" => {
                 let options = [("close", EndOfData::Close), ("discard", EndOfData::Discard)];
                 self.end_of_data = option_value(value, &options)?;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use tidemill_backtest::segment::{Role, Segment};
-use tidemill_backtest::strategy::{Execution, Sizing};
+use tidemill_backtest::strategy::{Execution, FillAt, Sizing};
 use tidemill_backtest::tally::Tally;
 use tidemill_backtest::trade::{Reason, Trade};
 use tidemill_market::{Bars, Universe};
 
-use crate::walk::{equity_after, result};
+use crate::walk::{equity_after, equity_after_trade, result};
 
 /// Sums of a segment, and its daily returns by UTC day.
 pub struct Booked {
@@ -69,31 +69,68 @@ impl Days {
 }
 
 /// Books the trades of a segment, bar by bar.
-pub fn book(execution: &Execution, bars: &Bars, range: Range<usize>, trades: &[Trade]) -> Booked {
-    let mut tally = Tally { equity: 1.0, bars: range.len() as u64, ..Tally::default() };
+pub fn book(
+    execution: &Execution,
+    bars: &Bars,
+    range: Range<usize>,
+    trades: &[Trade],
+    skipped: u32,
+) -> Booked {
+    let mut tally = Tally { equity: 1.0, skipped, bars: range.len() as u64, ..Tally::default() };
     let mut water = Water::new();
+    let mut by_day = Water::new();
+    let mut inside_bars = 0.0_f64;
     let mut days = Days::default();
     let mut daily = BTreeMap::new();
+    // The worst price of the open position since its entry or the last mark.
+    let mut worst: Option<f64> = None;
     let mut mark = 1.0;
     let (mut pnl_peak, mut pnl_peak_ref) = (0.0_f64, f64::NEG_INFINITY);
     let cost_bps = execution.fee_bps + execution.slippage_bps;
+    // A position is worse off than ever on a bar that it lives through to its close.
+    let worse = |worst: Option<f64>, trade: &Trade, bar: usize| {
+        let first = trade.entry_idx + usize::from(execution.fill == FillAt::Close);
+        if bar < first {
+            return worst;
+        }
+        let price = if trade.side > 0 { bars.low[bar] } else { bars.high[bar] };
+        Some(match worst {
+            None => price,
+            Some(worst) if trade.side > 0 => worst.min(price),
+            Some(worst) => worst.max(price),
+        })
+    };
+    let fall_to = |worst: Option<f64>, trade: &Trade, equity: f64, peak: f64| {
+        worst.map_or(0.0, |price| {
+            let (pnl, ret) = result(cost_bps, trade.side, trade.entry, price);
+            equity_after(execution.sizing, equity, trade.entry, trade.risk, pnl, ret) / peak - 1.0
+        })
+    };
     for bar in range.clone() {
         for trade in trades.iter().filter(|trade| trade.exit_idx == bar) {
             count(&mut tally, trade);
+            if trade.at_close {
+                worst = worse(worst, trade, bar);
+            }
+            inside_bars = inside_bars.min(fall_to(worst.take(), trade, tally.equity, water.peak));
             pnl_peak = pnl_peak.max(tally.sum_pnl);
             pnl_peak_ref = pnl_peak_ref.max(tally.sum_pnl);
             tally.drawdown_pnl = tally.drawdown_pnl.min(tally.sum_pnl - pnl_peak);
             tally.drawdown_pnl_ref = tally.drawdown_pnl_ref.min(tally.sum_pnl - pnl_peak_ref);
-            tally.equity =
-                equity_after(execution.sizing, tally.equity, trade.entry, trade.risk, trade.pnl, trade.ret);
+            tally.equity = equity_after_trade(execution.sizing, tally.equity, trade);
             water.note(tally.equity);
+        }
+        let open = trades.iter().find(|trade| trade.entry_idx <= bar && bar < trade.exit_idx);
+        if let Some(open) = open {
+            worst = worse(worst, open, bar);
         }
         let day_ends = bar + 1 == range.end || bars.day(bar + 1) != bars.day(bar);
         if !day_ends {
             continue;
         }
         let mut value = tally.equity;
-        if let Some(open) = trades.iter().find(|trade| trade.entry_idx <= bar && bar < trade.exit_idx) {
+        if let Some(open) = open {
+            inside_bars = inside_bars.min(fall_to(worst.take(), open, tally.equity, water.peak));
             let (pnl, ret) = result(cost_bps, open.side, open.entry, bars.close[bar]);
             value = equity_after(execution.sizing, tally.equity, open.entry, open.risk, pnl, ret);
         }
@@ -101,8 +138,11 @@ pub fn book(execution: &Execution, bars: &Bars, range: Range<usize>, trades: &[T
         days.add(change);
         daily.insert(bars.day(bar), change);
         water.note_day(value);
+        by_day.note(value);
         mark = value;
     }
+    tally.drawdown_bar = inside_bars.min(water.deepest);
+    tally.drawdown_daily = by_day.deepest;
     Booked { tally: with_days(tally, &water, &days), daily }
 }
 
@@ -133,13 +173,16 @@ fn count(tally: &mut Tally, trade: &Trade) {
     tally.trades += 1;
     tally.longs += u32::from(trade.side > 0);
     tally.open_at_end += u32::from(trade.reason == Reason::End);
+    tally.ambiguous += u32::from(trade.ambiguous);
     tally.bars_held += (trade.exit_idx - trade.entry_idx) as u64;
     tally.sum_pnl += trade.pnl;
     if trade.pnl > 0.0 {
         tally.wins += 1;
         tally.sum_win += trade.pnl;
+        tally.sum_ret_win += trade.ret;
     } else {
         tally.sum_loss += trade.pnl;
+        tally.sum_ret_loss += trade.ret;
     }
     tally.sum_ret += trade.ret;
     tally.sum_r += trade.r;
@@ -167,14 +210,19 @@ pub fn pool(
         pooled.wins += tally.wins;
         pooled.longs += tally.longs;
         pooled.open_at_end += tally.open_at_end;
+        pooled.ambiguous += tally.ambiguous;
+        pooled.skipped += tally.skipped;
         pooled.bars_held += tally.bars_held;
         pooled.bars += tally.bars;
         pooled.sum_pnl += tally.sum_pnl;
         pooled.sum_win += tally.sum_win;
         pooled.sum_loss += tally.sum_loss;
         pooled.sum_ret += tally.sum_ret;
+        pooled.sum_ret_win += tally.sum_ret_win;
+        pooled.sum_ret_loss += tally.sum_ret_loss;
         pooled.sum_r += tally.sum_r;
         pooled.sum_r2 += tally.sum_r2;
+        pooled.drawdown_bar = pooled.drawdown_bar.min(tally.drawdown_bar);
         pooled.drawdown_pnl = pooled.drawdown_pnl.min(tally.drawdown_pnl);
         pooled.drawdown_pnl_ref = pooled.drawdown_pnl_ref.min(tally.drawdown_pnl_ref);
     }
@@ -208,5 +256,6 @@ pub fn pool(
         days.add(daily_return(sizing, before, pooled.equity));
         water.note_day(pooled.equity);
     }
+    pooled.drawdown_daily = water.deepest;
     Some(with_days(pooled, &water, &days))
 }

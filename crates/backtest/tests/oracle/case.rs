@@ -127,7 +127,8 @@ impl Case {
             let mut walk = Walk::new(&self.strategy, bars, &evaluator, segment.range.clone());
             walk.run(coverage);
             let labels = walk.trades.iter().map(|trade| self.label(&evaluator, trade, coverage)).collect();
-            let booked = book::book(&self.strategy.execution, bars, segment.range.clone(), &walk.trades);
+            let booked =
+                book::book(&self.strategy.execution, bars, segment.range.clone(), &walk.trades, walk.skipped);
             coverage.ruined += u64::from(booked.tally.equity == 0.0);
             out.segments.push(booked);
             out.trades.push(walk.trades);
@@ -145,8 +146,8 @@ impl Case {
 
     fn label(&self, evaluator: &Evaluator, trade: &Trade, coverage: &mut Coverage) -> String {
         let Reason::Exit(index, gap) = trade.reason else {
-            coverage.ending("End".into());
-            return "END".into();
+            coverage.ending(format!("{:?}", trade.reason));
+            return if trade.reason == Reason::Ruin { "RUIN".into() } else { "END".into() };
         };
         let rules = if trade.side > 0 { &self.strategy.long } else { &self.strategy.short };
         let exit = &rules.as_ref().expect("the side that traded").exits[index];
@@ -316,51 +317,21 @@ fn compare_outcome(outcome: &Outcome, expected: &Expected) -> Result<(), String>
 
 /// The first field that differs.
 fn tally_difference(ours: &Tally, theirs: &Tally) -> Option<String> {
-    let whole = |t: &Tally| {
-        [
-            ("trades", u64::from(t.trades)),
-            ("wins", u64::from(t.wins)),
-            ("longs", u64::from(t.longs)),
-            ("open_at_end", u64::from(t.open_at_end)),
-            ("bars_held", t.bars_held),
-            ("days", u64::from(t.days)),
-            ("longest_drawdown", u64::from(t.longest_drawdown)),
-            ("bars", t.bars),
-        ]
-    };
-    let float = |t: &Tally| {
-        [
-            ("sum_pnl", t.sum_pnl),
-            ("sum_win", t.sum_win),
-            ("sum_loss", t.sum_loss),
-            ("sum_ret", t.sum_ret),
-            ("sum_r", t.sum_r),
-            ("sum_r2", t.sum_r2),
-            ("drawdown_pnl", t.drawdown_pnl),
-            ("drawdown_pnl_ref", t.drawdown_pnl_ref),
-            ("equity", t.equity),
-            ("drawdown", t.drawdown),
-            ("sum_daily", t.sum_daily),
-            ("sum_daily2", t.sum_daily2),
-            ("sum_down2", t.sum_down2),
-        ]
-    };
-    for ((name, a), (_, b)) in whole(ours).into_iter().zip(whole(theirs)) {
-        if a != b {
-            return Some(format!("{name} is {a}, the oracle has {b}"));
-        }
+    let words = ours.bits().into_iter().zip(theirs.bits());
+    if words.clone().all(|(a, b)| a == b) {
+        return None;
     }
-    for ((name, a), (_, b)) in float(ours).into_iter().zip(float(theirs)) {
-        if bits(a) != bits(b) {
-            return Some(format!("{name} is {a:e}, the oracle has {b:e}"));
-        }
-    }
-    None
+    let pairs = ours.fields().into_iter().zip(theirs.fields());
+    let mut differing = pairs.filter(|((_, a), (_, b))| bits(*a) != bits(*b));
+    let (name, a, b) = differing.next().map_or(("?", 0.0, 0.0), |((name, a), (_, b))| (name, a, b));
+    Some(format!("{name} is {a:e}, the oracle has {b:e}"))
 }
 
 fn compare_trades(ours: &[Trade], theirs: &[Trade]) -> Result<(), String> {
     let same = |a: &Trade, b: &Trade| {
-        let whole = |t: &Trade| (t.side, t.signal_idx, t.entry_idx, t.exit_idx, t.reason);
+        let whole = |t: &Trade| {
+            (t.side, t.signal_idx, t.entry_idx, t.exit_idx, t.reason, t.at_close, t.ambiguous, t.skipped)
+        };
         let float = |t: &Trade| [t.entry, t.exit, t.stop, t.target, t.risk, t.pnl, t.ret, t.r].map(bits);
         whole(a) == whole(b) && float(a) == float(b)
     };

@@ -14,6 +14,10 @@ pub struct Coverage {
     pub reversals: u64,
     /// Entries not taken because a stop lay beyond the fill.
     pub invalid_stops: u64,
+    /// Entries not taken because a target lay on the wrong side.
+    pub invalid_targets: u64,
+    /// Trades whose exit depends on the order inside a bar.
+    pub ambiguous: u64,
     /// Positions forgotten at the end.
     pub discards: u64,
     /// Signals that fell into a cooldown.
@@ -38,13 +42,15 @@ impl Coverage {
         let kinds = ["Stop", "Target", "Trail", "Breakeven"];
         let mut endings: Vec<String> =
             kinds.iter().flat_map(|kind| [kind.to_string(), format!("{kind} gap")]).collect();
-        endings.extend(["Signal", "Time", "End"].map(String::from));
+        endings.extend(["Signal", "Time", "End", "Ruin"].map(String::from));
         for ending in endings {
             assert!(self.endings.contains_key(&ending), "no trade ended by {ending}");
         }
         let rules = [
             ("reversals", self.reversals),
             ("invalid stops", self.invalid_stops),
+            ("invalid targets", self.invalid_targets),
+            ("ambiguous exits", self.ambiguous),
             ("discards", self.discards),
             ("cooldowns", self.paused),
             ("both sides", self.both_sides),

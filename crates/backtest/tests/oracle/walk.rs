@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tidemill_backtest::Strategy;
 use tidemill_backtest::strategy::{
-    EndOfData, ExitKind, FillAt, FirstCheck, GapFill, InvalidStop, SideRules, Sizing,
+    EndOfData, ExitKind, FillAt, FirstCheck, GapFill, InvalidLevel, SideRules, Sizing,
 };
 use tidemill_backtest::trade::{Reason, Trade};
 use tidemill_market::Bars;
@@ -30,9 +30,26 @@ struct Open {
     stop: f64,
     target: f64,
     risk: f64,
+    /// The price that leaves nothing of equity, NaN if there is none.
+    ruin: f64,
     /// Best price of the bars lived through, starting from the entry.
     best: f64,
     exits: Vec<Live>,
+}
+
+/// How a position is closed.
+struct Closing {
+    price: f64,
+    reason: Reason,
+    at_close: bool,
+    ambiguous: bool,
+}
+
+/// A level as it stands on one bar.
+struct Standing {
+    index: usize,
+    favourable: bool,
+    price: f64,
 }
 
 /// An entry decided at the close of a bar.
@@ -49,6 +66,10 @@ pub struct Walk<'a> {
     range: Range<usize>,
     equity: f64,
     pub trades: Vec<Trade>,
+    /// Entries not taken because a level lay on the wrong side, all of them.
+    pub skipped: u32,
+    /// Those since the last trade.
+    skipped_lately: u32,
 }
 
 impl<'a> Walk<'a> {
@@ -58,7 +79,16 @@ impl<'a> Walk<'a> {
         evaluator: &'a Evaluator<'a>,
         range: Range<usize>,
     ) -> Self {
-        Self { strategy, bars, evaluator, range, equity: 1.0, trades: Vec::new() }
+        Self {
+            strategy,
+            bars,
+            evaluator,
+            range,
+            equity: 1.0,
+            trades: Vec::new(),
+            skipped: 0,
+            skipped_lately: 0,
+        }
     }
 
     pub fn run(&mut self, coverage: &mut Coverage) {
@@ -73,7 +103,8 @@ impl<'a> Walk<'a> {
             // Orders of the bar before fill at the open, the exit first.
             if let Some(index) = exit_order.take() {
                 let open = position.take().expect("only a position has an exit order");
-                self.close(open, bar, self.bars.open[bar], Reason::Exit(index, false));
+                let (price, reason) = (self.bars.open[bar], Reason::Exit(index, false));
+                self.close(open, bar, Closing { price, reason, at_close: false, ambiguous: false });
                 signals_from = bar + execution.cooldown as usize;
                 if entry_order.is_some() {
                     coverage.reversals += 1;
@@ -86,11 +117,11 @@ impl<'a> Walk<'a> {
             }
             // Inside the bar, then at its close.
             if let Some(open) = &position
-                && self.inspected(open, bar)
-                && let Some((price, reason)) = self.inside(open, bar).or_else(|| self.at_close(open, bar))
+                && let Some(closing) = self.inside(open, bar).or_else(|| self.at_close(open, bar))
             {
                 let open = position.take().expect("it is open");
-                self.close(open, bar, price, reason);
+                coverage.ambiguous += u64::from(closing.ambiguous);
+                self.close(open, bar, closing);
                 let pause = execution.cooldown as usize;
                 signals_from = bar + if execution.fill == FillAt::Close { pause.max(1) } else { pause };
             }
@@ -104,7 +135,14 @@ impl<'a> Walk<'a> {
                 if bar == last {
                     let open = position.take().expect("it is open");
                     match execution.end_of_data {
-                        EndOfData::Close => self.close(open, bar, self.bars.close[bar], Reason::End),
+                        EndOfData::Close => {
+                            let (price, reason) = (self.bars.close[bar], Reason::End);
+                            self.close(
+                                open,
+                                bar,
+                                Closing { price, reason, at_close: true, ambiguous: false },
+                            );
+                        }
                         EndOfData::Discard => coverage.discards += 1,
                     }
                     return;
@@ -156,7 +194,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Fixes the levels on the signal bar: stops, then risk, then the rest.
-    fn enter(&self, order: Order, entry_idx: usize, entry: f64, coverage: &mut Coverage) -> Option<Open> {
+    fn enter(&mut self, order: Order, entry_idx: usize, entry: f64, coverage: &mut Coverage) -> Option<Open> {
         let rules = self.rules(order.side).expect("a side that wants to enter");
         let signal_idx = order.signal_idx;
         let exists = |when: Option<&_>| when.is_none_or(|when| self.evaluator.holds(when, signal_idx));
@@ -172,8 +210,9 @@ impl<'a> Walk<'a> {
             }
             invalid |= if order.side > 0 { level >= entry } else { level <= entry };
         }
-        if invalid && self.strategy.execution.invalid_stop == InvalidStop::Skip {
+        if invalid && self.strategy.execution.invalid_stop == InvalidLevel::Skip {
             coverage.invalid_stops += 1;
+            self.skip();
             return None;
         }
         position.risk = match &rules.risk {
@@ -192,9 +231,11 @@ impl<'a> Walk<'a> {
             stop: position.stop,
             target: f64::NAN,
             risk: position.risk,
+            ruin: self.ruin(order.side, entry, position.risk),
             best: entry,
             exits: Vec::new(),
         };
+        let mut invalid = false;
         for (index, exit) in rules.exits.iter().enumerate() {
             if !exists(exit.when.as_ref()) {
                 continue;
@@ -212,12 +253,38 @@ impl<'a> Walk<'a> {
             if absent {
                 continue;
             }
-            if exit.kind == ExitKind::Target && open.target.is_nan() {
-                open.target = value;
+            if exit.kind == ExitKind::Target {
+                invalid |= if order.side > 0 { value <= entry } else { value >= entry };
+                if open.target.is_nan() {
+                    open.target = value;
+                }
             }
             open.exits.push(Live { index, kind: exit.kind, value });
         }
+        if invalid && self.strategy.execution.invalid_target == InvalidLevel::Skip {
+            coverage.invalid_targets += 1;
+            self.skip();
+            return None;
+        }
         Some(open)
+    }
+
+    fn skip(&mut self) {
+        self.skipped += 1;
+        self.skipped_lately += 1;
+    }
+
+    /// The price at which a position has used up all equity.
+    fn ruin(&self, side: i8, entry: f64, risk: f64) -> f64 {
+        let execution = &self.strategy.execution;
+        let Some(share) = share(execution.sizing, entry, risk) else { return f64::NAN };
+        let cost = (execution.fee_bps + execution.slippage_bps) / 10_000.0;
+        let price = if side > 0 {
+            entry * (1.0 + cost - 1.0 / share) / (1.0 - cost)
+        } else {
+            entry * (1.0 - cost + 1.0 / share) / (1.0 + cost)
+        };
+        if price.is_finite() && price > 0.0 { price } else { f64::NAN }
     }
 
     fn inspected(&self, open: &Open, bar: usize) -> bool {
@@ -226,13 +293,49 @@ impl<'a> Walk<'a> {
         bar > open.entry_idx || from_entry
     }
 
-    /// The first level that applies, in the order written.
-    fn inside(&self, open: &Open, bar: usize) -> Option<(f64, Reason)> {
+    /// What closes the position inside a bar: ruin where no adverse level is nearer, else the first level that applies, in the order written.
+    fn inside(&self, open: &Open, bar: usize) -> Option<Closing> {
         let execution = &self.strategy.execution;
         let long = open.side > 0;
+        let inspected = self.inspected(open, bar);
+        let levels = if inspected { self.levels(open) } else { Vec::new() };
         let (first, high, low) = (self.bars.open[bar], self.bars.high[bar], self.bars.low[bar]);
+        // A long's stop and a short's target lie below, a long's target and a short's stop above.
+        let gapped =
+            |price: f64, favourable: bool| if long != favourable { first <= price } else { first >= price };
+        let touched =
+            |price: f64, favourable: bool| if long != favourable { low <= price } else { high >= price };
+        let reached = |price: f64, favourable: bool| gapped(price, favourable) || touched(price, favourable);
+        let adverse = levels.iter().any(|level| !level.favourable && reached(level.price, false));
+        let target = levels.iter().any(|level| level.favourable && reached(level.price, true));
+        let any_gap =
+            levels.iter().any(|level| gapped(level.price, level.favourable)) || gapped(open.ruin, false);
+        let ambiguous = inspected && (adverse || reached(open.ruin, false)) && target && !any_gap;
+        let close = |price: f64, reason: Reason| Some(Closing { price, reason, at_close: false, ambiguous });
+        let nearer = |level: &Standing| {
+            !level.favourable && if long { level.price > open.ruin } else { level.price < open.ruin }
+        };
+        if !levels.iter().any(nearer) && reached(open.ruin, false) {
+            return close(if gapped(open.ruin, false) { first } else { open.ruin }, Reason::Ruin);
+        }
+        for Standing { index, favourable, price } in levels {
+            let fill = if favourable { execution.gap_fill_target } else { execution.gap_fill_stop };
+            if gapped(price, favourable) {
+                return close(if fill == GapFill::Open { first } else { price }, Reason::Exit(index, true));
+            }
+            if touched(price, favourable) {
+                return close(price, Reason::Exit(index, false));
+            }
+        }
+        None
+    }
+
+    /// The levels of a position as they stand before a bar.
+    fn levels(&self, open: &Open) -> Vec<Standing> {
+        let long = open.side > 0;
+        let mut levels = Vec::new();
         for exit in &open.exits {
-            let level = match exit.kind {
+            let price = match exit.kind {
                 ExitKind::Stop | ExitKind::Target => exit.value,
                 ExitKind::Trail if long => open.best - exit.value,
                 ExitKind::Trail => open.best + exit.value,
@@ -249,25 +352,16 @@ impl<'a> Walk<'a> {
                 }
                 ExitKind::Signal | ExitKind::Time => continue,
             };
-            let favourable = exit.kind == ExitKind::Target;
-            let fill = if favourable { execution.gap_fill_target } else { execution.gap_fill_stop };
-            // A long's stop and a short's target lie below, a long's target and a short's stop above.
-            let below = long != favourable;
-            let gapped = if below { first <= level } else { first >= level };
-            let touched = if below { low <= level } else { high >= level };
-            if gapped {
-                let price = if fill == GapFill::Open { first } else { level };
-                return Some((price, Reason::Exit(exit.index, true)));
-            }
-            if touched {
-                return Some((level, Reason::Exit(exit.index, false)));
-            }
+            levels.push(Standing { index: exit.index, favourable: exit.kind == ExitKind::Target, price });
         }
-        None
+        levels
     }
 
     /// Time exits, and signals that fill at the close, in the order written.
-    fn at_close(&self, open: &Open, bar: usize) -> Option<(f64, Reason)> {
+    fn at_close(&self, open: &Open, bar: usize) -> Option<Closing> {
+        if !self.inspected(open, bar) {
+            return None;
+        }
         let signal_here = self.strategy.execution.fill == FillAt::Close;
         let held = (bar - open.entry_idx) as f64;
         let applies = |exit: &&Live| match exit.kind {
@@ -276,7 +370,8 @@ impl<'a> Walk<'a> {
             _ => false,
         };
         let exit = open.exits.iter().find(applies)?;
-        Some((self.bars.close[bar], Reason::Exit(exit.index, false)))
+        let (price, reason) = (self.bars.close[bar], Reason::Exit(exit.index, false));
+        Some(Closing { price, reason, at_close: true, ambiguous: false })
     }
 
     /// The first exit condition that is true on the bar.
@@ -290,8 +385,9 @@ impl<'a> Walk<'a> {
         bar > open.signal_idx && self.evaluator.holds(&rules.exits[index].value, bar)
     }
 
-    fn close(&mut self, open: Open, exit_idx: usize, exit: f64, reason: Reason) {
+    fn close(&mut self, open: Open, exit_idx: usize, closing: Closing) {
         let execution = &self.strategy.execution;
+        let Closing { price: exit, reason, at_close, ambiguous } = closing;
         let (pnl, ret) = result(execution.fee_bps + execution.slippage_bps, open.side, open.entry, exit);
         let trade = Trade {
             side: open.side,
@@ -307,8 +403,11 @@ impl<'a> Walk<'a> {
             ret,
             r: pnl / open.risk,
             reason,
+            at_close,
+            ambiguous,
+            skipped: std::mem::take(&mut self.skipped_lately),
         };
-        self.equity = equity_after(execution.sizing, self.equity, trade.entry, trade.risk, pnl, ret);
+        self.equity = equity_after_trade(execution.sizing, self.equity, &trade);
         self.trades.push(trade);
     }
 }
@@ -325,14 +424,27 @@ pub fn result(cost_bps: f64, side: i8, entry: f64, exit: f64) -> (f64, f64) {
     (pnl, pnl / entry)
 }
 
+/// The share of equity that a trade commits; none where equity adds.
+fn share(sizing: Sizing, entry: f64, risk: f64) -> Option<f64> {
+    match sizing {
+        Sizing::Unit => None,
+        Sizing::AllIn => Some(1.0),
+        Sizing::Fraction(share) => Some(share),
+        Sizing::Risk(share) => Some((share * entry / risk).min(1.0)),
+    }
+}
+
+/// Equity after a trade; ruin leaves nothing, whatever rounding says.
+pub fn equity_after_trade(sizing: Sizing, equity: f64, trade: &Trade) -> f64 {
+    if trade.reason == Reason::Ruin {
+        return 0.0;
+    }
+    equity_after(sizing, equity, trade.entry, trade.risk, trade.pnl, trade.ret)
+}
+
 /// Equity after a result.
 pub fn equity_after(sizing: Sizing, equity: f64, entry: f64, risk: f64, pnl: f64, ret: f64) -> f64 {
-    let share = match sizing {
-        Sizing::Unit => return equity + pnl,
-        Sizing::AllIn => 1.0,
-        Sizing::Fraction(share) => share,
-        Sizing::Risk(share) => (share * entry / risk).min(1.0),
-    };
+    let Some(share) = share(sizing, entry, risk) else { return equity + pnl };
     let after = equity * (1.0 + share * ret);
     if after > 0.0 { after } else { 0.0 }
 }

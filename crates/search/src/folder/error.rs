@@ -62,6 +62,20 @@ pub enum FolderError {
         /// Everything that differs.
         differences: Vec<Difference>,
     },
+    /// The study was made under other rules.
+    #[error(
+        "{} was made under semantics {stored}, this is {asked}: choose another folder\n  hint: trials of both would not be \
+         comparable; `study show`, `best` and `export` still read it",
+        dir.display()
+    )]
+    Semantics {
+        /// The folder.
+        dir: PathBuf,
+        /// What the study was made under.
+        stored: u32,
+        /// What is asked for.
+        asked: u32,
+    },
     /// The header cannot be read.
     #[error("cannot understand {}", path.display())]
     Header {

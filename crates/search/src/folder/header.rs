@@ -10,6 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct StudyHeader {
     /// Version of the program that made the study.
     pub version: String,
+    /// Number of the rules by which trials are proposed and evaluated: results of different numbers do not belong together.
+    #[serde(default = "first_semantics")]
+    pub semantics: u32,
     /// Seed of the sampler.
     #[serde(serialize_with = "write_seed", deserialize_with = "read_seed")]
     pub seed: u64,
@@ -17,6 +20,11 @@ pub struct StudyHeader {
     pub data_hash: String,
     /// The resolved configuration.
     pub config: toml::Table,
+}
+
+/// Studies made before the rules had a number do not name it.
+fn first_semantics() -> u32 {
+    1
 }
 
 /// The table of the configuration that only describes: what is in it may differ when a study is resumed.
@@ -133,7 +141,7 @@ mod tests {
     use super::*;
 
     fn header(config: toml::Table) -> StudyHeader {
-        StudyHeader { version: "0.1.0".into(), seed: 1, data_hash: "abc".into(), config }
+        StudyHeader { version: "0.1.0".into(), semantics: 1, seed: 1, data_hash: "abc".into(), config }
     }
 
     fn lines(stored: &StudyHeader, asked: &StudyHeader) -> Vec<String> {

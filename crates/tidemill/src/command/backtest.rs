@@ -20,6 +20,7 @@ use crate::input::{DataSource, Input, StrategyArgs, set_threads};
 use crate::number;
 use crate::settings::Settings;
 use crate::table::Table;
+use crate::year;
 
 /// Evaluate one parameter set: the defaults of the strategy, changed by --profile and --set.
 #[derive(Args)]
@@ -61,7 +62,9 @@ struct Evaluation<'a> {
     /// Why there is no score.
     invalid: Option<String>,
     params: Vec<(String, Value)>,
+    /// Days of a year of the pool that counts, and of each symbol.
     year_days: f64,
+    symbol_year_days: Vec<f64>,
     warnings: Vec<String>,
 }
 
@@ -109,10 +112,14 @@ fn evaluate<'a>(strategy: &'a Strategy, input: &'a Input) -> Result<Evaluation<'
     points.push(&row);
     let outcome = engine.evaluate(&points).remove(0);
     let details = engine.detail(&row);
-    let year_days = engine.year_days();
-    let finish = |tally| Metrics::new(tally, year_days);
-    let segment_metrics: Vec<Metrics> = outcome.segments.iter().map(finish).collect();
-    let train = finish(&outcome.train);
+    let year_days = engine.year_days(Role::Train);
+    let symbol_year_days = (0..input.universe.symbols.len()).map(|at| engine.symbol_year_days(at)).collect();
+    let segment_metrics: Vec<Metrics> = segments
+        .iter()
+        .zip(&outcome.segments)
+        .map(|(segment, tally)| engine.segment_metrics(segment, tally))
+        .collect();
+    let train = engine.pool_metrics(&outcome.train, Role::Train);
     let counting: Vec<Metrics> = segments
         .iter()
         .zip(&segment_metrics)
@@ -148,11 +155,12 @@ fn evaluate<'a>(strategy: &'a Strategy, input: &'a Input) -> Result<Evaluation<'
         details,
         segment_metrics,
         train,
-        test: outcome.test.as_ref().map(finish),
+        test: outcome.test.as_ref().map(|tally| engine.pool_metrics(tally, Role::Test)),
         score,
         invalid,
         params: param_values(&space, &row),
         year_days,
+        symbol_year_days,
         warnings,
     })
 }
@@ -176,6 +184,12 @@ pub fn metrics_json(metrics: &Metrics) -> Value {
 }
 
 impl Evaluation<'_> {
+    /// How many days a year has, where figures are annualised.
+    fn year(&self) -> String {
+        let symbols = self.input.universe.symbols.iter().map(|bars| bars.symbol.as_str());
+        year::describe(self.year_days, symbols.zip(self.symbol_year_days.iter().copied()))
+    }
+
     /// Whether single segments say more than the totals, and are few enough to be columns.
     fn shows_segments(&self, most: usize) -> bool {
         let totals = 1 + usize::from(self.test.is_some());
@@ -222,6 +236,7 @@ fn to_json(evaluation: &Evaluation<'_>) -> Value {
                 "ret": trade.ret,
                 "r": trade.r,
                 "bars": trade.exit_idx - trade.entry_idx,
+                "ambiguous": trade.ambiguous,
             })
         })
         .collect();
@@ -238,6 +253,7 @@ fn to_json(evaluation: &Evaluation<'_>) -> Value {
                 "from": timestamp::format_ms(bars.ts_ms[segment.range.start]),
                 "to": timestamp::format_ms(bars.ts_ms[segment.range.end - 1]),
                 "bars": segment.range.len(),
+                "year_days": evaluation.symbol_year_days[segment.symbol],
                 "metrics": metrics_json(metrics),
             })
         })
@@ -268,7 +284,7 @@ fn side_name(side: i8) -> &'static str {
 
 fn trades_csv(evaluation: &Evaluation<'_>) -> String {
     let mut out = String::from(
-        "symbol,segment,side,signal_idx,entry_idx,exit_idx,entry_time,exit_time,entry,exit,stop,target,reason,pnl,return,r,bars\n",
+        "symbol,segment,side,signal_idx,entry_idx,exit_idx,entry_time,exit_time,entry,exit,stop,target,reason,pnl,return,r,bars,ambiguous\n",
     );
     let quote = |text: &str| {
         if text.contains([',', '"', '\n', '\r']) {
@@ -281,7 +297,7 @@ fn trades_csv(evaluation: &Evaluation<'_>) -> String {
     for (segment, trade, reason) in evaluation.trades() {
         let bars = &evaluation.input.universe.symbols[segment.symbol];
         out += &format!(
-            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
             quote(&bars.symbol),
             quote(&segment.name),
             side_name(trade.side),
@@ -299,6 +315,7 @@ fn trades_csv(evaluation: &Evaluation<'_>) -> String {
             trade.ret,
             trade.r,
             trade.exit_idx - trade.entry_idx,
+            trade.ambiguous,
         );
     }
     out
@@ -329,11 +346,11 @@ fn to_text(evaluation: &Evaluation<'_>) -> String {
     }
     let mut out = table.render(1);
     out += &format!(
-        "\nobjective {} = {}{}   (year of {} days)\n",
+        "\nobjective {} = {}{}   ({})\n",
         evaluation.strategy.objective.text.split_whitespace().collect::<Vec<_>>().join(" "),
         number::short(evaluation.score.value()),
         evaluation.invalid.as_ref().map_or_else(String::new, |why| format!(" ({why})")),
-        evaluation.year_days
+        evaluation.year()
     );
     let mut reasons: std::collections::BTreeMap<&str, (usize, f64)> = std::collections::BTreeMap::new();
     for (_, trade, reason) in evaluation.trades() {

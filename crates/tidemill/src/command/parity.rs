@@ -385,8 +385,9 @@ impl Report<'_> {
         let total = self.total();
         let mut out = table.render(3);
         let what = format!(
-            "{} trials, {} trades, {} in {seconds:.1} s",
+            "{} trials, {} of them trade by trade, {} trades, {} in {seconds:.1} s",
             number::count(total.trials),
+            number::count(total.detailed),
             number::count(total.trades),
             self.device
         );
@@ -451,7 +452,7 @@ impl Report<'_> {
         let total = self.total();
         json!({
             "device": self.device, "seed": self.seed, "seconds": seconds, "trials": total.trials,
-            "trades": total.trades, "different": total.different, "rows": rows, "first": first,
+            "detailed": total.detailed, "trades": total.trades, "different": total.different, "rows": rows, "first": first,
         })
     }
 }

@@ -20,7 +20,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use tidemill_backtest::strategy::Sizing;
-use tidemill_backtest::{Engine, Strategy};
+use tidemill_backtest::{Strategy, pool_year_days};
 use tidemill_market::timeframe;
 use tidemill_telemetry::hypertune::Mode;
 
@@ -165,9 +165,8 @@ fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: &Devices) -> Res
         }
         return Ok((ExitCode::from(130), String::new()));
     };
-    // Whether a year has weekends is a matter of the data, and the same for all windows.
-    let segments = windows[0].layout(None).segments(&input.universe)?;
-    let year_days = Engine::new(&strategies[0], &input.universe, segments, Default::default())?.year_days();
+    // What is stitched together has the days of all symbols.
+    let year_days = pool_year_days(input.universe.symbols.iter());
     let is_additive = strategies[0].execution.sizing == Sizing::Unit;
     let summary = Summary::new(steps, year_days, is_additive);
     record.end("complete", record::line(&summary));

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use tidemill_backtest::segment::{Role, Segment};
-use tidemill_backtest::{Engine, EngineOptions, Metric, Metrics, Strategy};
+use tidemill_backtest::{Engine, EngineOptions, Metric, Strategy};
 use tidemill_market::Universe;
 use tidemill_search::{Points, SamplerKind, SamplerSettings, Space};
 use tidemill_verdict::bootstrap::N_RESAMPLES;
@@ -195,7 +195,7 @@ fn sharpes(
     }
     let mut engine = Engine::new(strategy, case.universe, counting.to_vec(), case.options)?;
     let outcomes = engine.evaluate(points);
-    let sharpe = |tally| Metrics::new(tally, engine.year_days()).get(Metric::Sharpe);
+    let sharpe = |tally| engine.pool_metrics(tally, Role::Train).get(Metric::Sharpe);
     Ok(outcomes.iter().map(|outcome| sharpe(&outcome.train)).collect())
 }
 

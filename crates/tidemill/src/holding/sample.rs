@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use tidemill_backtest::segment::Role;
 use tidemill_backtest::{Engine, METRICS, Metric, Outcome};
 use tidemill_search::rng::Stream;
 use tidemill_search::{Evaluated, Points, Scores};
@@ -40,7 +41,7 @@ impl Witness {
     /// Has seen nothing yet.
     pub fn new(engine: &Engine<'_>) -> Self {
         let sample = Sample { one_of: 1, trials: BTreeMap::new(), spread: TrialSpread::default() };
-        Self { year_root: engine.year_days().sqrt(), sample: Mutex::new(sample) }
+        Self { year_root: engine.year_days(Role::Train).sqrt(), sample: Mutex::new(sample) }
     }
 
     /// Sees the results of trials.

@@ -21,15 +21,23 @@ fn daily(weekends: bool) -> String {
 }
 
 #[test]
-fn a_year_has_252_days_unless_there_are_bars_on_weekends() {
+fn a_year_has_the_days_of_the_symbol_alone_and_beside_others() {
     let place = Place::new();
     place.write("week.csv", daily(false));
     place.write("all.csv", daily(true));
     let line = "backtest zscore-dip --set threshold=1 --data";
-    assert_eq!(place.json(&format!("{line} week.csv"))["year_days"], 252.0);
-    assert_eq!(place.json(&format!("{line} all.csv"))["year_days"], 365.0);
-    assert_eq!(place.json(&format!("{line} week.csv all.csv"))["year_days"], 365.0);
-    assert_eq!(place.json(&format!("{line} week.csv all.csv --symbols week"))["year_days"], 252.0);
+    let [week, all] = ["week", "all"].map(|name| place.json(&format!("{line} {name}.csv")));
+    assert_eq!([&week["year_days"], &all["year_days"]], [260.0, 365.0]);
+    let both = place.json(&format!("{line} week.csv all.csv"));
+    assert_eq!(both["year_days"], 365.0, "a pool has the days of both");
+    for (alone, name) in [(week, "week"), (all, "all")] {
+        let segments = both["segments"].as_array().unwrap();
+        let beside = segments.iter().find(|segment| segment["symbol"] == name).unwrap();
+        assert_eq!(beside["metrics"], alone["segments"][0]["metrics"], "{name}");
+        assert_eq!(beside["year_days"], alone["year_days"], "{name}");
+    }
+    let chosen = place.json(&format!("{line} week.csv all.csv --symbols week"));
+    assert_eq!(chosen["year_days"], 260.0);
 }
 
 #[test]

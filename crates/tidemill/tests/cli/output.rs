@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::support::{Place, Said};
 
 /// The metrics of docs/semantics.md.
-const METRICS: [&str; 23] = [
+const METRICS: [&str; 30] = [
     "trades",
     "win_rate",
     "profit_factor",
@@ -17,6 +17,8 @@ const METRICS: [&str; 23] = [
     "sharpe",
     "sortino",
     "max_drawdown",
+    "max_drawdown_daily",
+    "max_drawdown_bar",
     "calmar",
     "sqn",
     "exposure",
@@ -28,9 +30,14 @@ const METRICS: [&str; 23] = [
     "avg_r",
     "avg_win",
     "avg_loss",
+    "profit_factor_pnl",
+    "avg_win_pnl",
+    "avg_loss_pnl",
     "long_share",
     "avg_bars",
     "open_at_end",
+    "ambiguous",
+    "skipped",
 ];
 
 fn names(value: &Value) -> Vec<&str> {

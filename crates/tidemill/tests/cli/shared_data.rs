@@ -7,15 +7,15 @@ fn every_family_loads_backtests_and_sweeps() {
     let Some(dir) = shared_data() else { return };
     let place = Place::new();
     for (file, symbols, year_days, trades) in [
-        ("awkward_us_equities_1d.parquet", 55, 252.0, true),
+        ("awkward_us_equities_1d.parquet", 55, 255.0, true),
         ("crypto_ada_15m_2024_derived.parquet", 1, 365.0, true),
         ("crypto_btc_1m_2026_03_05.parquet", 1, 365.0, true),
         ("crypto_btc_eth_15m_2023.parquet", 2, 365.0, true),
         ("crypto_majors_5m_2024.parquet", 4, 365.0, true),
         ("crypto_universe136_1h.parquet", 136, 365.0, true),
-        ("fx_eurusd_ask_1h_2017.parquet", 1, 365.0, true),
+        ("fx_eurusd_ask_1h_2017.parquet", 1, 312.0, true),
         ("us_sp500_1d_2017_2021.parquet", 504, 252.0, true),
-        ("csv/awkward_nifty50_raw.csv", 1, 252.0, true),
+        ("csv/awkward_nifty50_raw.csv", 1, 244.0, true),
         ("csv/awkward_us_equities_raw_2015.csv", 47, 252.0, false),
         ("csv/btcusdt_15m_2023q1.csv", 1, 365.0, true),
     ] {

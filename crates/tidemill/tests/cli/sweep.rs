@@ -119,7 +119,7 @@ fn the_table_shows_as_many_trials_as_asked_for() {
         let said = place.ok(&format!(
             "sweep zscore-dip --data lcg.csv --trials 50 --set threshold=0.5 --set max_hold=5 --objective win_rate --top {top}"
         ));
-        let shown = said.stdout.lines().take_while(|line| !line.is_empty()).count() - 2;
+        let shown = said.stdout.lines().take_while(|line| !line.is_empty()).count() - 3;
         assert!(shown == rows || (top.len() > 2 && shown > 3 && shown <= rows), "{top}: {}", said.stdout);
     }
     let said =
@@ -142,8 +142,9 @@ fn without_arguments_there_is_a_ranked_table() {
     let said = place.ok("sweep --trials 300");
     assert!(said.stderr.contains("planted edge") && said.stderr.contains("300 trials"), "{}", said.stderr);
     let table = said.stdout.lines().take_while(|line| !line.is_empty());
-    assert_eq!(table.count(), 12, "{}", said.stdout);
+    assert_eq!(table.count(), 13, "{}", said.stdout);
     assert!(said.stdout.lines().next().unwrap().contains("threshold"));
+    assert!(said.stdout.contains("(year of 365 days)\n"), "{}", said.stdout);
 }
 
 #[test]

@@ -107,7 +107,11 @@ impl Engine<'_> {
     }
 
     fn label(&self, trade: &Trade, scalars: &[f64]) -> String {
-        let Reason::Exit(exit, gap) = trade.reason else { return "END".into() };
+        let (exit, gap) = match trade.reason {
+            Reason::Exit(exit, gap) => (exit, gap),
+            Reason::End => return "END".into(),
+            Reason::Ruin => return "RUIN".into(),
+        };
         let Some(side) = &self.plan.sides[usize::from(trade.side < 0)] else { return String::new() };
         let pieces = if gap { &side.exits[exit].gap_label } else { &side.exits[exit].label };
         pieces

@@ -23,14 +23,19 @@ KERNEL(pool, PoolArgs) {
     pooled.wins += tally.wins;
     pooled.longs += tally.longs;
     pooled.open_at_end += tally.open_at_end;
+    pooled.ambiguous += tally.ambiguous;
+    pooled.skipped += tally.skipped;
     pooled.bars_held += tally.bars_held;
     pooled.bars += tally.bars;
     pooled.sum_pnl += tally.sum_pnl;
     pooled.sum_win += tally.sum_win;
     pooled.sum_loss += tally.sum_loss;
     pooled.sum_ret += tally.sum_ret;
+    pooled.sum_ret_win += tally.sum_ret_win;
+    pooled.sum_ret_loss += tally.sum_ret_loss;
     pooled.sum_r += tally.sum_r;
     pooled.sum_r2 += tally.sum_r2;
+    pooled.drawdown_bar = minimum(pooled.drawdown_bar, tally.drawdown_bar);
     pooled.drawdown_pnl = minimum(pooled.drawdown_pnl, tally.drawdown_pnl);
     pooled.drawdown_pnl_ref = minimum(pooled.drawdown_pnl_ref, tally.drawdown_pnl_ref);
   }
@@ -54,6 +59,7 @@ KERNEL(pool, PoolArgs) {
   finish_book(book, by_block);
   pooled.equity = book.tally.equity;
   pooled.drawdown = book.tally.drawdown;
+  pooled.drawdown_daily = book.tally.drawdown_daily;
   pooled.days = book.tally.days;
   pooled.sum_daily = book.tally.sum_daily;
   pooled.sum_daily2 = book.tally.sum_daily2;

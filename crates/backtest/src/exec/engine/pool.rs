@@ -2,7 +2,8 @@
 
 use super::block::{BlockPlan, Running};
 use super::{Detail, Engine, Outcome};
-use crate::exec::book::{Book, Move, Terms};
+use crate::exec::book::{Book, Move};
+use crate::exec::terms::Terms;
 use crate::exec::walk::Observer;
 use crate::point;
 use crate::segment::Role;
@@ -116,14 +117,19 @@ impl Engine<'_> {
             pooled.wins += tally.wins;
             pooled.longs += tally.longs;
             pooled.open_at_end += tally.open_at_end;
+            pooled.ambiguous += tally.ambiguous;
+            pooled.skipped += tally.skipped;
             pooled.bars_held += tally.bars_held;
             pooled.bars += tally.bars;
             pooled.sum_pnl += tally.sum_pnl;
             pooled.sum_win += tally.sum_win;
             pooled.sum_loss += tally.sum_loss;
             pooled.sum_ret += tally.sum_ret;
+            pooled.sum_ret_win += tally.sum_ret_win;
+            pooled.sum_ret_loss += tally.sum_ret_loss;
             pooled.sum_r += tally.sum_r;
             pooled.sum_r2 += tally.sum_r2;
+            pooled.drawdown_bar = point::minimum(pooled.drawdown_bar, tally.drawdown_bar);
             pooled.drawdown_pnl = point::minimum(pooled.drawdown_pnl, tally.drawdown_pnl);
             pooled.drawdown_pnl_ref = point::minimum(pooled.drawdown_pnl_ref, tally.drawdown_pnl_ref);
         }
@@ -131,6 +137,7 @@ impl Engine<'_> {
         Tally {
             equity: marks.equity,
             drawdown: marks.drawdown,
+            drawdown_daily: marks.drawdown_daily,
             days: marks.days,
             sum_daily: marks.sum_daily,
             sum_daily2: marks.sum_daily2,
@@ -142,7 +149,7 @@ impl Engine<'_> {
     /// Equity of equal parts in every symbol, marked daily, from the summed returns of its segments; reports the returns of the whole.
     fn marks(&self, daily: &[f64], role: Role, hear: &mut impl FnMut(u32, f64)) -> Tally {
         let (first, last) = self.days_of(role);
-        let terms = Terms { cost_bps: 0.0, sizing: self.strategy.execution.sizing };
+        let terms = Terms { cost_bps: 0.0, ..Terms::new(&self.strategy.execution) };
         let mut book = Book::new(terms, first, last, 1);
         let n_symbols = self.n_symbols[role as usize] as f64;
         for (day, change) in daily.iter().enumerate().take(last as usize + 1).skip(first as usize) {

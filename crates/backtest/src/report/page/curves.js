@@ -20,9 +20,9 @@ function growth(start, days, values) {
 }
 
 /** Sharpe ratio of the last ROLLING_DAYS daily changes, from the first day that has so many. */
-function rollingSharpe(line) {
+function rollingSharpe(line, yearDays) {
   const n = line.ms.length;
-  if (!(report.year_days > 0) || n < ROLLING_DAYS * 2) return null;
+  if (!(yearDays > 0) || n < ROLLING_DAYS * 2) return null;
   const steps = new Float64Array(n);
   for (let i = 1; i < n; i++) steps[i] = change(line.equity[i - 1], line.equity[i]);
   const out = new Float64Array(n).fill(NaN);
@@ -32,7 +32,7 @@ function rollingSharpe(line) {
     let squares = 0;
     for (const step of window) squares += (step - centre) ** 2;
     const deviation = Math.sqrt(squares / (ROLLING_DAYS - 1));
-    if (deviation > 0) out[i] = (centre / deviation) * Math.sqrt(report.year_days);
+    if (deviation > 0) out[i] = (centre / deviation) * Math.sqrt(yearDays);
   }
   return out.some(Number.isFinite) ? out : null;
 }
@@ -79,8 +79,8 @@ class CurveChart {
     });
   }
 
-  show(own, hold, marks) {
-    Object.assign(this, { own, hold, marks, rolling: own ? rollingSharpe(own) : null });
+  show(own, hold, marks, yearDays) {
+    Object.assign(this, { own, hold, marks, rolling: own ? rollingSharpe(own, yearDays) : null });
     this.canvas.classList.toggle('three', this.rolling !== null);
     this.chart.redraw();
     this.write();

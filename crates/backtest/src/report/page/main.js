@@ -39,7 +39,7 @@ function setScope(scope) {
     byId('price-title').textContent = [one.symbol, timeframe(one.timeframe_ms)].filter(Boolean).join(' \u00b7 ');
   }
   setShown('equity', own !== null);
-  curveChart.show(own, hold, one ? one.marks : report.series[0]?.marks ?? []);
+  curveChart.show(own, hold, one ? one.marks : report.series[0]?.marks ?? [], one ? one.year_days : report.year_days);
   showMonths(own);
   showDistribution(trades);
   showBreakdowns(trades, intraday);

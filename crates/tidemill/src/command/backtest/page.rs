@@ -23,8 +23,8 @@ pub(super) fn report(evaluation: &Evaluation<'_>) -> Report {
     let more = if symbols.len() > 4 { format!(" and {} more", symbols.len() - 4) } else { String::new() };
     let bar = symbols.first().map_or_else(String::new, |bars| timeframe::format_duration(bars.timeframe_ms));
     let mut notes = vec![format!(
-        "Sharpe and Sortino are annualised with {} days a year, from equity marked at the end of each UTC day, open positions at the close less costs.",
-        evaluation.year_days
+        "Sharpe and Sortino are annualised ({}), from equity marked at the end of each UTC day, open positions at the close less costs.",
+        evaluation.year()
     )];
     if evaluation.test.is_some() {
         notes.insert(0, "The headline figures are those of the in-sample part; the table shows both.".into());
@@ -173,6 +173,7 @@ fn symbol_series(evaluation: &Evaluation<'_>, symbol: usize, additive: bool) -> 
     SymbolSeries {
         symbol: bars.symbol.clone(),
         timeframe_ms: bars.timeframe_ms,
+        year_days: evaluation.symbol_year_days[symbol],
         ts_ms: bars.ts_ms.clone(),
         open: bars.open.clone(),
         high: bars.high.clone(),

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use rayon::prelude::*;
 use serde_json::json;
-use tidemill_backtest::segment::Layout;
+use tidemill_backtest::segment::{Layout, Role};
 use tidemill_backtest::{Engine, EngineOptions, Metrics, Overrides, Strategy};
 use tidemill_market::{LoadOptions, load};
 use tidemill_search::{SamplerKind, SamplerSettings};
@@ -50,7 +50,7 @@ pub fn run(args: CpuSweepArgs) -> Result<ExitCode> {
         let points = SamplerKind::Grid.build(&space, &SamplerSettings::new(0))?.ask(usize::MAX / 2);
         let outcomes = engine.evaluate(&points);
         let metrics: Vec<Metrics> =
-            outcomes.par_iter().map(|outcome| Metrics::new(&outcome.train, engine.year_days())).collect();
+            outcomes.par_iter().map(|outcome| engine.pool_metrics(&outcome.train, Role::Train)).collect();
         seconds = seconds.min(began.elapsed().as_secs_f64());
         trials = points.len();
         trades = outcomes.iter().map(|outcome| u64::from(outcome.train.trades)).sum();

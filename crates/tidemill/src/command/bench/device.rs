@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use rayon::prelude::*;
 use serde_json::json;
-use tidemill_backtest::segment::Layout;
+use tidemill_backtest::segment::{Layout, Role};
 use tidemill_backtest::{
     DeviceEngine, Engine, EngineOptions, Metrics, Outcome, Overrides, Stage, StageSpan, Strategy,
 };
@@ -109,7 +109,7 @@ fn run(args: DeviceBenchArgs, work: Workload) -> Result<ExitCode> {
         outcomes = on_device.collect()?;
         let device_s = began.elapsed().as_secs_f64();
         let metrics: Vec<Metrics> =
-            outcomes.par_iter().map(|outcome| Metrics::new(&outcome.train, engine.year_days())).collect();
+            outcomes.par_iter().map(|outcome| engine.pool_metrics(&outcome.train, Role::Train)).collect();
         let seconds = began.elapsed().as_secs_f64();
         drop(metrics);
         runs.push(Run { seconds, device_s, spans: on_device.take_spans() });

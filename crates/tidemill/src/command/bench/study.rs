@@ -52,6 +52,7 @@ pub fn run(args: StudyArgs) -> Result<ExitCode> {
     let dir = args.out.as_ref().unwrap_or(&temporary);
     let header = StudyHeader {
         version: env!("CARGO_PKG_VERSION").into(),
+        semantics: tidemill_backtest::SEMANTICS,
         seed: settings.seed,
         data_hash: String::new(),
         config: toml::Table::new(),

@@ -48,15 +48,16 @@ fn a_difference_is_shown_with_its_parameters() {
     let compared = |first: Option<crate::parity::Difference>| Compared {
         trials: 7,
         trades: 2_000,
+        detailed: 3,
         different: u64::from(first.is_some()),
         first,
     };
     let done = |first: Option<crate::parity::Difference>| Done { compared: compared(first), population: 7 };
     let (same, other) = ([done(None), done(None)], [done(None), done(Some(first))]);
     let report = |results| Report { cases: &cases, results, device: "host".into(), seed: 5 };
-    assert!(
-        report(&same).text(1.0).ends_with("14 trials, 4,000 trades, host in 1.0 s: not one bit differs\n")
-    );
+    assert!(report(&same).text(1.0).ends_with(
+        "14 trials, 6 of them trade by trade, 4,000 trades, host in 1.0 s: not one bit differs\n"
+    ));
     let text = report(&other).text(1.0);
     assert!(
         text.contains("first: trial 4 of a population of 7, zscore-dip on regimes (split 0.7), seed 5"),

@@ -41,6 +41,8 @@ pub struct Facts {
     pub seed: u64,
     /// Version of the program.
     pub version: String,
+    /// Number of the rules of its results.
+    pub semantics: u32,
 }
 
 impl Facts {
@@ -85,6 +87,7 @@ impl Facts {
             execution: pairs("execution"),
             seed: header.seed,
             version: header.version.clone(),
+            semantics: header.semantics,
         }
     }
 
@@ -128,7 +131,7 @@ impl Facts {
             ("sampler", Some(sampler.unwrap_or_else(|| format!("seed {}", self.seed)))),
             ("fixed", join(&self.fixed)),
             ("execution", join(&self.execution)),
-            ("version", Some(self.version.clone())),
+            ("version", Some(format!("{}, semantics {}", self.version, self.semantics))),
         ];
         lines.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
     }
@@ -192,13 +195,19 @@ mod tests {
     use super::*;
 
     fn facts(config: toml::Table) -> Facts {
-        Facts::new(&StudyHeader { version: "0.1.0".into(), seed: 7, data_hash: "abc".into(), config })
+        Facts::new(&StudyHeader {
+            version: "0.1.0".into(),
+            semantics: 2,
+            seed: 7,
+            data_hash: "abc".into(),
+            config,
+        })
     }
 
     #[test]
     fn a_header_without_a_configuration_still_says_seed_and_version() {
         let lines = facts(toml::Table::new()).lines();
-        assert_eq!(lines, [("sampler", "seed 7".to_string()), ("version", "0.1.0".to_string())]);
+        assert_eq!(lines, [("sampler", "seed 7".to_string()), ("version", "0.1.0, semantics 2".to_string())]);
     }
 
     #[test]
@@ -234,7 +243,7 @@ mod tests {
                 "objective: sharpe; calmar, mean of segments, where trades >= 30",
                 "sampler: nsga2, seed 7, batch 64, lag 1, after 2 known points",
                 "fixed: window=30",
-                "version: 0.1.0",
+                "version: 0.1.0, semantics 2",
             ]
         );
         assert_eq!(facts.asked, Some(5000));

@@ -198,6 +198,7 @@ fn document(view: &View<'_>) -> Value {
         "enqueued": facts.enqueued,
         "fixed": fixed,
         "version": facts.version,
+        "semantics": facts.semantics,
         "trials": survey.n_trials,
         "asked": facts.asked,
         "valid": survey.n_valid,

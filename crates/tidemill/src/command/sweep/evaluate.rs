@@ -39,7 +39,7 @@ pub fn scored(
         .par_iter()
         .enumerate()
         .map(|(at, outcome)| {
-            let train = Metrics::new(&outcome.train, engine.year_days());
+            let train = engine.pool_metrics(&outcome.train, Role::Train);
             (scores(engine, &objectives, points, at, outcome, Role::Train, &train), train)
         })
         .collect();
@@ -62,9 +62,9 @@ pub fn judge(engine: &mut Engine<'_>, strategies: &[Strategy], trials: Vec<Trial
     let outcomes = engine.evaluate(&points);
     let (engine, objectives) = (&*engine, objectives(strategies));
     let judged = |((at, trial), outcome): ((usize, Trial), &Outcome)| {
-        let train = Metrics::new(&outcome.train, engine.year_days());
+        let train = engine.pool_metrics(&outcome.train, Role::Train);
         let test = outcome.test.as_ref().map(|tally| {
-            let metrics = Metrics::new(tally, engine.year_days());
+            let metrics = engine.pool_metrics(tally, Role::Test);
             (scores(engine, &objectives, &points, at, outcome, Role::Test, &metrics), metrics)
         });
         Judged {
@@ -100,7 +100,7 @@ fn scores(
         .iter()
         .zip(&outcome.segments)
         .filter(|(segment, _)| segment.role == role && !is_pooled)
-        .map(|(_, tally)| Metrics::new(tally, engine.year_days()))
+        .map(|(segment, tally)| engine.segment_metrics(segment, tally))
         .collect();
     let score = |objective: &Objective<'_>| {
         if role == Role::Train && !objective.accepts(pooled, &params) {

@@ -10,6 +10,7 @@ use crate::command::backtest::{metrics_json, param_values};
 use crate::holding::text::drop_text;
 use crate::number;
 use crate::table::Table;
+use crate::year;
 
 /// Metrics shown in the table besides the objective.
 const SHOWN: [Metric; 6] = [
@@ -20,6 +21,10 @@ const SHOWN: [Metric; 6] = [
     Metric::WinRate,
     Metric::ProfitFactor,
 ];
+
+fn is_ambiguous(judged: &super::evaluate::Judged) -> bool {
+    judged.train.get(Metric::Ambiguous).is_some_and(|count| count > 0.0)
+}
 
 /// The best trials as a table.
 pub fn text(finished: &Finished<'_>, engine: &Engine<'_>) -> String {
@@ -50,6 +55,7 @@ pub fn text(finished: &Finished<'_>, engine: &Engine<'_>) -> String {
     let shown: Vec<Metric> = SHOWN
         .into_iter()
         .filter(|metric| several || texts.iter().all(|text| plain(text) != Some(*metric)))
+        .chain(finished.best.iter().any(is_ambiguous).then_some(Metric::Ambiguous))
         .collect();
     let mut header = vec!["#".to_string()];
     header.extend(titles.iter().cloned());
@@ -99,6 +105,9 @@ pub fn text(finished: &Finished<'_>, engine: &Engine<'_>) -> String {
         table.row(row);
     }
     let mut out = table.render(0);
+    let symbols = finished.input.universe.symbols.iter().enumerate();
+    let years = symbols.map(|(at, bars)| (bars.symbol.as_str(), engine.symbol_year_days(at)));
+    out += &format!("({})\n", year::describe(engine.year_days(Role::Train), years));
     if finished.strategies.len() > 1 {
         out += "No other trial is better in every objective.\n";
     }
@@ -231,7 +240,7 @@ pub fn json(finished: &Finished<'_>, engine: &Engine<'_>, interrupted: bool) -> 
             "overlap": timing.overlap.as_secs_f64(),
             "idle": timing.idle.as_secs_f64(),
         },
-        "year_days": engine.year_days(),
+        "year_days": engine.year_days(Role::Train),
         "best": best,
     });
     if let Some(report) = &finished.holding {

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
 use tidemill_backtest::segment::Layout;
-use tidemill_backtest::{Engine, Strategy};
+use tidemill_backtest::{Engine, SEMANTICS, Strategy};
 use tidemill_search::folder::Opened;
 use tidemill_search::{
     Enqueue, Sampler, SamplerKind, SamplerSettings, Space, Steered, StudyFolder, StudyHeader,
@@ -93,6 +93,7 @@ pub fn header(
     let toml::Value::Table(config) = config else { bail!("the configuration is not a table") };
     Ok(StudyHeader {
         version: env!("CARGO_PKG_VERSION").into(),
+        semantics: SEMANTICS,
         seed: resolved.seed,
         data_hash: input.universe.fingerprint(),
         config,

@@ -1,0 +1,179 @@
+//! What the kernels found, mask by mask and trade by trade: for comparing them with the CPU, where sums could hide two errors that cancel.
+
+use bytemuck::Pod;
+use tidemill_gpu::{DeviceBuffer, GpuError, Stream};
+use tidemill_search::Points;
+
+use super::lane::Lane;
+use super::layout::{self, WalkState};
+use super::{ConditionPlan, DeviceEngine};
+use crate::trade::{Reason, Trade};
+
+/// Trials that are looked at together, so that all of them go through the kernels as one part.
+const AT_ONCE: usize = 256;
+
+/// A trade as a kernel found it; what booking makes of it is in the sums.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FoundTrade {
+    /// +1 long, −1 short.
+    pub side: i8,
+    /// The bar of the fill.
+    pub entry_idx: usize,
+    /// The bar of the exit.
+    pub exit_idx: usize,
+    /// Fill price.
+    pub entry: f64,
+    /// Exit price.
+    pub exit: f64,
+    /// What one R was.
+    pub risk: f64,
+    /// Why it was closed.
+    pub reason: Reason,
+    /// Whether it was closed at the close of its exit bar.
+    pub at_close: bool,
+    /// Whether the exit depends on which extreme of the bar came first.
+    pub ambiguous: bool,
+    /// Entries since the trade before that were not taken.
+    pub skipped: u32,
+}
+
+impl From<&Trade> for FoundTrade {
+    fn from(trade: &Trade) -> Self {
+        let Trade {
+            side, entry_idx, exit_idx, entry, exit, risk, reason, at_close, ambiguous, skipped, ..
+        } = *trade;
+        Self { side, entry_idx, exit_idx, entry, exit, risk, reason, at_close, ambiguous, skipped }
+    }
+}
+
+impl From<&layout::Trade> for FoundTrade {
+    fn from(trade: &layout::Trade) -> Self {
+        let has = |bit: u32| trade.how & bit != 0;
+        Self {
+            side: if has(layout::LONG_BIT) { 1 } else { -1 },
+            entry_idx: trade.entry_bar as usize,
+            exit_idx: trade.exit_bar as usize,
+            entry: trade.entry,
+            exit: trade.exit,
+            risk: trade.risk,
+            reason: match trade.how & layout::EXIT_NUMBER {
+                layout::EXIT_END => Reason::End,
+                layout::EXIT_RUIN => Reason::Ruin,
+                exit => Reason::Exit(exit as usize, has(layout::GAP_BIT)),
+            },
+            at_close: has(layout::CLOSE_BIT),
+            ambiguous: has(layout::AMBIGUOUS_BIT),
+            skipped: trade.skipped,
+        }
+    }
+}
+
+/// One trial as the kernels saw it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeviceDetail {
+    /// For each symbol and side of the strategy, in their order: the bars on which it wants to enter.
+    pub entries: Vec<Vec<Vec<usize>>>,
+    /// The trades of each segment.
+    pub trades: Vec<Vec<FoundTrade>>,
+}
+
+/// Details that are being collected.
+#[derive(Default)]
+pub(super) struct Recording {
+    details: Vec<DeviceDetail>,
+}
+
+impl DeviceEngine {
+    /// The entry masks and trades of trials as the kernels found them, in the order of the points. Much slower than
+    /// [`evaluate`](Self::evaluate).
+    pub fn detail(&mut self, points: &Points) -> Result<Vec<DeviceDetail>, GpuError> {
+        let mut out = Vec::new();
+        for first in (0..points.len()).step_by(AT_ONCE) {
+            let mut some = Points::new(points.n_params());
+            some.extend_from(points, first..(first + AT_ONCE).min(points.len()));
+            self.recording = Some(Recording::default());
+            let result = self.evaluate(&some);
+            let recording = self.recording.take().unwrap_or_default();
+            result?;
+            out.extend(recording.details);
+        }
+        Ok(out)
+    }
+
+    /// Keeps what a round of walking found, before it is booked.
+    pub(super) fn record_round(
+        &mut self,
+        lane: &Lane,
+        n_trials: usize,
+        capacity: usize,
+    ) -> Result<(), GpuError> {
+        let Some(mut recording) = self.recording.take() else { return Ok(()) };
+        if recording.details.is_empty() {
+            let entries = self.entries(lane, n_trials)?;
+            recording.details = entries
+                .into_iter()
+                .map(|entries| DeviceDetail { entries, trades: vec![Vec::new(); self.segments.len()] })
+                .collect();
+        }
+        let n_walks = n_trials * self.segments.len();
+        let states: Vec<WalkState> = self.fetch(&lane.stream, lane.walks.buffer(), n_walks)?;
+        let trades: Vec<layout::Trade> =
+            self.fetch(&lane.stream, lane.trades.buffer(), n_walks * capacity)?;
+        for (walk, state) in states.iter().enumerate() {
+            let (segment, trial) = (walk / n_trials, walk % n_trials);
+            let found = &trades[walk * capacity..][..state.n_trades as usize];
+            recording.details[trial].trades[segment].extend(found.iter().map(FoundTrade::from));
+        }
+        self.recording = Some(recording);
+        Ok(())
+    }
+
+    /// By trial, symbol and side: the bars of its entry mask.
+    fn entries(&self, lane: &Lane, n_trials: usize) -> Result<Vec<Vec<Vec<Vec<usize>>>>, GpuError> {
+        let n_rows = n_trials * self.n_timeframes;
+        let timeframe: Vec<u32> =
+            self.fetch(&lane.stream, Some(&self.data.timeframe), self.data.n_symbols)?;
+        let word_start: Vec<u32> =
+            self.fetch(&lane.stream, Some(&self.data.word_start), self.data.n_symbols + 1)?;
+        let mut out = vec![vec![Vec::new(); self.data.n_symbols]; n_trials];
+        let mut at = 0;
+        for side in self.plan.sides.iter().flatten() {
+            let ConditionPlan { whole, .. } = &self.conditions[at];
+            let rows: Vec<u32> = self.fetch(&lane.stream, lane.rows.buffer(), (3 * whole + 1) * n_rows)?;
+            let item_of = &rows[3 * whole * n_rows..];
+            let n_items = item_of.iter().max().map_or(0, |item| *item as usize + 1);
+            let masks: Vec<u64> =
+                self.fetch(&lane.stream, lane.masks[at].buffer(), n_items * self.data.n_words)?;
+            for (trial, symbols) in out.iter_mut().enumerate() {
+                for (symbol, sides) in symbols.iter_mut().enumerate() {
+                    let row = timeframe[symbol] as usize * n_trials + trial;
+                    let words = &masks[item_of[row] as usize * self.data.n_words..];
+                    let words = &words[word_start[symbol] as usize..word_start[symbol + 1] as usize];
+                    sides.push(
+                        (0..64 * words.len()).filter(|bar| words[bar / 64] >> (bar % 64) & 1 == 1).collect(),
+                    );
+                }
+            }
+            at += 1 + side
+                .exits
+                .iter()
+                .filter(|exit| matches!(exit.value, crate::plan::ExitValue::Signal(_)))
+                .count();
+        }
+        Ok(out)
+    }
+
+    /// Waits for a stream and copies the beginning of a buffer.
+    fn fetch<T: Pod>(
+        &self,
+        stream: &Stream,
+        buffer: Option<&DeviceBuffer<T>>,
+        len: usize,
+    ) -> Result<Vec<T>, GpuError> {
+        let Some(buffer) = buffer.filter(|_| len > 0) else { return Ok(Vec::new()) };
+        let mut host = self.device.pinned(len)?;
+        stream.download(buffer, 0, &mut host, 0, len)?;
+        stream.record()?.wait()?;
+        Ok(host.as_slice()?[..len].to_vec())
+    }
+}

@@ -1,0 +1,37 @@
+// The terms of a trade: costs, the share of equity it commits, what it leaves, and the price that leaves nothing. Twin of terms.rs.
+
+// Profit of one unit after costs, in price units.
+__device__ inline double pnl_of(double sign, double entry, double exit) {
+  return sign * (exit - entry) - (entry + exit) * COST_BPS / 10000.0;
+}
+
+// Equity after a result: it compounds, and does not fall below nothing; or it adds in price units.
+__device__ inline double equity_after(double equity, double pnl, double ret, double share) {
+  if (ADDITIVE) return equity + pnl;
+  double value = equity * (1.0 + share * ret);
+  return value > 0.0 ? value : 0.0;
+}
+
+// The part of equity that a trade commits.
+__device__ inline double share_of(double entry, double risk) {
+  if (SIZING_RISK) {
+    double share = SIZING_SHARE * entry / risk;
+    return share < 1.0 ? share : 1.0;
+  }
+  return SIZING_SHARE;
+}
+
+template <bool LONG> __device__ inline double ruin_at(double entry, double share) {
+  const double cost = COST_BPS / 10000.0;
+  return LONG ? entry * (1.0 + cost - 1.0 / share) / (1.0 - cost) : entry * (1.0 - cost + 1.0 / share) / (1.0 + cost);
+}
+
+// The price that leaves nothing of equity: NA if there is none, or if no bar of the symbol reaches it.
+template <bool LONG> __device__ inline double ruin_of(double lowest, double highest, double entry, double risk) {
+  if (ADDITIVE) return NA;
+  double nearest = ruin_at<LONG>(entry, 1.0);
+  bool unreached = LONG ? nearest < lowest : nearest > highest;
+  if (unreached && COST_BPS < 10000.0) return NA;
+  double price = ruin_at<LONG>(entry, share_of(entry, risk));
+  return price > 0.0 && is_finite(price) ? price : NA;
+}

@@ -1,0 +1,89 @@
+//! The terms of a trade: costs, the share of equity it commits, what it leaves, and the price that leaves nothing.
+
+use super::symbol::Symbol;
+use crate::strategy::{Execution, FillAt, Sizing};
+
+/// What a trade costs, how much of equity it commits and what it leaves of it.
+#[derive(Clone, Copy)]
+pub struct Terms {
+    /// Cost of one unit of turnover, times 10,000.
+    pub cost_bps: f64,
+    /// How much of equity a trade commits.
+    pub sizing: Sizing,
+    /// Bars from the bar of the entry to the first that the position lives through: an entry at the close leaves its bar out.
+    pub lives_after: u32,
+}
+
+impl Terms {
+    /// Those of a strategy.
+    pub fn new(execution: &Execution) -> Self {
+        Self {
+            cost_bps: execution.fee_bps + execution.slippage_bps,
+            sizing: execution.sizing,
+            lives_after: u32::from(execution.fill == FillAt::Close),
+        }
+    }
+
+    /// Whether equity adds rather than compounds.
+    pub fn is_additive(&self) -> bool {
+        self.sizing == Sizing::Unit
+    }
+
+    /// Equity after a result: it compounds, and does not fall below nothing; or it adds in price units.
+    #[inline(always)]
+    pub fn equity(&self, equity: f64, pnl: f64, ret: f64, share: f64) -> f64 {
+        if self.is_additive() {
+            return equity + pnl;
+        }
+        let value = equity * (1.0 + share * ret);
+        if value > 0.0 { value } else { 0.0 }
+    }
+
+    /// The price that leaves nothing of equity: NaN if there is none, or if no bar of the symbol reaches it.
+    #[inline(always)]
+    pub fn ruin(&self, symbol: &Symbol<'_>, long: bool, entry: f64, risk: f64) -> f64 {
+        if self.is_additive() || !self.may_ruin(symbol, long, entry) {
+            return f64::NAN;
+        }
+        let price = self.ruin_at(long, entry, self.share(entry, risk));
+        if price > 0.0 && price <= f64::MAX { price } else { f64::NAN }
+    }
+
+    /// Whether some bar reaches the price at which all of equity would be lost if all of it were committed: less of it lasts longer.
+    #[inline(always)]
+    pub fn may_ruin(&self, symbol: &Symbol<'_>, long: bool, entry: f64) -> bool {
+        let nearest = self.ruin_at(long, entry, 1.0);
+        // Costs of a whole side or more turn the formula round; then nothing is known before it is computed.
+        let unreached = if long { nearest < symbol.lowest } else { nearest > symbol.highest };
+        !(unreached && self.cost_bps < 10_000.0)
+    }
+
+    #[inline(always)]
+    fn ruin_at(&self, long: bool, entry: f64, share: f64) -> f64 {
+        let cost = self.cost_bps / 10_000.0;
+        if long {
+            entry * (1.0 + cost - 1.0 / share) / (1.0 - cost)
+        } else {
+            entry * (1.0 - cost + 1.0 / share) / (1.0 + cost)
+        }
+    }
+
+    /// Profit of one unit after costs, in price units.
+    #[inline(always)]
+    pub fn pnl(&self, sign: f64, entry: f64, exit: f64) -> f64 {
+        sign * (exit - entry) - (entry + exit) * self.cost_bps / 10_000.0
+    }
+
+    /// The part of equity that a trade commits.
+    #[inline(always)]
+    pub fn share(&self, entry: f64, risk: f64) -> f64 {
+        match self.sizing {
+            Sizing::AllIn | Sizing::Unit => 1.0,
+            Sizing::Fraction(share) => share,
+            Sizing::Risk(share) => {
+                let share = share * entry / risk;
+                if share < 1.0 { share } else { 1.0 }
+            }
+        }
+    }
+}
