@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use tidemill_backtest::segment::Segment;
 use tidemill_backtest::tally::Tally;
-use tidemill_backtest::trade::Trade;
-use tidemill_backtest::{DeviceDetail, DeviceEngine, Engine, FoundTrade, Outcome};
+use tidemill_backtest::{DeviceEngine, Engine, Outcome};
 use tidemill_gpu::GpuError;
 use tidemill_search::Points;
 
@@ -84,7 +83,7 @@ fn compare_details(
     for (at, trial) in chosen.into_iter().enumerate() {
         points.read_row(trial, &mut row);
         let part = match found.get(at) {
-            Some(found) => detail_difference(engine, &row, found),
+            Some(found) => found.difference(engine, &row),
             None => Some("no details came back".into()),
         };
         if let Some(part) = part {
@@ -93,36 +92,6 @@ fn compare_details(
         }
     }
     Ok(out)
-}
-
-/// The first mask or trade in which a trial differs, in words.
-fn detail_difference(engine: &mut Engine<'_>, row: &[f64], found: &DeviceDetail) -> Option<String> {
-    let n_symbols = found.entries.len();
-    for symbol in 0..n_symbols {
-        let sides = (0..2).filter(|side| engine.plan().sides[*side].is_some()).collect::<Vec<_>>();
-        for (at, side) in sides.into_iter().enumerate() {
-            let (cpu, device) = (engine.entry_signals(row, symbol, side), &found.entries[symbol][at]);
-            if cpu != *device {
-                let bar =
-                    cpu.iter().zip(device).position(|(a, b)| a != b).unwrap_or(cpu.len().min(device.len()));
-                return Some(format!("entry mask of side {side}, symbol {symbol}, from its signal {bar} on"));
-            }
-        }
-    }
-    for (at, detail) in engine.detail(row).iter().enumerate() {
-        let (cpu, device) = (&detail.trades, &found.trades[at]);
-        // Once nothing is left the CPU walks no further; the device may have found trades that are never booked.
-        let is_whole = cpu.len() == device.len() || (detail.tally.equity <= 0.0 && cpu.len() < device.len());
-        let differs = |(cpu, device): (&Trade, &FoundTrade)| FoundTrade::from(cpu) != *device;
-        if let Some(trade) = cpu.iter().zip(device).position(differs) {
-            let (cpu, device) = (FoundTrade::from(&cpu[trade]), device[trade]);
-            return Some(format!("trade {trade} of segment {at}: {device:?}, not {cpu:?}"));
-        }
-        if !is_whole {
-            return Some(format!("{} trades in segment {at}, not {}", device.len(), cpu.len()));
-        }
-    }
-    None
 }
 
 fn compare_outcomes(

@@ -328,6 +328,7 @@ impl DeviceEngine {
         if let Some(n_open) = lane.n_open.buffer() {
             lane.stream.fill(n_open, 0, 1, 0)?;
         }
+        self.note_running(lane, n_walks)?;
         lane.marks.push((Stage::Walk, lane.stream.record()?));
         let block = 128;
         let n_blocks = (n_walks * code::WALK_LANES).div_ceil(block);

@@ -7,6 +7,7 @@ use tidemill_search::Points;
 use super::lane::Lane;
 use super::layout::{self, WalkState};
 use super::{ConditionPlan, DeviceEngine};
+use crate::exec::engine::Engine;
 use crate::trade::{Reason, Trade};
 
 /// Trials that are looked at together, so that all of them go through the kernels as one part.
@@ -77,10 +78,43 @@ pub struct DeviceDetail {
     pub trades: Vec<Vec<FoundTrade>>,
 }
 
+impl DeviceDetail {
+    /// The first mask or trade in which a trial differs from the CPU's, in words.
+    pub fn difference(&self, engine: &mut Engine<'_>, row: &[f64]) -> Option<String> {
+        let sides: Vec<usize> = (0..2).filter(|side| engine.plan().sides[*side].is_some()).collect();
+        for (symbol, of_sides) in self.entries.iter().enumerate() {
+            for (side, device) in sides.iter().zip(of_sides) {
+                let cpu = engine.entry_signals(row, symbol, *side);
+                if cpu != *device {
+                    let same = cpu.iter().zip(device).take_while(|(a, b)| a == b).count();
+                    return Some(format!("signal {same} of side {side}, symbol {symbol}"));
+                }
+            }
+        }
+        for (at, detail) in engine.detail(row).iter().enumerate() {
+            let (cpu, device) = (&detail.trades, &self.trades[at]);
+            let differs = |(cpu, device): (&Trade, &FoundTrade)| FoundTrade::from(cpu) != *device;
+            if let Some(trade) = cpu.iter().zip(device).position(differs) {
+                let (cpu, device) = (FoundTrade::from(&cpu[trade]), device[trade]);
+                return Some(format!("trade {trade} of segment {at}: {device:?}, not {cpu:?}"));
+            }
+            // Once nothing is left the device may have found trades that it never books.
+            let is_whole =
+                cpu.len() == device.len() || (detail.tally.equity <= 0.0 && cpu.len() < device.len());
+            if !is_whole {
+                return Some(format!("{} trades in segment {at}, not {}", device.len(), cpu.len()));
+            }
+        }
+        None
+    }
+}
+
 /// Details that are being collected.
 #[derive(Default)]
 pub(super) struct Recording {
     details: Vec<DeviceDetail>,
+    /// The walks that go on in this round; the trades of others wait to be booked, or are booked already.
+    running: Vec<bool>,
 }
 
 impl DeviceEngine {
@@ -88,9 +122,10 @@ impl DeviceEngine {
     /// [`evaluate`](Self::evaluate).
     pub fn detail(&mut self, points: &Points) -> Result<Vec<DeviceDetail>, GpuError> {
         let mut out = Vec::new();
-        for first in (0..points.len()).step_by(AT_ONCE) {
+        let at_once = AT_ONCE.min(self.options.most_trials.max(1));
+        for first in (0..points.len()).step_by(at_once) {
             let mut some = Points::new(points.n_params());
-            some.extend_from(points, first..(first + AT_ONCE).min(points.len()));
+            some.extend_from(points, first..(first + at_once).min(points.len()));
             self.recording = Some(Recording::default());
             let result = self.evaluate(&some);
             let recording = self.recording.take().unwrap_or_default();
@@ -98,6 +133,16 @@ impl DeviceEngine {
             out.extend(recording.details);
         }
         Ok(out)
+    }
+
+    /// Notes which walks a round will take up.
+    pub(super) fn note_running(&mut self, lane: &Lane, n_walks: usize) -> Result<(), GpuError> {
+        if self.recording.is_some() {
+            let states: Vec<WalkState> = self.fetch(&lane.stream, lane.walks.buffer(), n_walks)?;
+            let running: Vec<bool> = states.iter().map(|state| state.status == layout::RUNNING).collect();
+            self.recording.iter_mut().for_each(|recording| recording.running.clone_from(&running));
+        }
+        Ok(())
     }
 
     /// Keeps what a round of walking found, before it is booked.
@@ -119,7 +164,7 @@ impl DeviceEngine {
         let states: Vec<WalkState> = self.fetch(&lane.stream, lane.walks.buffer(), n_walks)?;
         let trades: Vec<layout::Trade> =
             self.fetch(&lane.stream, lane.trades.buffer(), n_walks * capacity)?;
-        for (walk, state) in states.iter().enumerate() {
+        for (walk, state) in states.iter().enumerate().filter(|(walk, _)| recording.running[*walk]) {
             let (segment, trial) = (walk / n_trials, walk % n_trials);
             let found = &trades[walk * capacity..][..state.n_trades as usize];
             recording.details[trial].trades[segment].extend(found.iter().map(FoundTrade::from));

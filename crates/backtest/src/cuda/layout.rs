@@ -176,6 +176,9 @@ pub(super) struct Segment {
     pub role: u32,
 }
 
+/// Status of a walk that goes on.
+pub(super) const RUNNING: u32 = 0;
+
 // How a trade was closed, as in exit.cu.
 pub(super) const EXIT_NUMBER: u32 = 0xffff;
 pub(super) const EXIT_END: u32 = 0xffff;

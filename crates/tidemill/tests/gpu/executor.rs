@@ -81,6 +81,19 @@ fn check(numbers: &[u32], device: &Device) -> Result<(), String> {
                 )));
             }
         }
+        // Mask by mask and trade by trade: sums could hide two errors that cancel.
+        let details = on_device.detail(&points).map_err(|error| with_source(error.to_string()))?;
+        let mut row = vec![0.0; points.n_params()];
+        for trial in 0..n_trials {
+            points.read_row(trial, &mut row);
+            let difference = match details.get(trial) {
+                Some(detail) => detail.difference(&mut engine, &row),
+                None => Some("no details came back".into()),
+            };
+            if let Some(what) = difference {
+                return Err(with_source(format!("{options:?}, trial {trial} of {n_trials}: {what}")));
+            }
+        }
     }
     Ok(())
 }
