@@ -13,9 +13,11 @@ pub mod synth;
 pub mod timeframe;
 pub mod timestamp;
 mod write;
+pub mod year;
 
 pub use bars::{Bars, DAY_MS, Universe};
 pub use error::MarketError;
 pub use load::{LoadOptions, Loaded, load, symbol_of_file};
 pub use report::DataReport;
 pub use write::{check_output, write, write_csv, write_parquet};
+pub use year::{utc_days, year_days};
