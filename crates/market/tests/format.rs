@@ -343,7 +343,7 @@ fn two_tickers_side_by_side_are_refused_by_name() {
         let error = load_text(format!("{header}{rows}"), &LoadOptions::default()).unwrap_err();
         assert!(matches!(error, MarketError::SeveralInstruments { .. }), "{header}{error}");
         let message = error.to_string();
-        for part in ["x.csv:", "AAPL, MSFT", "one file per instrument", "`symbol`", "future_stack"] {
+        for part in ["EURUSD.csv:", "AAPL, MSFT", "one file per instrument", "`symbol`", "future_stack"] {
             assert!(message.contains(part), "{part}: {message}");
         }
     }

@@ -75,7 +75,9 @@ fn last_unit(times: &[i64], timeframe_ms: i64) -> Result<i64, String> {
         return Err("its bars are months or longer, which have no fixed length to subtract".to_string());
     }
     for (unit_ms, of_ms, is_certain) in LAST_UNITS {
-        if timeframe_ms % of_ms != 0 {
+        // Of a few bars whose ends differ in kind the step is off by the unit, and they are the ones to be found here.
+        let nearest_ms = (timeframe_ms + unit_ms) / of_ms * of_ms;
+        if nearest_ms == 0 || (timeframe_ms - nearest_ms).abs() > unit_ms {
             continue;
         }
         let is_last = |ts_ms: &&i64| ts_ms.rem_euclid(of_ms) == of_ms - unit_ms;
@@ -126,6 +128,10 @@ mod tests {
         let problem = last_unit(&[HOUR - 1, 2 * HOUR], HOUR).unwrap_err();
         assert!(problem.contains("1970-01-01T00:59:59.999Z") && problem.contains("02:00:00Z"), "{problem}");
         assert!(last_unit(&[HOUR - 1_000, 2 * HOUR], HOUR).is_err());
+        for less in [1, 1_000] {
+            assert!(last_unit(&[HOUR - less, 2 * HOUR], HOUR + less).is_err(), "the step of two bars");
+            assert!(last_unit(&[HOUR, 2 * HOUR - less], HOUR - less).is_err());
+        }
         assert!(last_unit(&[0, 31 * DAY_MS], 31 * DAY_MS).unwrap_err().contains("months"));
         assert!(last_unit(&[0, 30 * DAY_MS], 30 * DAY_MS).is_err());
         assert_eq!(last_unit(&[0, WEEK_MS], WEEK_MS), Ok(0));
