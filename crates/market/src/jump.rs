@@ -143,9 +143,13 @@ mod tests {
         wild.volume[6..11].fill(1_500.0);
         wild.volume[8] = 1.0;
         assert_eq!(suspected_splits(&wild), [6]);
-        // The sixth bar after is not looked at.
-        wild.volume[11] = 0.0;
-        assert_eq!(suspected_splits(&wild), [6]);
+        // Five bars and neither four nor six.
+        for volumes in
+            [[1_500.0, 1_500.0, 1_500.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1_500.0, 1_500.0, 1_500.0, 1_500.0]]
+        {
+            wild.volume[6..].copy_from_slice(&volumes);
+            assert_eq!(suspected_splits(&wild), [6], "{volumes:?}");
+        }
         assert_eq!(suspected_splits(&bars(&[100.0, 50.0], &[1.0, 2.0])), [1]);
         assert_eq!(
             suspected_splits(&bars(&[100.0, 100.0, 50.0], &[1.0, 3.0, 3.0])),
