@@ -14,6 +14,8 @@
 //! | zero volume | kept | `zero_volume` |
 //! | missing bars | kept as a gap, never filled | `gap` |
 //! | a further column without a finite number | NaN, which means "not available" | `not_available` |
+//! | a jump of price and volume as by a split | kept, never repaired | `suspected_split` |
+//! | the first ten bars of a symbol move by more than 5× | kept | `listing_jump` |
 //!
 //! A file whose volume column is absent, or holds no number at all, has volume 0 throughout; that is a note, not
 //! an issue. Duplicates go before bad prices, so a bad last row takes its time with it: a correction that turned out
@@ -25,6 +27,7 @@
 use std::ops::Range;
 
 use crate::bars::{Bars, DAY_MS};
+use crate::jump::{listing_jump, suspected_splits};
 use crate::load::table::{NO_TIME, Table};
 use crate::report::{IssueKind, Place, SymbolReport, Tally};
 use crate::timeframe;
@@ -70,6 +73,7 @@ pub(crate) fn clean(gathered: &Gathered, sources: &[Source], span: Range<i64>) -
     let newest_dropped = newest.and_then(|&row| rows.fault(row as usize));
     let (keep, n_repaired) = rows.valid(last_of_time, &mut tally);
     let n_kept = keep.len();
+    let very_first = keep.first().copied();
     let keep = rows.within(keep, span);
     let mut bars = rows.take(&keep, &mut tally);
     if bars.is_empty() {
@@ -101,9 +105,23 @@ pub(crate) fn clean(gathered: &Gathered, sources: &[Source], span: Range<i64>) -
         missing_bars: 0,
         longest_gap_ms: 0,
         longest_gap_after_ms: None,
+        suspected_splits: 0,
+        listing_jump: false,
         newest_dropped,
     };
-    count_kept(&bars, &mut report, &mut tally, |index| rows.place(keep[index] as usize));
+    let place = |index: usize| rows.place(keep[index] as usize);
+    count_kept(&bars, &mut report, &mut tally, place);
+    for index in suspected_splits(&bars) {
+        report.suspected_splits += 1;
+        tally.add(IssueKind::SuspectedSplit, || place(index));
+    }
+    // Bars after a date asked for are not a symbol's first.
+    if keep.first().copied() == very_first
+        && let Some(index) = listing_jump(&bars)
+    {
+        report.listing_jump = true;
+        tally.add(IssueKind::ListingJump, || place(index));
+    }
     (Ok((bars, report)), tally)
 }
 

@@ -69,6 +69,36 @@ pub enum MarketError {
         /// What would make it load.
         hint: String,
     },
+    /// The columns belong to several instruments.
+    #[error(
+        "{path}:{line}: columns of several instruments side by side: {which}\n  hint: write one file per instrument, or one row per time and instrument with a column `symbol` (what yfinance gives for several tickers: `df.stack(level=\"Ticker\", future_stack=True).reset_index()`)"
+    )]
+    SeveralInstruments {
+        /// The file.
+        path: PathBuf,
+        /// Line of the header (1 for Parquet).
+        line: u64,
+        /// Their names, or what tells that there are several.
+        which: String,
+    },
+    /// The file says that its times are the opens of bars, the caller that they are ends.
+    #[error(
+        "{path}: --stamp close takes its times for ends of bars, but the file calls them open times, by the name of their column or as a kline dump does\n  hint: leave out --stamp close, or load the files whose times are ends apart"
+    )]
+    StampClash {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The ends of a symbol's bars cannot be turned into open times.
+    #[error(
+        "symbol {symbol:?}: --stamp close cannot be followed: {problem}\n  hint: write open times, or ends of one kind that are a fixed time apart, into the file"
+    )]
+    Stamp {
+        /// Whose bars.
+        symbol: String,
+        /// Why not.
+        problem: String,
+    },
     /// The file claims to be Parquet but cannot be decoded.
     #[error(
         "{path}: not readable as Parquet: {message}\n  hint: the file may be truncated or corrupt; write it again, or export it as CSV"

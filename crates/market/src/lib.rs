@@ -6,6 +6,7 @@ pub mod clean;
 mod error;
 mod fingerprint;
 pub mod indicator;
+mod jump;
 mod load;
 pub mod report;
 pub mod resample;
@@ -17,7 +18,7 @@ pub mod year;
 
 pub use bars::{Bars, DAY_MS, Universe};
 pub use error::MarketError;
-pub use load::{LoadOptions, Loaded, load, symbol_of_file};
+pub use load::{BarStamp, LoadOptions, Loaded, load, symbol_of_file};
 pub use report::DataReport;
 pub use write::{check_output, write, write_csv, write_parquet};
 pub use year::{utc_days, year_days};

@@ -14,24 +14,29 @@ pub(crate) mod line;
 pub(crate) mod number;
 pub(crate) mod page;
 pub(crate) mod parquet;
+pub(crate) mod stamp;
 pub(crate) mod table;
 pub(crate) mod thrift;
 pub(crate) mod time;
+pub(crate) mod wide;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::tz::TimeZone;
 use rayon::prelude::*;
 
-use crate::bars::{DAY_MS, Universe};
+use crate::bars::{Bars, DAY_MS, Universe};
 use crate::clean::{Gathered, Outcome, Run, Source, clean, count_kept};
 use crate::error::MarketError;
 use crate::report::{DataReport, FileReport, IssueKind, Place, Refused, Tally, Unreadable};
 use crate::resample::resample;
 use crate::timeframe::format_duration;
+use crate::timestamp::format_ms;
+pub use stamp::BarStamp;
 use table::{NO_SYMBOL, NO_TIME, Table};
 
 /// Text larger than this is not unpacked from gzip; a few kilobytes can claim any size.
@@ -44,6 +49,8 @@ pub struct LoadOptions {
     pub symbols: Option<Vec<String>>,
     /// Zone of times that carry none: an IANA name or an offset. UTC by default.
     pub timezone: Option<String>,
+    /// Whether the files' times are the opens or the ends of bars.
+    pub stamp: BarStamp,
     /// Resample to this bar length.
     pub resample: Option<i64>,
     /// Leave out bars before this time, UTC milliseconds.
@@ -53,6 +60,8 @@ pub struct LoadOptions {
     /// Go on without files that cannot be read and symbols whose files clash; the report names them. Otherwise the first of
     /// them is the error.
     pub lenient: bool,
+    /// What time it is, UTC milliseconds, for telling bars of the future; the system's clock by default.
+    pub now_ms: Option<i64>,
 }
 
 /// Clean data and what cleaning did.
@@ -75,7 +84,7 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<Loaded, MarketEr
     }
     let files = expand(paths)?;
     let read: Vec<Result<(Source, &'static str), MarketError>> =
-        files.par_iter().map(|path| read_file(path, &zone)).collect();
+        files.par_iter().map(|path| read_file(path, &zone, options.stamp)).collect();
     let is_lenient = options.lenient && read.iter().any(Result::is_ok);
     let mut report = DataReport::default();
     let mut tally = Tally::default();
@@ -90,7 +99,13 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<Loaded, MarketEr
             }
             outcome => outcome?,
         };
-        let notes = std::mem::take(&mut source.table.notes);
+        let mut notes = std::mem::take(&mut source.table.notes);
+        if source.table.stamp == Some(BarStamp::Close) && options.stamp == BarStamp::Open {
+            notes.push(
+                "the times come from a column that names the ends of bars, yet were taken as open times; with --stamp close they are read as ends"
+                    .to_string(),
+            );
+        }
         let rows = source.table.n_rows();
         report.files.push(FileReport { path: source.file.clone(), format, rows, notes });
         for &line in &source.table.header_lines {
@@ -99,6 +114,25 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<Loaded, MarketEr
         sources.push(source);
     }
     let mut gathered = choose(gather(&sources, &mut tally), options.symbols.as_deref())?;
+    if options.stamp == BarStamp::Close {
+        let outcomes = stamp::open_times(&gathered, &mut sources);
+        let mut outcomes = outcomes.into_iter();
+        let mut refused = Vec::new();
+        gathered.retain(|found| match outcomes.next() {
+            Some(Err(error)) => {
+                refused.push((found.symbol.clone(), error));
+                false
+            }
+            _ => true,
+        });
+        for (symbol, error) in refused {
+            if !options.lenient {
+                return Err(error);
+            }
+            report.refused.push(Refused { symbol, reason: error.to_string() });
+        }
+        report.notes.push("times were read as the ends of bars (--stamp close)".to_string());
+    }
     if options.lenient {
         for clash in clash::all(&gathered, &sources) {
             gathered.retain(|found| found.symbol != clash.symbol);
@@ -124,6 +158,7 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<Loaded, MarketEr
     }
     report.refused.sort_by(|a, b| a.symbol.cmp(&b.symbol));
     settle_timeframes(&mut universe, &mut report);
+    note_times(&universe, options, &mut report);
     if let Some(to_ms) = options.resample {
         resample_all(&mut universe, &mut report, &mut tally, to_ms)?;
     }
@@ -182,7 +217,7 @@ fn has_data_name(path: &Path) -> bool {
     !name.starts_with('.') && [".csv", ".csv.gz", ".tsv", ".parquet"].iter().any(|end| name.ends_with(end))
 }
 
-fn read_file(path: &Path, zone: &TimeZone) -> Result<(Source, &'static str), MarketError> {
+fn read_file(path: &Path, zone: &TimeZone, stamp: BarStamp) -> Result<(Source, &'static str), MarketError> {
     let io = |source| MarketError::io(path, source);
     let mut file = fs::File::open(path).map_err(io)?;
     let mut head = Vec::with_capacity(4);
@@ -200,6 +235,7 @@ fn read_file(path: &Path, zone: &TimeZone) -> Result<(Source, &'static str), Mar
             (parse_text(&text, path, zone)?, "csv")
         }
     };
+    check_stamp(path, &table, stamp)?;
     Ok((Source { file: path.display().to_string(), table }, format))
 }
 
@@ -311,6 +347,52 @@ fn settle_timeframes(universe: &mut Universe, report: &mut DataReport) {
             symbol.timeframe_ms = commonest;
         }
     }
+}
+
+/// A file that calls its times opens is not read as one of ends: it would be a bar off without a sign of it.
+fn check_stamp(path: &Path, table: &Table, stamp: BarStamp) -> Result<(), MarketError> {
+    if stamp == BarStamp::Close && table.stamp == Some(BarStamp::Open) {
+        return Err(MarketError::StampClash { path: path.to_path_buf() });
+    }
+    Ok(())
+}
+
+/// Hints at times that can hardly be what they are taken for.
+fn note_times(universe: &Universe, options: &LoadOptions, report: &mut DataReport) {
+    let mut note = |found: Vec<(&str, i64)>, what: &str, hint: &str| {
+        if let Some(&(symbol, ts_ms)) = found.first() {
+            let more = if found.len() > 1 { format!(" and {} more", found.len() - 1) } else { String::new() };
+            let time = format_ms(ts_ms);
+            report.notes.push(format!("{symbol}{more}: {what} ({time}); hint: {hint}"));
+        }
+    };
+    let now_ms = options.now_ms.unwrap_or_else(system_now_ms);
+    let last = |bars: &Bars| bars.ts_ms.last().copied().unwrap_or(i64::MIN);
+    let symbols = universe.symbols.iter();
+    let future = symbols.clone().filter(|bars| last(bars) > now_ms + ahead_ms(bars.timeframe_ms));
+    note(
+        future.map(|bars| (bars.symbol.as_str(), last(bars))).collect(),
+        "the last bar opens in the future",
+        "the zone (--timezone), the order of day and month or the unit of an epoch may be wrong, or a forecast is among the data",
+    );
+    if options.stamp == BarStamp::Close {
+        let early = symbols.filter(|bars| stamp::is_a_day_early(bars.timeframe_ms, &bars.ts_ms));
+        note(
+            early.map(|bars| (bars.symbol.as_str(), bars.ts_ms[0])).collect(),
+            "daily bars that open from Sunday to Thursday",
+            "dates that name the day of the bar itself need no --stamp close",
+        );
+    }
+}
+
+/// How far ahead of UTC a bar may open without being of the future: the date of a day has come up to 14 hours earlier in
+/// the east.
+fn ahead_ms(timeframe_ms: i64) -> i64 {
+    if timeframe_ms >= DAY_MS { 14 * 3_600_000 } else { 0 }
+}
+
+fn system_now_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
 }
 
 /// Resamples every symbol; one that cannot be is refused, and if none can be, that is the error.

@@ -49,11 +49,15 @@ pub enum IssueKind {
     NotAvailable,
     /// A resampled bar that lacks some of its source bars: kept.
     PartialBucket,
+    /// A bar whose price and volume changed as they do by a split: kept.
+    SuspectedSplit,
+    /// A symbol whose first ten bars span more than five times: kept.
+    ListingJump,
 }
 
 impl IssueKind {
     /// All kinds, in the order of the report.
-    pub const ALL: [IssueKind; 14] = [
+    pub const ALL: [IssueKind; 16] = [
         IssueKind::HeaderLine,
         IssueKind::NoSymbol,
         IssueKind::NoTime,
@@ -68,6 +72,8 @@ impl IssueKind {
         IssueKind::Gap,
         IssueKind::NotAvailable,
         IssueKind::PartialBucket,
+        IssueKind::SuspectedSplit,
+        IssueKind::ListingJump,
     ];
 
     /// What it is and what was done, for people.
@@ -87,6 +93,10 @@ impl IssueKind {
             IssueKind::Gap => "gaps in time, kept",
             IssueKind::NotAvailable => "cells of further columns without a finite number, not available",
             IssueKind::PartialBucket => "resampled bars with missing source bars, kept",
+            IssueKind::SuspectedSplit => {
+                "suspected splits (price jumps by a whole factor, volume the other way), kept"
+            }
+            IssueKind::ListingJump => "symbols whose first ten bars move by more than 5×, kept",
         }
     }
 }
@@ -172,6 +182,10 @@ pub struct SymbolReport {
     pub longest_gap_ms: i64,
     /// Open time of the bar before the longest gap.
     pub longest_gap_after_ms: Option<i64>,
+    /// Bars that look like the first one after a split.
+    pub suspected_splits: usize,
+    /// Whether its first ten bars move by more than five times.
+    pub listing_jump: bool,
     /// Why the newest row was dropped, if it was: the last bar is then not the latest that the data speaks of.
     pub newest_dropped: Option<IssueKind>,
 }
@@ -266,8 +280,14 @@ impl DataReport {
 
     /// Whether rows were dropped or changed, or a symbol refused: something a user should look at.
     pub fn has_losses(&self) -> bool {
-        let harmless =
-            [IssueKind::ZeroVolume, IssueKind::Gap, IssueKind::NotAvailable, IssueKind::PartialBucket];
+        let harmless = [
+            IssueKind::ZeroVolume,
+            IssueKind::Gap,
+            IssueKind::NotAvailable,
+            IssueKind::PartialBucket,
+            IssueKind::SuspectedSplit,
+            IssueKind::ListingJump,
+        ];
         !self.refused.is_empty()
             || !self.unreadable.is_empty()
             || self.issues.iter().any(|issue| !harmless.contains(&issue.kind))

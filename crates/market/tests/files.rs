@@ -254,3 +254,90 @@ fn a_dropped_newest_row_is_told() {
         assert_eq!(load_all(&[path]).unwrap().report.symbols[0].newest_dropped, expected, "{rest}");
     }
 }
+
+/// Daily bars of one symbol: price and volume of each.
+fn priced(bars: impl IntoIterator<Item = (f64, f64)>) -> String {
+    let mut text = String::from("timestamp,open,high,low,close,volume\n");
+    for (at, (price, volume)) in bars.into_iter().enumerate() {
+        let time = format_ms(START + at as i64 * DAY);
+        text.push_str(&format!("{time},{price},{price},{price},{price},{volume}\n"));
+    }
+    text
+}
+
+#[test]
+fn suspected_splits_are_reported_with_their_line_and_never_repaired() {
+    let dir = tempfile::tempdir().unwrap();
+    let bars = |at: usize| if at < 20 { (400.0, 1_000.0) } else { (100.5, 3_500.0) };
+    let split = file(dir.path(), "SPLIT.csv", priced((0..40).map(bars)));
+    let loaded = load_all(std::slice::from_ref(&split)).unwrap();
+    assert_eq!(loaded.report.count(IssueKind::SuspectedSplit), 1);
+    assert_eq!(loaded.report.symbols[0].suspected_splits, 1);
+    assert_eq!(&loaded.universe.symbols[0].close[18..22], [400.0, 400.0, 100.5, 100.5]);
+    let line = loaded.report.remarks().into_iter().find(|line| line.contains("suspected splits")).unwrap();
+    assert!(line.ends_with("SPLIT.csv:22 SPLIT 2024-01-21"), "{line}");
+    assert!(loaded.report.to_string().contains("SPLIT.csv:22"), "{}", loaded.report);
+    let json = serde_json::to_value(&loaded.report).unwrap();
+    assert_eq!(json["issues"][0]["kind"], "suspected_split");
+    assert!(!loaded.report.has_losses(), "nothing was lost");
+    // It is the bars as they are in the file that are looked at, with their lines, also where longer ones are built.
+    let options = LoadOptions { resample: Some(7 * DAY), ..LoadOptions::default() };
+    let weekly = load(&[split], &options).unwrap();
+    assert_eq!(weekly.report.count(IssueKind::SuspectedSplit), 1);
+    assert_eq!(weekly.report.symbols[0].suspected_splits, 1);
+    // The same move without volume, and one in which volume fell with the price.
+    for (before, after) in [(0.0, 0.0), (1_000.0, 250.0)] {
+        let bars = |at: usize| if at < 20 { (400.0, before) } else { (100.5, after) };
+        let other = file(dir.path(), "OTHER.csv", priced((0..40).map(bars)));
+        assert_eq!(load_all(&[other]).unwrap().report.count(IssueKind::SuspectedSplit), 0);
+    }
+}
+
+#[test]
+fn wild_first_bars_are_reported_once_a_symbol() {
+    let dir = tempfile::tempdir().unwrap();
+    let listed = |at: usize| (if at < 3 { 0.5 } else { 4.0 }, 7.0);
+    let path = file(dir.path(), "NEW.csv", priced((0..20).map(listed)));
+    let loaded = load_all(std::slice::from_ref(&path)).unwrap();
+    assert_eq!(loaded.report.count(IssueKind::ListingJump), 1);
+    assert!(loaded.report.symbols[0].listing_jump);
+    assert!(
+        loaded.report.remarks()[0].ends_with("NEW.csv:5 NEW 2024-01-04"),
+        "{:?}",
+        loaded.report.remarks()
+    );
+    // After a date asked for, the first bars loaded are not the first of the symbol.
+    let options = LoadOptions { from_ms: Some(START + 2 * DAY), ..LoadOptions::default() };
+    assert_eq!(load(&[path], &options).unwrap().report.count(IssueKind::ListingJump), 0);
+    let later = |at: usize| (if at < 10 { 0.5 } else { 4.0 }, 7.0);
+    let path = file(dir.path(), "OLD.csv", priced((0..20).map(later)));
+    assert_eq!(load_all(&[path]).unwrap().report.count(IssueKind::ListingJump), 0);
+}
+
+#[test]
+fn a_last_bar_in_the_future_gets_a_hint() {
+    let dir = tempfile::tempdir().unwrap();
+    let daily = file(dir.path(), "daily.csv", rows("D", every(DAY, 0, 3), 0.0));
+    let hourly = file(dir.path(), "hourly.csv", rows("H", every(60 * MINUTE, 0, 49), 0.0));
+    let other = file(dir.path(), "other.csv", rows("I", every(60 * MINUTE, 0, 49), 0.0));
+    let hints = |path: &[&PathBuf], now_ms: i64| {
+        let options = LoadOptions { now_ms: Some(now_ms), ..LoadOptions::default() };
+        let paths: Vec<PathBuf> = path.iter().map(|path| path.to_path_buf()).collect();
+        let remarks = load(&paths, &options).unwrap().report.remarks();
+        remarks.into_iter().filter(|line| line.contains("in the future")).collect::<Vec<_>>()
+    };
+    let last = START + 2 * DAY;
+    assert!(hints(&[&hourly], last).is_empty());
+    let hint = &hints(&[&hourly], last - 1)[0];
+    for part in ["H: ", "2024-01-03T00:00:00Z", "hint:", "--timezone"] {
+        assert!(hint.contains(part), "{part}: {hint}");
+    }
+    assert!(hints(&[&hourly, &other], last - 1)[0].starts_with("H and 1 more: "));
+    // It is already that day in the east.
+    assert!(hints(&[&daily], last - 14 * 60 * MINUTE).is_empty());
+    assert_eq!(hints(&[&daily], last - 14 * 60 * MINUTE - 1).len(), 1);
+    // Without a time given it is now.
+    let far = file(dir.path(), "far.csv", rows("F", every(DAY, 365_000 * DAY, 3), 0.0));
+    assert!(load_all(&[far]).unwrap().report.remarks().iter().any(|line| line.contains("in the future")));
+    assert!(load_all(&[daily]).unwrap().report.remarks().iter().all(|line| !line.contains("future")));
+}

@@ -327,3 +327,35 @@ fn loading_resamples_and_reports_partial_buckets() {
     let message = load(&[path], &options).unwrap_err().to_string();
     assert!(message.contains("not a whole multiple"), "{message}");
 }
+
+/// What yfinance writes: tickers beside the header, and a line with the name of the index.
+const TWO_TICKERS: [&str; 4] = [
+    "Price,Close,Close,High,High,Low,Low,Open,Open,Volume,Volume\nTicker,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT\nDate,,,,,,,,,,\n",
+    "Ticker,AAPL,AAPL,AAPL,AAPL,AAPL,MSFT,MSFT,MSFT,MSFT,MSFT\nPrice,Open,High,Low,Close,Volume,Open,High,Low,Close,Volume\nDate,,,,,,,,,,\n",
+    ",Adj Close,Adj Close,Close,Close,High,High,Low,Low,Open,Open\n,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT\nDate,,,,,,,,,,\n",
+    "Date,AAPL_Open,AAPL_High,AAPL_Low,AAPL_Close,AAPL_Volume,MSFT_Open,MSFT_High,MSFT_Low,MSFT_Close,MSFT_Volume\n",
+];
+
+#[test]
+fn two_tickers_side_by_side_are_refused_by_name() {
+    let rows: String = (1..9).map(|day| format!("2024-01-0{day},5,6,4,5,9,5,6,4,5,9\n")).collect();
+    for header in TWO_TICKERS {
+        let error = load_text(format!("{header}{rows}"), &LoadOptions::default()).unwrap_err();
+        assert!(matches!(error, MarketError::SeveralInstruments { .. }), "{header}{error}");
+        let message = error.to_string();
+        for part in ["EURUSD.csv:", "AAPL, MSFT", "one file per instrument", "`symbol`", "future_stack"] {
+            assert!(message.contains(part), "{part}: {message}");
+        }
+    }
+    // Read by pandas and written again, the tickers are gone and the columns numbered.
+    let header = "Date,Close,Close.1,High,High.1,Low,Low.1,Open,Open.1,Volume,Volume.1\n";
+    assert!(error(format!("{header}{rows}")).contains("several instruments"));
+    // The cure that the message names, and one ticker as yfinance writes it.
+    let long =
+        "Date,Ticker,Close,High,Low,Open,Volume\n2024-01-02,AAPL,5,6,4,5,9\n2024-01-02,MSFT,7,8,6,7,9\n";
+    let loaded = read(long);
+    let names: Vec<&str> = loaded.universe.symbols.iter().map(|bars| bars.symbol.as_str()).collect();
+    assert_eq!(names, ["AAPL", "MSFT"]);
+    let one = "Price,Close,High,Low,Open,Volume\nTicker,AAPL,AAPL,AAPL,AAPL,AAPL\nDate,,,,,\n2024-01-02,5,6,4,5,9\n2024-01-03,5,6,4,5,9\n";
+    assert_eq!(only(&read(one)).len(), 2);
+}

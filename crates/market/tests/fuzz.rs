@@ -11,7 +11,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use proptest::prelude::*;
-use tidemill_market::{LoadOptions, load, synth};
+use tidemill_market::{BarStamp, LoadOptions, load, synth};
 
 /// Loads these bytes as a file; what comes out has to be clean.
 fn check(bytes: &[u8], dir: &Path, options: &LoadOptions) {
@@ -43,10 +43,11 @@ fn check(bytes: &[u8], dir: &Path, options: &LoadOptions) {
 }
 
 fn options(choice: u8) -> LoadOptions {
-    match choice % 4 {
+    match choice % 5 {
         0 => LoadOptions { timezone: Some("-03:30".into()), ..LoadOptions::default() },
         1 => LoadOptions { resample: Some(86_400_000), ..LoadOptions::default() },
         2 => LoadOptions { from_ms: Some(0), to_ms: Some(1_500_000_000_000), ..LoadOptions::default() },
+        3 => LoadOptions { stamp: BarStamp::Close, lenient: true, ..LoadOptions::default() },
         _ => LoadOptions::default(),
     }
 }

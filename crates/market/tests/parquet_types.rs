@@ -150,3 +150,30 @@ fn a_file_without_bars_says_what_it_has() {
     let columns: Vec<(&str, ArrayRef)> = vec![("date", Arc::new(Date32Array::from(Vec::<i32>::new())))];
     assert!(matches!(load_columns(columns, &LoadOptions::default()), Err(MarketError::Empty { .. })));
 }
+
+#[test]
+fn columns_of_two_tickers_are_refused_by_name() {
+    let number = || -> ArrayRef { Arc::new(Float64Array::from(vec![1.5, 1.625])) };
+    let time: ArrayRef = Arc::new(TimestampSecondArray::from(SECONDS.to_vec()));
+    for spelling in ["('{price}', '{ticker}')", "{price}_{ticker}", "{price} {ticker}", "{ticker}.{price}"] {
+        let name = |price: &str, ticker: &str| spelling.replace("{price}", price).replace("{ticker}", ticker);
+        let table = |tickers: &[&str]| -> Vec<(String, ArrayRef)> {
+            let mut columns = vec![("Date".to_string(), time.clone())];
+            for price in ["Close", "High", "Low", "Open", "Volume"] {
+                columns.extend(tickers.iter().map(|ticker| (name(price, ticker), number())));
+            }
+            columns
+        };
+        let borrowed = table(&["AAPL", "BRK-B"]);
+        let columns = borrowed.iter().map(|(name, array)| (name.as_str(), array.clone())).collect();
+        let error = load_columns(columns, &LoadOptions::default()).unwrap_err();
+        assert!(matches!(error, MarketError::SeveralInstruments { .. }), "{spelling}: {error}");
+        assert!(error.to_string().contains("side by side: AAPL, BRK-B\n"), "{error}");
+    }
+    // Prices of one instrument beside series that only sound like instruments.
+    let mut columns = with(prices(), "Date", time);
+    for name in ["mark_open", "mark_close", "index_open", "index_close"] {
+        columns.push((name, number()));
+    }
+    assert_eq!(load_columns(columns, &LoadOptions::default()).unwrap().universe.symbols[0].extra.len(), 4);
+}

@@ -1,6 +1,7 @@
 //! Arguments that several commands share: which strategy, which data, cut how.
 
 mod recipe;
+mod stamp;
 
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,7 @@ use tidemill_market::{Universe, timeframe, timestamp};
 use crate::settings::Settings;
 
 pub use recipe::Recipe;
+pub use stamp::Stamp;
 
 /// Shipped strategies: name and text.
 pub const SHIPPED: [(&str, &str); 8] = [
@@ -63,6 +65,9 @@ pub struct DataSource {
     /// Zone of times that carry none, for example America/New_York [default: UTC].
     #[arg(long, value_name = "ZONE")]
     pub timezone: Option<String>,
+    /// Whether times are the opens or the ends of bars [default: open].
+    #[arg(long, value_name = "open|close", value_enum, hide_possible_values = true)]
+    pub stamp: Option<Stamp>,
     /// First bar that counts, for example 2023-01-01. Indicators see all bars before it.
     #[arg(long, value_name = "TIME")]
     pub from: Option<String>,
@@ -192,6 +197,7 @@ impl DataSource {
             for (given, flag) in [
                 (self.symbols.is_some(), "--symbols"),
                 (self.timezone.is_some(), "--timezone"),
+                (self.stamp.is_some(), "--stamp"),
                 (resample.is_some(), "--resample"),
             ] {
                 if given {
@@ -210,6 +216,7 @@ impl DataSource {
             files,
             self.symbols.clone(),
             self.timezone.clone().or_else(|| settings.data.timezone.clone()),
+            self.stamp.or(settings.data.stamp).unwrap_or_default(),
             resample,
         )
         .load(layout)

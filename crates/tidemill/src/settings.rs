@@ -8,6 +8,8 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use tidemill_telemetry::hypertune::{Mode, Thresholds};
 
+use crate::input::Stamp;
+
 /// Name of the file that is looked for in the working folder.
 const FILE: &str = "tidemill.toml";
 
@@ -42,6 +44,8 @@ pub struct DataSettings {
     pub files: Vec<PathBuf>,
     /// Zone of times that carry none.
     pub timezone: Option<String>,
+    /// Whether times are the opens or the ends of bars.
+    pub stamp: Option<Stamp>,
 }
 
 /// Settings that change no result.

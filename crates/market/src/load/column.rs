@@ -1,5 +1,7 @@
 //! Which column is what: names that data vendors use, and what to do when there are no names.
 
+use super::stamp::BarStamp;
+
 /// Where a row's time stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum TimeSource {
@@ -18,6 +20,8 @@ pub(crate) enum TimeSource {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Layout {
     pub time: TimeSource,
+    /// What the times are, where the file itself says so.
+    pub stamp: Option<BarStamp>,
     pub open: usize,
     pub high: usize,
     pub low: usize,
@@ -110,6 +114,10 @@ const TIME: &[&str] = &[
     "",
 ];
 
+/// Columns of times that say by their name what they are; the others are taken for what the caller says.
+const OPEN_TIME: &[&str] = &["open_time", "opentime", "candle_begin_time", "start_time", "begin_time"];
+const CLOSE_TIME: &[&str] = &["close_time", "closetime", "candle_end_time", "end_time"];
+
 /// A column's name as an identifier of the strategy language: lower case, everything else an underscore.
 pub(crate) fn identifier(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
@@ -134,6 +142,18 @@ fn role_name(name: &str) -> String {
     let identifier = identifier(name);
     let plain = identifier.trim_start_matches(|first: char| first.is_ascii_digit() || first == '_');
     plain.to_string()
+}
+
+/// Whether an identifier names a price or volume and nothing else.
+pub(crate) fn is_price(identifier: &str) -> bool {
+    ["open", "high", "low", "close", "adj_close", "volume"].contains(&identifier)
+}
+
+/// What the times of a column are, if its name says so.
+pub(crate) fn stamp_of(name: &str) -> Option<BarStamp> {
+    let role = role_name(name);
+    let is_one_of = |names: &[&str]| names.contains(&role.as_str());
+    if is_one_of(OPEN_TIME) { Some(BarStamp::Open) } else { is_one_of(CLOSE_TIME).then_some(BarStamp::Close) }
 }
 
 /// Whether these cells are a header: all four prices are named.
@@ -178,6 +198,11 @@ impl Layout {
                 .find(|&column| matches!(look(column), TimeLook::Full | TimeLook::Date))
                 .map(TimeSource::One)
         });
+        // A file may have nothing but the ends of its bars.
+        let time = time.or_else(|| {
+            let is_end = |column: &usize| CLOSE_TIME.contains(&roles[*column].as_str());
+            rest.iter().copied().find(is_end).map(TimeSource::One)
+        });
         // Cells that are no times at all are a matter of dirty rows, not of a missing column.
         let time = time.or_else(|| candidates.first().copied().map(TimeSource::One));
         let (Some(open), Some(high), Some(low), Some(close), Some(time)) = (open, high, low, close, time)
@@ -190,7 +215,11 @@ impl Layout {
             }
             return Err(MissingColumns(missing));
         };
-        let mut layout = Self { time, open, high, low, close, volume, symbol, extra: Vec::new() };
+        let stamp = match time {
+            TimeSource::One(column) => stamp_of(&names[column]),
+            TimeSource::Pair { .. } => None,
+        };
+        let mut layout = Self { time, stamp, open, high, low, close, volume, symbol, extra: Vec::new() };
         for (column, name) in names.iter().enumerate() {
             if !layout.uses(column) {
                 layout.push_extra(column, &identifier(name));
@@ -266,6 +295,18 @@ mod tests {
 
         let reversed = layout("Price,Close,High,Low,Open,Volume", &[Date]).unwrap();
         assert_eq!((reversed.time, reversed.close, reversed.open), (TimeSource::One(0), 1, 4));
+    }
+
+    #[test]
+    fn a_column_of_times_may_say_what_they_are() {
+        use TimeLook::{Date, Full, Number};
+        let stamp = |header: &str, looks: &[TimeLook]| layout(header, looks).unwrap().stamp;
+        assert_eq!(stamp("Open time,open,high,low,close,x,Close time", &[Number]), Some(BarStamp::Open));
+        assert_eq!(stamp("close_time,open,high,low,close", &[Full]), Some(BarStamp::Close));
+        assert_eq!(stamp("close_time,open,high,low,close", &[Number]), Some(BarStamp::Close));
+        assert_eq!(stamp("timestamp,open,high,low,close", &[Full]), None);
+        let both = layout("date,open,high,low,close,close_time", &[Date, TimeLook::Other]).unwrap();
+        assert_eq!((both.time, both.extra.len()), (TimeSource::One(0), 1), "a date goes first");
     }
 
     #[test]

@@ -12,8 +12,10 @@ use jiff::tz::TimeZone;
 use super::column::{Layout, TimeLook, TimeSource, identifier, is_header, unnamed};
 use super::line::{Cells, Line, lines, sniff_delimiter};
 use super::number::{Decimal, is_null, parse_number};
+use super::stamp::BarStamp;
 use super::table::{SymbolColumn, Table, printable};
 use super::time::TimeColumn;
+use super::wide::side_by_side;
 use crate::error::MarketError;
 use crate::timestamp::{Stamp, parse_stamp, parse_time_of_day};
 
@@ -55,6 +57,7 @@ pub(crate) fn parse(raw: &[u8], path: &Path, zone: &TimeZone) -> Result<Table, M
     let mut table = source.read_rows(&layout, header.map(|(number, _)| number), zone);
     notes.append(&mut table.notes);
     table.notes = notes;
+    table.stamp = layout.stamp;
     if table.n_rows() == 0 {
         return Err(MarketError::Empty { path: path.to_path_buf() });
     }
@@ -138,6 +141,25 @@ impl<'a> Source<'a> {
         })
     }
 
+    /// Refuses columns of several instruments; the lines next to the header may name them.
+    fn check_one_instrument(&self, header: u32, names: &[String]) -> Result<(), MarketError> {
+        let beside: Vec<Vec<String>> = lines(self.text)
+            .take_while(|(number, _)| *number <= header + 1)
+            .filter(|(number, _)| number.abs_diff(header) == 1)
+            .map(|(_, line)| self.texts(line))
+            .collect();
+        side_by_side(names, &beside).map_or(Ok(()), |which| {
+            let (path, line) = (self.path.to_path_buf(), u64::from(header));
+            Err(MarketError::SeveralInstruments { path, line, which })
+        })
+    }
+
+    fn texts(&self, line: &[u8]) -> Vec<String> {
+        let mut cells = Cells::default();
+        cells.split(line, self.delimiter);
+        cells.iter(line).map(|cell| String::from_utf8_lossy(cell).into_owned()).collect()
+    }
+
     fn columns_error(&self, line: u32, problem: String, found: String) -> MarketError {
         let (path, hint) = (self.path.to_path_buf(), format!("needed is {NEEDED}"));
         MarketError::Columns { path, line: u64::from(line), problem, found, hint }
@@ -145,9 +167,8 @@ impl<'a> Source<'a> {
 
     fn layout_of_header(&self, (number, header): Line<'a>) -> Result<(Layout, Vec<String>), MarketError> {
         let mut cells = Cells::default();
-        cells.split(header, self.delimiter);
-        let names: Vec<String> =
-            cells.iter(header).map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();
+        let names = self.texts(header);
+        self.check_one_instrument(number, &names)?;
         let sample: Vec<&[u8]> =
             lines(self.text).filter(|(other, _)| *other != number).take(32).map(|(_, line)| line).collect();
         let mut notes = Vec::new();
@@ -185,6 +206,7 @@ impl<'a> Source<'a> {
         let Some(&(first_number, first_line)) = sample.first() else {
             return Err(MarketError::Empty { path: self.path.to_path_buf() });
         };
+        self.check_one_instrument(first_number, &self.texts(first_line))?;
         let refuse =
             |problem: &str| Err(self.columns_error(first_number, problem.to_string(), excerpt(first_line)));
         let mut cells = Cells::default();
@@ -239,8 +261,17 @@ impl<'a> Source<'a> {
         let &[open, high, low, close, ref rest @ ..] = numbers.as_slice() else {
             return refuse("there is no header, and fewer than four columns of numbers follow the time");
         };
-        let mut layout =
-            Layout { time, open, high, low, close, volume: rest.first().copied(), symbol, extra: Vec::new() };
+        let mut layout = Layout {
+            time,
+            stamp: None,
+            open,
+            high,
+            low,
+            close,
+            volume: rest.first().copied(),
+            symbol,
+            extra: Vec::new(),
+        };
         if !self.looks_like_prices(&layout, &sample) {
             return refuse(
                 "there is no header, and the columns after the time are not open, high, low, close (high is not highest, low is not lowest)",
@@ -249,6 +280,7 @@ impl<'a> Source<'a> {
         let is_kline = width == 12 && time_column == 0 && close == 4 && symbol.is_none();
         if is_kline {
             layout.volume = Some(5);
+            layout.stamp = Some(BarStamp::Open);
         }
         for column in layout.volume.map_or(width, |volume| volume + 1)..width {
             if is_kline {

@@ -20,6 +20,7 @@ use super::array::{is_numeric, is_text, push_clocks, push_numbers, push_stamps, 
 use super::column::{Layout, TimeLook, TimeSource};
 use super::table::{SymbolColumn, Table, printable};
 use super::time::TimeColumn;
+use super::wide::side_by_side;
 use super::{footer, page};
 use crate::error::MarketError;
 use crate::timestamp::{parse_stamp, parse_time_of_day};
@@ -111,6 +112,9 @@ fn decode(file: File, path: &Path, zone: &TimeZone) -> Result<Table, MarketError
         hint: "needed are columns open, high, low, close and a time (timestamp, date, time, …); volume and symbol are optional".to_string(),
     }
     };
+    if let Some(which) = side_by_side(&names, &[]) {
+        return Err(MarketError::SeveralInstruments { path: path.to_path_buf(), line: 1, which });
+    }
     let look = |column: usize| look_of(schema.field(column).data_type(), &sample[column]);
     let mut layout = Layout::from_names(&names, look)
         .map_err(|missing| columns_error(format!("no column for {}", missing.0.join(", "))))?;
@@ -153,6 +157,7 @@ fn decode(file: File, path: &Path, zone: &TimeZone) -> Result<Table, MarketError
         }
     }
     let mut table = rows.finish(zone);
+    table.stamp = layout.stamp;
     notes.append(&mut table.notes);
     table.notes = notes;
     if table.n_rows() == 0 {

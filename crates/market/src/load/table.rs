@@ -1,5 +1,7 @@
 //! What every reader hands to the cleaner: one file's rows as columns, still dirty.
 
+use super::stamp::BarStamp;
+
 /// Marks a timestamp that could not be read.
 pub(crate) const NO_TIME: i64 = i64::MIN;
 
@@ -14,6 +16,8 @@ pub(crate) struct Table {
     /// The distinct symbols in order of appearance.
     pub symbols: Vec<String>,
     pub ts_ms: Vec<i64>,
+    /// What the times are, where the file itself says so.
+    pub stamp: Option<BarStamp>,
     pub open: Vec<f64>,
     pub high: Vec<f64>,
     pub low: Vec<f64>,

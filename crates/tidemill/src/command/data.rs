@@ -15,6 +15,7 @@ use tidemill_market::timeframe::{format_duration, parse_duration};
 use tidemill_market::timestamp::format_ms;
 use tidemill_market::{LoadOptions, Universe, check_output, load, write};
 
+use crate::input::Stamp;
 use crate::number::count;
 use crate::table::Table;
 
@@ -50,6 +51,9 @@ struct SourceArgs {
     /// Zone of times that carry none, for example America/New_York [default: UTC].
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
+    /// Whether times are the opens or the ends of bars [default: open].
+    #[arg(long, value_name = "open|close", value_enum, hide_possible_values = true)]
+    stamp: Option<Stamp>,
     /// Resample to larger bars, for example 1h.
     #[arg(long, value_name = "TIMEFRAME")]
     resample: Option<String>,
@@ -123,6 +127,7 @@ impl SourceArgs {
         let options = LoadOptions {
             symbols: self.symbols.clone(),
             timezone: self.timezone.clone(),
+            stamp: self.stamp.unwrap_or_default().into(),
             resample,
             ..LoadOptions::default()
         };

@@ -22,7 +22,7 @@ use tidemill_telemetry::{DeviceMode, Event, Timestamp};
 
 use super::sweep::{device_choice, stop_flag};
 use crate::executor::{DeviceChoice, Devices};
-use crate::input::{parse_setting, set_threads};
+use crate::input::{Stamp, parse_setting, set_threads};
 use crate::number;
 use crate::settings::{GpuSettings, Settings, StreamMode};
 use crate::trace::{Trace, TraceSpan};
@@ -71,6 +71,9 @@ pub struct ScanArgs {
     /// Zone of times that carry none, for example America/New_York [default: UTC].
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
+    /// Whether times are the opens or the ends of bars [default: open].
+    #[arg(long, value_name = "open|close", value_enum, hide_possible_values = true)]
+    stamp: Option<Stamp>,
     /// Where symbols are computed: auto, cpu, cuda (all GPUs) or cuda:N. No result depends on it [default: auto].
     #[arg(long, value_name = "DEVICE")]
     device: Option<DeviceChoice>,

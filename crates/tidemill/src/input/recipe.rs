@@ -8,7 +8,7 @@ use tidemill_backtest::segment::Layout;
 use tidemill_market::synth::{Planted, RegimeOptions, regime};
 use tidemill_market::{LoadOptions, load, timeframe};
 
-use super::Input;
+use super::{Input, Stamp};
 use crate::number;
 
 /// What is loaded; without files, data is generated.
@@ -24,6 +24,8 @@ pub struct Recipe {
     symbols: Option<Vec<String>>,
     /// Zone of times that carry none.
     timezone: Option<String>,
+    /// Whether the files' times are the opens or the ends of bars.
+    stamp: Stamp,
     /// Resampled to bars of this length.
     resample_ms: Option<i64>,
 }
@@ -34,11 +36,12 @@ impl Recipe {
         files: &[PathBuf],
         symbols: Option<Vec<String>>,
         timezone: Option<String>,
+        stamp: Stamp,
         resample_ms: Option<i64>,
     ) -> Self {
         // Where the folder cannot be told, names are seen from wherever they are read.
         let within = std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned();
-        Self { files: files.to_vec(), within, symbols, timezone, resample_ms }
+        Self { files: files.to_vec(), within, symbols, timezone, stamp, resample_ms }
     }
 
     /// The same with all files named in full, whichever folder this is read in.
@@ -60,6 +63,7 @@ impl Recipe {
         let options = LoadOptions {
             symbols: self.symbols.clone(),
             timezone: self.timezone.clone(),
+            stamp: self.stamp.into(),
             resample: self.resample_ms,
             ..LoadOptions::default()
         };

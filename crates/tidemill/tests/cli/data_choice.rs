@@ -148,3 +148,109 @@ fn further_columns_are_series() {
         said.stderr
     );
 }
+
+/// The bars of `lcg.csv` with their ends for times, written as `end` does.
+fn with_ends(text: &str, end: impl Fn(i64) -> String) -> String {
+    let mut lines = vec!["symbol,time,open,high,low,close,volume".to_string()];
+    for line in text.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let open_ms = tidemill_market::timestamp::parse_ms(cells[1]).unwrap();
+        lines.push(format!("{},{},{}", cells[0], end(open_ms + 900_000), cells[2..].join(",")));
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn ends_of_bars_give_the_results_of_opens() {
+    let place = Place::with_bars();
+    let text = place.read("lcg.csv");
+    place.write("ends.csv", with_ends(&text, |end| end.to_string()));
+    place.write("last.csv", with_ends(&text, |end| (end - 1).to_string()));
+    let line = |rest: &str| place.json(&format!("backtest zscore-dip --data {rest}"));
+    let opens = line("lcg.csv");
+    for file in ["ends.csv", "last.csv"] {
+        let ends = line(&format!("{file} --stamp close"));
+        assert_eq!(ends["trades"], opens["trades"], "{file}");
+        assert_eq!(ends["segments"], opens["segments"], "{file}");
+    }
+    let late = line("ends.csv");
+    assert_eq!(late["segments"][0]["from"], "2024-01-01T00:15:00Z");
+    assert_eq!(late, line("ends.csv --stamp open"));
+    assert_eq!(
+        line("ends.csv --stamp close --resample 1h")["trades"],
+        line("lcg.csv --resample 1h")["trades"]
+    );
+    let said = place.ok("backtest zscore-dip --data ends.csv --stamp close");
+    assert!(said.stderr.contains("ends of bars (--stamp close)"), "{}", said.stderr);
+
+    place.write("tidemill.toml", "[data]\nfiles = ['ends.csv']\nstamp = 'close'\n");
+    assert_eq!(place.json("backtest zscore-dip")["trades"], opens["trades"]);
+    let flag_wins = place.json("backtest zscore-dip --stamp open");
+    assert_eq!(flag_wins["segments"][0]["from"], "2024-01-01T00:15:00Z");
+    let scanned = |line: &str| place.json(&format!("scan {line} --min-signal 0"))["symbols"].clone();
+    assert_eq!(scanned(""), scanned("lcg.csv --stamp open"), "the scanner reads the same settings");
+    assert_ne!(scanned("--stamp open"), scanned("lcg.csv --stamp open"), "its times are those of the bars");
+    place.write("tidemill.toml", "[data]\nstamp = 'end'\n");
+    place.refused("backtest zscore-dip --data ends.csv", "line 2");
+    place.write("tidemill.toml", "");
+
+    place.refused("backtest zscore-dip --data ends.csv --stamp end", "[possible values: open, close]");
+    place.refused("backtest zscore-dip --stamp close", "--stamp needs --data");
+    place.refused("scan --stamp close", "--stamp needs DATA");
+    place.refused("backtest zscore-dip --data open.csv --stamp close", "no such file");
+    place.write("open.csv", text.replacen("timestamp", "open_time", 1));
+    place.refused("backtest zscore-dip --data open.csv --stamp close", "calls them open times");
+}
+
+#[test]
+fn a_study_keeps_what_its_times_are() {
+    let place = Place::with_bars();
+    place.write("ends.csv", with_ends(&place.read("lcg.csv"), |end| end.to_string()));
+    let line =
+        "sweep zscore-dip --data ends.csv --trials 64 --seed 3 --sampler random --device cpu --out study";
+    place.ok(&format!("{line} --stamp close"));
+    assert!(
+        place.read("study/study.toml").contains("stamp = \"close\""),
+        "{}",
+        place.read("study/study.toml")
+    );
+    let said = place.refused(line, "data_hash");
+    assert!(said.stderr.contains("study"), "{}", said.stderr);
+    place.ok(&format!("{line} --stamp close"));
+}
+
+#[test]
+fn doubts_about_the_data_are_told_with_every_result() {
+    let place = Place::with_bars();
+    let mut text = String::from("date,open,high,low,close,volume\n");
+    for day in 0..600_i64 {
+        let (price, volume) = if day < 300 { (400.0, 1_000) } else { (100.0, 4_000) };
+        let seconds = 1_578_268_800 + day * 86_400;
+        let price = if day == 0 { 70.0 } else { price };
+        text += &format!("{seconds},{price},{price},{price},{price},{volume}\n");
+    }
+    place.write("split.csv", text);
+    let said = place.ok("backtest zscore-dip --data split.csv");
+    assert!(said.stderr.contains("suspected splits"), "{}", said.stderr);
+    assert!(said.stderr.contains("split.csv:302 split 2020-11-01"), "{}", said.stderr);
+    assert!(said.stderr.contains("more than 5×"), "{}", said.stderr);
+    let report = place.json("data inspect split.csv");
+    let kinds: Vec<&str> =
+        report["issues"].as_array().unwrap().iter().map(|issue| issue["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["suspected_split", "listing_jump"]);
+    assert_eq!(report["symbols"][0]["suspected_splits"], 1);
+    assert_eq!(report["symbols"][0]["listing_jump"], true);
+    assert!(place.ok("data inspect split.csv").stdout.contains("suspected splits"));
+
+    place.write("far.csv", place.read("lcg.csv").replace("2024-", "2924-"));
+    let said = place.ok("backtest zscore-dip --data far.csv");
+    assert!(said.stderr.contains("LCG: the last bar opens in the future (2924-"), "{}", said.stderr);
+    assert!(!place.ok("backtest zscore-dip --data lcg.csv").stderr.contains("future"));
+
+    let rows: String = (1..9).map(|day| format!("2024-01-0{day},5,6,6,7,4,5,5,6,9,9\n")).collect();
+    let header = "Price,Close,Close,High,High,Low,Low,Open,Open,Volume,Volume\nTicker,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT\nDate,,,,,,,,,,\n";
+    place.write("two.csv", format!("{header}{rows}"));
+    for line in ["backtest zscore-dip --data two.csv", "data inspect two.csv", "scan two.csv"] {
+        place.refused(line, "several instruments side by side: AAPL, MSFT");
+    }
+}

@@ -62,6 +62,7 @@ impl Source {
             for (is_given, flag) in [
                 (args.symbols.is_some(), "--symbols"),
                 (args.timezone.is_some(), "--timezone"),
+                (args.stamp.is_some(), "--stamp"),
                 (args.resample.is_some(), "--resample"),
             ] {
                 if is_given {
@@ -74,6 +75,7 @@ impl Source {
         let options = LoadOptions {
             symbols: args.symbols.clone(),
             timezone: args.timezone.clone().or_else(|| settings.data.timezone.clone()),
+            stamp: args.stamp.or(settings.data.stamp).unwrap_or_default().into(),
             resample,
             lenient: true,
             ..LoadOptions::default()
