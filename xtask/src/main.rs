@@ -16,8 +16,9 @@ const USAGE: &str = "\
 Usage: cargo xtask <command>
 
   test [ARGS]  check the structure, then build and run all tests (release profile); ARGS go to `cargo test`.
-               Installs NVRTC from PyPI into target/nvrtc, unless TIDEMILL_NVRTC names one, and Chromium where
-               there is none and apt-get may be used
+               Installs NVRTC from PyPI, 13.0 into target/nvrtc and 12.9 into target/nvrtc-12, unless TIDEMILL_NVRTC,
+               TIDEMILL_NVRTC_13 and TIDEMILL_NVRTC_12 name others, and Chromium where there is none and apt-get may
+               be used
   check        the structure: who may import whom, file names, no printing in libraries
   lint         formatting, clippy and the links of the documentation, warnings are errors
   ci           lint, check and test
@@ -62,22 +63,34 @@ fn test(arguments: &[String]) -> Result<()> {
     }
     let mut command = vec!["test", "--workspace", "--release"];
     command.extend(arguments.iter().map(String::as_str));
-    cargo_with(&command, nvrtc_variable()?)
+    cargo_with(&command, &nvrtc_variables()?)
 }
 
-/// `TIDEMILL_NVRTC` for the tests, unless it is set or there is none to be had.
-fn nvrtc_variable() -> Result<Option<(&'static str, OsString)>> {
-    let name = "TIDEMILL_NVRTC";
-    if std::env::var_os(name).is_some_and(|folder| !folder.is_empty()) {
-        return Ok(None);
-    }
-    match nvrtc::folder(metadata()?.target_directory.as_std_path()) {
-        Ok(folder) => Ok(Some((name, folder.into_os_string()))),
-        Err(error) => {
-            eprintln!("note: NVRTC could not be installed, tests use what the system has or skip: {error:#}");
-            Ok(None)
+/// Where the tests find each version of NVRTC, and the one that all others use; not those that are set or cannot be had.
+fn nvrtc_variables() -> Result<Vec<(&'static str, OsString)>> {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|folder| !folder.is_empty());
+    let target_dir = metadata()?.target_directory;
+    let mut variables = Vec::new();
+    for (version, names) in [
+        (nvrtc::NEWER, &[nvrtc::NEWER.variable, "TIDEMILL_NVRTC"][..]),
+        (nvrtc::OLDER, &[nvrtc::OLDER.variable]),
+    ] {
+        let unset: Vec<&str> = names.iter().copied().filter(|name| !is_set(name)).collect();
+        if unset.is_empty() {
+            continue;
+        }
+        match nvrtc::folder(&version, target_dir.as_std_path()) {
+            Ok(folder) => {
+                variables.extend(unset.into_iter().map(|name| (name, folder.clone().into_os_string())))
+            }
+            Err(error) => {
+                eprintln!(
+                    "note: NVRTC could not be installed, tests use what the system has or skip: {error:#}"
+                );
+            }
         }
     }
+    Ok(variables)
 }
 
 fn quality(arguments: &[String]) -> Result<()> {
@@ -91,7 +104,7 @@ fn lint() -> Result<()> {
     cargo(&["fmt", "--all", "--", "--check"]).context(hint)?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
     let denied = ("RUSTDOCFLAGS", OsString::from("-D warnings"));
-    cargo_with(&["doc", "--workspace", "--no-deps"], Some(denied))
+    cargo_with(&["doc", "--workspace", "--no-deps"], &[denied])
 }
 
 fn check() -> Result<()> {
@@ -123,16 +136,16 @@ fn metadata() -> Result<Metadata> {
 
 /// Runs cargo in the workspace, after saying so.
 fn cargo(arguments: &[&str]) -> Result<()> {
-    cargo_with(arguments, None)
+    cargo_with(arguments, &[])
 }
 
-/// The same with a variable in its environment.
-fn cargo_with(arguments: &[&str], variable: Option<(&str, OsString)>) -> Result<()> {
+/// The same with variables in its environment.
+fn cargo_with(arguments: &[&str], variables: &[(&str, OsString)]) -> Result<()> {
     step(&format!("cargo {}", arguments.join(" ")));
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(program)
         .args(arguments)
-        .envs(variable)
+        .envs(variables.iter().map(|(name, value)| (name, value)))
         .current_dir(workspace_root()?)
         .status()
         .context("cannot start cargo")?;

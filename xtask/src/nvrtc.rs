@@ -1,26 +1,45 @@
 //! NVRTC for the tests: the compiler library of CUDA, from PyPI, in a virtual environment under the target folder.
 //!
-//! With it every kernel is compiled for a GPU on machines that have none. It stays there between runs; a mark says which version was
-//! installed completely.
+//! With it every kernel is compiled for a GPU on machines that have none. There are two: 13.0, which the tests use, and 12.9, the last one
+//! for cards before Turing. They stay there between runs; a mark says which version was installed completely.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// What is installed.
-const PACKAGE: &str = "nvidia-cuda-nvrtc==13.0.*";
+/// A version of NVRTC.
+pub struct Version {
+    /// What pip installs.
+    package: &'static str,
+    /// Folder of its virtual environment, under the target folder.
+    environment: &'static str,
+    /// Name it has for the tests that compile with all versions.
+    pub variable: &'static str,
+}
+
+/// The one that tests use where only one is needed.
+pub const NEWER: Version =
+    Version { package: "nvidia-cuda-nvrtc==13.0.*", environment: "nvrtc", variable: "TIDEMILL_NVRTC_13" };
+
+/// The last one for Pascal and Volta.
+pub const OLDER: Version = Version {
+    package: "nvidia-cuda-nvrtc-cu12==12.9.*",
+    environment: "nvrtc-12",
+    variable: "TIDEMILL_NVRTC_12",
+};
 
 /// The folder that holds the library, installed if it is not there yet.
-pub fn folder(target_dir: &Path) -> Result<PathBuf> {
-    let environment = target_dir.join("nvrtc");
+pub fn folder(version: &Version, target_dir: &Path) -> Result<PathBuf> {
+    let package = version.package;
+    let environment = target_dir.join(version.environment);
     let mark = environment.join("installed");
-    if std::fs::read_to_string(&mark).is_ok_and(|installed| installed == PACKAGE)
+    if std::fs::read_to_string(&mark).is_ok_and(|installed| installed == package)
         && let Some(folder) = library_folder(&environment)
     {
         return Ok(folder);
     }
-    crate::step(&format!("installing {PACKAGE} for the tests"));
+    crate::step(&format!("installing {package} for the tests"));
     std::fs::create_dir_all(target_dir)?;
     run(python()?.args(["-m", "venv", "--clear"]).arg(&environment)).context("no virtual environment")?;
     let python =
@@ -31,11 +50,11 @@ pub fn folder(target_dir: &Path) -> Result<PathBuf> {
         "install",
         "--quiet",
         "--disable-pip-version-check",
-        PACKAGE,
+        package,
     ]))
     .context("pip failed")?;
     let folder = library_folder(&environment).context("the package holds no library")?;
-    std::fs::write(mark, PACKAGE)?;
+    std::fs::write(mark, package)?;
     Ok(folder)
 }
 
@@ -96,10 +115,13 @@ mod tests {
     #[test]
     fn what_is_installed_is_not_installed_again() {
         let dir = tempfile::tempdir().unwrap();
-        let lib = dir.path().join("nvrtc/lib");
-        std::fs::create_dir_all(&lib).unwrap();
-        std::fs::write(lib.join("libnvrtc.so.13"), "").unwrap();
-        std::fs::write(dir.path().join("nvrtc/installed"), PACKAGE).unwrap();
-        assert_eq!(folder(dir.path()).unwrap(), lib);
+        for version in [NEWER, OLDER] {
+            let environment = dir.path().join(version.environment);
+            let lib = environment.join("lib");
+            std::fs::create_dir_all(&lib).unwrap();
+            std::fs::write(lib.join("libnvrtc.so.13"), "").unwrap();
+            std::fs::write(environment.join("installed"), version.package).unwrap();
+            assert_eq!(folder(&version, dir.path()).unwrap(), lib);
+        }
     }
 }

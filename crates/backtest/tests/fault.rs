@@ -1,5 +1,7 @@
 //! The CUDA executor on devices that are too small or break, under emulation: the bits of the CPU, or an error that says which kernel.
 
+use std::time::Duration;
+
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::tally::Tally;
 use tidemill_backtest::{
@@ -177,4 +179,34 @@ fn a_device_lost_at_any_moment_gives_an_error_and_never_a_wrong_result() {
         }
     }
     assert!(n_lost > 5, "{n_lost}");
+}
+
+#[test]
+fn a_kernel_that_never_ends_is_a_lost_device_and_the_executor_leaves_it() {
+    let Some(rig) = Rig::new() else { return };
+    for kernel in ["scalars", "distinct_insert", "walk", "book", "pool"] {
+        // In a thread of its own: what waits for the kernel without a limit would never come back.
+        let (done, is_done) = std::sync::mpsc::channel();
+        let rig = Rig { strategy: rig.strategy.clone(), universe: rig.universe.clone() };
+        std::thread::spawn(move || {
+            let engine = rig.engine();
+            let points = points(&engine, 50);
+            let device = faulty(&[Fault::KernelHangs { kernel: kernel.into(), nth: 2 }]);
+            let mut on_device = rig.on(&device, &engine).unwrap();
+            // On a busy machine healthy work may take longer than this; the answer is the same.
+            device.set_wait_limit(Duration::from_millis(500));
+            let error = on_device.evaluate(&points).unwrap_err();
+            device.set_wait_limit(Duration::MAX);
+            let again = on_device.evaluate(&points).unwrap_err();
+            // Its buffers, streams and events are still in use as far as anybody knows.
+            drop((on_device, device));
+            // The test may have given up.
+            let _ = done.send((error, again));
+        });
+        let (error, again) = is_done
+            .recv_timeout(Duration::from_secs(300))
+            .unwrap_or_else(|_| panic!("{kernel}: something waits for ever"));
+        assert!(matches!(&error, GpuError::Hung { kernels, .. } if !kernels.is_empty()), "{kernel}: {error}");
+        assert_eq!(error, again, "{kernel}: it stays lost");
+    }
 }

@@ -2,8 +2,15 @@
 //!
 //! Streams do not wait for the default stream, which is never used. Every call makes the context current first, because calls
 //! come from any thread.
+//!
+//! The driver's own waits have no limit, so they are not used: a wait asks for an event until the limit has passed. Seen with driver
+//! 580 beside a kernel that runs: `cuMemFree`, `cuMemFreeHost` and `cuModuleLoadData` wait for it, so another thread makes those
+//! calls; a launch waits once a stream holds a thousand others, so submitting waits earlier; allocating, destroying a stream and
+//! `exit` do not wait.
 
+use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{
@@ -13,6 +20,7 @@ use cudarc::driver::sys::{
 };
 
 use crate::cache::Cache;
+use crate::caller::Caller;
 use crate::device::{DeviceInfo, DeviceKind};
 use crate::driver::{
     Driver, EventId, GraphAction, GraphId, GraphStep, KernelFacts, KernelId, ModuleId, Op, StreamId,
@@ -21,6 +29,7 @@ use crate::error::GpuError;
 use crate::module::Source;
 use crate::nvrtc::{compile_cached, nvrtc};
 use crate::stream::{Launch, Priority};
+use crate::wait::{DEFAULT_LIMIT, RealPace, WaitLimit, poll};
 
 /// The oldest driver whose functions are all there.
 const OLDEST_DRIVER: c_int = 12_000;
@@ -36,7 +45,33 @@ pub(crate) struct CudaDriver {
     priorities: (i32, i32),
     /// Zeroes new memory.
     service: CUstream,
+    wait_limit: WaitLimit,
+    caller: Caller,
+    streams: Mutex<Streams>,
 }
+
+/// The streams of a device and the events that tell how far they are. Handles are numbers here.
+#[derive(Default)]
+struct Streams {
+    queues: HashMap<u64, Queue>,
+    /// Events without times that mark nothing at the moment.
+    idle_marks: Vec<u64>,
+}
+
+/// What is known of one stream.
+#[derive(Default)]
+struct Queue {
+    /// Operations since the last mark.
+    n_unmarked: u32,
+    /// An earlier point of the work.
+    mark: Option<u64>,
+    /// Its owner has gone; it is destroyed when its work is done.
+    is_dropped: bool,
+}
+
+/// After so many operations of a stream the point where it stood that many before is waited for. So the driver's queue, which takes
+/// about a thousand, is never full, and hundreds are always left for the device to do.
+const MARK_EVERY: u32 = 256;
 
 // SAFETY: context and stream are handles that the driver lets any thread use.
 unsafe impl Send for CudaDriver {}
@@ -58,15 +93,81 @@ impl CudaDriver {
         }
         let nvrtc = nvrtc()?;
         let (device, mut info) = describe(ordinal, driver_version)?;
+        if let Some(obstacle) = info.obstacle(Some(&nvrtc.info)) {
+            return Err(obstacle);
+        }
         info.nvrtc = nvrtc.info.version.clone();
         // SAFETY: the device was just given by the driver.
         let context = check("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
-        let mut driver =
-            Self { info, device, context, driver_version, priorities: (0, 0), service: std::ptr::null_mut() };
+        let mut driver = Self {
+            info,
+            device,
+            context,
+            driver_version,
+            priorities: (0, 0),
+            service: std::ptr::null_mut(),
+            wait_limit: WaitLimit::new(DEFAULT_LIMIT),
+            caller: Caller::default(),
+            streams: Mutex::default(),
+        };
         driver.enter()?;
         driver.priorities = check("cuCtxGetStreamPriorityRange", result::stream::get_priority_range())?;
         driver.service = driver.new_stream(driver.priorities.1)?;
+        driver.streams().queues.insert(driver.service as u64, Queue::default());
         Ok(driver)
+    }
+
+    fn streams(&self) -> MutexGuard<'_, Streams> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until all of these events have happened, and takes them back.
+    fn wait_for(&self, marks: Vec<u64>) -> Result<(), GpuError> {
+        let mut left = marks.clone();
+        let is_done = poll(self.wait_limit.get(), &mut RealPace::new(), || {
+            while let Some(mark) = left.last() {
+                if !event_done(*mark)? {
+                    return Ok(false);
+                }
+                left.pop();
+            }
+            Ok(true)
+        });
+        if !is_done? {
+            return Err(self.wait_limit.exceeded());
+        }
+        self.streams().idle_marks.extend(marks);
+        Ok(())
+    }
+
+    /// Before an operation is submitted: waits while there are too many in front of it.
+    fn make_room(&self, stream: u64) -> Result<(), GpuError> {
+        let mut streams = self.streams();
+        let queue = streams.queues.entry(stream).or_default();
+        queue.n_unmarked += 1;
+        if queue.n_unmarked < MARK_EVERY {
+            return Ok(());
+        }
+        queue.n_unmarked = 0;
+        let earlier = queue.mark.take();
+        let mark = streams.mark(stream)?;
+        streams.queues.entry(stream).or_default().mark = Some(mark);
+        drop(streams);
+        earlier.map_or(Ok(()), |mark| self.wait_for(vec![mark]))
+    }
+
+    /// Makes a call that may wait inside the driver, from another thread.
+    fn call<T: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> Result<T, GpuError> + Send + 'static,
+    ) -> Result<T, GpuError> {
+        let context = self.context as u64;
+        let entered = move || {
+            // SAFETY: the context is retained as long as a device hangs or lives, and so longer than any call.
+            check("cuCtxSetCurrent", unsafe { result::ctx::set_current(context as CUcontext) })?;
+            call()
+        };
+        self.caller.call(self.wait_limit.get(), entered).unwrap_or_else(|| Err(self.wait_limit.exceeded()))
     }
 
     /// Makes the context current on this thread.
@@ -176,6 +277,57 @@ impl CudaDriver {
     }
 }
 
+impl Streams {
+    /// Marks the end of what a stream has now.
+    fn mark(&mut self, stream: u64) -> Result<u64, GpuError> {
+        let mark = match self.idle_marks.pop() {
+            Some(mark) => mark,
+            None => {
+                let event = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING);
+                check("cuEventCreate", event)? as u64
+            }
+        };
+        // SAFETY: the event was made above or before; streams in the table are alive.
+        check("cuEventRecord", unsafe { result::event::record(mark as CUevent, stream as CUstream) })?;
+        Ok(mark)
+    }
+
+    /// Destroys streams whose owners have gone and whose work is done.
+    fn sweep(&mut self) {
+        let is_over = |stream: u64| !matches!(stream_done(stream), Ok(false));
+        let over: Vec<u64> = self
+            .queues
+            .iter()
+            .filter(|(stream, queue)| queue.is_dropped && is_over(**stream))
+            .map(|(stream, _)| *stream)
+            .collect();
+        for stream in over {
+            let mark = self.queues.remove(&stream).and_then(|queue| queue.mark);
+            self.idle_marks.extend(mark);
+            // SAFETY: made by `stream`, destroyed once. After a fault there is nobody to be told.
+            let _ = unsafe { result::stream::destroy(stream as CUstream) };
+        }
+    }
+}
+
+/// Whether a stream has nothing to do.
+fn stream_done(stream: u64) -> Result<bool, GpuError> {
+    // SAFETY: the caller knows that the stream is alive.
+    match unsafe { sys::cuStreamQuery(stream as CUstream) } {
+        CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+        other => check("cuStreamQuery", other.result()).map(|()| true),
+    }
+}
+
+/// Whether the last record of an event has happened.
+fn event_done(event: u64) -> Result<bool, GpuError> {
+    // SAFETY: the caller knows that the event is alive.
+    match unsafe { result::event::query(event as CUevent) } {
+        Err(DriverError(CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
+        other => check("cuEventQuery", other).map(|()| true),
+    }
+}
+
 /// Streams and events that exist only while a graph is built.
 #[derive(Default)]
 struct Scratch {
@@ -200,9 +352,18 @@ impl Drop for CudaDriver {
     fn drop(&mut self) {
         // Failures at the end have no one to be told to; the driver cleans up behind the process.
         let _ = self.enter();
-        if !self.service.is_null() {
-            // SAFETY: made in `open`, destroyed once.
-            let _ = unsafe { result::stream::destroy(self.service) };
+        let streams = std::mem::take(&mut *self.streams());
+        for (stream, queue) in streams.queues {
+            // SAFETY: made by `stream` or in `open`, destroyed once; their owners have gone.
+            let _ = unsafe { result::stream::destroy(stream as CUstream) };
+            if let Some(mark) = queue.mark {
+                // SAFETY: made by `mark`, destroyed once.
+                let _ = unsafe { result::event::destroy(mark as CUevent) };
+            }
+        }
+        for mark in streams.idle_marks {
+            // SAFETY: as above.
+            let _ = unsafe { result::event::destroy(mark as CUevent) };
         }
         // SAFETY: retained once in `open`.
         let _ = unsafe { result::primary_ctx::release(self.device) };
@@ -212,6 +373,10 @@ impl Drop for CudaDriver {
 impl Driver for CudaDriver {
     fn info(&self) -> &DeviceInfo {
         &self.info
+    }
+
+    fn wait_limit(&self) -> &WaitLimit {
+        &self.wait_limit
     }
 
     fn free_bytes(&self) -> Result<u64, GpuError> {
@@ -228,22 +393,22 @@ impl Driver for CudaDriver {
             }
             other => check("cuMemAlloc", other)?,
         };
-        let zeroed = self.fill(self.service, address, bytes as usize, 0).and_then(|()| {
-            // SAFETY: the stream lives as long as this.
-            check("cuStreamSynchronize", unsafe { result::stream::synchronize(self.service) })
-        });
+        let zeroed = self
+            .fill(self.service, address, bytes as usize, 0)
+            .and_then(|()| self.synchronize_stream(StreamId(self.service as u64)));
         if let Err(error) = zeroed {
-            self.free(address);
+            if !matches!(error, GpuError::Hung { .. }) {
+                // The first error is the one to tell.
+                let _ = self.free(address);
+            }
             return Err(error);
         }
         Ok(address)
     }
 
-    fn free(&self, address: u64) {
-        // After a fault nothing can be freed any more; that fault has been reported.
-        let _ = self.enter();
+    fn free(&self, address: u64) -> Result<(), GpuError> {
         // SAFETY: allocated by `alloc`, freed once, no longer in use.
-        let _ = unsafe { result::free_sync(address) };
+        self.call(move || check("cuMemFree", unsafe { result::free_sync(address) }))
     }
 
     fn pin(&self, bytes: u64) -> Result<u64, GpuError> {
@@ -255,10 +420,9 @@ impl Driver for CudaDriver {
         Ok(address as u64)
     }
 
-    fn unpin(&self, address: u64) {
-        let _ = self.enter();
-        // SAFETY: allocated by `pin`, freed once, no longer in use. A failure is as in `free`.
-        let _ = unsafe { result::free_host(address as *mut c_void) };
+    fn unpin(&self, address: u64) -> Result<(), GpuError> {
+        // SAFETY: allocated by `pin`, freed once, no longer in use.
+        self.call(move || check("cuMemFreeHost", unsafe { result::free_host(address as *mut c_void) }))
     }
 
     fn stream(&self, priority: Priority) -> Result<StreamId, GpuError> {
@@ -269,17 +433,26 @@ impl Driver for CudaDriver {
             Priority::Normal => (lowest + highest) / 2,
             Priority::High => highest,
         };
-        self.new_stream(number).map(|stream| StreamId(stream as u64))
+        let stream = self.new_stream(number)? as u64;
+        let mut streams = self.streams();
+        streams.sweep();
+        streams.queues.insert(stream, Queue::default());
+        Ok(StreamId(stream))
     }
 
     fn drop_stream(&self, stream: StreamId) {
         let _ = self.enter();
-        // SAFETY: made by `stream`, destroyed once; the driver lets submitted work run to its end.
-        let _ = unsafe { result::stream::destroy(stream.0 as CUstream) };
+        let mut streams = self.streams();
+        if let Some(queue) = streams.queues.get_mut(&stream.0) {
+            queue.is_dropped = true;
+        }
+        // Work already submitted is to be waited for by `synchronize`, so a stream that has some stays.
+        streams.sweep();
     }
 
     fn submit(&self, stream: StreamId, op: Op<'_>) -> Result<(), GpuError> {
         self.enter()?;
+        self.make_room(stream.0)?;
         let stream = stream.0 as CUstream;
         match op {
             Op::Upload { from, to, bytes } => {
@@ -324,13 +497,28 @@ impl Driver for CudaDriver {
 
     fn synchronize_stream(&self, stream: StreamId) -> Result<(), GpuError> {
         self.enter()?;
-        // SAFETY: the stream is alive.
-        check("cuStreamSynchronize", unsafe { result::stream::synchronize(stream.0 as CUstream) })
+        if stream_done(stream.0)? {
+            return Ok(());
+        }
+        // Not until the stream is empty: another thread may keep it filled.
+        let mark = self.streams().mark(stream.0)?;
+        self.wait_for(vec![mark])
     }
 
     fn synchronize(&self) -> Result<(), GpuError> {
         self.enter()?;
-        check("cuCtxSynchronize", result::ctx::synchronize())
+        let mut streams = self.streams();
+        let busy: Vec<u64> = streams.queues.keys().copied().collect();
+        let mut marks = Vec::new();
+        for stream in busy {
+            if !stream_done(stream)? {
+                marks.push(streams.mark(stream)?);
+            }
+        }
+        drop(streams);
+        self.wait_for(marks)?;
+        self.streams().sweep();
+        Ok(())
     }
 
     fn event(&self) -> Result<EventId, GpuError> {
@@ -347,17 +535,13 @@ impl Driver for CudaDriver {
 
     fn event_done(&self, event: EventId) -> Result<bool, GpuError> {
         self.enter()?;
-        // SAFETY: the event is alive.
-        match unsafe { result::event::query(event.0 as CUevent) } {
-            Err(DriverError(CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
-            other => check("cuEventQuery", other).map(|()| true),
-        }
+        event_done(event.0)
     }
 
     fn event_wait(&self, event: EventId) -> Result<(), GpuError> {
         self.enter()?;
-        // SAFETY: the event is alive.
-        check("cuEventSynchronize", unsafe { result::event::synchronize(event.0 as CUevent) })
+        let is_done = poll(self.wait_limit.get(), &mut RealPace::new(), || event_done(event.0))?;
+        if is_done { Ok(()) } else { Err(self.wait_limit.exceeded()) }
     }
 
     fn elapsed_ms(&self, from: EventId, to: EventId) -> Result<f64, GpuError> {
@@ -369,9 +553,13 @@ impl Driver for CudaDriver {
 
     fn load(&self, source: &Source) -> Result<ModuleId, GpuError> {
         let image = compile_cached(&Cache::of_user(), source, &self.info.architecture)?;
-        self.enter()?;
-        // SAFETY: the image is machine code of NVRTC, or PTX that ends with a NUL.
-        match unsafe { result::module::load_data(image.as_ptr().cast()) } {
+        // Loading waits for all that runs. Waited for here, it does not keep the driver's locks meanwhile.
+        self.synchronize()?;
+        let loaded = self.call(move || {
+            // SAFETY: the image is machine code of NVRTC, or PTX that ends with a NUL.
+            Ok(unsafe { result::module::load_data(image.as_ptr().cast()) }.map(|module| module as u64))
+        });
+        match loaded? {
             Err(DriverError(
                 code @ (CUresult::CUDA_ERROR_INVALID_IMAGE
                 | CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
@@ -385,7 +573,7 @@ impl Driver for CudaDriver {
                 cure: "NVRTC must not be newer than the driver: update the driver, or install an older NVRTC"
                     .into(),
             }),
-            other => check("cuModuleLoadData", other).map(|module| ModuleId(module as u64)),
+            other => check("cuModuleLoadData", other).map(ModuleId),
         }
     }
 
@@ -448,10 +636,11 @@ impl Driver for CudaDriver {
         self.build_graph(&steps, &scratch)
     }
 
-    fn drop_graph(&self, graph: GraphId) {
-        let _ = self.enter();
+    fn drop_graph(&self, graph: GraphId) -> Result<(), GpuError> {
         // SAFETY: made by `graph`, destroyed once, no longer running.
-        let _ = unsafe { result::graph::exec_destroy(graph.0 as CUgraphExec) };
+        self.call(move || {
+            check("cuGraphExecDestroy", unsafe { result::graph::exec_destroy(graph.0 as CUgraphExec) })
+        })
     }
 }
 

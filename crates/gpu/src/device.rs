@@ -1,8 +1,10 @@
 //! A device: the one thing that allocates, compiles and hands out streams.
 
 use std::collections::HashMap;
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use bytemuck::Pod;
 use sha2::{Digest, Sha256};
@@ -13,6 +15,7 @@ use crate::error::GpuError;
 use crate::event::{Event, EventPool};
 use crate::host::{HostDriver, HostOptions};
 use crate::module::{Module, ModuleInner, Source};
+use crate::nvrtc::{self, NvrtcInfo};
 use crate::stream::{Priority, Stream, StreamState, in_host_work};
 
 /// What kind of device it is.
@@ -33,7 +36,8 @@ pub struct DeviceInfo {
     pub ordinal: usize,
     /// The maker's name for it.
     pub name: String,
-    /// What kernels are compiled for, for example `sm_90`; `host` on the host.
+    /// What kernels are compiled for, for example `sm_90`; `host` on the host. A GPU needs at least
+    /// [`LEAST_ARCHITECTURE`](crate::LEAST_ARCHITECTURE).
     pub architecture: String,
     /// All of its memory.
     pub memory_bytes: u64,
@@ -49,6 +53,18 @@ pub struct DeviceInfo {
     pub nvrtc: String,
 }
 
+impl DeviceInfo {
+    /// The compute capability of a GPU, for example `9.0`.
+    pub fn capability(&self) -> Option<String> {
+        nvrtc::number_of(&self.architecture).map(nvrtc::capability)
+    }
+
+    /// Why this GPU cannot be used with this compiler, or with any: kernels cannot be compiled for it.
+    pub fn obstacle(&self, nvrtc: Option<&NvrtcInfo>) -> Option<GpuError> {
+        nvrtc::obstacle(&self.name, &self.architecture, nvrtc)
+    }
+}
+
 /// A device. A clone is the same device.
 #[derive(Clone)]
 pub struct Device {
@@ -56,8 +72,11 @@ pub struct Device {
 }
 
 struct DeviceInner {
-    driver: Box<dyn Driver>,
+    /// Never dropped once the device hangs.
+    driver: ManuallyDrop<Box<dyn Driver>>,
     lost: OnceLock<GpuError>,
+    /// A wait has lasted too long: nothing is waited for any more, and nothing that the device may be using is given back.
+    is_hung: AtomicBool,
     events: EventPool,
     modules: Mutex<HashMap<[u8; 32], Arc<ModuleInner>>>,
     streams: Mutex<Vec<Weak<StreamState>>>,
@@ -79,25 +98,39 @@ enum Garbage {
 
 impl Drop for DeviceInner {
     fn drop(&mut self) {
+        // Work of streams that were dropped may still run; a context is not given up before its end. Where that cannot be waited
+        // for, or would not come, everything stays as it is.
+        if in_host_work() || self.is_hung.load(Ordering::Relaxed) || is_hang(&self.driver.synchronize()) {
+            return;
+        }
         let garbage = std::mem::take(self.garbage.get_mut().unwrap_or_else(PoisonError::into_inner));
-        if !garbage.is_empty() {
-            // A lost device has nothing running either.
-            let _ = self.driver.synchronize();
-            garbage.into_iter().for_each(|item| item.free(&*self.driver));
+        for item in garbage {
+            if is_hang(&item.free(&**self.driver)) {
+                return;
+            }
         }
         for event in self.events.drain() {
             self.driver.drop_event(event);
         }
+        // SAFETY: nobody uses it after this.
+        unsafe { ManuallyDrop::drop(&mut self.driver) };
     }
 }
 
+fn is_hang(result: &Result<(), GpuError>) -> bool {
+    matches!(result, Err(GpuError::Hung { .. }))
+}
+
 impl Garbage {
-    fn free(self, driver: &dyn Driver) {
+    fn free(self, driver: &dyn Driver) -> Result<(), GpuError> {
         match self {
             Self::Memory(address) => driver.free(address),
             Self::Pinned(address) => driver.unpin(address),
             Self::Graph(graph) => driver.drop_graph(graph),
-            Self::Stream(stream) => driver.drop_stream(stream),
+            Self::Stream(stream) => {
+                driver.drop_stream(stream);
+                Ok(())
+            }
         }
     }
 }
@@ -117,8 +150,9 @@ impl Device {
 
     fn new(driver: Box<dyn Driver>) -> Self {
         let inner = DeviceInner {
-            driver,
+            driver: ManuallyDrop::new(driver),
             lost: OnceLock::new(),
+            is_hung: AtomicBool::new(false),
             events: EventPool::default(),
             modules: Mutex::default(),
             streams: Mutex::default(),
@@ -133,6 +167,19 @@ impl Device {
     /// Facts about it.
     pub fn info(&self) -> &DeviceInfo {
         self.inner.driver.info()
+    }
+
+    /// How long anything here may wait for the device, from now on. One that is waited for longer is lost ([`GpuError::Hung`]).
+    ///
+    /// At first a GPU has ten minutes and a host device, whose kernels are slow and cannot hang, all the time there is
+    /// ([`Duration::MAX`]).
+    pub fn set_wait_limit(&self, limit: Duration) {
+        self.inner.driver.wait_limit().set(limit);
+    }
+
+    /// How long anything here may wait for the device.
+    pub fn wait_limit(&self) -> Duration {
+        self.inner.driver.wait_limit().get()
     }
 
     /// Memory that is free now.
@@ -271,20 +318,46 @@ impl Device {
         call: impl FnOnce(&dyn Driver) -> Result<R, GpuError>,
     ) -> Result<R, GpuError> {
         self.alive()?;
-        call(&*self.inner.driver).map_err(|error| match error {
-            GpuError::Fault { code, message, .. } => {
-                let mut suspects = stream.map(|state| state.launched()).unwrap_or_default();
-                if suspects.is_empty() {
-                    suspects = self.states().iter().flat_map(|state| state.launched()).collect();
-                    suspects.extend(self.orphans().iter().cloned());
-                    suspects.sort();
-                    suspects.dedup();
-                }
-                let kernels = suspects.iter().map(|name| name.to_string()).collect();
-                self.inner.lost.get_or_init(|| GpuError::Fault { kernels, code, message }).clone()
+        call(&**self.inner.driver).map_err(|error| self.judge(stream, error))
+    }
+
+    /// What becomes of an error of the driver: the device may be lost by it.
+    fn judge(&self, stream: Option<&Arc<StreamState>>, error: GpuError) -> GpuError {
+        if !error.is_lost() {
+            return error;
+        }
+        let mut suspects = stream.map(|state| state.launched()).unwrap_or_default();
+        if suspects.is_empty() {
+            suspects = self.states().iter().flat_map(|state| state.launched()).collect();
+            suspects.extend(self.orphans().iter().cloned());
+            suspects.sort();
+            suspects.dedup();
+        }
+        let kernels = suspects.iter().map(|name| name.to_string()).collect();
+        let lost = match error {
+            GpuError::Fault { code, message, .. } => GpuError::Fault { kernels, code, message },
+            GpuError::Hung { limit, .. } => {
+                self.inner.is_hung.store(true, Ordering::Relaxed);
+                GpuError::Hung { kernels, limit }
             }
             other => other,
-        })
+        };
+        self.inner.lost.get_or_init(|| lost).clone()
+    }
+
+    fn is_hung(&self) -> bool {
+        self.inner.is_hung.load(Ordering::Relaxed)
+    }
+
+    /// Waits, also on a lost device, until what the call waits for has ended, well or not; whether it has.
+    fn outlasts(&self, wait: impl FnOnce(&dyn Driver) -> Result<(), GpuError>) -> bool {
+        if !self.is_hung()
+            && let Err(error) = wait(&**self.inner.driver)
+        {
+            // How it ended is told elsewhere.
+            let _ = self.judge(None, error);
+        }
+        !self.is_hung()
     }
 
     pub(crate) fn release(&self, address: u64) {
@@ -302,17 +375,16 @@ impl Device {
         for event in pending {
             if event.wait().is_err() {
                 // A lost device: whatever still runs has to end first.
-                let _ = self.inner.driver.synchronize();
+                self.outlasts(|driver| driver.synchronize());
                 break;
             }
         }
-        self.inner.driver.unpin(address);
+        self.outlasts(|driver| driver.unpin(address));
     }
 
     /// Waits for a stream however it ends, also on a lost device.
     pub(crate) fn drain(&self, stream: StreamId) {
-        // Whether the work ended well is told elsewhere; here it only has to have ended.
-        let _ = self.inner.driver.synchronize_stream(stream);
+        self.outlasts(|driver| driver.synchronize_stream(stream));
     }
 
     pub(crate) fn drop_stream(&self, stream: StreamId, state: &StreamState) {
@@ -326,16 +398,17 @@ impl Device {
         if in_host_work() {
             return self.defer(Garbage::Stream(stream));
         }
-        self.inner.driver.drop_stream(stream);
+        if !self.is_hung() {
+            self.inner.driver.drop_stream(stream);
+        }
     }
 
     fn discard(&self, item: Garbage) {
         if in_host_work() {
             return self.defer(item);
         }
-        // As in `drain`.
-        let _ = self.inner.driver.synchronize();
-        item.free(&*self.inner.driver);
+        self.outlasts(|driver| driver.synchronize());
+        self.outlasts(|driver| item.free(driver));
     }
 
     fn defer(&self, item: Garbage) {
@@ -350,7 +423,9 @@ impl Device {
         }
         let garbage = std::mem::take(&mut *self.inner.garbage.lock().unwrap_or_else(PoisonError::into_inner));
         let done = self.call(None, |driver| driver.synchronize());
-        garbage.into_iter().for_each(|item| item.free(&*self.inner.driver));
+        for item in garbage {
+            self.outlasts(|driver| item.free(driver));
+        }
         done
     }
 

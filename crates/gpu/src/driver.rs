@@ -7,6 +7,7 @@ use crate::device::DeviceInfo;
 use crate::error::GpuError;
 use crate::module::Source;
 use crate::stream::{Launch, Priority};
+use crate::wait::WaitLimit;
 
 /// A stream of the backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,18 +74,20 @@ pub(crate) enum GraphAction {
 /// - `submit` returns before the operation is done; operations of one stream run in order.
 /// - A failure of the device is reported as `GpuError::Fault` without kernel names; the caller adds them.
 /// - Dropping an event does not disturb waits on its last record.
+/// - No call waits longer than the limit; one that would returns `GpuError::Hung` without kernel names. After that none is made any more.
 pub(crate) trait Driver: Send + Sync {
     fn info(&self) -> &DeviceInfo;
+    fn wait_limit(&self) -> &WaitLimit;
     fn free_bytes(&self) -> Result<u64, GpuError>;
 
     /// Zeroed memory of the device. `bytes` is not 0.
     fn alloc(&self, bytes: u64) -> Result<u64, GpuError>;
     /// Called when no operation uses the memory any more.
-    fn free(&self, address: u64);
+    fn free(&self, address: u64) -> Result<(), GpuError>;
     /// Zeroed page-locked memory of the host, aligned to 64 bytes. `bytes` is not 0.
     fn pin(&self, bytes: u64) -> Result<u64, GpuError>;
     /// Called when no operation uses the memory any more.
-    fn unpin(&self, address: u64);
+    fn unpin(&self, address: u64) -> Result<(), GpuError>;
 
     fn stream(&self, priority: Priority) -> Result<StreamId, GpuError>;
     /// Work already submitted still runs.
@@ -104,5 +107,5 @@ pub(crate) trait Driver: Send + Sync {
     fn kernel(&self, module: ModuleId, name: &str) -> Result<Option<KernelFacts>, GpuError>;
 
     fn graph(&self, steps: Vec<GraphStep>) -> Result<GraphId, GpuError>;
-    fn drop_graph(&self, graph: GraphId);
+    fn drop_graph(&self, graph: GraphId) -> Result<(), GpuError>;
 }

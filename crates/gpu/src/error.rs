@@ -1,5 +1,7 @@
 //! What can go wrong, as data with a message for a person.
 
+use std::time::Duration;
+
 /// An error of the device runtime.
 ///
 /// Errors can be cloned, because a lost device answers every later call with the error that lost it.
@@ -47,6 +49,14 @@ pub enum GpuError {
         code: i32,
         /// The driver's words.
         message: String,
+    },
+    /// The device did not finish its work within the limit on waiting. It is lost as after a fault.
+    #[error("the device hangs: {} did not end within {} s", named(.kernels), .limit.as_secs_f64())]
+    Hung {
+        /// Kernels that may be the one: those launched since the last good synchronisation.
+        kernels: Vec<String>,
+        /// How long it was waited for.
+        limit: Duration,
     },
     /// The argument structure of a launch has another size than the kernel's.
     #[error(
@@ -118,7 +128,7 @@ impl GpuError {
 
     /// Whether the device is lost for this process.
     pub fn is_lost(&self) -> bool {
-        matches!(self, Self::Fault { .. })
+        matches!(self, Self::Fault { .. } | Self::Hung { .. })
     }
 
     pub(crate) fn misuse(what: impl Into<String>) -> Self {
@@ -150,6 +160,13 @@ mod tests {
         );
         assert!(fault(&["walk"]).ends_with("kernel `walk`"));
         assert!(fault(&["walk", "mask"]).ends_with("one of the kernels walk, mask"));
+    }
+
+    #[test]
+    fn a_device_that_hangs_names_kernels_and_the_limit() {
+        let hung = GpuError::Hung { kernels: vec!["walk".into()], limit: Duration::from_millis(1500) };
+        assert_eq!(hung.to_string(), "the device hangs: kernel `walk` did not end within 1.5 s");
+        assert!(hung.is_lost());
     }
 
     #[test]

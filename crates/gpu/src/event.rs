@@ -1,7 +1,8 @@
 //! Points in the work of a stream: has the device come this far, and when?
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::capture::Capture;
 use crate::device::Device;
@@ -16,7 +17,7 @@ pub struct Event {
 }
 
 enum EventInner {
-    Device { device: Device, id: EventId, stream: Arc<StreamState> },
+    Device { device: Device, id: EventId, stream: Arc<StreamState>, first_asked: OnceLock<Instant> },
     Captured { capture: Arc<Capture>, number: usize },
 }
 
@@ -30,7 +31,8 @@ impl Drop for EventInner {
 
 impl Event {
     pub(crate) fn new(device: Device, id: EventId, stream: Arc<StreamState>) -> Self {
-        Self { inner: Arc::new(EventInner::Device { device, id, stream }) }
+        let first_asked = OnceLock::new();
+        Self { inner: Arc::new(EventInner::Device { device, id, stream, first_asked }) }
     }
 
     pub(crate) fn captured(capture: Arc<Capture>, number: usize) -> Self {
@@ -47,7 +49,7 @@ impl Event {
 
     pub(crate) fn on_device(&self) -> Result<(&Device, EventId, &Arc<StreamState>), GpuError> {
         match &*self.inner {
-            EventInner::Device { device, id, stream } => Ok((device, *id, stream)),
+            EventInner::Device { device, id, stream, .. } => Ok((device, *id, stream)),
             EventInner::Captured { .. } => {
                 Err(GpuError::misuse("an event recorded in a graph only orders work inside that graph"))
             }
@@ -55,9 +57,19 @@ impl Event {
     }
 
     /// Whether everything before this point is done. Never waits.
+    ///
+    /// Asking again and again is a way of waiting, so the limit holds here too, from the first question on.
     pub fn is_done(&self) -> Result<bool, GpuError> {
         let (device, id, stream) = self.on_device()?;
-        device.call(Some(stream), |driver| driver.event_done(id))
+        let waited = match &*self.inner {
+            EventInner::Device { first_asked, .. } => first_asked.get_or_init(Instant::now).elapsed(),
+            EventInner::Captured { .. } => Duration::ZERO,
+        };
+        device.call(Some(stream), |driver| {
+            let limit = driver.wait_limit();
+            let is_done = driver.event_done(id)?;
+            if !is_done && waited >= limit.get() { Err(limit.exceeded()) } else { Ok(is_done) }
+        })
     }
 
     /// Waits until everything before this point is done.

@@ -23,6 +23,13 @@ pub enum Fault {
         /// Which of its launches.
         nth: u64,
     },
+    /// The `nth` launch of a kernel never ends, and nothing behind it on its stream is ever done.
+    KernelHangs {
+        /// Name of the kernel.
+        kernel: String,
+        /// Which of its launches.
+        nth: u64,
+    },
     /// The device is lost with the first launch after so many.
     DeviceLost {
         /// Launches that still go well.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::device::{DeviceInfo, DeviceKind};
 use crate::driver::{
@@ -19,6 +19,7 @@ use crate::error::GpuError;
 use crate::fault::Fault;
 use crate::module::Source;
 use crate::stream::{Launch, Priority};
+use crate::wait::WaitLimit;
 
 /// How a host device behaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +46,7 @@ const LAUNCH_FAILED: i32 = 719;
 
 pub(crate) struct HostDriver {
     info: DeviceInfo,
+    wait_limit: WaitLimit,
     faults: Vec<Fault>,
     shared: Arc<Shared>,
     next: AtomicU64,
@@ -114,14 +116,9 @@ impl Completion {
         self.fired.notify_all();
     }
 
-    fn wait(&self) -> Instant {
-        let mut at = lock(&self.at);
-        loop {
-            match *at {
-                Some(instant) => return instant,
-                None => at = self.fired.wait(at).unwrap_or_else(PoisonError::into_inner),
-            }
-        }
+    /// When it happened; waits for it, at most until the deadline.
+    fn wait(&self, deadline: Option<Instant>) -> Option<Instant> {
+        *wait_while(&self.fired, lock(&self.at), deadline, |at| at.is_none())
     }
 
     fn is_done(&self) -> bool {
@@ -140,10 +137,24 @@ enum Task {
 
 /// What a graph can repeat.
 enum Work {
-    Copy { from: u64, to: u64, bytes: usize },
-    Fill { at: u64, bytes: usize, byte: u8 },
-    Launch { kernel: Arc<EmulatedKernel>, launch: Launch, args: Box<[u8]> },
+    Copy {
+        from: u64,
+        to: u64,
+        bytes: usize,
+    },
+    Fill {
+        at: u64,
+        bytes: usize,
+        byte: u8,
+    },
+    Launch {
+        kernel: Arc<EmulatedKernel>,
+        launch: Launch,
+        args: Box<[u8]>,
+    },
     Fail(GpuError),
+    /// Never ends.
+    Hang,
 }
 
 impl Shared {
@@ -160,7 +171,7 @@ impl Shared {
         match task {
             Task::Record(completion) => completion.fire(),
             Task::Wait(completion) => {
-                completion.wait();
+                completion.wait(None);
             }
             // A lost device does nothing more, but nobody waits for it for ever.
             _ if self.lost.get().is_some() => {}
@@ -190,16 +201,17 @@ impl Shared {
                 }
             }
             Work::Fail(error) => self.lose(error.clone()),
+            Work::Hang => loop {
+                std::thread::park();
+            },
         }
     }
 }
 
 impl Progress {
-    fn wait_for(&self, target: u64) {
-        let mut counts = lock(&self.counts);
-        while counts.done < target {
-            counts = self.moved.wait(counts).unwrap_or_else(PoisonError::into_inner);
-        }
+    /// Waits until so much is done, at most until the deadline; whether it is.
+    fn wait_for(&self, target: u64, deadline: Option<Instant>) -> bool {
+        wait_while(&self.moved, lock(&self.counts), deadline, |counts| counts.done < target).done >= target
     }
 
     fn submitted(&self) -> u64 {
@@ -233,6 +245,8 @@ impl HostDriver {
         };
         Self {
             info,
+            // Emulation notices by itself when the threads of a block wait for each other for ever.
+            wait_limit: WaitLimit::new(Duration::MAX),
             faults: options.faults,
             shared: Arc::default(),
             next: AtomicU64::new(1),
@@ -301,6 +315,9 @@ impl HostDriver {
                 Fault::KernelFails { kernel, nth } if kernel == name && *nth == of_kernel => {
                     return Ok(Work::Fail(fault(format!("launch {nth} of {name} was ordered to go wrong"))));
                 }
+                Fault::KernelHangs { kernel, nth } if kernel == name && *nth == of_kernel => {
+                    return Ok(Work::Hang);
+                }
                 Fault::DeviceLost { after_launches } if total > *after_launches => {
                     return Ok(Work::Fail(fault("the device was ordered to be lost".into())));
                 }
@@ -342,6 +359,10 @@ impl Driver for HostDriver {
         &self.info
     }
 
+    fn wait_limit(&self) -> &WaitLimit {
+        &self.wait_limit
+    }
+
     fn free_bytes(&self) -> Result<u64, GpuError> {
         Ok(self.info.memory_bytes - lock(&self.memory).used)
     }
@@ -361,17 +382,19 @@ impl Driver for HostDriver {
         self.allocate(bytes).inspect_err(|_| lock(&self.memory).used -= bytes)
     }
 
-    fn free(&self, address: u64) {
+    fn free(&self, address: u64) -> Result<(), GpuError> {
         let bytes = self.deallocate(address);
         lock(&self.memory).used -= bytes;
+        Ok(())
     }
 
     fn pin(&self, bytes: u64) -> Result<u64, GpuError> {
         self.allocate(bytes)
     }
 
-    fn unpin(&self, address: u64) {
+    fn unpin(&self, address: u64) -> Result<(), GpuError> {
         self.deallocate(address);
+        Ok(())
     }
 
     fn stream(&self, _priority: Priority) -> Result<StreamId, GpuError> {
@@ -412,8 +435,10 @@ impl Driver for HostDriver {
     fn synchronize_stream(&self, stream: StreamId) -> Result<(), GpuError> {
         let progress =
             lock(&self.progress).iter().find(|(id, _)| *id == stream).map(|(_, progress)| progress.clone());
-        if let Some(progress) = progress {
-            progress.wait_for(progress.submitted());
+        if let Some(progress) = progress
+            && !progress.wait_for(progress.submitted(), self.wait_limit.deadline())
+        {
+            return Err(self.wait_limit.exceeded());
         }
         self.shared.check()
     }
@@ -423,7 +448,10 @@ impl Driver for HostDriver {
             .iter()
             .map(|(_, progress)| (progress.clone(), progress.submitted()))
             .collect();
-        all.iter().for_each(|(progress, target)| progress.wait_for(*target));
+        let deadline = self.wait_limit.deadline();
+        if !all.iter().all(|(progress, target)| progress.wait_for(*target, deadline)) {
+            return Err(self.wait_limit.exceeded());
+        }
         self.shared.check()
     }
 
@@ -446,8 +474,10 @@ impl Driver for HostDriver {
     }
 
     fn event_wait(&self, event: EventId) -> Result<(), GpuError> {
-        if let Some(completion) = self.completion(event) {
-            completion.wait();
+        if let Some(completion) = self.completion(event)
+            && completion.wait(self.wait_limit.deadline()).is_none()
+        {
+            return Err(self.wait_limit.exceeded());
         }
         self.shared.check()
     }
@@ -456,7 +486,10 @@ impl Driver for HostDriver {
         let (Some(from), Some(to)) = (self.completion(from), self.completion(to)) else {
             return Err(GpuError::misuse("time between events that were never recorded"));
         };
-        let (from, to) = (from.wait(), to.wait());
+        let deadline = self.wait_limit.deadline();
+        let (Some(from), Some(to)) = (from.wait(deadline), to.wait(deadline)) else {
+            return Err(self.wait_limit.exceeded());
+        };
         Ok(match to.checked_duration_since(from) {
             Some(later) => later.as_secs_f64() * 1e3,
             None => -((from - to).as_secs_f64() * 1e3),
@@ -518,13 +551,31 @@ impl Driver for HostDriver {
         Ok(id)
     }
 
-    fn drop_graph(&self, graph: GraphId) {
+    fn drop_graph(&self, graph: GraphId) -> Result<(), GpuError> {
         lock(&self.graphs).remove(&graph);
+        Ok(())
     }
 }
 
 fn fault(message: String) -> GpuError {
     GpuError::Fault { kernels: Vec::new(), code: LAUNCH_FAILED, message }
+}
+
+/// Waits as long as the condition holds, at most until the deadline.
+fn wait_while<'a, T>(
+    moved: &Condvar,
+    mut guard: MutexGuard<'a, T>,
+    deadline: Option<Instant>,
+    condition: impl Fn(&T) -> bool,
+) -> MutexGuard<'a, T> {
+    while condition(&guard) {
+        guard = match deadline.map(|deadline| deadline.checked_duration_since(Instant::now())) {
+            None => moved.wait(guard).unwrap_or_else(PoisonError::into_inner),
+            Some(Some(left)) => moved.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner).0,
+            Some(None) => break,
+        };
+    }
+    guard
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

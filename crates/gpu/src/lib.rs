@@ -55,7 +55,7 @@
 //! | [`Pipeline`] | batches through typed stages, several in flight; how well the time was used |
 //! | [`Timeline`] | spans on the device's clock, as a trace for Perfetto |
 //! | [`probe`] | what this machine has and lacks |
-//! | [`HostOptions`], [`Fault`] | a host device that runs out of memory, refuses launches or gets lost, on order |
+//! | [`HostOptions`], [`Fault`] | a host device that runs out of memory, refuses launches, hangs or gets lost, on order |
 //!
 //! # Rules
 //!
@@ -66,6 +66,9 @@
 //!   elements at the same time.
 //! - **Late failures have names.** A kernel that goes wrong is reported by the next call that waits, with the kernels launched
 //!   since the last good synchronisation. After that the device is lost, and every call returns that same error.
+//! - **No wait is endless.** A wait that lasts longer than [`Device::set_wait_limit`] allows takes the device for lost. Nothing is
+//!   waited for after that, and what the device may still be using (memory, streams, the context) is not given back: dropping
+//!   everything returns at once, and so does ending the process.
 //! - **Three kinds of errors** ([`GpuError`]): *unavailable* (with a cure), *out of memory* (do less and go on), *fault* (go on
 //!   elsewhere). The rest are mistakes of the caller.
 //! - **Numbers.** Kernels are compiled without contraction of multiplications and additions, so that they give the bits of
@@ -79,6 +82,7 @@
 
 mod buffer;
 mod cache;
+mod caller;
 mod capture;
 mod coordinator;
 mod cuda;
@@ -99,6 +103,7 @@ mod statistics;
 mod stream;
 mod timeline;
 mod triple;
+mod wait;
 
 pub use buffer::{DeviceBuffer, DevicePtr, Pinned};
 pub use cache::kernel_folder;
@@ -110,7 +115,7 @@ pub use fault::Fault;
 pub use graph::Graph;
 pub use host::HostOptions;
 pub use module::{Kernel, Module, Source};
-pub use nvrtc::{NvrtcInfo, compile};
+pub use nvrtc::{LEAST_ARCHITECTURE, Nvrtc, NvrtcInfo, capability, compile};
 pub use pipeline::Pipeline;
 pub use pool::{Purpose, StreamMode, StreamPool, StreamPoolOptions};
 pub use probe::{Probe, probe};

@@ -20,15 +20,16 @@ pub struct NvrtcInfo {
     pub version: String,
     /// The file it was loaded from, as far as that is known.
     pub file: PathBuf,
+    /// Numbers of the architectures it compiles for, ascending, for example 90.
+    pub architectures: Vec<u32>,
 }
 
 type Program = *mut c_void;
 type OfProgram<T> = unsafe extern "C" fn(Program, *mut T) -> c_int;
 
-pub(crate) struct Nvrtc {
-    pub info: NvrtcInfo,
-    /// Numbers of the architectures it compiles for, ascending, for example 90.
-    architectures: Vec<u32>,
+/// A compiler that was found and loaded.
+pub struct Nvrtc {
+    pub(crate) info: NvrtcInfo,
     error_string: unsafe extern "C" fn(c_int) -> *const c_char,
     create: unsafe extern "C" fn(
         *mut Program,
@@ -55,6 +56,46 @@ pub(crate) struct Nvrtc {
 const CURE: &str = "pip install nvidia-cuda-nvrtc (nvidia-cuda-nvrtc-cu12 for drivers before 13), then name the folder of \
                     libnvrtc in TIDEMILL_NVRTC or LD_LIBRARY_PATH";
 
+/// The least architecture that kernels are written for, compute capability 6.0.
+pub const LEAST_ARCHITECTURE: u32 = 60;
+/// The first architecture that NVRTC 13 compiles for, compute capability 7.5.
+const LEAST_OF_NVRTC_13: u32 = 75;
+
+/// The number of an architecture, 61 of `sm_61`.
+pub(crate) fn number_of(architecture: &str) -> Option<u32> {
+    architecture.strip_prefix("sm_")?.parse().ok()
+}
+
+/// A compute capability from the number of an architecture: 6.1 from 61.
+pub fn capability(architecture: u32) -> String {
+    format!("{}.{}", architecture / 10, architecture % 10)
+}
+
+/// What keeps kernels from being compiled for a device of this name and architecture: its age, or this NVRTC, if there is one.
+pub(crate) fn obstacle(device: &str, architecture: &str, nvrtc: Option<&NvrtcInfo>) -> Option<GpuError> {
+    let number = number_of(architecture)?;
+    let what = format!("{device} has compute capability {}", capability(number));
+    if number < LEAST_ARCHITECTURE {
+        return Some(GpuError::Unavailable {
+            what: format!("{what}; the least that can be used is {}", capability(LEAST_ARCHITECTURE)),
+            cure:
+                "take a card of the Pascal generation (2016) or later, or the CPU: its results are the same"
+                    .into(),
+        });
+    }
+    let NvrtcInfo { version, architectures, .. } = nvrtc?;
+    if target(architectures, architecture).is_some() {
+        return None;
+    }
+    let cure = if number < LEAST_OF_NVRTC_13 {
+        "install NVRTC 12.9, the last one for it: pip install 'nvidia-cuda-nvrtc-cu12==12.9.*', and name its folder in TIDEMILL_NVRTC"
+    } else {
+        "install a newer NVRTC: pip install nvidia-cuda-nvrtc"
+    };
+    let what = format!("{what}, for which NVRTC {version} does not compile");
+    Some(GpuError::Unavailable { what, cure: cure.into() })
+}
+
 /// The compiler, loaded once.
 pub(crate) fn nvrtc() -> Result<&'static Nvrtc, GpuError> {
     static NVRTC: OnceLock<Result<Nvrtc, GpuError>> = OnceLock::new();
@@ -73,10 +114,14 @@ pub(crate) fn compile_cached(
     architecture: &str,
 ) -> Result<Vec<u8>, GpuError> {
     let nvrtc = nvrtc()?;
-    let architecture = target(&nvrtc.architectures, architecture).ok_or_else(|| GpuError::Unavailable {
-        what: format!("NVRTC {} does not compile for {architecture}", nvrtc.info.version),
-        cure: "install an older one: pip install nvidia-cuda-nvrtc-cu12".into(),
-    })?;
+    if let Some(obstacle) = obstacle("the device", architecture, Some(&nvrtc.info)) {
+        return Err(obstacle);
+    }
+    let architecture =
+        target(&nvrtc.info.architectures, architecture).ok_or_else(|| GpuError::Unavailable {
+            what: format!("NVRTC {} does not compile for {architecture}", nvrtc.info.version),
+            cure: CURE.into(),
+        })?;
     let options = options(&architecture).join(" ");
     let parts = [source.name.as_str(), &source.text, &options, &nvrtc.info.version];
     cache.get_or(&parts, || nvrtc.compile(source, &architecture))
@@ -85,7 +130,7 @@ pub(crate) fn compile_cached(
 /// What to compile for on a device: its architecture, or PTX of the nearest older one for the driver to finish. `known` is
 /// ascending.
 fn target(known: &[u32], architecture: &str) -> Option<String> {
-    let number = architecture.strip_prefix("sm_")?.parse::<u32>().ok()?;
+    let number = number_of(architecture)?;
     let nearest = known.iter().rev().find(|&&known| known <= number)?;
     Some(if *nearest == number { architecture.into() } else { format!("compute_{nearest}") })
 }
@@ -102,10 +147,25 @@ fn options(architecture: &str) -> Vec<String> {
 }
 
 impl Nvrtc {
+    /// The one in this folder, whatever others there are. [`compile()`] takes the one that programs use.
+    pub fn in_folder(folder: &Path) -> Result<Self, GpuError> {
+        Self::look_in(folder).unwrap_or_else(|| {
+            Err(GpuError::Unavailable {
+                what: format!("{} holds no NVRTC that can be loaded", folder.display()),
+                cure: CURE.into(),
+            })
+        })
+    }
+
+    /// Which one it is.
+    pub fn info(&self) -> &NvrtcInfo {
+        &self.info
+    }
+
     fn find() -> Result<Self, GpuError> {
         if let Some(folder) = std::env::var_os("TIDEMILL_NVRTC").filter(|folder| !folder.is_empty()) {
             let folder = PathBuf::from(folder);
-            return Self::in_folder(&folder).ok_or_else(|| GpuError::Unavailable {
+            return Self::look_in(&folder).ok_or_else(|| GpuError::Unavailable {
                 what: format!(
                     "TIDEMILL_NVRTC names {}, which holds no NVRTC that can be loaded",
                     folder.display()
@@ -132,7 +192,7 @@ impl Nvrtc {
         let homes = [of_variable("CUDA_HOME"), of_variable("CUDA_PATH"), Some("/usr/local/cuda".into())];
         for home in homes.into_iter().flatten() {
             for part in ["lib64", "lib", "bin"] {
-                if let Some(found) = Self::in_folder(&home.join(part)) {
+                if let Some(found) = Self::look_in(&home.join(part)) {
                     return found;
                 }
             }
@@ -144,7 +204,7 @@ impl Nvrtc {
     }
 
     /// The NVRTC in a folder, its helper loaded first.
-    fn in_folder(folder: &Path) -> Option<Result<Self, GpuError>> {
+    fn look_in(folder: &Path) -> Option<Result<Self, GpuError>> {
         let mut files: Vec<_> = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).collect();
         files.sort();
         let named = |path: &&PathBuf, wanted: &[&str]| {
@@ -183,8 +243,7 @@ impl Nvrtc {
         let mut architectures: Vec<u32> = architectures.into_iter().map(|number| number as u32).collect();
         architectures.sort_unstable();
         Ok(Self {
-            info: NvrtcInfo { version: format!("{major}.{minor}"), file: loaded_file(&file) },
-            architectures,
+            info: NvrtcInfo { version: format!("{major}.{minor}"), file: loaded_file(&file), architectures },
             error_string: symbol(&library, "nvrtcGetErrorString", &file)?,
             create: symbol(&library, "nvrtcCreateProgram", &file)?,
             compile: symbol(&library, "nvrtcCompileProgram", &file)?,
@@ -200,7 +259,8 @@ impl Nvrtc {
         })
     }
 
-    fn compile(&self, source: &Source, architecture: &str) -> Result<Vec<u8>, GpuError> {
+    /// Compiles a source for an architecture, `sm_90` (machine code) or `compute_90` (PTX).
+    pub fn compile(&self, source: &Source, architecture: &str) -> Result<Vec<u8>, GpuError> {
         let options: Vec<CString> =
             options(architecture).into_iter().map(c_string).collect::<Result<_, _>>()?;
         let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
@@ -330,9 +390,37 @@ mod tests {
     #[test]
     fn a_folder_without_nvrtc_holds_none() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(Nvrtc::in_folder(folder.path()).is_none());
-        assert!(Nvrtc::in_folder(&folder.path().join("missing")).is_none());
+        assert!(Nvrtc::look_in(folder.path()).is_none());
+        assert!(Nvrtc::look_in(&folder.path().join("missing")).is_none());
         std::fs::write(folder.path().join("libnvrtc.so.13"), "no library").unwrap();
-        assert!(Nvrtc::in_folder(folder.path()).is_none());
+        assert!(Nvrtc::look_in(folder.path()).is_none());
+        assert!(matches!(Nvrtc::in_folder(folder.path()), Err(GpuError::Unavailable { .. })));
+    }
+
+    #[test]
+    fn a_device_that_is_too_old_for_kernels_or_for_the_compiler_is_told_apart() {
+        let known_12 = [50, 52, 60, 61, 70, 75, 80, 90, 120];
+        let known_13 = [75, 80, 90, 120];
+        let said = |architecture: &str, version: &str, known: &[u32]| {
+            let nvrtc =
+                NvrtcInfo { version: version.into(), file: PathBuf::new(), architectures: known.into() };
+            obstacle("a card", architecture, Some(&nvrtc)).map(|error| error.to_string())
+        };
+        for old in ["sm_35", "sm_50", "sm_52", "sm_53"] {
+            let text = said(old, "12.9", &known_12).unwrap();
+            assert!(text.contains("the least that can be used is 6.0") && text.contains("CPU"), "{text}");
+        }
+        for pascal_or_volta in ["sm_60", "sm_61", "sm_62", "sm_70", "sm_72"] {
+            assert_eq!(said(pascal_or_volta, "12.9", &known_12), None);
+            let text = said(pascal_or_volta, "13.0", &known_13).unwrap();
+            assert!(text.contains("NVRTC 13.0") && text.contains("cu12==12.9"), "{text}");
+        }
+        assert!(said("sm_61", "13.0", &known_13).unwrap().contains("capability 6.1"));
+        for newer in ["sm_75", "sm_89", "sm_90", "sm_121"] {
+            assert_eq!(said(newer, "13.0", &known_13), None, "{newer}");
+        }
+        assert!(said("sm_75", "11.0", &[80]).unwrap().contains("newer NVRTC"));
+        // Without a compiler the age can still be told.
+        assert!(obstacle("a card", "sm_52", None).is_some() && obstacle("a card", "sm_61", None).is_none());
     }
 }

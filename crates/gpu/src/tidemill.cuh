@@ -1,4 +1,7 @@
 // What every kernel text begins with. On the host emulate.h stands before it and has defined KERNEL.
+//
+// Kernels are also compiled for cards before compute capability 7.0, where the lanes of a warp share one program counter. So no lane waits
+// in a loop for what another lane of its warp does, and the lanes that a mask names have come together again before they vote or shuffle.
 
 typedef unsigned int u32;
 typedef int i32;
@@ -8,12 +11,18 @@ typedef long long i64;
 // The quiet NaN that says "not available".
 #define NA __longlong_as_double(0x7ff8000000000000LL)
 
-// A kernel takes one struct, `args`, by value.
+// A kernel takes one struct, `args`, by value. Where the architecture allows it the struct stays where the launch put it; before
+// compute capability 7.0 a kernel that hands out references to it works on a copy in local memory, with the same results.
 #ifndef KERNEL
-#define KERNEL(name, Args) extern "C" __global__ void name(const __grid_constant__ Args args)
+#if __CUDA_ARCH__ >= 700
+#define ARGS_IN_PLACE __grid_constant__
+#else
+#define ARGS_IN_PLACE
+#endif
+#define KERNEL(name, Args) extern "C" __global__ void name(const ARGS_IN_PLACE Args args)
 // The same with blocks of at most so many threads, of which at least so many shall fit a multiprocessor.
 #define KERNEL_BOUNDED(name, Args, threads, blocks) \
-  extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ Args args)
+  extern "C" __global__ void __launch_bounds__(threads, blocks) name(const ARGS_IN_PLACE Args args)
 #else
 #define KERNEL_BOUNDED(name, Args, threads, blocks) KERNEL(name, Args)
 #endif

@@ -76,7 +76,7 @@ impl Devices {
     pub fn choose(choice: DeviceChoice) -> Result<Self> {
         let all = || {
             let found = probe().devices?;
-            (0..found.len()).map(Device::cuda).collect::<Result<Vec<Device>, GpuError>>()
+            usable((0..found.len()).map(|ordinal| (ordinal, Device::cuda(ordinal))))
         };
         let hint = "`tidemill doctor` looks for the cause; with --device cpu the results are the same";
         match choice {
@@ -86,7 +86,7 @@ impl Devices {
                 Err(error) => bail!("--device cuda:{ordinal}: {error}\n  hint: {hint}"),
             },
             DeviceChoice::Cuda(None) => match all() {
-                Ok(devices) => Ok(Self::of(devices, false)),
+                Ok((devices, note)) => Ok(Self { note, ..Self::of(devices, false) }),
                 Err(error) => bail!("--device cuda: {error}\n  hint: {hint}"),
             },
             DeviceChoice::Emulated(n) => {
@@ -101,10 +101,18 @@ impl Devices {
         Self { devices, note: None, unusable: None, has_no_gpu: false, may_fall_back }
     }
 
+    /// Limits how long they may be waited for, where the settings say so.
+    pub fn limited_by(self, settings: &GpuSettings) -> Self {
+        if let Some(limit) = settings.wait_limit() {
+            self.devices.iter().for_each(|device| device.set_wait_limit(limit));
+        }
+        self
+    }
+
     /// All GPUs if they can be used, else the CPU.
-    fn auto(found: Result<Vec<Device>, GpuError>, has_driver: bool) -> Self {
+    fn auto(found: Result<(Vec<Device>, Option<String>), GpuError>, has_driver: bool) -> Self {
         let error = match found {
-            Ok(devices) => return Self::of(devices, true),
+            Ok((devices, note)) => return Self { note, ..Self::of(devices, true) },
             Err(error) => error.to_string(),
         };
         // A machine without a driver has no GPU to speak of; anything else is worth a word.
@@ -127,6 +135,29 @@ impl Devices {
             [one] => one.info().name.clone(),
             [first, rest @ ..] => format!("{} and {} more", first.info().name, rest.len()),
         }
+    }
+}
+
+/// The GPUs that can be used, and a note about those that cannot; an error if there are none. A machine may have an old card beside the
+/// one it computes with.
+fn usable(
+    opened: impl Iterator<Item = (usize, Result<Device, GpuError>)>,
+) -> Result<(Vec<Device>, Option<String>), GpuError> {
+    let (mut devices, mut left_out, mut first_error) = (Vec::new(), Vec::new(), None);
+    for (ordinal, device) in opened {
+        match device {
+            Ok(device) => devices.push(device),
+            Err(error) => {
+                let reason = error.to_string();
+                left_out.push(format!("device {ordinal}: {}", reason.lines().next().unwrap_or_default()));
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    match first_error {
+        Some(error) if devices.is_empty() => Err(error),
+        None => Ok((devices, None)),
+        Some(_) => Ok((devices, Some(format!("not all GPUs can be used: {}", left_out.join("; "))))),
     }
 }
 

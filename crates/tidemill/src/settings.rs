@@ -3,6 +3,7 @@
 //! Flags win over this file, this file over the strategy, the strategy over the defaults.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -70,6 +71,16 @@ pub struct GpuSettings {
     pub stream_mode: Option<StreamMode>,
     /// Share of a device's free memory that may be used.
     pub memory_fraction: Option<f64>,
+    /// Seconds that anything may wait for a device before it is taken for lost.
+    pub wait_limit_s: Option<f64>,
+}
+
+impl GpuSettings {
+    /// How long a device may be waited for, if that was set.
+    pub fn wait_limit(&self) -> Option<Duration> {
+        // What is too long for a duration is no limit.
+        self.wait_limit_s.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+    }
 }
 
 /// Whether streams run side by side.
@@ -194,6 +205,9 @@ impl Settings {
         }
         if self.gpu.memory_fraction.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
             anyhow::bail!("settings {}: gpu.memory_fraction must lie between 0 and 1", self.origin());
+        }
+        if self.gpu.wait_limit_s.is_some_and(|seconds| seconds.is_nan() || seconds < 1.0) {
+            anyhow::bail!("settings {}: gpu.wait_limit_s must be at least 1", self.origin());
         }
         self.hypertune.mode()?;
         self.hypertune.thresholds()?;

@@ -4,6 +4,7 @@ mod buffer;
 mod coordinator;
 mod fault;
 mod graph;
+mod hang;
 mod kernel;
 mod pipeline;
 mod pool;

@@ -136,7 +136,7 @@ fn color(args: &ColorArgs) -> Result<ExitCode> {
     let resolved = resolve::resolve(args, &settings)?;
     // Before the work: a path that cannot be written is said at once.
     let mut store = Store::open(args, &instance, &resolved)?;
-    let devices = Devices::choose(device_choice(args.device, &settings)?)?;
+    let devices = Devices::choose(device_choice(args.device, &settings)?)?.limited_by(&settings.gpu);
     eprintln!(
         "colouring {}: {}, {}, seed {}, on {}",
         instance.name,

@@ -15,7 +15,10 @@ use tidemill_backtest::cuda::{column_source, device_sources};
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{DeviceEngine, Engine, EngineOptions, Overrides, Strategy};
 use tidemill_coloring::device::{source, tabu_source};
-use tidemill_gpu::{Device, DeviceInfo, GpuError, HostOptions, Source, emulate, kernel_folder, probe};
+use tidemill_gpu::{
+    Device, DeviceInfo, GpuError, HostOptions, LEAST_ARCHITECTURE, NvrtcInfo, Source, capability, emulate,
+    kernel_folder, probe,
+};
 use tidemill_market::synth::lcg;
 use tidemill_market::{Universe, atc};
 use tidemill_search::{SamplerKind, SamplerSettings};
@@ -108,6 +111,15 @@ impl Report {
                 error.to_string(),
                 Some("see what `nvidia-smi` and `dmesg` say about the device; try again".into()),
             ),
+            GpuError::Hung { .. } => (
+                State::Failed,
+                error.to_string(),
+                Some(
+                    "see what `nvidia-smi` and `dmesg` say about the device; where it is only slow, set a longer wait_limit_s \
+                     under [gpu] in tidemill.toml"
+                        .into(),
+                ),
+            ),
             other => (State::Failed, other.to_string(), None),
         };
         self.checks.push(Check { what: what.into(), state, found, cure });
@@ -151,6 +163,7 @@ fn look_at_gpus(report: &mut Report, settings: &GpuSettings, only: Option<usize>
         Ok(info) => report.add("NVRTC", State::Ok, format!("{}, {}", info.version, info.file.display())),
         Err(error) => report.add_error("NVRTC", error),
     }
+    report.add("capability", State::Ok, least_capability(probe.nvrtc.as_ref().ok()));
     let found: Vec<DeviceInfo> = match probe.devices {
         Ok(found) => found,
         Err(error) => {
@@ -164,8 +177,15 @@ fn look_at_gpus(report: &mut Report, settings: &GpuSettings, only: Option<usize>
     let mut devices = Vec::new();
     for info in found.iter().filter(|info| only.is_none_or(|only| info.ordinal == only)) {
         let what = format!("device {}", info.ordinal);
+        if let Some(obstacle) = info.obstacle(probe.nvrtc.as_ref().ok()) {
+            report.add_error(what, &obstacle);
+            continue;
+        }
         match Device::cuda(info.ordinal) {
             Ok(device) => {
+                if let Some(limit) = settings.wait_limit() {
+                    device.set_wait_limit(limit);
+                }
                 report.add(what, State::Ok, shown(device.info()));
                 devices.push(device);
             }
@@ -227,9 +247,23 @@ fn look_at_emulation(report: &mut Report, settings: &GpuSettings, n_devices: usi
     cache(report, emulate::cache_folder());
 }
 
+/// Which cards can be used, and which of them with this compiler.
+fn least_capability(nvrtc: Option<&NvrtcInfo>) -> String {
+    let mut text = format!("a GPU needs compute capability {} at least", capability(LEAST_ARCHITECTURE));
+    let least_of_nvrtc = nvrtc.and_then(|info| info.architectures.first().map(|first| (info, *first)));
+    if let Some((info, first)) = least_of_nvrtc
+        && first > LEAST_ARCHITECTURE
+    {
+        text += &format!(", with NVRTC {} {}", info.version, capability(first));
+    }
+    text
+}
+
 fn shown(info: &DeviceInfo) -> String {
     let gib = info.memory_bytes as f64 / f64::from(1 << 30);
-    format!("{}, {gib:.1} GiB, {}, {} multiprocessors", info.name, info.architecture, info.multiprocessors)
+    let capability = info.capability().map_or_else(String::new, |n| format!(", compute capability {n}"));
+    let DeviceInfo { name, architecture, multiprocessors, .. } = info;
+    format!("{name}, {gib:.1} GiB, {architecture}{capability}, {multiprocessors} multiprocessors")
 }
 
 /// Compiles the kernels of all indicators, of the scanner, of colouring and of every shipped strategy, side by side.
@@ -442,6 +476,28 @@ mod tests {
         round_trips(&mut report, &GpuSettings::default(), &[host(&[Fault::NoCompiler])]);
         assert_eq!(report.checks[0].state, State::Missing);
         assert!(report.checks[0].cure.is_some());
+    }
+
+    #[test]
+    fn the_least_capability_is_named_with_that_of_the_compiler() {
+        let nvrtc = |version: &str, architectures: &[u32]| NvrtcInfo {
+            version: version.into(),
+            file: PathBuf::new(),
+            architectures: architectures.into(),
+        };
+        let of_kernels = "a GPU needs compute capability 6.0 at least";
+        assert_eq!(least_capability(None), of_kernels);
+        assert_eq!(least_capability(Some(&nvrtc("12.9", &[50, 52, 60, 90]))), of_kernels);
+        let text = least_capability(Some(&nvrtc("13.0", &[75, 80, 90])));
+        assert_eq!(text, format!("{of_kernels}, with NVRTC 13.0 7.5"));
+    }
+
+    #[test]
+    fn a_card_says_its_capability() {
+        let info =
+            DeviceInfo { name: "a card".into(), architecture: "sm_61".into(), ..host(&[]).info().clone() };
+        assert!(shown(&info).contains("sm_61, compute capability 6.1, "), "{}", shown(&info));
+        assert!(!shown(host(&[]).info()).contains("capability"));
     }
 
     #[test]

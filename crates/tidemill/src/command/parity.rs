@@ -160,7 +160,7 @@ fn choose(args: &ParityArgs, settings: &Settings) -> Result<Vec<Device>> {
     };
     let devices = Devices::choose(choice)
         .context("there is no device to compare with; --device emulated runs its kernels on the CPU")?;
-    Ok(devices.devices)
+    Ok(devices.limited_by(&settings.gpu).devices)
 }
 
 /// All strategies, each once as it is and once with every profile.

@@ -113,7 +113,7 @@ const TOP: usize = 20;
 pub fn run(args: ScanArgs) -> Result<ExitCode> {
     let settings = Settings::load(args.config.as_deref())?;
     set_threads(args.threads.or(settings.run.threads))?;
-    let devices = Devices::choose(device_choice(args.device, &settings)?)?;
+    let devices = Devices::choose(device_choice(args.device, &settings)?)?.limited_by(&settings.gpu);
     run_on(args, &settings, devices, &mut std::io::stdout().lock())
 }
 

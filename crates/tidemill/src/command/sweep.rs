@@ -140,7 +140,7 @@ struct Finished<'a> {
 pub fn run(args: SweepArgs) -> Result<ExitCode> {
     let settings = Settings::load(args.options.config.as_deref())?;
     set_threads(args.threads.or(settings.run.threads))?;
-    let devices = Devices::choose(device_choice(args.device, &settings)?)?;
+    let devices = Devices::choose(device_choice(args.device, &settings)?)?.limited_by(&settings.gpu);
     run_on(args, settings, devices, &mut std::io::stdout().lock())
 }
 

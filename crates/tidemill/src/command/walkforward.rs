@@ -101,7 +101,7 @@ pub struct WalkforwardArgs {
 pub fn run(args: WalkforwardArgs) -> Result<ExitCode> {
     let settings = Settings::load(args.options.config.as_deref())?;
     set_threads(args.threads.or(settings.run.threads))?;
-    let devices = Devices::choose(device_choice(args.device, &settings)?)?;
+    let devices = Devices::choose(device_choice(args.device, &settings)?)?.limited_by(&settings.gpu);
     let (code, document) = run_on(&args, &settings, &devices)?;
     let mut out = std::io::stdout().lock();
     out.write_all(document.as_bytes())?;

@@ -1,4 +1,10 @@
+use std::time::Duration;
+
 use super::*;
+
+fn host() -> Device {
+    Device::host(HostOptions::default())
+}
 
 fn unavailable(what: &str) -> GpuError {
     GpuError::Unavailable { what: what.into(), cure: "get one".into() }
@@ -37,8 +43,29 @@ fn a_gpu_that_cannot_be_used_is_worth_a_note_and_is_recorded() {
 
 #[test]
 fn auto_takes_all_devices_and_may_leave_them() {
-    let found = (0..2).map(|_| Device::host(HostOptions::default())).collect();
-    let devices = Devices::auto(Ok(found), true);
-    assert!(devices.may_fall_back && devices.devices.len() == 2);
+    let found = (0..2).map(|at| (at, Ok(host()))).collect::<Vec<_>>();
+    let devices = Devices::auto(usable(found.into_iter()), true);
+    assert!(devices.may_fall_back && devices.devices.len() == 2 && devices.note.is_none());
     assert_eq!(devices.shown(), "host and 1 more");
+}
+
+#[test]
+fn an_old_card_beside_a_good_one_is_left_out_with_a_note() {
+    let old = || Err(unavailable("a card has compute capability 5.2; the least that can be used is 6.0"));
+    let (devices, note) = usable([(0, Ok(host())), (1, old())].into_iter()).unwrap();
+    assert_eq!(devices.len(), 1);
+    let note = note.unwrap();
+    assert!(note.contains("device 1: a card has compute capability 5.2") && !note.contains('\n'), "{note}");
+    assert_eq!(usable([(0, old())].into_iter()).err(), old().err());
+}
+
+#[test]
+fn the_limit_on_waiting_is_that_of_the_settings() {
+    let limit_s = |wait_limit_s: Option<f64>| {
+        let settings = GpuSettings { wait_limit_s, ..GpuSettings::default() };
+        Devices::of(vec![host()], true).limited_by(&settings).devices[0].wait_limit()
+    };
+    assert_eq!(limit_s(Some(90.0)), Duration::from_secs(90));
+    assert_eq!(limit_s(Some(1e300)), Duration::MAX);
+    assert_eq!(limit_s(None), Duration::MAX, "a host device as it is");
 }

@@ -165,6 +165,8 @@ fn settings_of_the_gpu_are_checked() {
         ("streams = 99", "gpu.streams"),
         ("memory_fraction = 1.5", "gpu.memory_fraction must lie between 0 and 1"),
         ("memory_fraction = 0", "gpu.memory_fraction"),
+        ("wait_limit_s = 0", "gpu.wait_limit_s must be at least 1"),
+        ("wait_limit_s = nan", "gpu.wait_limit_s"),
         ("stream_mode = 'both'", "sequential"),
         ("stream = 3", "unknown field `stream`"),
     ] {

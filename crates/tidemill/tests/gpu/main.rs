@@ -4,6 +4,7 @@
 //! Where there is a GPU the kernels run on it, and under emulation on the host as well or instead. `TIDEMILL_REQUIRE_GPU=1` makes a missing GPU
 //! a failure. The binary reads nothing from the source folder that it needs, so that it can be taken to a machine with a GPU.
 
+mod architecture;
 mod executor;
 mod indicator;
 mod scan;
@@ -21,6 +22,8 @@ mod coordinator;
 mod fault;
 #[path = "../../../gpu/tests/runtime/graph.rs"]
 mod graph;
+#[path = "../../../gpu/tests/runtime/hang.rs"]
+mod hang;
 #[path = "../../../gpu/tests/runtime/kernel.rs"]
 mod kernel;
 #[path = "../../../gpu/tests/runtime/pipeline.rs"]

@@ -1,6 +1,7 @@
 //! Sweeps on devices that are in order, too small, or break: always the trials of the CPU, or an error and a study that goes on.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Parser;
 use tidemill_gpu::{Device, Fault, HostOptions, Source};
@@ -156,4 +157,38 @@ fn a_device_that_runs_out_of_memory_does_less_at_a_time() {
     place.sweep(Devices::of(vec![host(&faults)], false), "device").unwrap();
     assert_eq!(place.trials("device"), place.trials("cpu"));
     assert!(place.modes("device").iter().all(|mode| matches!(mode, DeviceMode::Gpu { .. })));
+}
+
+/// A device one of whose kernels never ends, and which is waited for a little longer than its work takes on a machine that is not busy. On a
+/// busy one it may be given up before the kernel is reached, which comes to the same.
+fn hanging() -> Device {
+    let device = host(&[Fault::KernelHangs { kernel: "walk".into(), nth: 4 }]);
+    device.set_wait_limit(Duration::from_secs(2));
+    device
+}
+
+#[test]
+fn a_device_that_hangs_is_left_for_the_cpu_if_it_may_and_is_an_error_if_not() {
+    let Some(place) = Place::new() else { return };
+    // In a thread of its own: what waits for the kernel without a limit would never come back.
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        place.sweep(cpu(), "cpu").unwrap();
+        place.sweep(Devices::of(vec![hanging()], true), "auto").unwrap();
+        let error = place.sweep(Devices::of(vec![hanging()], false), "cuda").unwrap_err();
+        // The test may have given up.
+        let _ = done.send((place, format!("{error:#}")));
+    });
+    let (place, error) = is_done.recv_timeout(Duration::from_secs(600)).expect("something waits for ever");
+    assert_eq!(place.trials("auto"), place.trials("cpu"));
+    let modes = place.modes("auto");
+    let Some(DeviceMode::CpuFallback { reason }) = modes.last() else { panic!("{modes:?}") };
+    assert!(reason.contains("the device hangs") && reason.contains("2 s"), "{reason}");
+
+    assert!(error.contains("the device hangs"), "{error}");
+    let journal = std::fs::read_to_string(place.path("cuda").join("journal.jsonl")).unwrap();
+    assert!(journal.contains("\"failed\"") && journal.contains("the device hangs"), "{journal}");
+    assert!(place.trials("cuda").lines().count() < 161);
+    place.sweep(cpu(), "cuda").unwrap();
+    assert_eq!(place.trials("cuda"), place.trials("cpu"));
 }
