@@ -17,9 +17,6 @@ const HEADER: &str = include_str!("emulate.h");
 /// Stands behind the header where accesses are looked at.
 const CHECK: &str = include_str!("emulate/check.h");
 
-/// What memory holds that was allocated to be looked at, until it is written: twin of the constant in `check.h`.
-pub(crate) const UNWRITTEN: u32 = 0x719e_c35a;
-
 /// No contraction, because the bits have to be those of the Rust twin; no warnings, because NVRTC gives them.
 const OPTIONS: [&str; 8] = [
     "-std=c++17",
@@ -118,8 +115,8 @@ impl Library {
         Self::compile_with(name, text, &[])
     }
 
-    /// The same with all accesses to memory looked at: a launch ends with an error where threads of a block touch the same shared memory
-    /// without a barrier between, or read memory that nobody has written. Slow.
+    /// The same with all accesses to shared memory looked at: a launch ends with an error where threads of a block touch the same byte, one of
+    /// them to write it, without a barrier between. Slow.
     pub fn compile_checked(name: &str, text: &str) -> Result<Self, EmulateError> {
         Self::compile_with(name, text, &["-DEMULATE_CHECKS", "-g1", INSTRUMENT])
     }

@@ -14,7 +14,7 @@ use crate::device::{DeviceInfo, DeviceKind};
 use crate::driver::{
     Driver, EventId, GraphAction, GraphId, GraphStep, KernelFacts, KernelId, ModuleId, Op, StreamId,
 };
-use crate::emulate::{EmulateError, EmulatedKernel, Library, UNWRITTEN};
+use crate::emulate::{EmulateError, EmulatedKernel, Library};
 use crate::error::GpuError;
 use crate::fault::Fault;
 use crate::module::Source;
@@ -31,8 +31,8 @@ pub struct HostOptions {
     pub shared_bytes: u32,
     /// What it does wrong.
     pub faults: Vec<Fault>,
-    /// Whether all accesses of kernels to memory are looked at. Then a kernel fails whose threads touch the same shared memory without a barrier
-    /// between, and a kernel or copy that reads what nobody has written.
+    /// Whether all accesses of kernels to shared memory are looked at. Then a kernel fails whose threads touch the same byte, one of them to write it,
+    /// without a barrier between.
     pub checks: bool,
 }
 
@@ -55,6 +55,7 @@ const LAUNCH_FAILED: i32 = 719;
 pub(crate) struct HostDriver {
     info: DeviceInfo,
     faults: Vec<Fault>,
+    checks: bool,
     shared: Arc<Shared>,
     next: AtomicU64,
     memory: Mutex<MemoryTable>,
@@ -68,9 +69,9 @@ pub(crate) struct HostDriver {
 }
 
 /// What the worker threads share with the driver.
+#[derive(Default)]
 struct Shared {
     lost: OnceLock<GpuError>,
-    checks: bool,
 }
 
 #[derive(Default)]
@@ -184,9 +185,6 @@ impl Shared {
             return;
         }
         match work {
-            Work::Copy { from, bytes, .. } if self.checks && is_unwritten(*from, *bytes) => {
-                self.lose(fault(format!("a copy of {bytes} bytes reads memory that nobody has written")));
-            }
             Work::Copy { from, to, bytes } => {
                 // SAFETY: both ranges were checked by the caller and do not overlap; memory is freed only after a
                 // synchronisation, and host memory only after the event that follows this task.
@@ -204,13 +202,6 @@ impl Shared {
             Work::Fail(error) => self.lose(error.clone()),
         }
     }
-}
-
-/// Whether some of these bytes are as they were when they were allocated to be looked at.
-fn is_unwritten(from: u64, bytes: usize) -> bool {
-    // SAFETY: as for the copy itself.
-    let bytes = unsafe { std::slice::from_raw_parts(from as *const u8, bytes) };
-    bytes.chunks_exact(4).any(|word| word == UNWRITTEN.to_ne_bytes())
 }
 
 impl Progress {
@@ -253,7 +244,8 @@ impl HostDriver {
         Self {
             info,
             faults: options.faults,
-            shared: Arc::new(Shared { lost: OnceLock::new(), checks: options.checks }),
+            checks: options.checks,
+            shared: Arc::default(),
             next: AtomicU64::new(1),
             memory: Mutex::default(),
             streams: Mutex::default(),
@@ -377,13 +369,7 @@ impl Driver for HostDriver {
             }
             memory.used += bytes;
         }
-        let address = self.allocate(bytes).inspect_err(|_| lock(&self.memory).used -= bytes)?;
-        if self.shared.checks {
-            // SAFETY: so many bytes were allocated just now.
-            let new = unsafe { std::slice::from_raw_parts_mut(address as *mut u8, bytes as usize) };
-            new.chunks_mut(4).for_each(|word| word.copy_from_slice(&UNWRITTEN.to_ne_bytes()[..word.len()]));
-        }
-        Ok(address)
+        self.allocate(bytes).inspect_err(|_| lock(&self.memory).used -= bytes)
     }
 
     fn free(&self, address: u64) {
@@ -495,7 +481,7 @@ impl Driver for HostDriver {
                 cure: "take the fault out of the host options".into(),
             });
         }
-        let compile = if self.shared.checks { Library::compile_checked } else { Library::compile };
+        let compile = if self.checks { Library::compile_checked } else { Library::compile };
         let library = compile(&source.name, &source.text).map_err(|error| match error {
             EmulateError::NoCompiler { compiler, source } => GpuError::Unavailable {
                 what: format!("the C++ compiler `{compiler}` cannot be started: {source}"),

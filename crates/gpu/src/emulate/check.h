@@ -1,18 +1,14 @@
-// Looks at every access of a kernel to memory: what racecheck and initcheck do on a GPU, on the host.
+// Looks at every access of a kernel to shared memory: what racecheck does on a GPU, on the host.
 //
 // The compiler puts a call before every access (-fsanitize=thread; its library is not linked, the calls end here). Threads of a block run one
 // after another, so nothing ever really collides; but it is known which barriers lie between two accesses. Two threads that touch the
 // same byte of shared memory, one of them writing, need __syncthreads between, or __syncwarp if they are of one warp. Several that write the same value
 // are a hazard too; atomics among themselves are none.
-//
-// Memory that was never written is known by its content: the host fills what it allocates with UNWRITTEN.
 
 #include <dlfcn.h>
 #include <link.h>
 
 namespace emulate {
-
-constexpr uint32_t UNWRITTEN = 0x719ec35au;
 
 // The last thread that wrote a byte.
 struct Writer { uint32_t block, barrier, sync; uint16_t thread; };
@@ -95,14 +91,6 @@ EMULATE_UNSEEN inline void check_shared(State& s, Fiber& self, Cell& cell, Acces
   else cell.written = Writer{c.block, c.barrier, c.syncs[thread / 32], uint16_t(thread)};
 }
 
-EMULATE_UNSEEN inline void check_written(State& s, Fiber& self, uintptr_t at, size_t bytes, const void* place) {
-  for (uintptr_t word = at & ~uintptr_t(3); word < at + bytes; word += 4) {
-    uint32_t content;
-    memcpy(&content, reinterpret_cast<const void*>(word), sizeof content);
-    if (content == UNWRITTEN) report(s, self, "reads memory that nobody has written", word % 4096, place);
-  }
-}
-
 EMULATE_UNSEEN inline void check(const void* address, size_t bytes, Access access, const void* place) {
   uintptr_t at = reinterpret_cast<uintptr_t>(address);
   uintptr_t region = reinterpret_cast<uintptr_t>(launching);
@@ -117,7 +105,6 @@ EMULATE_UNSEEN inline void check(const void* address, size_t bytes, Access acces
     }
     return;
   }
-  if (access != WRITE) check_written(s, self, at, bytes, place);
 }
 
 EMULATE_UNSEEN inline void make_room(Memory& memory, uintptr_t from, size_t n_bytes) {

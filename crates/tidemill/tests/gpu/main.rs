@@ -6,6 +6,7 @@
 
 mod executor;
 mod indicator;
+mod sanitize;
 mod scan;
 mod verdict;
 
