@@ -14,16 +14,17 @@ mod formula;
 mod group;
 mod lane;
 mod layout;
+mod module;
 mod pool;
 mod shared;
 mod tuples;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tidemill_gpu::{Device, DeviceBuffer, Event, GpuError, Kernel, Module, Priority, Source, Stream};
+use tidemill_gpu::{Device, DeviceBuffer, Event, GpuError, Kernel, Priority, Stream};
 use tidemill_market::indicator::device as columns;
 use tidemill_search::Points;
 
@@ -37,6 +38,8 @@ use detail::Recording;
 pub use detail::{DeviceDetail, FoundTrade};
 use lane::Lane;
 use layout::{Segment, Tile};
+use module::Kernels;
+pub use module::{column_source, device_sources};
 use pool::Pool;
 
 /// Bars of a tile: what one warp writes of a mask at a time.
@@ -141,8 +144,7 @@ pub struct DeviceEngine {
     device: Device,
     plan: Plan,
     /// The strategy's own kernels, and those of the columns.
-    modules: Vec<Module>,
-    kernels: HashMap<String, Kernel>,
+    kernels: Kernels,
     places: Vec<Place>,
     pools: Vec<Pool>,
     keys: Vec<KeyPlan>,
@@ -226,9 +228,7 @@ impl DeviceEngine {
     ) -> Result<Self, GpuError> {
         let plan = Plan::with_all_slots(&engine.program);
         let timeframes = timeframes(engine, &plan);
-        let mut sources = sources(&plan, strategy, &timeframes);
-        sources.push(column_source());
-        let modules = device.load_all(&sources)?;
+        let kernels = Kernels::load(device, &plan, strategy, &timeframes)?;
         // What the host waits for goes before what is under way.
         let prepare = device.stream_with(Priority::High)?;
         let mut out = Self {
@@ -238,8 +238,7 @@ impl DeviceEngine {
             n_collected: 0,
             spans: Vec::new(),
             recording: None,
-            modules,
-            kernels: HashMap::new(),
+            kernels,
             places: Vec::new(),
             pools: Vec::new(),
             keys: Vec::new(),
@@ -486,80 +485,9 @@ impl DeviceEngine {
         Ok(())
     }
 
-    fn kernel(&mut self, name: &str) -> Result<Kernel, GpuError> {
-        if let Some(kernel) = self.kernels.get(name) {
-            return Ok(kernel.clone());
-        }
-        let kernel = find_kernel(&self.modules, name)?;
-        self.kernels.insert(name.to_owned(), kernel.clone());
-        Ok(kernel)
+    fn kernel(&self, name: &str) -> Result<Kernel, GpuError> {
+        self.kernels.get(name)
     }
-}
-
-/// The kernel of this name in the first module that has it.
-fn find_kernel(modules: &[Module], name: &str) -> Result<Kernel, GpuError> {
-    let mut missing = None;
-    for module in modules {
-        match module.kernel(name) {
-            Err(error @ GpuError::NoKernel { .. }) => missing = missing.or(Some(error)),
-            found => return found,
-        }
-    }
-    Err(missing.unwrap_or_else(|| GpuError::NoKernel { module: "none".into(), kernel: name.into() }))
-}
-
-/// Characters of generated code that one module holds, about. Modules are compiled side by side; each costs the same preamble.
-const MODULE_CHARACTERS: usize = 24_000;
-
-/// The device code of a strategy: first what walks and books, with as many conditions as it has room for, then the other ones.
-fn sources(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> Vec<Source> {
-    let code = code::generate(plan, strategy, timeframes);
-    let before = [
-        ("point.cu", include_str!("point.cu")),
-        ("frame.cu", include_str!("exec/frame.cu")),
-        ("mask.cu", include_str!("exec/mask.cu")),
-        ("options.cu", &code.options),
-    ];
-    let before = [columns::POINT_PIECES, &before].concat();
-    let walk = [
-        ("distinct.cu", include_str!("exec/distinct.cu")),
-        ("strategy.cu", &code.walk),
-        ("terms.cu", include_str!("exec/terms.cu")),
-        ("exit.cu", include_str!("exec/exit.cu")),
-        ("walk.cu", include_str!("exec/walk.cu")),
-        ("book.cu", include_str!("exec/book.cu")),
-        ("pool.cu", include_str!("exec/engine/pool.cu")),
-        ("scalars.cu", &code.scalars),
-    ];
-    let mut modules = vec![code.walk.clone()];
-    let mut conditions = vec![String::new()];
-    for part in &code.parts {
-        if modules[modules.len() - 1].len() + part.len() > MODULE_CHARACTERS {
-            modules.push(String::new());
-            conditions.push(String::new());
-        }
-        let last = modules.len() - 1;
-        modules[last].push_str(part);
-        conditions[last].push_str(part);
-    }
-    let module = |(at, conditions): (usize, &String)| {
-        let own = [("conditions.cu", conditions.as_str())];
-        let pieces = if at == 0 { [&before[..], &walk, &own].concat() } else { [&before[..], &own].concat() };
-        let number = if at == 0 { String::new() } else { format!("-{at}") };
-        Source::splice(format!("{}{number}.cu", strategy.name), &pieces)
-    };
-    conditions.iter().enumerate().map(module).collect()
-}
-
-/// The kernels of all columns, the same for every strategy.
-pub fn column_source() -> Source {
-    Source::splice("indicators.cu", columns::PIECES)
-}
-
-/// The device code of a strategy over data, for those who want to compile or read it.
-pub fn device_sources(engine: &Engine<'_>, strategy: &Strategy) -> Vec<Source> {
-    let plan = Plan::with_all_slots(&engine.program);
-    sources(&plan, strategy, &timeframes(engine, &plan))
 }
 
 /// The timeframes of the data, ascending; where the strategy does not ask for the time, one stands for all.

@@ -50,10 +50,44 @@ fn random_colors(n: usize, k: u32, seed: u64) -> Vec<u32> {
     (0..n as u64).map(|vertex| random.below(vertex, k)).collect()
 }
 
+/// Graphs: vertices, edges of a hundred pairs, and colours.
+pub type Case = (u32, u32, u32);
+
+/// Lets three tabu searches make so many iterations, part after part, and compares them with their twins after each.
+pub fn check_tabu(device: &Device, (n, percent, k): Case, parts: &[u64]) {
+    let graph = random_graph(n, percent, u64::from(n));
+    let matrix = Matrix::new(&graph);
+    let on_device = DeviceGraph::new(device, &graph).unwrap();
+    let mut starts: Vec<(Random, Vec<u32>)> =
+        (0..3).map(|seed| (Random::new(seed, 7), random_colors(n as usize, k, seed))).collect();
+    // One class for all, which may be too large to be counted in bytes.
+    starts[2].1.fill(0);
+    let given: Vec<(Random, &[u32])> = starts.iter().map(|(random, colors)| (*random, &colors[..])).collect();
+    let mut kernel = DeviceTabu::new(&on_device, k as usize, device.stream().unwrap(), &given).unwrap();
+    let mut twins: Vec<Tabu<'_>> = given
+        .iter()
+        .map(|(random, colors)| Tabu::new(&graph, &matrix, k as usize, *random, colors))
+        .collect();
+    for &iterations in parts {
+        let outcomes = kernel.run(iterations).unwrap();
+        for (search, twin) in twins.iter_mut().enumerate() {
+            twin.run(iterations, || false);
+            let what = format!("n = {n}, k = {k}, search {search}, iteration {}", twin.iteration());
+            assert_eq!(outcomes[search].iterations, twin.iteration(), "{what}");
+            assert_eq!(kernel.colors(search).unwrap(), twin.colors(), "{what}");
+            assert_eq!(outcomes[search].conflicts, twin.best_conflicts(), "{what}");
+            assert_eq!(kernel.best(search).unwrap(), twin.best(), "{what}");
+        }
+    }
+}
+
 #[test]
 fn tabu_kernels_make_the_moves_of_their_twin() {
     for device in devices() {
         let is_gpu = device.info().kind == DeviceKind::Cuda;
+        // Single moves, then many.
+        let mut parts = vec![1; if is_gpu { 100 } else { 8 }];
+        parts.extend([100, if is_gpu { 20_000 } else { 200 }]);
         // Sizes: around words and warps, in one group of adjacency and in two; dense and sparse; one, two, four and eight warps for a search;
         // and one whose counts are in global memory.
         let cases = [
@@ -68,66 +102,42 @@ fn tabu_kernels_make_the_moves_of_their_twin() {
             (900, 50, 90),
             (1_000, 97, 250),
         ];
-        for (n, percent, k) in cases {
-            let graph = random_graph(n, percent, u64::from(n));
-            let matrix = Matrix::new(&graph);
-            let on_device = DeviceGraph::new(&device, &graph).unwrap();
-            let mut starts: Vec<(Random, Vec<u32>)> =
-                (0..3).map(|seed| (Random::new(seed, 7), random_colors(n as usize, k, seed))).collect();
-            // One class for all, which may be too large to be counted in bytes.
-            starts[2].1.fill(0);
-            let given: Vec<(Random, &[u32])> =
-                starts.iter().map(|(random, colors)| (*random, &colors[..])).collect();
-            let mut kernel =
-                DeviceTabu::new(&on_device, k as usize, device.stream().unwrap(), &given).unwrap();
-            let mut twins: Vec<Tabu<'_>> = given
-                .iter()
-                .map(|(random, colors)| Tabu::new(&graph, &matrix, k as usize, *random, colors))
-                .collect();
-            // Single moves, then many.
-            let parts = vec![1; if is_gpu { 100 } else { 8 }];
-            for iterations in parts.into_iter().chain([100, if is_gpu { 20_000 } else { 200 }]) {
-                let outcomes = kernel.run(iterations).unwrap();
-                for (search, twin) in twins.iter_mut().enumerate() {
-                    twin.run(iterations, || false);
-                    let what = format!("n = {n}, k = {k}, search {search}, iteration {}", twin.iteration());
-                    assert_eq!(outcomes[search].iterations, twin.iteration(), "{what}");
-                    assert_eq!(kernel.colors(search).unwrap(), twin.colors(), "{what}");
-                    assert_eq!(outcomes[search].conflicts, twin.best_conflicts(), "{what}");
-                    assert_eq!(kernel.best(search).unwrap(), twin.best(), "{what}");
-                }
-            }
-        }
+        cases.into_iter().for_each(|case| check_tabu(&device, case, &parts));
     }
+}
+
+/// Does everything that a pool can do to a few colourings.
+pub fn check_pool(device: &Device, (n, percent, k): Case) {
+    let graph = random_graph(n, percent, u64::from(n));
+    let matrix = Matrix::new(&graph);
+    let on_device = DeviceGraph::new(device, &graph).unwrap();
+    let mut pool = DevicePool::new(&on_device, k as usize, device.stream().unwrap()).unwrap();
+    let mut twin = CpuPool::new(&graph, &matrix, k as usize);
+    let both: [&mut dyn Pool; 2] = [&mut pool, &mut twin];
+    let task = |slot: usize, stream: u64| Task { slot, random: Random::new(3, stream) };
+    let found = both.map(|pool| {
+        let mut found = Vec::new();
+        pool.reserve(8).unwrap();
+        pool.scatter(&[task(0, 1), task(1, 2), task(5, 3)]).unwrap();
+        pool.write(2, &random_colors(n as usize, k, 9)).unwrap();
+        let cross = |first, second, child| Cross { first, second, child, random: Random::new(4, 1) };
+        pool.cross(&[cross(0, 1, 3), cross(1, 0, 4), cross(2, 2, 7)]).unwrap();
+        found.push(pool.distances(&[(0, 1), (2, 7), (3, 4), (5, 5)]).unwrap());
+        found.push(pool.improve(&[task(3, 8), task(4, 9)], 50, &|| false).unwrap());
+        pool.copy(&[(3, 6), (0, 2)]).unwrap();
+        found.push(pool.distances(&[(3, 4), (3, 6), (0, 2), (0, 4)]).unwrap());
+        found.extend((0..8).map(|slot| pool.read(slot).unwrap()));
+        found
+    });
+    assert_eq!(found[0], found[1], "n = {n}, k = {k}");
+    assert_eq!(found[0][0][1], 0, "the child of twins is a twin");
 }
 
 #[test]
 fn pools_do_the_same_on_every_device() {
     for device in devices() {
-        for (n, percent, k) in [(1, 0, 1), (30, 50, 5), (131, 50, 14), (200, 80, 70)] {
-            let graph = random_graph(n, percent, u64::from(n));
-            let matrix = Matrix::new(&graph);
-            let on_device = DeviceGraph::new(&device, &graph).unwrap();
-            let mut pool = DevicePool::new(&on_device, k as usize, device.stream().unwrap()).unwrap();
-            let mut twin = CpuPool::new(&graph, &matrix, k as usize);
-            let both: [&mut dyn Pool; 2] = [&mut pool, &mut twin];
-            let task = |slot: usize, stream: u64| Task { slot, random: Random::new(3, stream) };
-            let found = both.map(|pool| {
-                let mut found = Vec::new();
-                pool.reserve(8).unwrap();
-                pool.scatter(&[task(0, 1), task(1, 2), task(5, 3)]).unwrap();
-                pool.write(2, &random_colors(n as usize, k, 9)).unwrap();
-                let cross = |first, second, child| Cross { first, second, child, random: Random::new(4, 1) };
-                pool.cross(&[cross(0, 1, 3), cross(1, 0, 4), cross(2, 2, 7)]).unwrap();
-                found.push(pool.distances(&[(0, 1), (2, 7), (3, 4), (5, 5)]).unwrap());
-                found.push(pool.improve(&[task(3, 8), task(4, 9)], 50, &|| false).unwrap());
-                pool.copy(&[(3, 6), (0, 2)]).unwrap();
-                found.push(pool.distances(&[(3, 4), (3, 6), (0, 2), (0, 4)]).unwrap());
-                found.extend((0..8).map(|slot| pool.read(slot).unwrap()));
-                found
-            });
-            assert_eq!(found[0], found[1], "n = {n}, k = {k}");
-            assert_eq!(found[0][0][1], 0, "the child of twins is a twin");
+        for case in [(1, 0, 1), (30, 50, 5), (131, 50, 14), (200, 80, 70)] {
+            check_pool(&device, case);
         }
     }
 }
@@ -164,47 +174,53 @@ fn populations_live_the_same_on_every_device() {
     }
 }
 
+/// Lets walks make so many proposals, part after part, alone and coupled.
+pub fn check_walks(device: &Device, (n, percent, k): Case, parts: &[u64]) {
+    let graph = random_graph(n, percent, u64::from(n));
+    let matrix = Matrix::new(&graph);
+    let on_device = DeviceGraph::new(device, &graph).unwrap();
+    let mut there = DeviceWalkers::new(&on_device, k as usize, device.stream().unwrap()).unwrap();
+    let mut here = CpuWalkers::new(&graph, &matrix, k as usize);
+    let both: [&mut dyn Walkers; 2] = [&mut there, &mut here];
+    let found = both.map(|walkers| {
+        walkers.reserve(5).unwrap();
+        for slot in 0..5 {
+            walkers.write(slot, &random_colors(n as usize, k, slot as u64)).unwrap();
+        }
+        let mut found = Vec::new();
+        let mut first = 0;
+        for &count in parts {
+            let walk = |slot: usize, coupling: u32| Walk {
+                slot,
+                first,
+                count,
+                random: Random::new(7, slot as u64),
+                weight: weight(1.0, 0.5),
+                coupling,
+                beside: [1, 3],
+            };
+            let coupling = weight(0.2, 1.0);
+            found.push(walkers.walk(&[walk(0, 0), walk(4, 0)]).unwrap());
+            found.push(walkers.walk(&[walk(0, coupling), walk(2, coupling)]).unwrap());
+            found.push(walkers.walk(&[walk(1, 0), walk(3, 0)]).unwrap());
+            first += count;
+        }
+        let colors: Vec<Vec<u32>> = (0..5).map(|slot| walkers.read(slot).unwrap()).collect();
+        let best: Vec<Vec<u32>> = (0..5).map(|slot| walkers.read_best(slot).unwrap()).collect();
+        (found, colors, best)
+    });
+    assert_eq!(found[0], found[1], "n = {n}, k = {k}");
+}
+
 #[test]
 fn walks_are_the_same_on_every_device() {
     for device in devices() {
         let is_gpu = device.info().kind == DeviceKind::Cuda;
-        for (n, percent, k) in [(1, 0, 1), (9, 50, 2), (70, 50, 9), (200, 70, 31)] {
-            let graph = random_graph(n, percent, u64::from(n));
-            let matrix = Matrix::new(&graph);
-            let on_device = DeviceGraph::new(&device, &graph).unwrap();
-            let mut there = DeviceWalkers::new(&on_device, k as usize, device.stream().unwrap()).unwrap();
-            let mut here = CpuWalkers::new(&graph, &matrix, k as usize);
-            let both: [&mut dyn Walkers; 2] = [&mut there, &mut here];
-            let found = both.map(|walkers| {
-                walkers.reserve(5).unwrap();
-                for slot in 0..5 {
-                    walkers.write(slot, &random_colors(n as usize, k, slot as u64)).unwrap();
-                }
-                let mut found = Vec::new();
-                // Single proposals, then many; alone and coupled.
-                let lengths = (0..8).map(|_| 1).chain([33, 500, if is_gpu { 100_000 } else { 2_000 }]);
-                let mut first = 0;
-                for count in lengths {
-                    let walk = |slot: usize, coupling: u32| Walk {
-                        slot,
-                        first,
-                        count,
-                        random: Random::new(7, slot as u64),
-                        weight: weight(1.0, 0.5),
-                        coupling,
-                        beside: [1, 3],
-                    };
-                    let coupling = weight(0.2, 1.0);
-                    found.push(walkers.walk(&[walk(0, 0), walk(4, 0)]).unwrap());
-                    found.push(walkers.walk(&[walk(0, coupling), walk(2, coupling)]).unwrap());
-                    found.push(walkers.walk(&[walk(1, 0), walk(3, 0)]).unwrap());
-                    first += count;
-                }
-                let colors: Vec<Vec<u32>> = (0..5).map(|slot| walkers.read(slot).unwrap()).collect();
-                let best: Vec<Vec<u32>> = (0..5).map(|slot| walkers.read_best(slot).unwrap()).collect();
-                (found, colors, best)
-            });
-            assert_eq!(found[0], found[1], "n = {n}, k = {k}");
+        // Single proposals, then many.
+        let mut parts = vec![1; 8];
+        parts.extend([33, 500, if is_gpu { 100_000 } else { 2_000 }]);
+        for case in [(1, 0, 1), (9, 50, 2), (70, 50, 9), (200, 70, 31)] {
+            check_walks(&device, case, &parts);
         }
     }
 }

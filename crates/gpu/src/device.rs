@@ -1,6 +1,6 @@
 //! A device: the one thing that allocates, compiles and hands out streams.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -250,6 +250,12 @@ impl Device {
         let module =
             modules.entry(key).or_insert_with(|| Arc::new(ModuleInner::new(source.name.clone(), id)));
         Ok(Module::new(self.clone(), module.clone()))
+    }
+
+    /// The names of all kernels that were launched or captured, in alphabetical order.
+    pub fn launched(&self) -> BTreeSet<String> {
+        let modules = self.inner.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        modules.values().flat_map(|module| module.launched()).collect()
     }
 
     /// Several sources, compiled side by side; modules in their order, or the first error.

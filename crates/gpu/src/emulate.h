@@ -7,6 +7,8 @@
 //
 // `__shared__` arrays become block-scope `thread_local` ones (which are static); `extern __shared__` declarations
 // are rewritten by emulate.rs to pointers to the block's dynamic memory.
+//
+// With EMULATE_CHECKS defined, check.h stands behind this text and looks at every access to memory.
 
 #include <stdint.h>
 #include <stdio.h>
@@ -33,6 +35,15 @@
 #define __noinline__ __attribute__((noinline))
 #ifndef __restrict__
 #define __restrict__ __restrict
+#endif
+
+// Functions whose own accesses are not looked at.
+#if !defined(EMULATE_CHECKS)
+#define EMULATE_UNSEEN
+#elif defined(__clang__)
+#define EMULATE_UNSEEN __attribute__((disable_sanitizer_instrumentation))
+#else
+#define EMULATE_UNSEEN __attribute__((no_sanitize_thread))
 #endif
 
 struct uint3 { unsigned x, y, z; };
@@ -167,7 +178,11 @@ struct Group { unsigned mask, arrived; Kind kind; };
 
 struct Warp { unsigned alive, n_groups; Group groups[32]; };
 
+// What is known of all accesses; see check.h.
+struct Checker;
+
 struct State {
+  Checker* checker;
   void (*body)(const void*);
   const void* args;
   dim3 grid, block;
@@ -213,6 +228,23 @@ inline char* stack_of(State& s, const Fiber& fiber) {
   size_t slot = &fiber - s.fibers;
   return reinterpret_cast<char*>(&s) + (HEADER_SLOTS + slot) * STACK_BYTES + slot * 5 % 64 * 64;
 }
+
+// How threads have met: blocks that begin, barriers, and warps that synchronise.
+#ifdef EMULATE_CHECKS
+void check_launch(State& s, unsigned shared_bytes);
+void check_block(State& s);
+void check_barrier(State& s);
+void check_warp(State& s, unsigned warp);
+void check_atomic(const void* at, unsigned bytes);
+void forget_checks(State& s);
+#else
+inline void check_launch(State&, unsigned) {}
+inline void check_block(State&) {}
+inline void check_barrier(State&) {}
+inline void check_warp(State&, unsigned) {}
+inline void check_atomic(const void*, unsigned) {}
+inline void forget_checks(State&) {}
+#endif
 
 inline void push_ready(State& s, Fiber* fiber) {
   s.ready[(s.ready_head + s.n_ready++) % MAX_THREADS] = fiber;
@@ -278,6 +310,8 @@ inline Context* next_context(State& s) {
 
 // Hands the results of a collective out; lanes other than `self` become ready.
 inline void complete(State& s, unsigned warp, Group group, const Fiber* self) {
+  // As on a device only __syncwarp orders memory.
+  if (group.kind == SYNC && group.arrived == s.warps[warp].alive) check_warp(s, warp);
   Fiber** lanes = s.of_thread + warp * 32;
   unsigned yes = 0;
   for (unsigned left = group.arrived; left; left &= left - 1) {
@@ -299,6 +333,7 @@ inline void complete(State& s, unsigned warp, Group group, const Fiber* self) {
 }
 
 inline void release_barrier(State& s, const Fiber* self) {
+  check_barrier(s);
   for (unsigned i = 0; i < s.n_at_barrier; i++) {
     if (s.at_barrier[i] != self) push_ready(s, s.at_barrier[i]);
   }
@@ -414,6 +449,7 @@ struct Region {
 
   ~Region() {
     if (!state) return;
+    forget_checks(*state);
     free(state->shared);
     munmap(state, REGION_BYTES);
   }
@@ -429,6 +465,7 @@ inline void run_block(State& s) {
     s.warps[w].alive = lanes >= 32 ? ~0u : (1u << lanes) - 1;
     s.warps[w].n_groups = 0;
   }
+  check_block(s);
   change(s.main, *next_context(s));
 }
 
@@ -457,6 +494,7 @@ inline const char* launch(void (*body)(const void*), const void* args, const uns
   s.n_threads = unsigned(n_threads);
   s.n_free = s.n_slots = s.ready_head = 0;
   s.failed = false;
+  check_launch(s, shared_bytes);
   for (unsigned z = 0; z < grid[2]; z++) {
     for (unsigned y = 0; y < grid[1]; y++) {
       for (unsigned x = 0; x < grid[0]; x++) {
@@ -547,24 +585,25 @@ template <class T>
 inline T __ldg(const T* at) { return *at; }
 
 // Several host threads may run kernels over the same memory, so these are real atomics.
+#define EMULATE_NOTED(access) (emulate::check_atomic(at, sizeof *at), access)
 #define EMULATE_ATOMIC(T) \
-  inline T atomicAdd(T* at, T v) { return __atomic_fetch_add(at, v, __ATOMIC_RELAXED); } \
-  inline T atomicSub(T* at, T v) { return __atomic_fetch_sub(at, v, __ATOMIC_RELAXED); } \
-  inline T atomicOr(T* at, T v) { return __atomic_fetch_or(at, v, __ATOMIC_RELAXED); } \
-  inline T atomicAnd(T* at, T v) { return __atomic_fetch_and(at, v, __ATOMIC_RELAXED); } \
-  inline T atomicXor(T* at, T v) { return __atomic_fetch_xor(at, v, __ATOMIC_RELAXED); } \
-  inline T atomicExch(T* at, T v) { return __atomic_exchange_n(at, v, __ATOMIC_RELAXED); } \
-  inline T atomicCAS(T* at, T expected, T v) { \
-    __atomic_compare_exchange_n(at, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+  EMULATE_UNSEEN inline T atomicAdd(T* at, T v) { return EMULATE_NOTED(__atomic_fetch_add(at, v, __ATOMIC_RELAXED)); } \
+  EMULATE_UNSEEN inline T atomicSub(T* at, T v) { return EMULATE_NOTED(__atomic_fetch_sub(at, v, __ATOMIC_RELAXED)); } \
+  EMULATE_UNSEEN inline T atomicOr(T* at, T v) { return EMULATE_NOTED(__atomic_fetch_or(at, v, __ATOMIC_RELAXED)); } \
+  EMULATE_UNSEEN inline T atomicAnd(T* at, T v) { return EMULATE_NOTED(__atomic_fetch_and(at, v, __ATOMIC_RELAXED)); } \
+  EMULATE_UNSEEN inline T atomicXor(T* at, T v) { return EMULATE_NOTED(__atomic_fetch_xor(at, v, __ATOMIC_RELAXED)); } \
+  EMULATE_UNSEEN inline T atomicExch(T* at, T v) { return EMULATE_NOTED(__atomic_exchange_n(at, v, __ATOMIC_RELAXED)); } \
+  EMULATE_UNSEEN inline T atomicCAS(T* at, T expected, T v) { \
+    EMULATE_NOTED(__atomic_compare_exchange_n(at, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)); \
     return expected; \
   } \
-  inline T atomicMax(T* at, T v) { \
-    T old = __atomic_load_n(at, __ATOMIC_RELAXED); \
+  EMULATE_UNSEEN inline T atomicMax(T* at, T v) { \
+    T old = EMULATE_NOTED(__atomic_load_n(at, __ATOMIC_RELAXED)); \
     while (old < v && !__atomic_compare_exchange_n(at, &old, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {} \
     return old; \
   } \
-  inline T atomicMin(T* at, T v) { \
-    T old = __atomic_load_n(at, __ATOMIC_RELAXED); \
+  EMULATE_UNSEEN inline T atomicMin(T* at, T v) { \
+    T old = EMULATE_NOTED(__atomic_load_n(at, __ATOMIC_RELAXED)); \
     while (v < old && !__atomic_compare_exchange_n(at, &old, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {} \
     return old; \
   }
@@ -573,6 +612,7 @@ EMULATE_ATOMIC(int)
 EMULATE_ATOMIC(unsigned long long)
 EMULATE_ATOMIC(long long)
 #undef EMULATE_ATOMIC
+#undef EMULATE_NOTED
 
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }

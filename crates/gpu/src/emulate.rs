@@ -14,6 +14,9 @@ use sha2::{Digest, Sha256};
 
 const HEADER: &str = include_str!("emulate.h");
 
+/// Stands behind the header where accesses are looked at.
+const CHECK: &str = include_str!("emulate/check.h");
+
 /// No contraction, because the bits have to be those of the Rust twin; no warnings, because NVRTC gives them.
 const OPTIONS: [&str; 8] = [
     "-std=c++17",
@@ -25,6 +28,9 @@ const OPTIONS: [&str; 8] = [
     "-w",
     "-fPIC",
 ];
+
+/// Has the compiler put a call before every access to memory. A library is linked without it: `check.h` has what is called.
+const INSTRUMENT: &str = "-fsanitize=thread";
 
 /// Why a kernel cannot be emulated.
 #[derive(Debug, thiserror::Error)]
@@ -109,9 +115,16 @@ impl Library {
         Self::compile_with(name, text, &[])
     }
 
+    /// The same with all accesses to shared memory looked at: a launch ends with an error where threads of a block touch the same byte, one of
+    /// them to write it, without a barrier between. Slow.
+    pub fn compile_checked(name: &str, text: &str) -> Result<Self, EmulateError> {
+        Self::compile_with(name, text, &["-DEMULATE_CHECKS", "-g1", INSTRUMENT])
+    }
+
     fn compile_with(name: &str, text: &str, options: &[&str]) -> Result<Self, EmulateError> {
         let compiler = Compiler::find()?;
-        let source = format!("{HEADER}\n#line 1 \"{name}\"\n{}", rewrite_dynamic_shared(text));
+        let check = if options.contains(&INSTRUMENT) { CHECK } else { "" };
+        let source = format!("{HEADER}\n{check}\n#line 1 \"{name}\"\n{}", rewrite_dynamic_shared(text));
         let options: Vec<&str> = OPTIONS.iter().chain(options).copied().collect();
         let hash = hash([&source, &options.join(" "), &compiler.version]);
         let load = |path: &Path| {
@@ -232,14 +245,32 @@ impl Compiler {
         let work = tempfile::Builder::new().prefix("build-").tempdir_in(folder).map_err(write)?;
         let (from, made) = (work.path().join("kernels.cpp"), work.path().join("kernels.so"));
         fs::write(&from, source).map_err(write)?;
-        let output =
-            Command::new(&self.command).args(options).arg("-shared").arg("-o").arg(&made).arg(&from).output();
-        let output = output.map_err(|source| Self::missing(&self.command, source))?;
-        if !output.status.success() {
-            let log = String::from_utf8_lossy(&output.stderr).into_owned();
-            return Err(EmulateError::Compile { name: name.to_owned(), log });
+        if options.contains(&INSTRUMENT) {
+            let object = work.path().join("kernels.o");
+            self.run(name, options, &["-c"], &from, &object)?;
+            self.run(name, &[], &["-shared"], &object, &made)?;
+        } else {
+            self.run(name, options, &["-shared"], &from, &made)?;
         }
         fs::rename(&made, to).map_err(write)
+    }
+
+    fn run(
+        &self,
+        name: &str,
+        options: &[&str],
+        step: &[&str],
+        from: &Path,
+        to: &Path,
+    ) -> Result<(), EmulateError> {
+        let output =
+            Command::new(&self.command).args(options).args(step).arg("-o").arg(to).arg(from).output();
+        let output = output.map_err(|source| Self::missing(&self.command, source))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let log = String::from_utf8_lossy(&output.stderr).into_owned();
+        Err(EmulateError::Compile { name: name.to_owned(), log })
     }
 }
 
@@ -281,5 +312,7 @@ fn rewrite_dynamic_shared(text: &str) -> String {
     out
 }
 
+#[cfg(test)]
+mod check;
 #[cfg(test)]
 mod tests;

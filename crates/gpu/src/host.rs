@@ -32,12 +32,21 @@ pub struct HostOptions {
     pub shared_bytes: u32,
     /// What it does wrong.
     pub faults: Vec<Fault>,
+    /// Whether all accesses of kernels to shared memory are looked at. Then a kernel fails whose threads touch the same byte, one of them to write it,
+    /// without a barrier between.
+    pub checks: bool,
 }
 
 impl Default for HostOptions {
-    /// 16 GiB, the shared memory of a consumer card, no faults.
+    /// 16 GiB, the shared memory of a consumer card, no faults, no checks.
     fn default() -> Self {
-        Self { name: "host".into(), memory_bytes: 16 << 30, shared_bytes: 99 << 10, faults: Vec::new() }
+        Self {
+            name: "host".into(),
+            memory_bytes: 16 << 30,
+            shared_bytes: 99 << 10,
+            faults: Vec::new(),
+            checks: false,
+        }
     }
 }
 
@@ -48,6 +57,7 @@ pub(crate) struct HostDriver {
     info: DeviceInfo,
     wait_limit: WaitLimit,
     faults: Vec<Fault>,
+    checks: bool,
     shared: Arc<Shared>,
     next: AtomicU64,
     memory: Mutex<MemoryTable>,
@@ -248,6 +258,7 @@ impl HostDriver {
             // Emulation notices by itself when the threads of a block wait for each other for ever.
             wait_limit: WaitLimit::new(Duration::MAX),
             faults: options.faults,
+            checks: options.checks,
             shared: Arc::default(),
             next: AtomicU64::new(1),
             memory: Mutex::default(),
@@ -503,7 +514,8 @@ impl Driver for HostDriver {
                 cure: "take the fault out of the host options".into(),
             });
         }
-        let library = Library::compile(&source.name, &source.text).map_err(|error| match error {
+        let compile = if self.checks { Library::compile_checked } else { Library::compile };
+        let library = compile(&source.name, &source.text).map_err(|error| match error {
             EmulateError::NoCompiler { compiler, source } => GpuError::Unavailable {
                 what: format!("the C++ compiler `{compiler}` cannot be started: {source}"),
                 cure: "install g++ or clang++, or name one in the variable CXX".into(),

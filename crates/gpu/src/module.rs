@@ -1,6 +1,7 @@
 //! Kernel sources, and what becomes of them on a device.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::TIDEMILL_CUH;
@@ -31,6 +32,35 @@ impl Source {
         }
         Self { name: name.into(), text }
     }
+
+    /// The kernels that the text defines with `KERNEL` and `KERNEL_BOUNDED` at the beginning of a line, in its order, without those that `#ifdef` and
+    /// `#ifndef` leave out.
+    pub fn kernels(&self) -> Vec<&str> {
+        let mut defined: HashSet<&str> = HashSet::new();
+        // Of each condition that is open, whether its lines count.
+        let mut open: Vec<bool> = Vec::new();
+        let mut kernels = Vec::new();
+        for line in self.text.lines() {
+            let mut words = line.split_whitespace();
+            let directive = words.next().unwrap_or("");
+            let name = words.next().unwrap_or("");
+            match directive {
+                "#ifdef" => open.push(defined.contains(name)),
+                "#ifndef" => open.push(!defined.contains(name)),
+                "#if" => open.push(true),
+                "#else" => open.iter_mut().last().into_iter().for_each(|counts| *counts = !*counts),
+                "#endif" => drop(open.pop()),
+                _ if !open.iter().all(|counts| *counts) => {}
+                "#define" => drop(defined.insert(name.split('(').next().unwrap_or(name))),
+                _ => {
+                    let head =
+                        line.strip_prefix("KERNEL(").or_else(|| line.strip_prefix("KERNEL_BOUNDED("));
+                    kernels.extend(head.and_then(|head| head.split(',').next()).map(str::trim));
+                }
+            }
+        }
+        kernels
+    }
 }
 
 /// A source loaded on a device. A clone is the same module.
@@ -49,6 +79,13 @@ pub(crate) struct ModuleInner {
 impl ModuleInner {
     pub(crate) fn new(name: String, id: ModuleId) -> Self {
         Self { name, id, kernels: Mutex::default() }
+    }
+
+    /// The kernels that were launched.
+    pub(crate) fn launched(&self) -> Vec<String> {
+        let kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        let launched = kernels.values().filter(|kernel| kernel.n_launches.load(Ordering::Relaxed) > 0);
+        launched.map(|kernel| kernel.name.to_string()).collect()
     }
 }
 
@@ -72,7 +109,7 @@ impl Module {
             .device
             .call(None, |driver| driver.kernel(self.inner.id, name))?
             .ok_or_else(|| GpuError::NoKernel { module: self.inner.name.clone(), kernel: name.into() })?;
-        let inner = Arc::new(KernelInner { name: name.into(), facts });
+        let inner = Arc::new(KernelInner { name: name.into(), facts, n_launches: AtomicU64::new(0) });
         kernels.insert(name.into(), inner.clone());
         Ok(Kernel { device: self.device.clone(), inner })
     }
@@ -88,6 +125,7 @@ pub struct Kernel {
 struct KernelInner {
     name: Arc<str>,
     facts: KernelFacts,
+    n_launches: AtomicU64,
 }
 
 impl Kernel {
@@ -121,6 +159,10 @@ impl Kernel {
         self.inner.facts.args_size
     }
 
+    pub(crate) fn count_launch(&self) {
+        self.inner.n_launches.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn id(&self) -> KernelId {
         self.inner.facts.id
     }
@@ -148,5 +190,34 @@ impl std::fmt::Debug for Kernel {
 impl std::fmt::Debug for Module {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Module").field("name", &self.inner.name).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_are_those_that_the_preprocessor_leaves() {
+        let text = "\
+#define POINTS_ONLY
+#ifndef POINTS_ONLY
+KERNEL(left_out, Args) {}
+#else
+KERNEL(kept, Args) {}
+#endif
+#ifdef ELSEWHERE
+#define HIDDEN
+KERNEL(also_left_out, Args) {}
+#endif
+#ifndef HIDDEN
+KERNEL_BOUNDED( bounded , Args, 32, 1) {
+}
+#endif
+  // KERNEL(in_a_comment, Args)
+";
+        assert_eq!(Source::new("x.cu", text).kernels(), ["kept", "bounded"]);
+        let spliced = Source::splice("x.cu", &[("a.cu", "KERNEL(one, Args) {}"), ("b.cu", text)]);
+        assert_eq!(spliced.kernels(), ["one", "kept", "bounded"]);
     }
 }

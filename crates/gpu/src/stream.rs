@@ -293,6 +293,7 @@ impl Stream {
         if let Some(message) = launch.problem(kernel) {
             return Err(GpuError::Launch { kernel: kernel.name().into(), message });
         }
+        kernel.count_launch();
         let args = bytemuck::bytes_of(args);
         match self.capture()? {
             Some(capture) => {

@@ -121,7 +121,7 @@ fn options(case: usize, random: &mut Random) -> AtcOptions {
 }
 
 /// Symbols in device memory, with a gap between them, and the kernels.
-struct Bench {
+pub struct Bench {
     device: Device,
     stream: Stream,
     kernels: AtcKernels,
@@ -135,7 +135,8 @@ struct Bench {
 const SENTINEL: f64 = 12.5;
 
 impl Bench {
-    fn new(device: Device, lengths: &[usize]) -> Result<Self, GpuError> {
+    /// Symbols with so many bars each.
+    pub fn new(device: Device, lengths: &[usize]) -> Result<Self, GpuError> {
         let mut starts = Vec::new();
         let mut n_bars = 0;
         for length in lengths {
@@ -196,7 +197,7 @@ fn equal(kernel: f64, twin: f64, what: impl Fn() -> String) {
 /// Which kinds of prices and sources symbols have. One symbol that is out of the ordinary takes its whole group off the short
 /// ways of the kernel, so some cases have none.
 #[derive(Clone, Copy, PartialEq)]
-enum Mix {
+pub enum Mix {
     /// All kinds side by side.
     Wild,
     /// Walks alone.
@@ -205,7 +206,8 @@ enum Mix {
     TameSource,
 }
 
-fn check_fused(bench: &Bench, case: usize, mix: Mix) {
+/// The whole classification in one launch, against its twin.
+pub fn check_fused(bench: &Bench, case: usize, mix: Mix) {
     let mut random = Random(case as u64 + 1);
     let options = options(case, &mut random);
     let plan = Plan::new(&options).unwrap();
@@ -270,7 +272,8 @@ fn check_fused(bench: &Bench, case: usize, mix: Mix) {
     }
 }
 
-fn check_parts(bench: &Bench, case: usize) {
+/// Its parts on their own.
+pub fn check_parts(bench: &Bench, case: usize) {
     let mut random = Random(case as u64 + 77);
     let options = options(case, &mut random);
     let plan = Plan::new(&options).unwrap();

@@ -4,7 +4,8 @@
 // move, which adds to one row and takes from another, needs no barrier. Rows have an odd number of words, so that the counts of one vertex, which lanes read colour by colour, lie in different banks.
 //
 // Every warp finds the best move of its own vertices and writes it down; after a barrier, the only one of an iteration, all make the best of these. What a warp
-// reads before the barrier is its own: bans are in calendars by warp, and the sizes of classes in copies.
+// reads before the barrier is its own: bans are in calendars by warp, and the sizes of classes in copies. What is read of other warps, their best moves and their
+// bans, is read between two barriers that lie between the writes: best moves have a place for even and one for odd iterations.
 //
 // As on the host a vertex has a bound, here on the least count of the colours it may take, and a vertex of least bound is
 // looked at until the bound is true.
@@ -54,7 +55,7 @@ struct alignas(16) Word {
   u32 key;
   // The vertex, and its colours after and before: 16, 8 and 8 bits.
   u32 places;
-  // The neighbours of the vertex in the new colour: 8 bits; and the flags below.
+  // The neighbours of the vertex in the new colour: 8 bits; the flags below; from bit 16 on the entry of the ban, if the move is banned.
   u32 facts;
   // Vertices that have come into conflict since the last word, less those that are out.
   u32 change;
@@ -188,7 +189,8 @@ __device__ void load_calendar(const TabuArgs& args, Search& search) {
     }
     search.bounds[word] = least;
   }
-  __syncwarp();
+  // All have read the bans that the first iteration may lift.
+  meet<TABU_WARPS>();
 }
 
 __device__ void save_calendar(const TabuArgs& args, Search& search) {
@@ -279,7 +281,7 @@ __device__ __forceinline__ Word best_excused(const TabuArgs& args, const Search&
     u32 key = (count + shift) << 24 | vertex_rank(args, bits, vertex) << 8 | color_rank(args, bits, to);
     if (key >= mine.key) continue;
     u32 is_full = search.sizes[to] >= args.shape.limit ? IS_FULL : 0;
-    mine = Word{key, vertex << 16 | to << 8 | read_byte(search.colors, vertex), count | is_full | IS_BANNED, 0};
+    mine = Word{key, vertex << 16 | to << 8 | read_byte(search.colors, vertex), count | is_full | IS_BANNED | at << 16, 0};
   }
   u32 key = warp_min(mine.key);
   u32 lane = __ffs(__ballot_sync(FULL_WARP, mine.key == key)) - 1;
@@ -304,7 +306,11 @@ __device__ __forceinline__ bool may_excuse(const TabuArgs& args, const Search& s
 // Of the words of all warps the one with the best move; changes are summed, and it may be excused if one may.
 __device__ __forceinline__ Word best_of_warps(Word* words, const Word& mine) {
   u32 lane = threadIdx.x % 32;
-  if (TABU_WARPS == 1) return mine;
+  if (TABU_WARPS == 1) {
+    // Lanes have read of each other what they are about to change.
+    meet<TABU_WARPS>();
+    return mine;
+  }
   if (lane == 0) words[threadIdx.x / 32] = mine;
   meet<TABU_WARPS>();
   Word theirs = lane < TABU_WARPS ? words[lane] : Word{~0u, 0, 0, 0};
@@ -395,13 +401,9 @@ __device__ __forceinline__ void end_bans(const TabuArgs& args, Search& search, u
 // What the warp of a vertex that moves writes down about it.
 __device__ __forceinline__ void note_move(const TabuArgs& args, Search& search, u64 iteration, u32 tenure, const Word& move) {
   u32 vertex = move.places >> 16, to = (move.places >> 8) & 0xff, from = move.places & 0xff;
-  if (move.facts & IS_BANNED) {
-    for (u32 at = threadIdx.x % 32; at < DAYS; at += 32) {
-      if (search.entries[at] == (vertex << 8 | to)) search.entries[at] = LIFTED;
-    }
-    __syncwarp();
-  }
   if (is_own(vertex)) {
+    // A vertex and a colour have one ban at most.
+    if (move.facts & IS_BANNED) search.entries[move.facts >> 16] = LIFTED;
     u32 count = move.facts & 0xff;
     if (tenure) add_ban(search, iteration, tenure, vertex, from);
     else allow(args, search, vertex, from);

@@ -187,17 +187,32 @@ __device__ void sum_offsets(const ColumnArgs& args, double* item) {
   }
 }
 
-#define PREFIX_KERNELS(name, Sums)                                       \
-  KERNEL(name, ColumnArgs) {                                             \
-    u32 j = blockIdx.x % args.count;                                     \
-    sum_blocks<Sums>(args, input_of(args, 0, j), output_of(args, j)); \
-  }                                                                      \
-  KERNEL(name##_ends, ColumnArgs) { sum_ends<Sums>(args, output_of(args, blockIdx.x % args.count)); } \
-  KERNEL(name##_offsets, ColumnArgs) { sum_offsets<Sums>(args, output_of(args, blockIdx.x % args.count)); }
+// The three passes into the pool of results.
+template <class Sums>
+__device__ __forceinline__ void prefix_blocks(const ColumnArgs& args) {
+  u32 j = blockIdx.x % args.count;
+  sum_blocks<Sums>(args, input_of(args, 0, j), output_of(args, j));
+}
 
-PREFIX_KERNELS(prefix_sum, ValueSums)
-PREFIX_KERNELS(prefix_squares, SquareSums)
-PREFIX_KERNELS(prefix_index, IndexSums)
+template <class Sums>
+__device__ __forceinline__ void prefix_ends(const ColumnArgs& args) {
+  sum_ends<Sums>(args, output_of(args, blockIdx.x % args.count));
+}
+
+template <class Sums>
+__device__ __forceinline__ void prefix_offsets(const ColumnArgs& args) {
+  sum_offsets<Sums>(args, output_of(args, blockIdx.x % args.count));
+}
+
+KERNEL(prefix_sum, ColumnArgs) { prefix_blocks<ValueSums>(args); }
+KERNEL(prefix_sum_ends, ColumnArgs) { prefix_ends<ValueSums>(args); }
+KERNEL(prefix_sum_offsets, ColumnArgs) { prefix_offsets<ValueSums>(args); }
+KERNEL(prefix_squares, ColumnArgs) { prefix_blocks<SquareSums>(args); }
+KERNEL(prefix_squares_ends, ColumnArgs) { prefix_ends<SquareSums>(args); }
+KERNEL(prefix_squares_offsets, ColumnArgs) { prefix_offsets<SquareSums>(args); }
+KERNEL(prefix_index, ColumnArgs) { prefix_blocks<IndexSums>(args); }
+KERNEL(prefix_index_ends, ColumnArgs) { prefix_ends<IndexSums>(args); }
+KERNEL(prefix_index_offsets, ColumnArgs) { prefix_offsets<IndexSums>(args); }
 #endif
 
 // Whether the window of w bars that ends with `bar` is there and holds no value that is not available. Most symbols

@@ -29,7 +29,7 @@ __device__ __forceinline__ void confirm(const ColumnArgs& args) {
 template <bool LOW>
 __device__ __forceinline__ void swing(const ColumnArgs& args) {
   __shared__ double t[2 * EXTREME_BARS];
-  __shared__ bool any_bad;
+  __shared__ u32 any_bad;
   u32 j = blockIdx.x % args.count;
   i64 first = (i64)(blockIdx.x / args.count) * EXTREME_BARS;
   u64 lookback = window_of(args, 0, j);
@@ -52,11 +52,11 @@ __device__ __forceinline__ void swing(const ColumnArgs& args) {
       return load_oriented<LOW>(x, args.n_bars, bar, INFINITE);
     }, plain);
     // The last `lookahead` bars are looked at only for being there.
-    if (threadIdx.x == 0) any_bad = false;
+    if (threadIdx.x == 0) any_bad = 0;
     __syncthreads();
     for (u64 e = threadIdx.x; e < lookahead + EXTREME_BARS; e += EXTREME_THREADS) {
       i64 bar = first - (i64)lookahead + (i64)e;
-      if (bar >= 0 && bar < args.n_bars && !is_finite(x[bar])) any_bad = true;
+      if (bar >= 0 && bar < args.n_bars && !is_finite(x[bar])) atomicOr(&any_bad, 1u);
     }
     __syncthreads();
     if (any_bad && lookahead) {

@@ -21,7 +21,7 @@ use tidemill_market::synth::lcg;
 use tidemill_search::Points;
 
 /// Says what is missing, which is a failure if the variable says so.
-fn is_missing(error: &GpuError, required: &str) {
+pub fn is_missing(error: &GpuError, required: &str) {
     let required_is_set = std::env::var_os(required).is_some_and(|value| value == "1");
     assert!(!required_is_set, "{required}=1, but: {error}");
     println!("skipped: {error}");
@@ -46,7 +46,7 @@ pub fn device() -> Option<(Device, bool)> {
 
 /// A random strategy over random data: one batch, then the same in small parts on several lanes whose trades do not fit at once, each twice,
 /// so that columns are computed and found again.
-fn check(numbers: &[u32], device: &Device) -> Result<(), String> {
+pub fn check(numbers: &[u32], device: &Device) -> Result<(), String> {
     let mut tape = Tape::new(numbers);
     let universe = data::universe(&mut tape);
     let segments = data::segments(&mut tape, &universe);
@@ -115,7 +115,7 @@ fn points(strategy: &Strategy, engine: &Engine<'_>, n_trials: usize, stream: &mu
 }
 
 /// The bits of everything that came of a trial.
-fn bits(outcome: &Outcome) -> Vec<Vec<u64>> {
+pub fn bits(outcome: &Outcome) -> Vec<Vec<u64>> {
     let tallies = outcome.segments.iter().chain([&outcome.train]).chain(&outcome.test);
     let blocks = outcome.blocks.iter().flatten();
     let blocks = blocks.map(|sum| if sum.is_nan() { f64::NAN.to_bits() } else { sum.to_bits() }).collect();

@@ -105,9 +105,10 @@ fn series(kind: usize, n_bars: usize, seed: u64) -> Vec<f64> {
 }
 
 /// The data on the host, and what is the same for all functions on the device.
-struct Bench {
+pub struct Bench {
     device: Device,
     module: Module,
+    lengths: Vec<usize>,
     starts: Vec<usize>,
     word_starts: Vec<usize>,
     start: DeviceBuffer<u32>,
@@ -139,21 +140,23 @@ impl<T> Pool<T> {
 }
 
 impl Bench {
-    fn new(device: Device) -> Result<Self, GpuError> {
+    /// Symbols with so many bars each, and so many trials, whose number has no factor 29.
+    pub fn new(device: Device, lengths: &[usize], n_trials: usize) -> Result<Self, GpuError> {
         let module = device.load(&Source::splice("indicator.cu", PIECES))?;
         let (mut starts, mut word_starts) = (vec![0], vec![0]);
-        for (symbol, n) in LENGTHS.iter().enumerate() {
+        for (symbol, n) in lengths.iter().enumerate() {
             starts.push(starts[symbol] + n);
             word_starts.push(word_starts[symbol] + n.div_ceil(64));
         }
         let narrow = |values: &[usize]| values.iter().map(|v| *v as u32).collect::<Vec<u32>>();
-        let trials: Vec<u32> = (0..N_TRIALS as u32).map(|j| (j * 29 + 11) % N_TRIALS as u32).collect();
+        let trials: Vec<u32> = (0..n_trials as u32).map(|j| (j * 29 + 11) % n_trials as u32).collect();
         Ok(Self {
             start: device.alloc_from(&narrow(&starts))?,
             word_start: device.alloc_from(&narrow(&word_starts))?,
             trial: device.alloc_from(&trials)?,
             device,
             module,
+            lengths: lengths.to_vec(),
             starts,
             word_starts,
             trials,
@@ -161,7 +164,7 @@ impl Bench {
     }
 
     fn n_bars(&self) -> usize {
-        self.starts[LENGTHS.len()]
+        self.starts[self.lengths.len()]
     }
 
     /// Which item each trial uses: item 0 for all, or any.
@@ -172,10 +175,10 @@ impl Bench {
         seed: u64,
     ) -> Result<(DeviceBuffer<u32>, Vec<usize>), GpuError> {
         if shared {
-            return Ok((self.device.alloc_from(&[])?, vec![0; N_TRIALS]));
+            return Ok((self.device.alloc_from(&[])?, vec![0; self.trials.len()]));
         }
         let mut random = Random(seed);
-        let uses: Vec<usize> = (0..N_TRIALS).map(|_| random.below(n_items)).collect();
+        let uses: Vec<usize> = (0..self.trials.len()).map(|_| random.below(n_items)).collect();
         Ok((self.device.alloc_from(&uses.iter().map(|v| *v as u32).collect::<Vec<u32>>())?, uses))
     }
 
@@ -194,7 +197,7 @@ impl Bench {
 
     /// Conditions that hold often, rarely and never; bits past a symbol's last bar are set.
     fn masks(&self, shared: bool, seed: u64) -> Result<Pool<Vec<bool>>, GpuError> {
-        let (n, n_words) = (self.n_bars(), self.word_starts[LENGTHS.len()]);
+        let (n, n_words) = (self.n_bars(), self.word_starts[self.lengths.len()]);
         let mut random = Random(seed);
         let items: Vec<Vec<bool>> = [3, 150, 3_000, usize::MAX]
             .iter()
@@ -202,11 +205,11 @@ impl Bench {
             .collect();
         let mut words = vec![0_u64; n_words * items.len()];
         for (item, bits) in items.iter().enumerate() {
-            for symbol in 0..LENGTHS.len() {
+            for symbol in 0..self.lengths.len() {
                 let words =
-                    &mut words[item * n_words + self.word_starts[symbol]..][..LENGTHS[symbol].div_ceil(64)];
+                    &mut words[item * n_words + self.word_starts[symbol]..][..self.lengths[symbol].div_ceil(64)];
                 for bar in 0..words.len() * 64 {
-                    let bit = bar >= LENGTHS[symbol] || bits[self.starts[symbol] + bar];
+                    let bit = bar >= self.lengths[symbol] || bits[self.starts[symbol] + bar];
                     words[bar / 64] |= u64::from(bit) << (bar % 64);
                 }
             }
@@ -218,7 +221,7 @@ impl Bench {
 
     /// Runs a function for all trials; the new items of its pool.
     fn run(&self, function: &Function, inputs: &[Input], arguments: &[Vec<f64>]) -> Result<Ran, GpuError> {
-        self.run_for(function, inputs, arguments, &self.trial, N_TRIALS)
+        self.run_for(function, inputs, arguments, &self.trial, self.trials.len())
     }
 
     fn run_for(
@@ -235,7 +238,7 @@ impl Bench {
             "{}",
             function.name
         );
-        let (n_bars, n_symbols) = (self.n_bars() as u32, LENGTHS.len() as u32);
+        let (n_bars, n_symbols) = (self.n_bars() as u32, self.lengths.len() as u32);
         let stride = function.output.stride(n_bars, n_symbols);
         let out = self.device.alloc_from(&vec![12.5; stride as usize * (FIRST + count)])?;
         let scratch_stride = (function.scratch_columns * (n_bars + n_symbols) as usize).next_multiple_of(2);
@@ -260,7 +263,7 @@ impl Bench {
         for (to, from) in args.arguments.iter_mut().zip(&arguments) {
             *to = from.ptr();
         }
-        let longest = LENGTHS.into_iter().max().unwrap_or(0) as u32;
+        let longest = self.lengths.iter().copied().max().unwrap_or(0) as u32;
         let stream = self.device.stream()?;
         for pass in function.passes {
             let kernel = self.module.kernel(pass.kernel)?;
@@ -329,6 +332,11 @@ impl Bench {
             }
         }
     }
+
+    /// A window for each trial.
+    fn windows(&self, step: usize) -> Vec<f64> {
+        (0..self.trials.len()).map(|trial| WINDOWS[trial * step % WINDOWS.len()]).collect()
+    }
 }
 
 /// What a function left on the device.
@@ -336,10 +344,6 @@ struct Ran {
     out: DeviceBuffer<f64>,
     stride: u64,
     numbers: Vec<f64>,
-}
-
-fn windows(step: usize) -> Vec<f64> {
-    (0..N_TRIALS).map(|trial| WINDOWS[trial * step % WINDOWS.len()]).collect()
 }
 
 /// `hi + lo` of two sums added up as `double_double.rs` does it.
@@ -357,7 +361,7 @@ fn add(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
 
 /// Compares the entries of a prefix item with sums made here, as the layout and the order of operations are written down.
 fn compare_entries(bench: &Bench, name: &str, item: &[f64], symbol: usize, x: &[f64]) {
-    let (n_entries, first) = (bench.n_bars() + LENGTHS.len(), bench.starts[symbol] + symbol);
+    let (n_entries, first) = (bench.n_bars() + bench.lengths.len(), bench.starts[symbol] + symbol);
     let wide = if name == "prefix_sum" { 2 } else { 4 };
     // The product's error, exact: the test's series neither over- nor underflow.
     let product = |a: f64, b: f64| [a * b, a.mul_add(b, -(a * b))];
@@ -387,11 +391,16 @@ fn compare_entries(bench: &Bench, name: &str, item: &[f64], symbol: usize, x: &[
     }
 }
 
-/// Runs one function on several inputs and compares it with its twin.
-fn check(bench: &Bench, function: &Function) -> Result<(), GpuError> {
+/// Inputs: whether all trials share them, and the kind of the first.
+pub type Kind = (bool, usize);
+
+const KINDS: [Kind; 4] = [(true, 0), (true, 1), (true, 2), (false, 0)];
+
+/// Runs one function on inputs of some kinds and compares it with its twin.
+pub fn check(bench: &Bench, function: &Function, kinds: &[Kind]) -> Result<(), GpuError> {
     let name = function.name;
-    let (one, two, three) = (windows(1), windows(5), windows(7));
-    for (shared, kind) in [(true, 0), (true, 1), (true, 2), (false, 0)] {
+    let (one, two, three) = (bench.windows(1), bench.windows(5), bench.windows(7));
+    for &(shared, kind) in kinds {
         let a = bench.columns(shared, 1, kind)?;
         let b = bench.columns(shared, 2, kind)?;
         let c = bench.columns(kind < 2, 3, kind)?;
@@ -457,8 +466,8 @@ fn check(bench: &Bench, function: &Function) -> Result<(), GpuError> {
             "atc" => {
                 // Fewer, because each is 54 averages: two blocks of three and one of one.
                 let lambda: Vec<f64> =
-                    (0..N_TRIALS).map(|trial| [0.02, 0.0, 5.0, -1.0, f64::NAN][trial % 5]).collect();
-                let decay: Vec<f64> = (0..N_TRIALS)
+                    (0..bench.trials.len()).map(|trial| [0.02, 0.0, 5.0, -1.0, f64::NAN][trial % 5]).collect();
+                let decay: Vec<f64> = (0..bench.trials.len())
                     .map(|trial| [101.0, 0.03, 2.0, 0.0][usize::from(trial % 7 != 0) * (1 + trial % 3)])
                     .collect();
                 let arguments = [one.clone(), lambda.clone(), decay.clone()];
@@ -470,7 +479,7 @@ fn check(bench: &Bench, function: &Function) -> Result<(), GpuError> {
             }
             "swing_high" | "swing_low" => {
                 // Short looks ahead most of the time, and some as long as the look back.
-                let ahead: Vec<f64> = (0..N_TRIALS)
+                let ahead: Vec<f64> = (0..bench.trials.len())
                     .map(|trial| {
                         [0.0, 1.0, 2.0, 5.0, 12.0, 40.0, 130.0, 1_100.0, 2_500.0, f64::NAN][trial % 10]
                     })
@@ -547,19 +556,19 @@ fn unless_unavailable<T>(result: Result<T, GpuError>, required: &str) -> Option<
 
 #[test]
 fn kernels_under_emulation_equal_their_twins() {
-    let bench = Bench::new(Device::host(HostOptions::default()));
+    let bench = Bench::new(Device::host(HostOptions::default()), &LENGTHS, N_TRIALS);
     let Some(bench) = unless_unavailable(bench, "TIDEMILL_REQUIRE_EMULATION") else { return };
     for function in FUNCTIONS {
-        check(&bench, function).unwrap();
+        check(&bench, function, &KINDS).unwrap();
     }
 }
 
 #[test]
 fn kernels_on_a_gpu_equal_their_twins() {
-    let bench = Device::cuda(0).and_then(Bench::new);
+    let bench = Device::cuda(0).and_then(|device| Bench::new(device, &LENGTHS, N_TRIALS));
     let Some(bench) = unless_unavailable(bench, "TIDEMILL_REQUIRE_GPU") else { return };
     for function in FUNCTIONS {
-        check(&bench, function).unwrap();
+        check(&bench, function, &KINDS).unwrap();
     }
 }
 
@@ -627,7 +636,7 @@ KERNEL(points, PointArgs) {
 
 #[test]
 fn values_at_one_bar_equal_their_twins() {
-    let bench = Bench::new(Device::host(HostOptions::default()));
+    let bench = Bench::new(Device::host(HostOptions::default()), &LENGTHS, N_TRIALS);
     let Some(bench) = unless_unavailable(bench, "TIDEMILL_REQUIRE_EMULATION") else { return };
     let pieces: Vec<(&str, &str)> =
         POINT_PIECES.iter().copied().chain([("points.cu", POINT_KERNEL)]).collect();

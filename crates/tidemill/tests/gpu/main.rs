@@ -7,6 +7,7 @@
 mod architecture;
 mod executor;
 mod indicator;
+mod sanitize;
 mod scan;
 mod verdict;
 

@@ -7,7 +7,7 @@ use tidemill_scan::{DeviceOptions, Row, ScanOptions, Scanned, Scanner, Symbol};
 use crate::executor::device;
 
 /// A walk of `n` bars with a hole and a halt in it.
-fn walk(seed: u64, n: usize) -> Vec<f64> {
+pub fn walk(seed: u64, n: usize) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut price = 10.0 + (seed % 90) as f64;
     let step = |bar: usize| {
@@ -30,7 +30,7 @@ fn bits(row: &Row) -> (usize, u64, Option<Vec<u64>>) {
     (row.index, canonical(row.signal), average)
 }
 
-fn assert_same(found: &Scanned, expected: &Scanned, what: &str) {
+pub fn assert_same(found: &Scanned, expected: &Scanned, what: &str) {
     assert_eq!(found.rows.len(), expected.rows.len(), "{what}");
     for (a, b) in found.rows.iter().zip(&expected.rows) {
         assert!(bits(a) == bits(b), "{what}: {} has {}, not {}", a.symbol, a.signal, b.signal);
@@ -38,7 +38,8 @@ fn assert_same(found: &Scanned, expected: &Scanned, what: &str) {
     assert_eq!(format!("{:?}", found.skipped), format!("{:?}", expected.skipped), "{what}");
 }
 
-fn scan(
+/// Scans twice on a device.
+pub fn scan(
     device: &Device,
     options: &ScanOptions,
     device_options: &DeviceOptions,
