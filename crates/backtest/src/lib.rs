@@ -23,6 +23,6 @@ pub mod tally;
 pub mod trade;
 
 pub use cuda::{DeviceEngine, DeviceOptions, Stage, StageSpan};
-pub use exec::engine::{Detail, Engine, EngineOptions, Outcome};
+pub use exec::engine::{Benchmark, Detail, Engine, EngineOptions, Outcome, POOL_NOTE};
 pub use metric::{METRICS, Metric, Metrics};
 pub use strategy::{Overrides, Strategy, StrategyError};

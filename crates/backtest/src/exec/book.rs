@@ -44,7 +44,7 @@ impl Terms {
 
     /// The part of equity that a trade commits.
     #[inline(always)]
-    fn share(&self, entry: f64, risk: f64) -> f64 {
+    pub fn share(&self, entry: f64, risk: f64) -> f64 {
         match self.sizing {
             Sizing::AllIn | Sizing::Unit => 1.0,
             Sizing::Fraction(share) => share,

@@ -19,8 +19,9 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::{Map, Value, json};
+use tidemill_backtest::segment::{Layout, Role};
 use tidemill_backtest::strategy::Sizing;
-use tidemill_backtest::{Engine, Strategy};
+use tidemill_backtest::{Engine, POOL_NOTE, Strategy};
 use tidemill_market::timeframe;
 use tidemill_telemetry::hypertune::Mode;
 
@@ -28,6 +29,7 @@ use super::study::write_whole;
 use super::sweep::{Asked, Resolved, device_choice, progress_bar, stop_flag, told_config};
 use crate::executor::{DeviceChoice, Devices};
 use crate::input::{DataSource, StrategyArgs, set_threads};
+use crate::market::{benchmark_name, has_market};
 use crate::number;
 use crate::settings::Settings;
 use record::Record;
@@ -165,11 +167,18 @@ fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: &Devices) -> Res
         }
         return Ok((ExitCode::from(130), String::new()));
     };
-    // Whether a year has weekends is a matter of the data, and the same for all windows.
-    let segments = windows[0].layout(None).segments(&input.universe)?;
-    let year_days = Engine::new(&strategies[0], &input.universe, segments, Default::default())?.year_days();
+    // What was traded is one part of its own, from the first stretch to the last: its days make the year, and it is held as a whole.
+    let traded = Layout {
+        from_ms: Some(windows[0].cut_ms),
+        to_ms: windows.last().map(|window| window.to_ms),
+        ..Layout::default()
+    };
+    let segments = traded.segments(&input.universe)?;
+    let engine = Engine::new(&strategies[0], &input.universe, segments, Default::default())?;
+    let year_days = engine.year_days();
+    let held = has_market(&strategies[0]).then(|| engine.benchmark(Role::Train, input.benchmark.as_ref()));
     let is_additive = strategies[0].execution.sizing == Sizing::Unit;
-    let summary = Summary::new(steps, year_days, is_additive);
+    let summary = Summary::new(steps, year_days, is_additive, held.as_ref());
     record.end("complete", record::line(&summary));
     let document = json!({
         "strategy": strategies[0].name,
@@ -182,6 +191,7 @@ fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: &Devices) -> Res
         "seed": resolved.seed,
         "trials": resolved.trials,
         "year_days": year_days,
+        "benchmark": held.is_some().then(|| benchmark_name(input.benchmark.as_ref())),
         "walk_forward": summary,
     });
     let whole = serde_json::to_string_pretty(&document)?;
@@ -189,13 +199,15 @@ fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: &Devices) -> Res
         write_whole(&dir.join("walkforward.json"), |file| Ok(file.write_all(whole.as_bytes())?))?;
         eprintln!("studies: {}", dir.display());
     }
+    let pool_note = (input.universe.symbols.len() > 1).then_some(POOL_NOTE);
     if let Some(path) = &args.html {
-        let html = page::html(&strategies[0].name, &input.origin, &strategies[0].objective.text, &summary);
+        let data = pool_note.map_or_else(|| input.origin.clone(), |note| format!("{}. {note}", input.origin));
+        let html = page::html(&strategies[0].name, &data, &strategies[0].objective.text, &summary);
         write_whole(path, |file| Ok(file.write_all(html.as_bytes())?))?;
         eprintln!("page: {}", path.display());
     }
     let shown =
-        if args.json { format!("{whole}\n") } else { text::text(&summary, &strategies[0].objective.text) };
+        if args.json { format!("{whole}\n") } else { text::text(&summary, &strategies[0].objective.text, pool_note) };
     Ok((ExitCode::SUCCESS, shown))
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use tidemill_backtest::segment::Role;
-use tidemill_backtest::{Engine, METRICS, Metric};
+use tidemill_backtest::{Engine, METRICS, Metric, POOL_NOTE};
 use tidemill_telemetry::hypertune::Mode;
 
 use super::Finished;
@@ -99,6 +99,9 @@ pub fn text(finished: &Finished<'_>, engine: &Engine<'_>) -> String {
         table.row(row);
     }
     let mut out = table.render(0);
+    if finished.input.universe.symbols.len() > 1 {
+        out += &format!("{POOL_NOTE}\n");
+    }
     if finished.strategies.len() > 1 {
         out += "No other trial is better in every objective.\n";
     }

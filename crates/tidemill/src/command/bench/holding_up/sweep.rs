@@ -73,6 +73,7 @@ pub fn run(
         strategies: &strategies,
         universe,
         holdout: Vec::new(),
+        benchmark: None,
         space: &space,
         is_guided: kind.learns(),
         options,
