@@ -218,7 +218,11 @@ impl DataSource {
             resample,
         );
         let mut input = recipe.load(layout)?;
-        input.benchmark = self.benchmark.as_deref().map(|name| input.recipe.benchmark(name, &input.universe)).transpose()?;
+        input.benchmark = self
+            .benchmark
+            .as_deref()
+            .map(|name| input.recipe.benchmark(name, &input.universe))
+            .transpose()?;
         Ok(input)
     }
 }

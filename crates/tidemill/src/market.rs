@@ -38,7 +38,13 @@ pub struct Part {
 
 impl Part {
     /// Compares the pool of a role with its benchmark; `year_days` is the number of the part's days in a year.
-    pub fn new(engine: &Engine<'_>, details: &[Detail], role: Role, named: Option<&Bars>, year_days: f64) -> Self {
+    pub fn new(
+        engine: &Engine<'_>,
+        details: &[Detail],
+        role: Role,
+        named: Option<&Bars>,
+        year_days: f64,
+    ) -> Self {
         let returns: Vec<f64> = values(&engine.daily_returns(details, role));
         let market = engine.benchmark(role, named);
         let benchmark = values(&market.daily);

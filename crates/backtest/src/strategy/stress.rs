@@ -134,9 +134,14 @@ mod tests {
 
     #[test]
     fn without_both_kinds_of_levels_there_is_nothing_to_swap() {
-        assert!(Strategy::parse("s.toml", SOURCE, &Overrides::default()).unwrap().with_levels_swapped().is_none());
+        assert!(
+            Strategy::parse("s.toml", SOURCE, &Overrides::default()).unwrap().with_levels_swapped().is_none()
+        );
         let stop_only = "[long]\nenter = 'close > open'\nstop = 'close * 0.99'\nmax_hold = 3\n[short]\nenter = 'close < open'\ntarget = 'close * 0.98'\n";
         let strategy = Strategy::parse("s.toml", stop_only, &Overrides::default()).unwrap();
-        assert!(strategy.with_levels_swapped().is_none(), "the levels of one side are not those of the other");
+        assert!(
+            strategy.with_levels_swapped().is_none(),
+            "the levels of one side are not those of the other"
+        );
     }
 }

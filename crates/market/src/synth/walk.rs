@@ -122,7 +122,13 @@ mod tests {
 
     #[test]
     fn clusters_remember_the_size_of_moves_and_not_their_direction() {
-        let options = WalkOptions { seed: 5, n_symbols: 1, n_bars: 40_000, has_clusters: true, ..WalkOptions::default() };
+        let options = WalkOptions {
+            seed: 5,
+            n_symbols: 1,
+            n_bars: 40_000,
+            has_clusters: true,
+            ..WalkOptions::default()
+        };
         let wild = returns(&walks(&options).symbols[0]);
         let size = |values: &[f64]| values.iter().map(|value| value.abs()).collect::<Vec<f64>>();
         let bound = 5.0 / (wild.len() as f64).sqrt();

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use tidemill_market::report::DataReport;
-use tidemill_market::synth::{Planted, RegimeOptions, lcg, regime, walk};
+use tidemill_market::synth::{Planted, RegimeOptions, WalkOptions, lcg, regime, walks};
 use tidemill_market::timeframe::{format_duration, parse_duration};
 use tidemill_market::timestamp::format_ms;
 use tidemill_market::{LoadOptions, Universe, check_output, load, write};

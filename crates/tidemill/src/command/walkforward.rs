@@ -206,8 +206,11 @@ fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: &Devices) -> Res
         write_whole(path, |file| Ok(file.write_all(html.as_bytes())?))?;
         eprintln!("page: {}", path.display());
     }
-    let shown =
-        if args.json { format!("{whole}\n") } else { text::text(&summary, &strategies[0].objective.text, pool_note) };
+    let shown = if args.json {
+        format!("{whole}\n")
+    } else {
+        text::text(&summary, &strategies[0].objective.text, pool_note)
+    };
     Ok((ExitCode::SUCCESS, shown))
 }
 

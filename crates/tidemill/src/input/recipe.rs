@@ -102,7 +102,9 @@ impl Recipe {
         }
         if self.symbols.is_some() {
             let options = LoadOptions { symbols: Some(vec![name.to_owned()]), ..options };
-            if let Some(bars) = load(&self.files, &options).ok().and_then(|mut loaded| loaded.universe.symbols.pop()) {
+            if let Some(bars) =
+                load(&self.files, &options).ok().and_then(|mut loaded| loaded.universe.symbols.pop())
+            {
                 return Ok(bars);
             }
         }

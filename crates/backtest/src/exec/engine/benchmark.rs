@@ -44,7 +44,8 @@ impl Engine<'_> {
     pub fn net_exposure(&self, details: &[Detail], role: Role) -> f64 {
         let terms = Terms::new(&self.strategy.execution);
         let (mut held, mut n_bars) = (0.0, 0);
-        for (segment, detail) in self.segments.iter().zip(details).filter(|(segment, _)| segment.role == role) {
+        for (segment, detail) in self.segments.iter().zip(details).filter(|(segment, _)| segment.role == role)
+        {
             n_bars += segment.range.len();
             for trade in &detail.trades {
                 let share = f64::from(trade.side) * terms.share(trade.entry, trade.risk);
@@ -80,9 +81,11 @@ impl Engine<'_> {
             let time = |part: &Segment, bar: usize| self.symbols[part.symbol].bars.ts_ms[bar];
             let from = parts.iter().map(|part| time(part, part.range.start)).min().unwrap_or(0);
             let to = parts.iter().map(|part| time(part, part.range.end - 1)).max().unwrap_or(0);
-            let range = bars.ts_ms.partition_point(|ts| *ts < from)..bars.ts_ms.partition_point(|ts| *ts <= to);
+            let range =
+                bars.ts_ms.partition_point(|ts| *ts < from)..bars.ts_ms.partition_point(|ts| *ts <= to);
             // A day that no symbol of the data has is counted with the next that one has.
-            let day_of = |bar: usize| self.days.partition_point(|day| *day < bars.day(bar)).min(last as usize);
+            let day_of =
+                |bar: usize| self.days.partition_point(|day| *day < bars.day(bar)).min(last as usize);
             terms.hold(bars, range, day_of, |day, change| daily[day] += change);
         } else {
             for part in &parts {
@@ -262,7 +265,8 @@ mod tests {
         assert_eq!(market.daily.len(), engine.benchmark(Role::Test, None).daily.len());
         // Days that only the named series has are not lost.
         let whole = engine.benchmark(Role::Train, Some(&named)).total_return;
-        let gone: Vec<usize> = (0..universe.symbols[0].len()).filter(|bar| universe.symbols[0].day(*bar) % 7 != 3).collect();
+        let gone: Vec<usize> =
+            (0..universe.symbols[0].len()).filter(|bar| universe.symbols[0].day(*bar) % 7 != 3).collect();
         let bars = &universe.symbols[0];
         let pick = |column: &[f64]| gone.iter().map(|bar| column[*bar]).collect::<Vec<f64>>();
         let fewer = Universe {
