@@ -53,8 +53,7 @@ impl Source {
                 _ if !open.iter().all(|counts| *counts) => {}
                 "#define" => drop(defined.insert(name.split('(').next().unwrap_or(name))),
                 _ => {
-                    let head =
-                        line.strip_prefix("KERNEL(").or_else(|| line.strip_prefix("KERNEL_BOUNDED("));
+                    let head = line.strip_prefix("KERNEL(").or_else(|| line.strip_prefix("KERNEL_BOUNDED("));
                     kernels.extend(head.and_then(|head| head.split(',').next()).map(str::trim));
                 }
             }

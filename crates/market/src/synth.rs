@@ -2,12 +2,15 @@
 //!
 //! [`lcg`] is the small integer generator whose hashes are published with the reference results; [`regime`] makes
 //! markets with trends, ranges, bursts of volatility and, if wanted, an edge whose best parameters are known; [`walk`]
-//! makes prices in which there is nothing to find.
+//! makes prices in which there is nothing to find, [`walks`] the same with a drift or with clusters of volatility, and
+//! [`shuffle_blocks`] takes what there is to find out of real prices.
 
 mod lcg;
 mod regime;
+mod shuffle;
 mod walk;
 
 pub use lcg::lcg;
 pub use regime::{Planted, RegimeOptions, regime};
-pub use walk::walk;
+pub use shuffle::shuffle_blocks;
+pub use walk::{WalkOptions, walk, walks};

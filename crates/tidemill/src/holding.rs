@@ -11,6 +11,8 @@ pub mod text;
 use serde::Serialize;
 use tidemill_verdict::{Interval, Moments, Overfit, Plateau, Verdict};
 
+use crate::market::AgainstMarket;
+
 pub use judge::{Case, judge};
 pub use sample::Witness;
 
@@ -41,6 +43,10 @@ pub struct Report {
     pub noise_variance: f64,
     /// What choosing by past results is worth.
     pub overfit: Option<Overfit>,
+    /// What the winners are compared with: `buy and hold` of all symbols, or the name of a series.
+    pub benchmark: String,
+    /// What figures of several symbols are; `null` for one.
+    pub pool: Option<&'static str>,
     /// The winners, best first.
     pub winners: Vec<Winner>,
 }
@@ -67,6 +73,10 @@ pub struct Winner {
     pub deflated: Option<f64>,
     /// The same with the variance between the trials in place of chance alone, as first published.
     pub deflated_by_spread: Option<f64>,
+    /// The first one for the returns beyond the market, r − β·h; `null` where sizing is by the unit.
+    pub deflated_beyond_market: Option<f64>,
+    /// How it stands against the benchmark; `null` where sizing is by the unit.
+    pub market: Option<MarketParts>,
     /// Days from which on its Sharpe ratio is above 0 with a confidence of 95 %.
     pub min_track_record_days: Option<f64>,
     /// What lies around it.
@@ -88,6 +98,19 @@ pub struct Sharpes {
     pub double_costs: Option<f64>,
     /// With entries one bar later.
     pub delayed: Option<f64>,
+    /// With the other order of adverse levels and targets that the same bar touches.
+    pub levels_swapped: Option<f64>,
+}
+
+/// A winner against the benchmark on all parts of the data; each is compared with what holding made in that part.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct MarketParts {
+    /// On what counted.
+    pub in_sample: AgainstMarket,
+    /// On what was only reported.
+    pub out_of_sample: Option<AgainstMarket>,
+    /// On what was held out.
+    pub holdout: Option<AgainstMarket>,
 }
 
 /// The first objective of a winner on all parts of the data.

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{Overrides, Strategy};
-use tidemill_market::{Universe, timeframe, timestamp};
+use tidemill_market::{Bars, Universe, timeframe, timestamp};
 
 use crate::settings::Settings;
 
@@ -86,6 +86,9 @@ pub struct DataSource {
     /// Leave out this much time where one part follows another, for example 2d, so that they share nothing.
     #[arg(long, value_name = "DURATION")]
     pub embargo: Option<String>,
+    /// Compare results with holding this instead of holding every symbol: a symbol of the data, else a file with the bars of one.
+    #[arg(long, value_name = "SYMBOL|FILE")]
+    pub benchmark: Option<String>,
 }
 
 /// Reads `NAME=VALUE`.
@@ -149,6 +152,8 @@ pub struct Input {
     pub universe: Universe,
     /// How they are cut.
     pub layout: Layout,
+    /// The series that results are compared with in place of holding all symbols, if one is named.
+    pub benchmark: Option<Bars>,
     /// How they are loaded.
     pub recipe: Recipe,
     /// Where they come from, in a few words.
@@ -212,14 +217,20 @@ impl DataSource {
                 bail!("`{name}` was taken for a data file\n  hint: write the strategy before --data");
             }
         }
-        Recipe::new(
+        let recipe = Recipe::new(
             files,
             self.symbols.clone(),
             self.timezone.clone().or_else(|| settings.data.timezone.clone()),
             self.stamp.or(settings.data.stamp).unwrap_or_default(),
             resample,
-        )
-        .load(layout)
+        );
+        let mut input = recipe.load(layout)?;
+        input.benchmark = self
+            .benchmark
+            .as_deref()
+            .map(|name| input.recipe.benchmark(name, &input.universe))
+            .transpose()?;
+        Ok(input)
     }
 }
 

@@ -21,6 +21,7 @@ mod command;
 mod executor;
 mod holding;
 mod input;
+mod market;
 mod number;
 mod parity;
 mod settings;

@@ -18,6 +18,8 @@ mod golden;
 mod holding;
 #[path = "cli/hypertune.rs"]
 mod hypertune;
+#[path = "cli/market.rs"]
+mod market;
 #[path = "cli/monitor.rs"]
 mod monitor;
 #[path = "cli/output.rs"]

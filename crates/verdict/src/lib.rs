@@ -1,7 +1,7 @@
 //! How likely the winner of a search is to be luck: a [`Verdict`] over [`Check`]s, and the statistics behind them.
 //!
 //! The best of a million trials is mostly luck. What is here says how much of it: from the daily returns of a winner
-//! ([`sharpe`]), from all trials by the block of time ([`Blocks`], [`overfit`](mod@overfit), [`trials`]), from its trades
+//! ([`sharpe`]) and the market they were earned in ([`alpha`]), from all trials by the block of time ([`Blocks`], [`overfit`](mod@overfit), [`trials`]), from its trades
 //! ([`bootstrap`](mod@bootstrap)) and from what lies around it ([`neighborhood`]). Nothing here knows what a trade or a strategy is, and
 //! everything is a function of its arguments alone: no clock, no state, no order of threads.
 //!
@@ -16,6 +16,7 @@
 //! assert!(expected_maximum(10_000.0) > 3.8);
 //! ```
 
+pub mod alpha;
 pub mod blocks;
 pub mod bootstrap;
 pub mod check;
@@ -26,9 +27,10 @@ pub mod overfit;
 pub mod sharpe;
 pub mod trials;
 
+pub use alpha::Alpha;
 pub use blocks::Blocks;
 pub use bootstrap::{Interval, bootstrap};
-pub use check::{Check, Evidence, Grade, Standard, Verdict};
+pub use check::{Check, Evidence, Grade, MarketEvidence, Standard, Verdict};
 pub use fold::{PurgedFold, purged_folds};
 pub use neighborhood::{Plateau, neighbors, plateau};
 pub use overfit::{Overfit, overfit};

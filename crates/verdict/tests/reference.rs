@@ -1,8 +1,9 @@
 //! Compares with numbers that other programs computed (`reference/make_tables.py`), to 1e-9.
 
 use tidemill_search::rng::Stream;
+use tidemill_verdict::alpha::newey_west_lags;
 use tidemill_verdict::blocks::block_lengths;
-use tidemill_verdict::{Blocks, Moments, bootstrap, mean_correlation, overfit};
+use tidemill_verdict::{Alpha, Blocks, Moments, bootstrap, mean_correlation, overfit};
 
 /// The rows of a table; an empty cell is NaN.
 fn table(text: &str) -> Vec<Vec<f64>> {
@@ -83,5 +84,30 @@ fn intervals_agree_with_numpy() {
         same(interval.low, low, "low");
         same(interval.high, high, "high");
         same(interval.positive, positive, "positive");
+    }
+}
+
+#[test]
+fn alpha_and_its_error_agree_with_statsmodels() {
+    let rows = table(include_str!("reference/alpha.csv"));
+    assert_eq!(rows.len(), 5);
+    for row in rows {
+        let [seed, n, drift, market_drift, share, year_days, lags, beta, alpha, t_alpha] = row[..] else {
+            panic!("a row of {} cells", row.len())
+        };
+        let market = returns(seed, 7, n, market_drift);
+        let own = returns(seed, 8, n, drift);
+        let before = std::iter::once(&0.0).chain(&own);
+        let series: Vec<f64> = own
+            .iter()
+            .zip(before)
+            .zip(&market)
+            .map(|((own, before), h)| own + 0.5 * before + share * h)
+            .collect();
+        let fit = Alpha::new(&series, &market, year_days);
+        assert_eq!(newey_west_lags(n as usize), lags as usize);
+        same(fit.beta.unwrap(), beta, "beta");
+        same(fit.alpha.unwrap(), alpha, "alpha");
+        same(fit.t_alpha.unwrap(), t_alpha, "t(alpha)");
     }
 }

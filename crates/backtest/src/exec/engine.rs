@@ -3,6 +3,7 @@
 //! Symbol by symbol: the columns and masks that the batch needs are computed once per distinct tuple, then the trials walk side by side.
 //! Nothing depends on the number of threads or on how trials are cut into chunks.
 
+mod benchmark;
 pub(crate) mod block;
 mod detail;
 mod pool;
@@ -28,8 +29,10 @@ use crate::plan::{ExitValue, Plan};
 use crate::segment::{Role, Segment};
 use crate::strategy::{Strategy, StrategyError};
 use crate::tally::Tally;
+pub use benchmark::Benchmark;
 use block::BlockPlan;
 pub use detail::Detail;
+pub use pool::POOL_NOTE;
 use pool::{Pool, Row};
 use prepare::Prepared;
 

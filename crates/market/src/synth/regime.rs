@@ -25,6 +25,8 @@ const MIN_TICKS: i64 = 2_000;
 const MAX_TICKS: i64 = 1 << 40;
 /// Drift per bar at strength 1, in units of the bar's volatility.
 const EDGE_DRIFT: f64 = 0.4;
+/// Milliseconds of a year.
+const YEAR_MS: f64 = 365.0 * 86_400_000.0;
 /// Share of what the edge still owes that is taken back per bar.
 const PAYBACK: f64 = 0.002;
 pub(super) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -67,6 +69,8 @@ pub struct RegimeOptions {
     pub gap_every: u64,
     /// On average every this many bars one to eight bars are missing; 0 for never.
     pub missing_every: u64,
+    /// Expected return of a year that every bar has its part of, not compounded.
+    pub drift: f64,
     /// Whether weekends are quiet.
     pub weekday_effect: bool,
     /// The edge to find, if any.
@@ -82,6 +86,7 @@ impl Default for RegimeOptions {
             timeframe_ms: 15 * 60_000,
             start_ms: 1_577_836_800_000, // 2020-01-01T00:00Z
             volatility: 0.003,
+            drift: 0.0,
             gap_every: 90,
             missing_every: 0,
             weekday_effect: false,
@@ -265,7 +270,7 @@ impl<'a> Market<'a> {
             Mood::Volatile => 0.0,
         };
         // Without this the price would shrink: equal gains and losses in per cent do not cancel.
-        let convexity = 0.5 * sigma * sigma;
+        let convexity = 0.5 * sigma * sigma + self.options.drift * self.options.timeframe_ms as f64 / YEAR_MS;
         let strength = self.options.planted.map_or(0.0, |planted| planted.strength);
         if self.edge_left > 0 {
             let edge = strength * EDGE_DRIFT * sigma;
@@ -391,6 +396,18 @@ mod tests {
             let none = RegimeOptions { seed, n_bars: 60_000, planted: None, ..RegimeOptions::default() };
             assert_eq!(regime(&none).symbols[0], bars);
         }
+    }
+
+    #[test]
+    fn a_drift_lifts_the_whole_market() {
+        let hold = |drift: f64| {
+            let options = RegimeOptions { seed: 4, drift, ..RegimeOptions::hourly(1, 8_760) };
+            let bars = regime(&options).symbols.remove(0);
+            bars.close[8_759] / bars.open[0]
+        };
+        // What a year adds, compounded bar by bar.
+        let ratio = hold(0.5) / hold(0.0);
+        assert!((ratio / 0.5_f64.exp() - 1.0).abs() < 0.05, "{ratio}");
     }
 
     #[test]

@@ -12,11 +12,12 @@ use serde_json::{Map, Value, json};
 use tidemill_backtest::objective::Objective;
 use tidemill_backtest::report::Report;
 use tidemill_backtest::segment::{Role, Segment};
-use tidemill_backtest::{Detail, Engine, EngineOptions, METRICS, Metrics, Strategy};
+use tidemill_backtest::{Benchmark, Detail, Engine, EngineOptions, METRICS, Metrics, POOL_NOTE, Strategy};
 use tidemill_market::timestamp;
 use tidemill_search::{Points, Score, Space};
 
 use crate::input::{DataSource, Input, StrategyArgs, set_threads};
+use crate::market::{AgainstMarket, Part, benchmark_name, has_market};
 use crate::number;
 use crate::settings::Settings;
 use crate::table::Table;
@@ -66,6 +67,20 @@ struct Evaluation<'a> {
     year_days: f64,
     symbol_year_days: Vec<f64>,
     warnings: Vec<String>,
+    /// What holding made.
+    held: Held,
+    /// How the totals stand against it: in-sample, and out-of-sample where there is such a part; empty where equity adds in price units.
+    against: Vec<AgainstMarket>,
+}
+
+/// What holding the benchmark made on each part that is shown.
+struct Held {
+    /// Of all symbols together: in-sample, out-of-sample.
+    parts: [Benchmark; 2],
+    /// By segment.
+    segments: Vec<Benchmark>,
+    /// By symbol: in-sample, out-of-sample.
+    symbols: Vec<[Benchmark; 2]>,
 }
 
 /// Runs the command.
@@ -148,9 +163,25 @@ fn evaluate<'a>(strategy: &'a Strategy, input: &'a Input) -> Result<Evaluation<'
         }
         Score::Invalid => Some("it is not defined for these trades".into()),
     };
+    let named = input.benchmark.as_ref();
+    let roles = [Role::Train, Role::Test];
+    let held = Held {
+        parts: roles.map(|role| engine.benchmark(role, named)),
+        segments: (0..segments.len()).map(|at| engine.segment_benchmark(at, named)).collect(),
+        symbols: (0..input.universe.symbols.len())
+            .map(|symbol| roles.map(|role| engine.symbol_benchmark(symbol, role, named)))
+            .collect(),
+    };
+    let against = roles
+        .into_iter()
+        .filter(|role| has_market(strategy) && segments.iter().any(|segment| segment.role == *role))
+        .map(|role| Part::new(&engine, &details, role, named, year_days).against)
+        .collect();
     Ok(Evaluation {
         strategy,
         input,
+        held,
+        against,
         segments,
         details,
         segment_metrics,
@@ -272,10 +303,33 @@ fn to_json(evaluation: &Evaluation<'_>) -> Value {
         },
         "metrics": metrics_json(&evaluation.train),
         "out_of_sample": evaluation.test.as_ref().map(metrics_json),
+        "market": market_json(evaluation),
         "segments": segments,
         "trades": trades,
         "notes": evaluation.input.notes.iter().chain(&evaluation.warnings).collect::<Vec<_>>(),
     })
+}
+
+/// The totals against the benchmark; null where equity adds in price units.
+fn market_json(evaluation: &Evaluation<'_>) -> Option<Value> {
+    let in_sample = evaluation.against.first()?;
+    Some(json!({
+        "benchmark": benchmark_name(evaluation.input.benchmark.as_ref()),
+        "in_sample": in_sample,
+        "out_of_sample": evaluation.against.get(1),
+    }))
+}
+
+/// Figures of a comparison with the market: key, label, value.
+fn market_figures(of: &AgainstMarket) -> [(&'static str, &'static str, Option<f64>); 6] {
+    [
+        ("excess_return", "Excess Return [%]", finite(of.excess_return)),
+        ("beta", "Beta", of.fit.beta),
+        ("alpha", "Alpha, a year [%]", of.fit.alpha),
+        ("t_alpha", "t of Alpha", of.fit.t_alpha),
+        ("net_exposure", "Net Exposure [%]", of.net_exposure),
+        ("exposure_matched_return", "Return at that Exposure [%]", of.exposure_matched_return),
+    ]
 }
 
 fn side_name(side: i8) -> &'static str {
@@ -344,7 +398,27 @@ fn to_text(evaluation: &Evaluation<'_>) -> String {
         }
         table.row(row);
     }
+    let label = format!("Return of {} [%]", benchmark_name(evaluation.input.benchmark.as_ref()));
+    let held = |market: &Benchmark| number::metric(&label, finite(market.total_return));
+    let mut row = vec![label.clone(), held(&evaluation.held.parts[0])];
+    row.extend(evaluation.test.is_some().then(|| held(&evaluation.held.parts[1])));
+    if several {
+        row.extend(evaluation.held.segments.iter().map(held));
+    }
+    table.row(row);
+    let compared: Vec<_> = evaluation.against.iter().map(market_figures).collect();
+    for (at, (_, label, _)) in compared.first().into_iter().flatten().enumerate() {
+        let mut row = vec![(*label).to_string()];
+        row.extend(compared.iter().map(|figures| number::metric(label, figures[at].2)));
+        if several {
+            row.extend(evaluation.segments.iter().map(|_| String::new()));
+        }
+        table.row(row);
+    }
     let mut out = table.render(1);
+    if evaluation.input.universe.symbols.len() > 1 {
+        out += &format!("{POOL_NOTE}\n");
+    }
     out += &format!(
         "\nobjective {} = {}{}   ({})\n",
         evaluation.strategy.objective.text.split_whitespace().collect::<Vec<_>>().join(" "),

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use tidemill_market::report::DataReport;
-use tidemill_market::synth::{Planted, RegimeOptions, lcg, regime, walk};
+use tidemill_market::synth::{Planted, RegimeOptions, WalkOptions, lcg, regime, walks};
 use tidemill_market::timeframe::{format_duration, parse_duration};
 use tidemill_market::timestamp::format_ms;
 use tidemill_market::{LoadOptions, Universe, check_output, load, write};
@@ -85,6 +85,8 @@ enum Kind {
     Regime,
     /// A random walk of hourly bars, in which there is nothing to find.
     Walk,
+    /// The same with quiet and wild times.
+    Clustered,
 }
 
 #[derive(Args)]
@@ -98,18 +100,21 @@ struct GenerateArgs {
     /// Bars per symbol.
     #[arg(long, value_name = "N", default_value_t = 50_000)]
     bars: usize,
-    /// Number of symbols (regime, walk) [default: 1].
+    /// Number of symbols (all but lcg) [default: 1].
     #[arg(long, value_name = "N")]
     symbols: Option<usize>,
     /// Length of a bar (regime only) [default: 15m].
     #[arg(long, value_name = "TIMEFRAME")]
     timeframe: Option<String>,
-    /// Everything random follows from it (regime, walk) [default: 1].
+    /// Everything random follows from it (all but lcg) [default: 1].
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
     /// Strength of the planted edge from 0 (none) to 1 (regime only) [default: 0.5].
     #[arg(long, value_name = "0..1")]
     edge: Option<f64>,
+    /// Expected return of a year, not compounded: 0.8 is a bull market (all but lcg) [default: 0].
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    drift: Option<f64>,
 }
 
 /// Runs the command.
@@ -210,24 +215,35 @@ fn generate(args: &GenerateArgs) -> Result<ExitCode> {
             count(MAX_GENERATED_BARS as u64)
         );
     }
+    let drift = args.drift.unwrap_or(0.0);
+    if !(-10.0..=10.0).contains(&drift) {
+        bail!("--drift {drift}: the return of a year is a share between -10 and 10, 0.8 for 80 %");
+    }
     let universe = match args.kind {
         Kind::Lcg => {
             let given = args.symbols.is_some()
                 || args.timeframe.is_some()
                 || args.seed.is_some()
-                || args.edge.is_some();
+                || args.edge.is_some()
+                || args.drift.is_some();
             if given {
                 bail!("--kind lcg is one fixed market\n  hint: only --bars goes with it");
             }
             Universe { symbols: vec![lcg(args.bars)] }
         }
-        Kind::Walk => {
+        Kind::Walk | Kind::Clustered => {
             if args.timeframe.is_some() || args.edge.is_some() {
                 bail!(
-                    "--kind walk has hourly bars and no edge\n  hint: --bars, --symbols and --seed go with it"
+                    "--kind walk and clustered have hourly bars and no edge\n  hint: --bars, --symbols, --seed and --drift go with them"
                 );
             }
-            walk(args.seed.unwrap_or(1), n_symbols, args.bars)
+            walks(&WalkOptions {
+                seed: args.seed.unwrap_or(1),
+                n_symbols,
+                n_bars: args.bars,
+                drift,
+                has_clusters: matches!(args.kind, Kind::Clustered),
+            })
         }
         Kind::Regime => {
             let edge = args.edge.unwrap_or(Planted::default().strength);
@@ -248,6 +264,7 @@ fn generate(args: &GenerateArgs) -> Result<ExitCode> {
                 );
             }
             options.seed = args.seed.unwrap_or(options.seed);
+            options.drift = drift;
             let truth = Planted { strength: edge, ..Planted::default() };
             options.planted = (edge > 0.0).then_some(truth);
             if edge > 0.0 {

@@ -95,7 +95,7 @@ pub struct SweepArgs {
     /// Serve Prometheus metrics of the run at this address, for example 127.0.0.1:9464.
     #[arg(long, value_name = "ADDR")]
     metrics: Option<std::net::SocketAddr>,
-    /// Whether the winners are asked if they hold up: luck, overfitting, unseen data, costs, delay, neighbours, trades.
+    /// Whether the winners are asked if they hold up: luck, market, overfitting, unseen data, costs, delay, order of levels, neighbours, trades.
     #[arg(long, value_name = "ON|OFF", default_value = "on")]
     verdict: Switch,
     /// Print JSON.
@@ -211,6 +211,7 @@ fn run_on(args: SweepArgs, settings: Settings, devices: Devices, out: &mut dyn W
         strategies: &strategies,
         universe: &input.universe,
         holdout,
+        benchmark: input.benchmark.as_ref(),
         space: &space,
         is_guided: resolved.sampler.learns(),
         options,

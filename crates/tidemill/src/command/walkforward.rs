@@ -19,8 +19,9 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::{Map, Value, json};
+use tidemill_backtest::segment::{Layout, Role};
 use tidemill_backtest::strategy::Sizing;
-use tidemill_backtest::{Strategy, pool_year_days};
+use tidemill_backtest::{Engine, POOL_NOTE, Strategy, pool_year_days};
 use tidemill_market::timeframe;
 use tidemill_telemetry::hypertune::Mode;
 
@@ -28,6 +29,7 @@ use super::study::write_whole;
 use super::sweep::{Asked, Resolved, device_choice, progress_bar, stop_flag, told_config};
 use crate::executor::{DeviceChoice, Devices};
 use crate::input::{DataSource, StrategyArgs, set_threads};
+use crate::market::{benchmark_name, has_market};
 use crate::number;
 use crate::settings::Settings;
 use record::Record;
@@ -165,10 +167,18 @@ fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: &Devices) -> Res
         }
         return Ok((ExitCode::from(130), String::new()));
     };
-    // What is stitched together has the days of all symbols.
+    // What is stitched together has the days of all symbols, and is held as a whole from the first stretch to the last.
     let year_days = pool_year_days(input.universe.symbols.iter());
+    let traded = Layout {
+        from_ms: Some(windows[0].cut_ms),
+        to_ms: windows.last().map(|window| window.to_ms),
+        ..Layout::default()
+    };
+    let segments = traded.segments(&input.universe)?;
+    let engine = Engine::new(&strategies[0], &input.universe, segments, Default::default())?;
+    let held = has_market(&strategies[0]).then(|| engine.benchmark(Role::Train, input.benchmark.as_ref()));
     let is_additive = strategies[0].execution.sizing == Sizing::Unit;
-    let summary = Summary::new(steps, year_days, is_additive);
+    let summary = Summary::new(steps, year_days, is_additive, held.as_ref());
     record.end("complete", record::line(&summary));
     let document = json!({
         "strategy": strategies[0].name,
@@ -181,6 +191,7 @@ fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: &Devices) -> Res
         "seed": resolved.seed,
         "trials": resolved.trials,
         "year_days": year_days,
+        "benchmark": held.is_some().then(|| benchmark_name(input.benchmark.as_ref())),
         "walk_forward": summary,
     });
     let whole = serde_json::to_string_pretty(&document)?;
@@ -188,13 +199,18 @@ fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: &Devices) -> Res
         write_whole(&dir.join("walkforward.json"), |file| Ok(file.write_all(whole.as_bytes())?))?;
         eprintln!("studies: {}", dir.display());
     }
+    let pool_note = (input.universe.symbols.len() > 1).then_some(POOL_NOTE);
     if let Some(path) = &args.html {
-        let html = page::html(&strategies[0].name, &input.origin, &strategies[0].objective.text, &summary);
+        let data = pool_note.map_or_else(|| input.origin.clone(), |note| format!("{}. {note}", input.origin));
+        let html = page::html(&strategies[0].name, &data, &strategies[0].objective.text, &summary);
         write_whole(path, |file| Ok(file.write_all(html.as_bytes())?))?;
         eprintln!("page: {}", path.display());
     }
-    let shown =
-        if args.json { format!("{whole}\n") } else { text::text(&summary, &strategies[0].objective.text) };
+    let shown = if args.json {
+        format!("{whole}\n")
+    } else {
+        text::text(&summary, &strategies[0].objective.text, pool_note)
+    };
     Ok((ExitCode::SUCCESS, shown))
 }
 

@@ -4,18 +4,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use tidemill_backtest::segment::{Role, Segment};
-use tidemill_backtest::{Engine, EngineOptions, Metric, Strategy};
-use tidemill_market::Universe;
+use tidemill_backtest::{Engine, EngineOptions, Metric, POOL_NOTE, Strategy};
+use tidemill_market::{Bars, Universe};
 use tidemill_search::{Points, SamplerKind, SamplerSettings, Space};
 use tidemill_verdict::bootstrap::N_RESAMPLES;
 use tidemill_verdict::check::{HOLDOUT, UNSEEN};
 use tidemill_verdict::{
-    Blocks, Evidence, Moments, Standard, Verdict, bootstrap, mean_correlation, n_independent, neighbors,
-    noise_variance, overfit, plateau,
+    Blocks, Evidence, MarketEvidence, Moments, Standard, Verdict, bootstrap, mean_correlation, n_independent,
+    neighbors, noise_variance, overfit, plateau,
 };
 
-use super::{Objectives, Report, Sharpes, Winner, Witness};
+use super::{MarketParts, Objectives, Report, Sharpes, Winner, Witness};
 use crate::command::sweep::evaluate::{self, Judged};
+use crate::market::{AgainstMarket, Part, benchmark_name, has_market};
 
 /// Most winners that are looked into; the others are only listed.
 const MOST_WINNERS: usize = 10;
@@ -38,6 +39,8 @@ pub struct Case<'a> {
     pub universe: &'a Universe,
     /// What is held out; empty if nothing is.
     pub holdout: Vec<Segment>,
+    /// What results are compared with in place of holding all symbols.
+    pub benchmark: Option<&'a Bars>,
     /// What was varied.
     pub space: &'a Space,
     /// Whether the sampler learned, so that its trials crowd where results are good.
@@ -91,6 +94,12 @@ pub fn judge(
         false => None,
     };
     let delayed = sharpes(case, &strategy.delayed(1), &counting, &points)?;
+    // Where no bar can touch both kinds of levels, there is nothing ambiguous.
+    let swapped = match strategy.with_levels_swapped() {
+        Some(swapped) => Some(sharpes(case, &swapped, &counting, &points)?),
+        None => None,
+    };
+    let has_market = has_market(strategy);
     let held_out = held_out(case, winners)?;
     let around = around(case, engine, winners);
 
@@ -104,22 +113,33 @@ pub fn judge(
         let counting = || engine.segments().iter().zip(&details).filter(|(s, _)| s.role == Role::Train);
         let trades: Vec<f64> =
             counting().flat_map(|(_, detail)| detail.trades.iter().map(|trade| trade.ret)).collect();
-        let daily: Vec<f64> =
-            engine.daily_returns(&details, Role::Train).into_iter().map(|(_, change)| change).collect();
-        let moments = Moments::new(&daily);
+        let part = |role: Role| Part::new(engine, &details, role, case.benchmark, engine.year_days(role));
+        let seen = part(Role::Train);
+        let moments = Moments::new(&seen.returns);
         let objective = winner.scores[0].value();
         let test_sharpe = winner.test.as_ref().map(|(_, metrics)| metrics.get(Metric::Sharpe));
         let mut unseen = Vec::new();
         unseen.extend(test_sharpe.map(|sharpe| (UNSEEN, sharpe.unwrap_or(f64::NAN))));
         let held_out = held_out.as_ref().map(|all| all[at]);
-        unseen.extend(held_out.map(|(sharpe, _)| (HOLDOUT, sharpe.unwrap_or(f64::NAN))));
+        unseen.extend(held_out.map(|held_out| (HOLDOUT, held_out.sharpe.unwrap_or(f64::NAN))));
+        let market = has_market.then(|| MarketParts {
+            in_sample: seen.against,
+            out_of_sample: winner.test.is_some().then(|| part(Role::Test).against),
+            holdout: held_out.map(|held_out| held_out.market),
+        });
         let sharpe = winner.train.get(Metric::Sharpe);
         let deflated = moments.map(|moments| moments.deflated(independent, noise));
+        let deflated_by_spread = moments.map(|moments| moments.deflated(independent, spread.variance()));
+        let beyond = || Moments::new(&seen.against.fit.beyond(&seen.returns, &seen.benchmark));
+        let deflated_beyond_market =
+            has_market.then(|| beyond().map_or(f64::NAN, |moments| moments.deflated(independent, noise)));
         let neighbors = objective.and_then(|objective| plateau(objective, &around[at]));
         let trades = bootstrap(&trades, N_RESAMPLES, 0.95, SEED);
         let evidence = Evidence {
             sharpe: sharpe.unwrap_or(f64::NAN),
             deflated: Some(deflated.unwrap_or(f64::NAN)),
+            deflated_by_spread,
+            deflated_beyond_market,
             n_independent: independent,
             overfit: overfit.as_ref().map(|overfit| overfit.probability),
             unseen,
@@ -127,6 +147,8 @@ pub fn judge(
             costs: costly.as_ref().map(|all| all[at].unwrap_or(f64::NAN)),
             delay: Some(delayed[at].unwrap_or(f64::NAN)),
             trades,
+            market: market.as_ref().map(market_evidence),
+            ambiguous: swapped.as_ref().map(|all| all[at].unwrap_or(f64::NAN)),
         };
         let verdict = Verdict::new(&evidence, &standard);
         out.push(Winner {
@@ -136,19 +158,22 @@ pub fn judge(
             sharpe: Sharpes {
                 in_sample: sharpe,
                 out_of_sample: test_sharpe.flatten(),
-                holdout: held_out.and_then(|(sharpe, _)| sharpe),
+                holdout: held_out.and_then(|held_out| held_out.sharpe),
                 double_costs: costly.as_ref().and_then(|all| all[at]),
                 delayed: delayed[at],
+                levels_swapped: swapped.as_ref().and_then(|all| all[at]),
             },
             objective: Objectives {
                 in_sample: objective,
                 out_of_sample: winner.test.as_ref().and_then(|(scores, _)| scores[0].value()),
-                holdout: held_out.and_then(|(_, objective)| objective),
+                holdout: held_out.and_then(|held_out| held_out.objective),
             },
             moments,
             probabilistic: moments.map(|moments| moments.probabilistic(0.0)),
             deflated,
-            deflated_by_spread: moments.map(|moments| moments.deflated(independent, spread.variance())),
+            deflated_by_spread,
+            deflated_beyond_market: deflated_beyond_market.filter(|share| share.is_finite()),
+            market,
             min_track_record_days: moments.and_then(|moments| moments.min_track_record(0.0, 0.95)),
             neighbors,
             trades,
@@ -161,8 +186,20 @@ pub fn judge(
         sharpe_variance: spread.variance(),
         noise_variance: noise,
         overfit,
+        benchmark: benchmark_name(case.benchmark).to_owned(),
+        pool: (case.universe.symbols.len() > 1).then_some(POOL_NOTE),
         winners: out,
     }))
+}
+
+/// What a verdict asks of the comparison with the market.
+fn market_evidence(parts: &MarketParts) -> MarketEvidence {
+    let alpha = |part: &AgainstMarket| part.fit.alpha.unwrap_or(f64::NAN);
+    let unseen = [(UNSEEN, &parts.out_of_sample), (HOLDOUT, &parts.holdout)];
+    MarketEvidence {
+        in_sample: parts.in_sample.fit,
+        unseen: unseen.into_iter().filter_map(|(name, part)| Some((name, alpha(part.as_ref()?)))).collect(),
+    }
 }
 
 /// The blocks of points drawn evenly from the space, as many as a small part of the trials.
@@ -199,21 +236,35 @@ fn sharpes(
     Ok(outcomes.iter().map(|outcome| sharpe(&outcome.train)).collect())
 }
 
-/// Sharpe ratio and first objective of every winner on what was held out, if anything was.
-type HeldOut = Vec<(Option<f64>, Option<f64>)>;
+/// A winner on what was held out.
+#[derive(Clone, Copy)]
+struct HeldOut {
+    sharpe: Option<f64>,
+    /// The first objective.
+    objective: Option<f64>,
+    market: AgainstMarket,
+}
 
-fn held_out(case: &Case<'_>, winners: &[Judged]) -> Result<Option<HeldOut>> {
+/// Every winner on what was held out, if anything was.
+fn held_out(case: &Case<'_>, winners: &[Judged]) -> Result<Option<Vec<HeldOut>>> {
     if case.holdout.is_empty() {
         return Ok(None);
     }
     let mut engine = Engine::new(&case.strategies[0], case.universe, case.holdout.clone(), case.options)?;
     let trials = winners.iter().map(|winner| winner.trial.clone()).collect();
     let judged = evaluate::judge(&mut engine, case.strategies, trials);
-    let unseen = |judged: &Judged| {
-        let (scores, metrics) = judged.test.as_ref()?;
-        Some((metrics.get(Metric::Sharpe), scores[0].value()))
-    };
-    Ok(Some(judged.iter().map(|judged| unseen(judged).unwrap_or((None, None))).collect()))
+    let mut out = Vec::with_capacity(judged.len());
+    for judged in &judged {
+        let details = engine.detail(&judged.trial.row);
+        let test = judged.test.as_ref();
+        out.push(HeldOut {
+            sharpe: test.and_then(|(_, metrics)| metrics.get(Metric::Sharpe)),
+            objective: test.and_then(|(scores, _)| scores[0].value()),
+            market: Part::new(&engine, &details, Role::Test, case.benchmark, engine.year_days(Role::Test))
+                .against,
+        });
+    }
+    Ok(Some(out))
 }
 
 /// The first objective of the neighbours of every winner.
@@ -269,6 +320,7 @@ mod tests {
             strategies: &strategies,
             universe: &universe,
             holdout: Vec::new(),
+            benchmark: None,
             space: &space,
             is_guided: true,
             options,

@@ -50,6 +50,8 @@ mod tests {
             sharpe_variance: 0.1,
             noise_variance: 0.01,
             overfit: None,
+            benchmark: "buy and hold".into(),
+            pool: None,
             winners: Vec::new(),
         };
         write(dir.path(), 7, &report).unwrap();

@@ -18,6 +18,9 @@ pub fn text(report: &Report) -> String {
     for check in &best.verdict.checks {
         out += &format!("  {} {}: {}\n", if check.survived { "+" } else { "-" }, check.name, check.words);
     }
+    if best.verdict.has_market {
+        out += &format!("  (the benchmark is {})\n", report.benchmark);
+    }
     out
 }
 
@@ -54,11 +57,15 @@ pub fn drop_text(before: Option<f64>, after: Option<f64>) -> String {
 
 /// In one line, for the summary.
 pub fn line(report: &Report) -> String {
+    let deflated = report.winners.first().and_then(|best| Some((best.deflated?, best.deflated_by_spread?)));
+    let deflated = deflated.map_or_else(String::new, |(by_chance, by_spread)| {
+        format!(", deflated Sharpe of the best {by_chance:.2} ({by_spread:.2} by the spread of all trials)")
+    });
     let overfit = report.overfit.as_ref().map_or_else(String::new, |overfit| {
         format!(", probability of overfitting {:.2}", overfit.probability)
     });
     format!(
-        "{} worth {} independent ones{overfit}",
+        "{} worth {} independent ones{overfit}{deflated}",
         number::counted(report.trials, "valid trial"),
         number::count(report.independent_trials.round() as u64)
     )

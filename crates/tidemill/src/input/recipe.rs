@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize, Serializer};
 use tidemill_backtest::segment::Layout;
 use tidemill_market::synth::{Planted, RegimeOptions, regime};
-use tidemill_market::{LoadOptions, load, timeframe};
+use tidemill_market::{Bars, LoadOptions, Universe, load, timeframe};
 
 use super::{Input, Stamp};
 use crate::number;
@@ -83,7 +83,41 @@ impl Recipe {
             number::counted(symbols as u64, "symbol"),
             number::counted(bars, "bar")
         );
-        Ok(Input { universe: loaded.universe, layout, recipe: self, origin, notes })
+        Ok(Input { universe: loaded.universe, layout, benchmark: None, recipe: self, origin, notes })
+    }
+
+    /// The series that results are compared with: a symbol of the data, also one that `--symbols` left out, else a file with one symbol.
+    pub fn benchmark(&self, name: &str, universe: &Universe) -> Result<Bars> {
+        if let Some(bars) = universe.symbols.iter().find(|bars| bars.symbol == name) {
+            return Ok(bars.clone());
+        }
+        let options = LoadOptions {
+            timezone: self.timezone.clone(),
+            resample: self.resample_ms,
+            ..LoadOptions::default()
+        };
+        if Path::new(name).is_file() {
+            let loaded = load(&[PathBuf::from(name)], &options).context("--benchmark")?;
+            let mut symbols = loaded.universe.symbols;
+            if symbols.len() != 1 {
+                bail!("--benchmark {name}: the file has {} symbols, a benchmark is one", symbols.len());
+            }
+            return Ok(symbols.remove(0));
+        }
+        if self.symbols.is_some() {
+            let options = LoadOptions { symbols: Some(vec![name.to_owned()]), ..options };
+            if let Some(bars) =
+                load(&self.files, &options).ok().and_then(|mut loaded| loaded.universe.symbols.pop())
+            {
+                return Ok(bars);
+            }
+        }
+        let known: Vec<&str> = universe.symbols.iter().take(8).map(|bars| bars.symbol.as_str()).collect();
+        bail!(
+            "--benchmark {name}: neither a symbol of the data nor a file\n  hint: the data has {}{}",
+            known.join(", "),
+            if universe.symbols.len() > known.len() { ", …" } else { "" }
+        )
     }
 
     fn generate(self, layout: Layout) -> Input {
@@ -99,7 +133,7 @@ impl Recipe {
             planted.window, planted.threshold, planted.hold
         );
         let origin = "generated data (4 symbols × 20,000 bars of 15m)".into();
-        Input { universe, layout, recipe: self, origin, notes: vec![note] }
+        Input { universe, layout, benchmark: None, recipe: self, origin, notes: vec![note] }
     }
 }
 

@@ -32,9 +32,27 @@ fn the_holdout_is_tried_after_the_search_and_never_seen_by_it() {
             .collect();
         assert_eq!(
             names,
-            ["luck", "overfitting", "out of sample", "holdout", "costs", "delay", "neighbours", "trades"]
+            [
+                "luck",
+                "market",
+                "overfitting",
+                "out of sample",
+                "holdout",
+                "costs",
+                "delay",
+                "neighbours",
+                "trades"
+            ]
         );
-        assert_eq!(winner["n_checks"], 8);
+        assert_eq!(winner["n_checks"], 9);
+        let market = &winner["market"];
+        for part in ["in_sample", "out_of_sample", "holdout"] {
+            assert!(
+                market[part]["alpha"].is_number() && market[part]["benchmark_return"].is_number(),
+                "{market}"
+            );
+        }
+        assert_eq!(market["holdout"]["benchmark_return"], alone["market"]["in_sample"]["benchmark_return"]);
     }
     assert!(winners(&cut).iter().all(|winner| winner["sharpe"]["holdout"].is_null()));
 }

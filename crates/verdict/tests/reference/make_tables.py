@@ -3,7 +3,10 @@
 The probabilistic and deflated Sharpe ratio come from skfolio 1.12.2, the rest from NumPy 2.4 and SciPy 1.17, computed from whole series of
 returns: no sums by block, no shortcuts. Run it in this folder:
 
-    pip install numpy scipy skfolio==1.12.2 && python make_tables.py
+    pip install numpy scipy skfolio==1.12.2 statsmodels==0.15.0 && python make_tables.py
+
+α, β and t(α) come from statsmodels' OLS with `cov_type="HAC"`: Bartlett kernel (its default), `maxlags` by Newey and West's rule, and
+`use_correction=False` (also its default), that is without the factor T / (T - 2) for small samples.
 """
 
 import csv
@@ -12,6 +15,7 @@ import itertools
 import numpy as np
 import scipy.special
 import scipy.stats
+import statsmodels.api as sm
 from skfolio.measures import deflated_sharpe_ratio, probabilistic_sharpe_ratio
 
 MASK = (1 << 64) - 1
@@ -118,6 +122,31 @@ def bootstrap_table():
     write("bootstrap.csv", "seed,n,drift,n_resamples,confidence,mean,low,high,positive", rows)
 
 
+def alpha_table():
+    rows = []
+    for seed, n, drift, market_drift, beta, year_days in [
+        (1, 250, -0.02, -0.018, 0.5, 252),
+        (2, 1000, -0.018, -0.025, 1.0, 365),
+        (3, 30, 0.01, 0.0, -0.4, 365),
+        (4, 3000, -0.027, -0.01, 0.0, 260),
+        (5, 77, -0.02, -0.02, 1.7, 52),
+    ]:
+        market = returns(seed, 7, n, market_drift)
+        own = returns(seed, 8, n, drift)
+        # Each day remembers the last one, so that the lags of the error matter.
+        own[1:] += 0.5 * own[:-1]
+        series = own + beta * market
+        lags = int(np.floor(4 * (n / 100) ** (2 / 9)))
+        fit = sm.OLS(series, sm.add_constant(market)).fit(
+            cov_type="HAC", cov_kwds={"maxlags": lags, "use_correction": False}
+        )
+        rows.append(
+            [seed, n, drift, market_drift, beta, year_days, lags,
+             fit.params[1], fit.params[0] * year_days, fit.tvalues[0]]
+        )
+    write("alpha.csv", "seed,n,drift,market_drift,share,year_days,lags,beta,alpha,t_alpha", rows)
+
+
 def write(path, header, rows):
     with open(path, "w", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
@@ -128,3 +157,4 @@ def write(path, header, rows):
 sharpe_table()
 overfit_table()
 bootstrap_table()
+alpha_table()

@@ -9,6 +9,10 @@ use crate::point;
 use crate::segment::Role;
 use crate::tally::Tally;
 
+/// What figures of several symbols are, for people: it stands wherever they are shown.
+pub const POOL_NOTE: &str = "All symbols together are a pool: a sub-account of equal size for each, re-weighted daily at no cost; \
+     a symbol that is not yet listed, or no longer, holds cash.";
+
 /// Results of one trial while its symbols are walked.
 pub(super) struct Row {
     pub(super) segments: Vec<Tally>,
@@ -147,7 +151,7 @@ impl Engine<'_> {
         }
     }
     /// Equity of equal parts in every symbol, marked daily, from the summed returns of its segments; reports the returns of the whole.
-    fn marks(&self, daily: &[f64], role: Role, hear: &mut impl FnMut(u32, f64)) -> Tally {
+    pub(super) fn marks(&self, daily: &[f64], role: Role, hear: &mut impl FnMut(u32, f64)) -> Tally {
         let (first, last) = self.days_of(role);
         let terms = Terms { cost_bps: 0.0, ..Terms::new(&self.strategy.execution) };
         let mut book = Book::new(terms, first, last, 1);

@@ -4,10 +4,10 @@ use serde_json::Value;
 use tidemill_backtest::report::{Curve, EquityKind, Mark, MetricRow, Report, SymbolSeries, TradeRow};
 use tidemill_backtest::segment::Role;
 use tidemill_backtest::strategy::Sizing;
-use tidemill_backtest::{METRICS, Metrics};
-use tidemill_market::{Bars, DAY_MS, timeframe, timestamp};
+use tidemill_backtest::{Benchmark, METRICS, Metrics, POOL_NOTE};
+use tidemill_market::{DAY_MS, timeframe, timestamp};
 
-use super::{Evaluation, finite};
+use super::{Evaluation, finite, market_figures};
 use crate::number;
 
 /// Most segments shown as columns.
@@ -26,6 +26,16 @@ pub(super) fn report(evaluation: &Evaluation<'_>) -> Report {
         "Sharpe and Sortino are annualised ({}), from equity marked at the end of each UTC day, open positions at the close less costs.",
         evaluation.year()
     )];
+    notes.push(match &evaluation.input.benchmark {
+        None => "Buy & hold buys every symbol at the first open of a part and closes it at the last close there, with the same costs.".into(),
+        Some(bars) => format!(
+            "Buy & hold is that of {}, bought at the first open of a part and closed at the last close there, with the same costs.",
+            bars.symbol
+        ),
+    });
+    if symbols.len() > 1 {
+        notes.push(POOL_NOTE.into());
+    }
     if evaluation.test.is_some() {
         notes.insert(0, "The headline figures are those of the in-sample part; the table shows both.".into());
     }
@@ -99,37 +109,41 @@ fn metric_rows(evaluation: &Evaluation<'_>) -> (Vec<String>, Vec<MetricRow>) {
         })
         .collect();
     let label = "Buy & Hold Return [%]";
-    let held = |at: usize| {
-        let bars = &evaluation.input.universe.symbols[evaluation.segments[at].symbol];
-        let range = &evaluation.segments[at].range;
-        bars.close[range.end - 1] / bars.open[range.start] - 1.0
-    };
-    let mean = |role: Option<Role>| {
-        let values: Vec<f64> = (0..evaluation.segments.len())
-            .filter(|at| role.is_none_or(|role| evaluation.segments[*at].role == role))
-            .map(held)
-            .collect();
-        finite(values.iter().sum::<f64>() / values.len() as f64)
-    };
-    let mut per_column = Vec::new();
+    let held = |market: &Benchmark| finite(market.total_return);
+    let mut of_columns = Vec::new();
     if evaluation.test.is_some() {
-        per_column.extend([mean(Some(Role::Train)), mean(Some(Role::Test))]);
+        of_columns.extend(evaluation.held.parts.iter().map(held));
     }
-    if columns.len() > per_column.len() {
-        per_column.extend((0..evaluation.segments.len()).map(|at| finite(held(at))));
+    if columns.len() > of_columns.len() {
+        of_columns.extend(evaluation.held.segments.iter().map(held));
     }
-    let value = mean(Some(Role::Train));
-    let row = MetricRow {
+    let text = |label: &str, value: Option<f64>| value.map(|value| number::metric(label, Some(value)));
+    let value = held(&evaluation.held.parts[0]);
+    let mut extra = vec![MetricRow {
         key: "buy_hold_return".into(),
         label: label.into(),
         value,
         text: number::metric(label, value),
-        segments: per_column
-            .into_iter()
-            .map(|value| value.map(|value| number::metric(label, Some(value))))
-            .collect(),
-    };
-    rows.insert(5.min(rows.len()), row);
+        segments: of_columns.into_iter().map(|value| text(label, value)).collect(),
+    }];
+    // What is compared with the market are totals; single segments have no such figures.
+    let compared: Vec<_> = evaluation.against.iter().map(market_figures).collect();
+    for (at, (key, label, value)) in compared.first().into_iter().flatten().enumerate() {
+        let mut segments: Vec<Option<String>> = Vec::new();
+        if evaluation.test.is_some() {
+            segments.extend(compared.iter().map(|figures| text(label, figures[at].2)));
+        }
+        segments.resize(columns.len(), None);
+        extra.push(MetricRow {
+            key: (*key).into(),
+            label: (*label).into(),
+            value: *value,
+            text: number::metric(label, *value),
+            segments,
+        });
+    }
+    let place = 5.min(rows.len());
+    rows.splice(place..place, extra);
     (names, rows)
 }
 
@@ -181,30 +195,40 @@ fn symbol_series(evaluation: &Evaluation<'_>, symbol: usize, additive: bool) -> 
         close: bars.close.clone(),
         volume: bars.volume.clone(),
         trades,
-        curve: curve(evaluation, bars, &mine, additive),
+        curve: curve(evaluation, symbol, &mine, additive),
         marks,
     }
 }
 
-/// Equity at the end of each day, carried on from segment to segment, beside buying at the first open and holding.
-fn curve(evaluation: &Evaluation<'_>, bars: &Bars, segments: &[usize], additive: bool) -> Curve {
+/// What holding came to by the end of each of these days: its parts one after the other.
+fn held_by(days: &[i64], parts: &[Benchmark; 2], additive: bool) -> Vec<(i64, f64)> {
+    let mut changes: Vec<(i64, f64)> = parts.iter().flat_map(|part| part.daily.iter().copied()).collect();
+    changes.sort_by_key(|(day, _)| *day);
+    let mut changes = changes.into_iter().peekable();
+    let mut value = if additive { 0.0 } else { 1.0 };
+    let mut held = Vec::with_capacity(days.len());
+    for day in days {
+        while let Some((_, change)) = changes.next_if(|(changed, _)| changed <= day) {
+            value = if additive { value + change } else { value * (1.0 + change) };
+        }
+        held.push((day * DAY_MS, value));
+    }
+    held
+}
+
+/// Equity at the end of each day, carried on from segment to segment, beside holding the benchmark.
+fn curve(evaluation: &Evaluation<'_>, symbol: usize, segments: &[usize], additive: bool) -> Curve {
+    let bars = &evaluation.input.universe.symbols[symbol];
     let start = if additive { 0.0 } else { 1.0 };
     let mut equity: Vec<(i64, f64)> = Vec::new();
-    let mut buy_hold: Vec<(i64, f64)> = Vec::new();
     // Days of the symbol, as the engine counts them.
     let mut days: Vec<i64> = Vec::new();
-    let mut last_bar: Vec<usize> = Vec::new();
     for bar in 0..bars.len() {
         if days.last() != Some(&bars.day(bar)) {
             days.push(bars.day(bar));
-            last_bar.push(bar);
-        }
-        if let Some(last) = last_bar.last_mut() {
-            *last = bar;
         }
     }
     let mut value = start;
-    let first_open = segments.first().map(|at| bars.open[evaluation.segments[*at].range.start]);
     for at in segments {
         let range = &evaluation.segments[*at].range;
         let mut changes = evaluation.details[*at].daily.iter().peekable();
@@ -213,17 +237,15 @@ fn curve(evaluation: &Evaluation<'_>, bars: &Bars, segments: &[usize], additive:
             while let Some((_, change)) = changes.next_if(|(changed, _)| *changed as usize <= day) {
                 value = if additive { value + change } else { value * (1.0 + change) };
             }
-            let close = bars.close[last_bar[day].min(range.end - 1)];
-            let held = first_open.map_or(start, |open| if additive { close - open } else { close / open });
             // A day that two segments share is shown as the later one leaves it.
             if equity.last().is_some_and(|(ms, _)| *ms == date * DAY_MS) {
                 equity.pop();
-                buy_hold.pop();
             }
             equity.push((date * DAY_MS, value));
-            buy_hold.push((date * DAY_MS, held));
         }
     }
+    let shown: Vec<i64> = equity.iter().map(|(ms, _)| ms / DAY_MS).collect();
+    let buy_hold = held_by(&shown, &evaluation.held.symbols[symbol], additive);
     Curve { start, equity, buy_hold }
 }
 
@@ -231,29 +253,28 @@ fn curve(evaluation: &Evaluation<'_>, bars: &Bars, segments: &[usize], additive:
 fn portfolio(evaluation: &Evaluation<'_>, additive: bool) -> Curve {
     let symbols = &evaluation.input.universe.symbols;
     let start = if additive { 0.0 } else { 1.0 };
-    // Changes of the strategy and of holding, by day.
-    let mut changes: std::collections::BTreeMap<i64, (f64, f64)> = std::collections::BTreeMap::new();
-    for (at, bars) in symbols.iter().enumerate() {
+    // Changes of all symbols by day.
+    let mut changes: std::collections::BTreeMap<i64, f64> = std::collections::BTreeMap::new();
+    for at in 0..symbols.len() {
         let mine: Vec<usize> =
             (0..evaluation.segments.len()).filter(|s| evaluation.segments[*s].symbol == at).collect();
-        let curve = curve(evaluation, bars, &mine, additive);
+        let curve = curve(evaluation, at, &mine, additive);
         let change = |now: f64, before: f64| if additive { now - before } else { now / before - 1.0 };
-        let (mut before, mut held_before) = (start, start);
-        for ((day, equity), (_, held)) in curve.equity.iter().zip(&curve.buy_hold) {
-            let entry = changes.entry(*day).or_default();
-            entry.0 += if before > 0.0 || additive { change(*equity, before) } else { 0.0 };
-            entry.1 += change(*held, held_before);
-            (before, held_before) = (*equity, *held);
+        let mut before = start;
+        for (day, equity) in &curve.equity {
+            *changes.entry(*day).or_default() +=
+                if before > 0.0 || additive { change(*equity, before) } else { 0.0 };
+            before = *equity;
         }
     }
     let share = if additive { 1.0 } else { 1.0 / symbols.len() as f64 };
-    let (mut equity, mut held) = (start, start);
-    let mut curve = Curve { start, equity: Vec::new(), buy_hold: Vec::new() };
-    for (day, (ours, market)) in changes {
-        equity = if additive { equity + ours } else { equity * (1.0 + ours * share) };
-        held = if additive { held + market } else { held * (1.0 + market * share) };
-        curve.equity.push((day, equity));
-        curve.buy_hold.push((day, held));
+    let mut value = start;
+    let mut equity = Vec::with_capacity(changes.len());
+    for (day, change) in changes {
+        value = if additive { value + change } else { value * (1.0 + change * share) };
+        equity.push((day, value));
     }
-    curve
+    let days: Vec<i64> = equity.iter().map(|(ms, _)| ms / DAY_MS).collect();
+    let buy_hold = held_by(&days, &evaluation.held.parts, additive);
+    Curve { start, equity, buy_hold }
 }

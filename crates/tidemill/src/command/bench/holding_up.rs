@@ -1,15 +1,19 @@
 //! Whether verdicts are right: winners of sweeps where there is nothing to find, and of sweeps where there is.
 
 mod cost;
+mod kind;
 mod sweep;
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
-use serde_json::{Value, json};
-use tidemill_market::synth::{Planted, RegimeOptions, regime, walk};
+use serde_json::{Map, Value, json};
+use tidemill_market::{Bars, LoadOptions, load};
 use tidemill_search::SamplerKind;
 use tidemill_verdict::Grade;
 
@@ -18,10 +22,17 @@ use crate::input::set_threads;
 use crate::number;
 use crate::table::Table;
 use cost::Cost;
+use kind::{Demand, MarketKind, Sources};
 use sweep::Swept;
 
 #[derive(Args)]
 pub struct HoldingUpArgs {
+    /// Which kinds of markets, separated by commas [default: all; shuffled only with --data].
+    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+    kind: Vec<MarketKind>,
+    /// Files of hourly bars whose blocks are shuffled, one symbol for each market in turn.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    data: Vec<PathBuf>,
     /// Sweeps of each kind of market.
     #[arg(long, value_name = "N", default_value_t = 100)]
     sweeps: u64,
@@ -46,14 +57,16 @@ pub struct HoldingUpArgs {
     /// Worker threads [default: all cores].
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
+    /// Markets swept at a time. No verdict depends on it [default: one for each worker thread].
+    #[arg(long, value_name = "N")]
+    markets: Option<usize>,
 }
 
 /// Bars of every market: two years of hours.
 const N_BARS: usize = 17_520;
 
-/// Without costs a random walk is a fair game: what a search finds there is luck alone. A stop would be none, because it fills at its level,
-/// and a walk that is made of steps jumps over it.
-const FAIR: [(&str, &str); 3] = [("fee_bps", "0"), ("slippage_bps", "0"), ("use_stop", "false")];
+/// Fewest bars of a symbol whose blocks are shuffled: half a year of hours.
+const LEAST_REAL_BARS: usize = 4_380;
 
 /// What came of the sweeps of one kind of market.
 #[derive(Default)]
@@ -64,6 +77,8 @@ struct Tried {
     overfit: f64,
     sharpe: f64,
     deflated: f64,
+    beyond: f64,
+    by_spread: f64,
     survived: Vec<(&'static str, u64)>,
     seconds: f64,
     verdict_seconds: f64,
@@ -85,12 +100,25 @@ impl Tried {
         self.good += u64::from(winner.verdict.grade == Grade::Good);
         self.doubtful += u64::from(winner.verdict.grade == Grade::Doubtful);
         self.sharpe += winner.sharpe.in_sample.unwrap_or(f64::NAN);
-        self.deflated += winner.deflated.unwrap_or(f64::NAN);
+        // Returns that are the market's own have no ratio beyond it, and no claim to one.
+        self.deflated += winner.deflated.unwrap_or(0.0);
+        self.beyond += winner.deflated_beyond_market.unwrap_or(0.0);
+        self.by_spread += winner.deflated_by_spread.unwrap_or(0.0);
         for check in &winner.verdict.checks {
             match self.survived.iter_mut().find(|(name, _)| *name == check.name) {
                 Some((_, count)) => *count += u64::from(check.survived),
                 None => self.survived.push((check.name, u64::from(check.survived))),
             }
+        }
+    }
+
+    /// Whether verdicts were right as often as is demanded; of few sweeps one is allowed to go wrong.
+    fn is_right(&self, demand: Demand) -> bool {
+        let (n, good) = (self.n as f64, self.good as f64);
+        match demand {
+            Demand::Null => good <= (n * 0.05).max(1.0),
+            Demand::Edge => good >= n * 0.9 - if self.n < 20 { 1.0 } else { 0.0 },
+            Demand::None => true,
         }
     }
 
@@ -115,6 +143,8 @@ impl Tried {
             "mean_overfit": self.mean(self.overfit),
             "mean_sharpe": self.mean(self.sharpe),
             "mean_deflated": self.mean(self.deflated),
+            "mean_deflated_beyond_market": self.mean(self.beyond),
+            "mean_deflated_by_spread": self.mean(self.by_spread),
             "survived": survived,
             "seconds": self.seconds,
             "verdict_share_of_time": self.verdict_seconds / self.seconds.max(1e-9),
@@ -125,37 +155,44 @@ impl Tried {
 /// Runs it. The exit code says whether the verdicts were right often enough.
 pub fn run(args: HoldingUpArgs) -> Result<ExitCode> {
     set_threads(args.threads)?;
-    if args.sweeps == 0 || args.trials == 0 {
-        bail!("--sweeps and --trials must be at least 1");
+    if args.sweeps == 0 || args.trials == 0 || args.markets == Some(0) {
+        bail!("--sweeps, --trials and --markets must be at least 1");
     }
-    let kind: SamplerKind = args.sampler.parse()?;
-    let mut none = Tried::default();
-    let mut planted = Tried::default();
-    for seed in 0..args.sweeps {
-        none.add(&sweep::run(&walk(seed, 1, N_BARS), &FAIR, kind, args.trials, seed, true)?);
-        let planted_edge = Planted { strength: args.edge, ..Planted::default() };
-        let options =
-            RegimeOptions { seed: seed + 1, planted: Some(planted_edge), ..RegimeOptions::hourly(1, N_BARS) };
-        planted.add(&sweep::run(&regime(&options), &[], kind, args.trials, seed, true)?);
-        eprint!("\r{} of {} sweeps", seed + 1, args.sweeps);
+    let sampler: SamplerKind = args.sampler.parse()?;
+    let real = real_bars(&args.data)?;
+    let sources = Sources { n_bars: N_BARS, edge: args.edge, real: &real };
+    let kinds =
+        if args.kind.is_empty() { MarketKind::default_kinds(!real.is_empty()) } else { args.kind.clone() };
+    if kinds.contains(&MarketKind::Shuffled) && real.is_empty() {
+        bail!("--kind shuffled needs --data with hourly bars of at least {LEAST_REAL_BARS} for a symbol");
     }
-    eprintln!();
+    let n_markets = args.markets.unwrap_or_else(rayon::current_num_threads);
+    let mut tried: Vec<(MarketKind, Tried)> = Vec::new();
+    for kind in kinds {
+        eprintln!("{}: {} sweeps", kind.name(), args.sweeps);
+        let market = |seed: u64| kind.market(seed, &sources);
+        let swept =
+            all(args.sweeps, n_markets, |seed| sweep::run(&market(seed), sampler, args.trials, seed, true))?;
+        // In the order of the seeds, so that sums do not depend on who was first.
+        let mut of_kind = Tried::default();
+        swept.iter().for_each(|swept| of_kind.add(swept));
+        tried.push((kind, of_kind));
+    }
     let seconds = (args.speed_trials > 0).then(|| cost::overfit_seconds(args.speed_trials));
-    let costs = cost::measure(kind, args.cost_rounds)?;
-    // Of few sweeps one is allowed to go wrong.
-    let most_lucky = (args.sweeps as f64 * 0.05).max(1.0);
-    let is_right = none.good as f64 <= most_lucky && planted.good as f64 >= args.sweeps as f64 * 0.9 - 1.0;
+    let costs = cost::measure(sampler, args.cost_rounds)?;
+    let is_right = tried.iter().all(|(kind, tried)| tried.is_right(kind.demand()));
     let mut out = std::io::stdout().lock();
     if args.json {
         let overfit = json!({ "trials": args.speed_trials, "blocks": 16, "seconds": seconds });
+        let kinds: Map<String, Value> =
+            tried.iter().map(|(kind, tried)| (kind.name(), tried.json())).collect();
         let document = json!({
-            "trials": args.trials, "sampler": kind.name(), "edge": args.edge,
-            "no_edge": none.json(), "planted_edge": planted.json(), "overfit": overfit,
-            "cost": costs, "is_right": is_right,
+            "trials": args.trials, "sampler": sampler.name(), "edge": args.edge,
+            "kinds": kinds, "overfit": overfit, "cost": costs, "is_right": is_right,
         });
         writeln!(out, "{}", serde_json::to_string_pretty(&document)?)?;
     } else {
-        write!(out, "{}", table(&args, &none, &planted).render(1))?;
+        write!(out, "{}", table(&args, &tried).render(1))?;
         if let Some(seconds) = seconds {
             let trials = number::count(args.speed_trials as u64);
             writeln!(out, "\nprobability of overfitting of {trials} trials × 16 blocks: {seconds:.2} s")?;
@@ -167,20 +204,70 @@ pub fn run(args: HoldingUpArgs) -> Result<ExitCode> {
     Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn table(args: &HoldingUpArgs, none: &Tried, planted: &Tried) -> Table {
-    let title = format!("{} sweeps of {} trials", args.sweeps, number::count(args.trials));
-    let mut table = Table::new([title, "no edge".into(), "planted edge".into()]);
-    let mut row =
-        |name: &str, cell: &dyn Fn(&Tried) -> String| table.row([name.into(), cell(none), cell(planted)]);
+/// The symbols of files that are long enough to be shuffled.
+fn real_bars(files: &[PathBuf]) -> Result<Vec<Bars>> {
+    if files.is_empty() {
+        return Ok(Vec::new());
+    }
+    let symbols = load(files, &LoadOptions::default()).context("--data")?.universe.symbols;
+    Ok(symbols.into_iter().filter(|bars| bars.len() >= LEAST_REAL_BARS).collect())
+}
+
+/// Sweeps of all seeds, several at a time, in the order of the seeds. The first error ends it.
+///
+/// Threads of their own, not those of the pool: a sweep waits for work that it gives to the pool.
+fn all(n_sweeps: u64, n_at_a_time: usize, one: impl Fn(u64) -> Result<Swept> + Sync) -> Result<Vec<Swept>> {
+    let n_sweeps = n_sweeps as usize;
+    let (next, n_done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let done: Mutex<Vec<Option<Result<Swept>>>> = Mutex::new((0..n_sweeps).map(|_| None).collect());
+    std::thread::scope(|scope| {
+        for _ in 0..n_at_a_time.min(n_sweeps) {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::SeqCst);
+                    if seed >= n_sweeps {
+                        return;
+                    }
+                    let swept = one(seed as u64);
+                    if swept.is_err() {
+                        next.store(n_sweeps, Ordering::SeqCst);
+                    }
+                    done.lock().unwrap_or_else(PoisonError::into_inner)[seed] = Some(swept);
+                    eprint!("\r{} of {n_sweeps} sweeps", n_done.fetch_add(1, Ordering::SeqCst) + 1);
+                }
+            });
+        }
+    });
+    eprintln!();
+    done.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect()
+}
+
+fn table(args: &HoldingUpArgs, tried: &[(MarketKind, Tried)]) -> Table {
+    let mut header = vec![format!("{} sweeps of {} trials", args.sweeps, number::count(args.trials))];
+    header.extend(tried.iter().map(|(kind, _)| kind.name()));
+    let mut table = Table::new(header);
+    let mut row = |name: &str, cell: &dyn Fn(&Tried) -> String| {
+        let mut cells = vec![name.to_string()];
+        cells.extend(tried.iter().map(|(_, tried)| cell(tried)));
+        table.row(cells);
+    };
     row("called good [%]", &|tried| format!("{:.1}", 100.0 * tried.share(tried.good)));
     row("called doubtful [%]", &|tried| format!("{:.1}", 100.0 * tried.share(tried.doubtful)));
     row("mean probability of overfitting", &|tried| format!("{:.2}", tried.mean(tried.overfit)));
     row("mean Sharpe of the winner", &|tried| format!("{:.2}", tried.mean(tried.sharpe)));
     row("mean deflated Sharpe", &|tried| format!("{:.2}", tried.mean(tried.deflated)));
+    row("the same beyond the market", &|tried| format!("{:.2}", tried.mean(tried.beyond)));
+    row("the same by the spread of trials", &|tried| format!("{:.2}", tried.mean(tried.by_spread)));
     // Without costs there is no check of them, so that one kind of market may have more checks than the other.
-    for (name, _) in &planted.survived {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in tried.iter().flat_map(|(_, tried)| &tried.survived) {
+        if !names.contains(name) {
+            names.push(name);
+        }
+    }
+    for name in names {
         row(&format!("survives {name} [%]"), &|tried| {
-            let count = tried.survived.iter().find(|(of, _)| of == name).map(|(_, count)| *count);
+            let count = tried.survived.iter().find(|(of, _)| *of == name).map(|(_, count)| *count);
             count.map_or_else(|| "–".into(), |count| format!("{:.0}", 100.0 * tried.share(count)))
         });
     }
@@ -212,19 +299,41 @@ fn cost_table(costs: &[Cost]) -> Table {
 mod tests {
     use super::*;
 
+    /// Winners of few small markets of a kind.
+    fn small(kind: MarketKind, n_bars: usize, edge: f64) -> Tried {
+        // Real bars are not shipped; bursts of volatility are what shuffling keeps of them.
+        let real = MarketKind::Clustered.market(77, &Sources { n_bars, edge, real: &[] }).universe.symbols;
+        let sources = Sources { n_bars, edge, real: &real };
+        let mut tried = Tried::default();
+        for seed in 0..4 {
+            let market = kind.market(seed, &sources);
+            tried.add(&sweep::run(&market, SamplerKind::Auto, 300, seed, true).unwrap());
+        }
+        tried
+    }
+
     /// The full size is `tidemill bench holding-up`.
     #[test]
     fn luck_is_not_called_good_and_an_edge_is() {
-        let (mut none, mut planted) = (Tried::default(), Tried::default());
-        for seed in 0..4 {
-            none.add(&sweep::run(&walk(seed, 1, 6_000), &FAIR, SamplerKind::Auto, 300, seed, true).unwrap());
-            let edge = Planted { strength: 1.0, ..Planted::default() };
-            let options =
-                RegimeOptions { seed: seed + 1, planted: Some(edge), ..RegimeOptions::hourly(1, 9_000) };
-            planted.add(&sweep::run(&regime(&options), &[], SamplerKind::Auto, 300, seed, true).unwrap());
+        let none = small(MarketKind::Walk, 6_000, 0.0);
+        for kind in [MarketKind::Bull, MarketKind::Clustered, MarketKind::Shuffled] {
+            let tried = small(kind, 6_000, 0.0);
+            assert_eq!(tried.good, 0, "{kind:?}: {}", tried.json());
         }
         assert_eq!(none.good, 0, "{}", none.json());
-        assert!(planted.good >= 3, "{}", planted.json());
-        assert!(none.mean(none.overfit) > planted.mean(planted.overfit));
+        for kind in [MarketKind::Edge, MarketKind::EdgeBull] {
+            let planted = small(kind, 9_000, 1.0);
+            assert!(planted.good >= 3, "{kind:?}: {}", planted.json());
+            assert!(none.mean(none.overfit) > planted.mean(planted.overfit));
+        }
+    }
+
+    #[test]
+    fn being_always_long_in_a_rising_market_is_no_edge() {
+        let long = small(MarketKind::AlwaysLong, N_BARS, 0.0);
+        let survived = |name: &str| long.survived.iter().find(|(of, _)| *of == name).unwrap().1;
+        assert_eq!((long.good, survived("market")), (0, 0), "{}", long.json());
+        // Nothing else would have told: the ratio is far above luck, and the part that was not seen confirms it.
+        assert!(long.mean(long.deflated) > 0.95 && survived("out of sample") == 4, "{}", long.json());
     }
 }

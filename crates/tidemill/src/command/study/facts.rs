@@ -1,5 +1,6 @@
 //! What a study says about itself, read leniently: what its header does not say is left out.
 
+use tidemill_backtest::POOL_NOTE;
 use tidemill_search::StudyHeader;
 use toml::Value;
 
@@ -31,6 +32,8 @@ pub struct Facts {
     pub enqueued: Option<String>,
     /// Where the data came from, and how much there was.
     pub data: Option<String>,
+    /// Whether figures are those of several symbols together.
+    pub is_pooled: bool,
     /// How the data was cut, if it was.
     pub parts: Option<String>,
     /// Parameters that were not searched.
@@ -82,6 +85,7 @@ impl Facts {
             lag: text("sweep.lag"),
             enqueued,
             data: data(&at, &text),
+            is_pooled: at("data.symbols").and_then(Value::as_integer).is_some_and(|symbols| symbols > 1),
             parts: parts(&at, &text),
             fixed: pairs("fixed"),
             execution: pairs("execution"),
@@ -126,6 +130,7 @@ impl Facts {
         let lines = [
             ("strategy", strategy),
             ("data", self.data.clone()),
+            ("pool", self.is_pooled.then(|| POOL_NOTE.to_owned())),
             ("parts", self.parts.clone()),
             ("objective", objective),
             ("sampler", Some(sampler.unwrap_or_else(|| format!("seed {}", self.seed)))),
@@ -231,7 +236,7 @@ mod tests {
             lag = 1
             enqueue = [{ window = 3 }, { window = 4 }]
             [data]
-            symbols = 1
+            symbols = 2
             bars = 12345
         });
         let lines: Vec<String> = facts.lines().iter().map(|(name, text)| format!("{name}: {text}")).collect();
@@ -240,6 +245,7 @@ mod tests {
             [
                 "strategy: ema (ema.toml)",
                 "data: btc.csv, 12,345 bars of 1h",
+                &format!("pool: {POOL_NOTE}"),
                 "objective: sharpe; calmar, mean of segments, where trades >= 30",
                 "sampler: nsga2, seed 7, batch 64, lag 1, after 2 known points",
                 "fixed: window=30",

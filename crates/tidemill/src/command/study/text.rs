@@ -173,6 +173,9 @@ pub fn holding(document: &serde_json::Value) -> String {
         let text = |key: &str| check[key].as_str().unwrap_or_default();
         out += &format!("  {mark} {}: {}\n", text("name"), text("words"));
     }
+    if let Some(benchmark) = document["benchmark"].as_str().filter(|_| best["has_market"] == true) {
+        out += &format!("  (the benchmark is {benchmark})\n");
+    }
     out
 }
 

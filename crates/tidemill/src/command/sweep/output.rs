@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use tidemill_backtest::segment::Role;
-use tidemill_backtest::{Engine, METRICS, Metric};
+use tidemill_backtest::{Engine, METRICS, Metric, POOL_NOTE};
 use tidemill_telemetry::hypertune::Mode;
 
 use super::Finished;
@@ -108,6 +108,9 @@ pub fn text(finished: &Finished<'_>, engine: &Engine<'_>) -> String {
     let symbols = finished.input.universe.symbols.iter().enumerate();
     let years = symbols.map(|(at, bars)| (bars.symbol.as_str(), engine.symbol_year_days(at)));
     out += &format!("({})\n", year::describe(engine.year_days(Role::Train), years));
+    if finished.input.universe.symbols.len() > 1 {
+        out += &format!("{POOL_NOTE}\n");
+    }
     if finished.strategies.len() > 1 {
         out += "No other trial is better in every objective.\n";
     }

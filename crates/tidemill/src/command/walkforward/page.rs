@@ -159,7 +159,7 @@ mod tests {
     }
 
     fn page(windows: Vec<Step>) -> String {
-        html("a<b", "1 symbol", "calmar", &Summary::new(windows, 365.0, false))
+        html("a<b", "1 symbol", "calmar", &Summary::new(windows, 365.0, false, None))
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use tidemill_backtest::Benchmark;
 use tidemill_verdict::Moments;
+
+use crate::market::AgainstMarket;
 
 /// One window.
 #[derive(Clone, Debug, Serialize)]
@@ -53,13 +56,16 @@ pub struct Summary {
     pub winning_windows: f64,
     /// Trades in all.
     pub trades: u64,
+    /// How it stands against holding from the first day to the last; `null` where equity adds in price units.
+    pub market: Option<AgainstMarket>,
     /// Equity at the end of each day: days since 1970, and values from 1 on.
     pub equity: Vec<(i64, f64)>,
 }
 
 impl Summary {
-    /// Stitches windows together. `is_additive` is for equity that adds instead of compounding.
-    pub fn new(windows: Vec<Step>, year_days: f64, is_additive: bool) -> Self {
+    /// Stitches windows together. `year_days` is that of the days traded, `is_additive` for equity that adds instead of compounding,
+    /// `held` what the benchmark made from the first of the days to the last.
+    pub fn new(windows: Vec<Step>, year_days: f64, is_additive: bool, held: Option<&Benchmark>) -> Self {
         let daily = stitched(&windows);
         let returns: Vec<f64> = daily.iter().map(|(_, change)| *change).collect();
         let (mut value, mut peak, mut max_drawdown) = (1.0_f64, 1.0_f64, 0.0_f64);
@@ -71,6 +77,10 @@ impl Summary {
             equity.push((*day, value));
         }
         let moments = Moments::new(&returns);
+        let market = held.map(|held| {
+            let benchmark: Vec<f64> = daily.iter().map(|(day, _)| change_on(held, *day)).collect();
+            AgainstMarket::new(&returns, &benchmark, held.total_return, year_days)
+        });
         // A window without a choice was searched too: it promised nothing.
         let mean = |which: usize| {
             let sum: f64 = windows.iter().map(|step| step.mean_daily[which].unwrap_or(0.0)).sum();
@@ -87,10 +97,16 @@ impl Summary {
             efficiency: (promised > 0.0 && !returns.is_empty()).then(|| traded / promised),
             winning_windows: n_winning as f64 / windows.len().max(1) as f64,
             trades: windows.iter().map(|step| u64::from(step.trades)).sum(),
+            market,
             equity,
             windows,
         }
     }
+}
+
+/// What the benchmark made on a day.
+fn change_on(held: &Benchmark, day: i64) -> f64 {
+    held.daily.binary_search_by_key(&day, |(day, _)| *day).map_or(0.0, |at| held.daily[at].1)
 }
 
 /// Daily returns of all windows in the order of time; a day that two windows share has both.
@@ -129,7 +145,16 @@ mod tests {
     #[test]
     fn equity_is_stitched_and_compared_with_what_was_promised() {
         let windows = vec![step(0.1, &[(1, 0.1), (2, -0.5)]), step(0.3, &[(2, 0.0), (3, 1.0), (5, 0.2)])];
-        let summary = Summary::new(windows, 365.0, false);
+        let daily = vec![(1, 0.1), (2, -0.1), (3, 0.05), (4, 0.02), (5, 0.1)];
+        let held = Benchmark { daily, total_return: 0.25 };
+        let summary = Summary::new(windows, 365.0, false, Some(&held));
+        let market = summary.market.unwrap();
+        assert!((market.excess_return - (0.32 - 0.25)).abs() < 1e-12);
+        assert_eq!((market.fit.days, market.fit.t_alpha), (4, None));
+        // Least squares by hand: r = (0.1, -0.5, 1, 0.2) over h = (0.1, -0.1, 0.05, 0.1).
+        let beta = market.fit.beta.unwrap();
+        assert!((beta - 0.1 / 0.026_875).abs() < 1e-9, "{beta}");
+        assert!((market.fit.alpha.unwrap() - 365.0 * (0.2 - beta * 0.0375)).abs() < 1e-9);
         let days: Vec<i64> = summary.equity.iter().map(|(day, _)| *day).collect();
         assert_eq!(days, [1, 2, 3, 5]);
         let wanted = [1.1, 0.55, 1.1, 1.32];
@@ -137,7 +162,8 @@ mod tests {
         assert!((summary.max_drawdown + 0.5).abs() < 1e-12);
         assert!((summary.efficiency.unwrap() - 0.2 / 0.2).abs() < 1e-12);
         assert_eq!((summary.winning_windows, summary.trades), (0.5, 4));
-        let flat = Summary::new(vec![step(-0.1, &[(1, 0.0), (2, 0.0)])], 365.0, true);
+        let flat = Summary::new(vec![step(-0.1, &[(1, 0.0), (2, 0.0)])], 365.0, true, None);
+        assert!(flat.market.is_none());
         assert_eq!((flat.efficiency, flat.sharpe, flat.total_return), (None, None, 0.0));
     }
 }

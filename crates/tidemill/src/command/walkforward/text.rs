@@ -10,7 +10,7 @@ use crate::table::Table;
 const MOST_PARAMS: usize = 12;
 
 /// All windows in a table, then what came of them together.
-pub fn text(summary: &Summary, objective: &str) -> String {
+pub fn text(summary: &Summary, objective: &str, pool_note: Option<&str>) -> String {
     let names: Vec<&String> = summary
         .windows
         .iter()
@@ -36,6 +36,7 @@ pub fn text(summary: &Summary, objective: &str) -> String {
         table.row(row);
     }
     let mut out = table.render(0);
+    out += &pool_note.map_or_else(String::new, |note| format!("{note}\n"));
     out.push('\n');
     for (name, value) in figures(summary) {
         out += &format!("{name:<26}  {value}\n");
@@ -51,7 +52,7 @@ pub fn has_sharpe(objective: &str) -> bool {
 /// What came of all windows together, as names and texts.
 pub fn figures(summary: &Summary) -> Vec<(&'static str, String)> {
     let percent = |share: f64| format!("{:.2} %", 100.0 * share);
-    vec![
+    let mut figures = vec![
         ("stitched return", percent(summary.total_return)),
         ("Sharpe ratio", number::short(summary.sharpe)),
         ("deepest fall", percent(summary.max_drawdown)),
@@ -64,7 +65,18 @@ pub fn figures(summary: &Summary) -> Vec<(&'static str, String)> {
         ("walk-forward efficiency", number::short(summary.efficiency)),
         ("windows that made money", format!("{:.0} %", 100.0 * summary.winning_windows)),
         ("trades", number::count(summary.trades)),
-    ]
+    ];
+    if let Some(market) = &summary.market {
+        let optional = |share: Option<f64>| share.map_or_else(|| "–".into(), percent);
+        figures.extend([
+            ("return of the benchmark", percent(market.benchmark_return)),
+            ("more than the benchmark", percent(market.excess_return)),
+            ("beta", number::short(market.fit.beta)),
+            ("alpha, a year", optional(market.fit.alpha)),
+            ("t of alpha", number::short(market.fit.t_alpha)),
+        ]);
+    }
+    figures
 }
 
 /// The value of a parameter; a dot where it was not active.

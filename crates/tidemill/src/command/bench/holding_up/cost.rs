@@ -4,14 +4,15 @@ use std::time::Instant;
 
 use anyhow::Result;
 use serde::Serialize;
-use tidemill_market::Universe;
 use tidemill_market::synth::{RegimeOptions, regime, walk};
 use tidemill_search::SamplerKind;
 use tidemill_search::rng::Stream;
 use tidemill_verdict::blocks::block_lengths;
 use tidemill_verdict::{Blocks, overfit};
 
+use super::kind::Market;
 use super::{N_BARS, sweep};
+use crate::input::shipped;
 
 /// Trials of the sweeps that are timed.
 const TRIALS: [u64; 3] = [2_000, 10_000, 50_000];
@@ -37,29 +38,25 @@ pub fn measure(kind: SamplerKind, rounds: usize) -> Result<Vec<Cost>> {
     if rounds == 0 {
         return Ok(Vec::new());
     }
-    let one = walk(1, 1, N_BARS);
-    let four = regime(&RegimeOptions::hourly(4, N_BARS));
+    let strategy = shipped("zscore-dip").unwrap_or_default();
+    let market = |universe| Market { universe, strategy, set: &[] };
+    let one = market(walk(1, 1, N_BARS));
+    let four = market(regime(&RegimeOptions::hourly(4, N_BARS)));
     let mut costs = Vec::new();
-    for (data, universe) in [("random walk", &one), ("four symbols", &four)] {
+    for (data, market) in [("random walk", &one), ("four symbols", &four)] {
         for trials in TRIALS {
-            costs.push(of(data, universe, kind, trials, rounds)?);
+            costs.push(of(data, market, kind, trials, rounds)?);
         }
     }
     Ok(costs)
 }
 
-fn of(
-    data: &'static str,
-    universe: &Universe,
-    kind: SamplerKind,
-    trials: u64,
-    rounds: usize,
-) -> Result<Cost> {
+fn of(data: &'static str, market: &Market, kind: SamplerKind, trials: u64, rounds: usize) -> Result<Cost> {
     let mut times: [Vec<f64>; 2] = Default::default();
     for round in 0..rounds {
         // Whoever comes second finds warm caches, so that they take turns.
         for which in [round % 2, 1 - round % 2] {
-            times[which].push(sweep::run(universe, &[], kind, trials, 1, which == 1)?.seconds);
+            times[which].push(sweep::run(market, kind, trials, 1, which == 1)?.seconds);
         }
     }
     times.iter_mut().for_each(|times| times.sort_by(f64::total_cmp));

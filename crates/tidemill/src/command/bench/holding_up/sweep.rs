@@ -3,16 +3,15 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{Engine, EngineOptions, METRICS, Overrides, Strategy};
-use tidemill_market::Universe;
 use tidemill_search::{FunctionEvaluator, SamplerKind, SamplerSettings, Study, StudyEvent};
 
+use super::kind::Market;
 use crate::command::sweep::best::Best;
 use crate::command::sweep::evaluate::{judge, scored};
 use crate::holding::{self, Report, Witness};
-use crate::input::shipped;
 
 /// Trials of a batch.
 const BATCH: usize = 128;
@@ -27,19 +26,12 @@ pub struct Swept {
     pub verdict_seconds: f64,
 }
 
-/// Sweeps a market, with these settings of the strategy.
-pub fn run(
-    universe: &Universe,
-    set: &[(&str, &str)],
-    kind: SamplerKind,
-    trials: u64,
-    seed: u64,
-    has_verdict: bool,
-) -> Result<Swept> {
-    let source = shipped("zscore-dip").context("the strategy zscore-dip is not shipped")?;
+/// Sweeps a market.
+pub fn run(market: &Market, kind: SamplerKind, trials: u64, seed: u64, has_verdict: bool) -> Result<Swept> {
+    let Market { universe, strategy, set } = market;
     let set = set.iter().map(|(name, value)| ((*name).to_string(), (*value).to_string())).collect();
     let overrides = Overrides { set, ..Overrides::default() };
-    let strategies = [Strategy::parse("zscore-dip.toml", source, &overrides)?];
+    let strategies = [Strategy::parse("the strategy of the bench", strategy, &overrides)?];
     let began = Instant::now();
     let layout = Layout { split: Some(0.67), ..Layout::default() };
     let options = EngineOptions::default();
@@ -73,6 +65,7 @@ pub fn run(
         strategies: &strategies,
         universe,
         holdout: Vec::new(),
+        benchmark: None,
         space: &space,
         is_guided: kind.learns(),
         options,

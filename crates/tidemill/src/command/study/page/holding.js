@@ -10,7 +10,8 @@ function showHolding() {
   if (!winners.length) return;
   const best = winners[0];
   const overfit = report.overfit ? ` The best of one half of the time ended below the median of the other half in ${percent(report.overfit.probability, 0, false)} of ${number(report.overfit.n_combinations, 0)} splits.` : '';
-  byId('holding-note').textContent = `Trial ${number(best.trial, 0)} ${best.sentence}. ${number(report.trials, 0)} valid trials are worth ${number(report.independent_trials, 0)} independent ones.${overfit}`;
+  const benchmark = best.has_market ? ` The benchmark is ${report.benchmark}.` : '';
+  byId('holding-note').textContent = `Trial ${number(best.trial, 0)} ${best.sentence}. ${number(report.trials, 0)} valid trials are worth ${number(report.independent_trials, 0)} independent ones.${overfit}${benchmark}`;
 
   const parts = [['out_of_sample', 'out of sample'], ['holdout', 'holdout']]
     .filter(([key]) => winners.some((winner) => winner.objective[key] !== null || winner.sharpe[key] !== null));
