@@ -10,3 +10,5 @@ mod question;
 mod security;
 #[path = "web/specimen.rs"]
 mod specimen;
+#[path = "web/token.rs"]
+mod token;

@@ -104,7 +104,7 @@ pub(crate) fn nvrtc() -> Result<&'static Nvrtc, GpuError> {
 
 /// Compiles a source for an architecture, `sm_90` (machine code) or `compute_90` (PTX). Needs NVRTC, but no GPU.
 pub fn compile(source: &Source, architecture: &str) -> Result<Vec<u8>, GpuError> {
-    nvrtc()?.compile(source, architecture)
+    nvrtc()?.compile(source, architecture, &options(architecture))
 }
 
 /// The same for a device of this architecture, kept on disk.
@@ -122,9 +122,22 @@ pub(crate) fn compile_cached(
             what: format!("NVRTC {} does not compile for {architecture}", nvrtc.info.version),
             cure: CURE.into(),
         })?;
-    let options = options(&architecture).join(" ");
-    let parts = [source.name.as_str(), &source.text, &options, &nvrtc.info.version];
-    cache.get_or(&parts, || nvrtc.compile(source, &architecture))
+    kept(cache, source, &options(&architecture), &nvrtc.info.version, |options| {
+        nvrtc.compile_with(source, &architecture, options)
+    })
+}
+
+/// What the cache has of a source compiled with these options by this version, or what `make` makes of it. All that decides the result
+/// is in the key; the architecture is one of the options.
+fn kept(
+    cache: &Cache,
+    source: &Source,
+    options: &[String],
+    version: &str,
+    make: impl FnOnce(&[String]) -> Result<Vec<u8>, GpuError>,
+) -> Result<Vec<u8>, GpuError> {
+    let parts = [source.name.as_str(), &source.text, &options.join(" "), version];
+    cache.get_or(&parts, || make(options))
 }
 
 /// What to compile for on a device: its architecture, or PTX of the nearest older one for the driver to finish. `known` is
@@ -261,8 +274,16 @@ impl Nvrtc {
 
     /// Compiles a source for an architecture, `sm_90` (machine code) or `compute_90` (PTX).
     pub fn compile(&self, source: &Source, architecture: &str) -> Result<Vec<u8>, GpuError> {
-        let options: Vec<CString> =
-            options(architecture).into_iter().map(c_string).collect::<Result<_, _>>()?;
+        self.compile_with(source, architecture, &options(architecture))
+    }
+
+    fn compile_with(
+        &self,
+        source: &Source,
+        architecture: &str,
+        options: &[String],
+    ) -> Result<Vec<u8>, GpuError> {
+        let options: Vec<CString> = options.iter().cloned().map(c_string).collect::<Result<_, _>>()?;
         let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         let (text, name) = (c_string(source.text.clone())?, c_string(source.name.clone())?);
         let mut program = std::ptr::null_mut();
@@ -385,6 +406,50 @@ mod tests {
         compile_cached(&cache, &name, "sm_90").unwrap();
         compile_cached(&cache, &source, "sm_80").unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4);
+    }
+
+    #[test]
+    fn whatever_decides_the_code_decides_the_entry() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path());
+        let source = Source::new("one.cu", "extern \"C\" __global__ void one(int* out) { *out = 1; }");
+        let usual = options("sm_90");
+        let mut n_made = 0;
+        // The code says what it was made with, so that an entry of something else would show.
+        let mut get = |source: &Source, options: &[String], version: &str| {
+            let wanted = format!("{} {} {options:?} {version}", source.name, source.text).into_bytes();
+            let code = kept(&cache, source, options, version, |with| {
+                assert_eq!(with, options, "what is in the key is what the compiler gets");
+                n_made += 1;
+                Ok(wanted.clone())
+            });
+            assert_eq!(code.unwrap(), wanted, "{options:?} {version}");
+            n_made
+        };
+        assert_eq!(get(&source, &usual, "13.0"), 1);
+        assert_eq!(get(&source, &usual, "13.0"), 1, "the second time it is there");
+        let mut n_wanted = 1;
+        let mut is_new = |source: &Source, options: &[String], version: &str, what: &str| {
+            n_wanted += 1;
+            assert_eq!(get(source, options, version), n_wanted, "another {what} is another entry");
+            assert_eq!(get(source, options, version), n_wanted, "{what}");
+        };
+        for at in 0..usual.len() {
+            let mut without = usual.clone();
+            let option = without.remove(at);
+            is_new(&source, &without, "13.0", &format!("set of options, without {option}"));
+            let mut changed = usual.clone();
+            changed[at] += "x";
+            is_new(&source, &changed, "13.0", &option);
+        }
+        let more = [&usual[..], &["--maxrregcount=64".into()]].concat();
+        is_new(&source, &more, "13.0", "set of options, with one more");
+        for architecture in ["sm_80", "compute_90"] {
+            is_new(&source, &options(architecture), "13.0", architecture);
+        }
+        is_new(&source, &usual, "12.9", "version");
+        is_new(&Source::new("two.cu", source.text.as_str()), &usual, "13.0", "name");
+        is_new(&Source::new("one.cu", format!("{} ", source.text)), &usual, "13.0", "text");
     }
 
     #[test]

@@ -12,6 +12,8 @@ mod dash;
 mod data_choice;
 #[path = "cli/device.rs"]
 mod device;
+#[path = "cli/figure.rs"]
+mod figure;
 #[path = "cli/golden.rs"]
 mod golden;
 #[path = "cli/holding.rs"]

@@ -70,6 +70,9 @@ mod tests {
         let token = Token::new("sixteen-chars-ok").unwrap();
         assert!(token.is("sixteen-chars-ok"));
         assert!(!token.is("sixteen-chars-oK") && !token.is("") && !token.is("sixteen-chars-ok2"));
+        for end in 0..token.text().len() {
+            assert!(!token.is(&token.text()[..end]), "its first {end} characters");
+        }
     }
 
     #[test]

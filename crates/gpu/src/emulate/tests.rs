@@ -17,9 +17,13 @@ struct Args {
 const KERNELS: &str = r#"
 struct Args { const u32* data; u32* out; u32 n, other; };
 
+#ifndef ADDED
+#define ADDED 1
+#endif
+
 KERNEL(add_one, Args) {
   u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < args.n) args.out[i] = args.data[i] + 1;
+  if (i < args.n) args.out[i] = args.data[i] + ADDED;
 }
 
 // Sections of 8 lanes: the even ones vote, the odd ones shuffle, at the same time.
@@ -139,6 +143,16 @@ fn every_thread_of_every_block_runs_once() {
     let mut out = vec![0; data.len()];
     run(&library, "add_one", 391, [256, 1, 1], &data, &mut out).unwrap();
     assert!(out.iter().zip(&data).all(|(out, data)| *out == data + 1));
+}
+
+#[test]
+fn other_options_are_another_library_on_disk() {
+    for (options, added) in [(&[][..], 1), (&["-DADDED=2"], 2), (&["-DADDED=3"], 3), (&[], 1)] {
+        let Some(library) = library_with(options) else { return };
+        let mut out = [0];
+        run(&library, "add_one", 1, [32, 1, 1], &[10], &mut out).unwrap();
+        assert_eq!(out, [10 + added], "{options:?}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use tidemill_market::{Bars, DAY_MS};
 
 use super::{Detail, Engine};
-use crate::exec::book::Terms;
+use crate::exec::terms::Terms;
 use crate::segment::{Role, Segment};
 use crate::strategy::Sizing;
 

@@ -146,6 +146,10 @@ impl Tuning {
     ) -> Self {
         let mut tuner = tuned.tuner(view.lanes());
         tuner.restore(earlier);
+        // The sampler's changes are replayed with the study; lanes are set here, so that the knob is where the tuner believes it is.
+        if let Some(lanes) = tuner.knob("streams").filter(|_| tuned.mode != Mode::Off) {
+            view.set_lanes(lanes as usize);
+        }
         Self { journal, run, tuner, view, advice: Advice::default(), facts_at: None }
     }
 
@@ -200,6 +204,9 @@ impl Controller for Tuning {
         Ok(changes)
     }
 }
+
+#[cfg(test)]
+mod lanes;
 
 #[cfg(test)]
 mod tests {
