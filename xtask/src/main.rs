@@ -1,9 +1,11 @@
-//! The project's own commands, for people and for CI: `cargo xtask test | check | lint | ci | quality`.
+//! The project's own commands, for people and for CI: `cargo xtask test | stress | check | lint | ci | quality`.
 
 mod browser;
 mod import;
 mod nvrtc;
+mod skip;
 mod source;
+mod stress;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -17,7 +19,10 @@ Usage: cargo xtask <command>
 
   test [ARGS]  check the structure, then build and run all tests (release profile); ARGS go to `cargo test`.
                Installs NVRTC from PyPI into target/nvrtc, unless TIDEMILL_NVRTC names one, and Chromium where
-               there is none and apt-get may be used
+               there is none and apt-get may be used. Ends with the tests that were skipped, and why
+  stress [--rounds N] [WORDS]
+               run the tests that sleep, wait, spawn or race N times (100) beside four busy processes;
+               WORDS choose files or tests whose name has one of them in it
   check        the structure: who may import whom, file names, no printing in libraries
   lint         formatting, clippy and the links of the documentation, warnings are errors
   ci           lint, check and test
@@ -33,6 +38,8 @@ fn main() -> ExitCode {
     };
     let result = match (command, rest) {
         ("test", rest) => test(rest),
+        ("stress", rest) => stress(rest),
+        (stress::SPIN, []) => stress::spin(),
         ("check", []) => check(),
         ("lint", []) => lint(),
         ("ci", []) => lint().and_then(|()| test(&[])),
@@ -62,7 +69,20 @@ fn test(arguments: &[String]) -> Result<()> {
     }
     let mut command = vec!["test", "--workspace", "--release"];
     command.extend(arguments.iter().map(String::as_str));
-    cargo_with(&command, nvrtc_variable()?)
+    let skips = skip::fresh_file(metadata()?.target_directory.as_std_path())?;
+    let mut variables: Vec<_> = nvrtc_variable()?.into_iter().collect();
+    variables.push((skip::FILE, skips.clone().into_os_string()));
+    let tested = cargo_with(&command, variables);
+    // Also after a failure: what failed may not be all that is missing.
+    let ignored = skip::ignored(&workspace_root()?)?;
+    let is_asked_for = arguments.iter().any(|argument| argument.ends_with("ignored"));
+    step(&skip::report(&skips, if is_asked_for { &[] } else { &ignored }));
+    tested
+}
+
+fn stress(arguments: &[String]) -> Result<()> {
+    let nvrtc = nvrtc_variable()?;
+    stress::run(&workspace_root()?, arguments, nvrtc)
 }
 
 /// `TIDEMILL_NVRTC` for the tests, unless it is set or there is none to be had.
@@ -91,7 +111,7 @@ fn lint() -> Result<()> {
     cargo(&["fmt", "--all", "--", "--check"]).context(hint)?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
     let denied = ("RUSTDOCFLAGS", OsString::from("-D warnings"));
-    cargo_with(&["doc", "--workspace", "--no-deps"], Some(denied))
+    cargo_with(&["doc", "--workspace", "--no-deps"], [denied])
 }
 
 fn check() -> Result<()> {
@@ -104,6 +124,7 @@ fn check() -> Result<()> {
         let dir = package.manifest_path.parent().context("a manifest lies in a folder")?;
         problems.extend(source::check(&package.name, dir.as_std_path())?);
     }
+    problems.extend(stress::check(&workspace_root()?)?);
     if problems.is_empty() {
         eprintln!("    {} crates, nothing to object", crates.len());
         return Ok(());
@@ -123,16 +144,19 @@ fn metadata() -> Result<Metadata> {
 
 /// Runs cargo in the workspace, after saying so.
 fn cargo(arguments: &[&str]) -> Result<()> {
-    cargo_with(arguments, None)
+    cargo_with(arguments, [])
 }
 
-/// The same with a variable in its environment.
-fn cargo_with(arguments: &[&str], variable: Option<(&str, OsString)>) -> Result<()> {
+/// The same with variables in its environment.
+fn cargo_with<'a>(
+    arguments: &[&str],
+    variables: impl IntoIterator<Item = (&'a str, OsString)>,
+) -> Result<()> {
     step(&format!("cargo {}", arguments.join(" ")));
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(program)
         .args(arguments)
-        .envs(variable)
+        .envs(variables)
         .current_dir(workspace_root()?)
         .status()
         .context("cannot start cargo")?;

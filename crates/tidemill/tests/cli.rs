@@ -22,6 +22,8 @@ mod hypertune;
 mod monitor;
 #[path = "cli/output.rs"]
 mod output;
+#[path = "cli/process.rs"]
+mod process;
 #[path = "cli/scan.rs"]
 mod scan;
 #[path = "cli/settings.rs"]
