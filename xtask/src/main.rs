@@ -1,9 +1,11 @@
-//! The project's own commands, for people and for CI: `cargo xtask test | check | lint | ci | quality`.
+//! The project's own commands, for people and for CI: `cargo xtask test | stress | check | lint | ci | quality`.
 
 mod browser;
 mod import;
 mod nvrtc;
+mod skip;
 mod source;
+mod stress;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,7 +20,10 @@ Usage: cargo xtask <command>
   test [ARGS]  check the structure, then build and run all tests (release profile); ARGS go to `cargo test`.
                Installs NVRTC from PyPI, 13.0 into target/nvrtc and 12.9 into target/nvrtc-12, unless TIDEMILL_NVRTC,
                TIDEMILL_NVRTC_13 and TIDEMILL_NVRTC_12 name others, and Chromium where there is none and apt-get may
-               be used
+               be used. Ends with the tests that were skipped, and why
+  stress [--rounds N] [WORDS]
+               run the tests that sleep, wait, spawn or race N times (100) beside four busy processes;
+               WORDS choose files or tests whose name has one of them in it
   check        the structure: who may import whom, file names, no printing in libraries
   lint         formatting, clippy and the links of the documentation, warnings are errors
   ci           lint, check and test
@@ -34,6 +39,8 @@ fn main() -> ExitCode {
     };
     let result = match (command, rest) {
         ("test", rest) => test(rest),
+        ("stress", rest) => stress(rest),
+        (stress::SPIN, []) => stress::spin(),
         ("check", []) => check(),
         ("lint", []) => lint(),
         ("ci", []) => lint().and_then(|()| test(&[])),
@@ -63,7 +70,19 @@ fn test(arguments: &[String]) -> Result<()> {
     }
     let mut command = vec!["test", "--workspace", "--release"];
     command.extend(arguments.iter().map(String::as_str));
-    cargo_with(&command, &nvrtc_variables()?)
+    let skips = skip::fresh_file(metadata()?.target_directory.as_std_path())?;
+    let mut variables = nvrtc_variables()?;
+    variables.push((skip::FILE, skips.clone().into_os_string()));
+    let tested = cargo_with(&command, variables);
+    // Also after a failure: what failed may not be all that is missing.
+    let ignored = skip::ignored(&workspace_root()?)?;
+    let is_asked_for = arguments.iter().any(|argument| argument.ends_with("ignored"));
+    step(&skip::report(&skips, if is_asked_for { &[] } else { &ignored }));
+    tested
+}
+
+fn stress(arguments: &[String]) -> Result<()> {
+    stress::run(&workspace_root()?, arguments, nvrtc_variables()?)
 }
 
 /// Where the tests find each version of NVRTC, and the one that all others use; not those that are set or cannot be had.
@@ -104,7 +123,7 @@ fn lint() -> Result<()> {
     cargo(&["fmt", "--all", "--", "--check"]).context(hint)?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
     let denied = ("RUSTDOCFLAGS", OsString::from("-D warnings"));
-    cargo_with(&["doc", "--workspace", "--no-deps"], &[denied])
+    cargo_with(&["doc", "--workspace", "--no-deps"], [denied])
 }
 
 fn check() -> Result<()> {
@@ -117,6 +136,7 @@ fn check() -> Result<()> {
         let dir = package.manifest_path.parent().context("a manifest lies in a folder")?;
         problems.extend(source::check(&package.name, dir.as_std_path())?);
     }
+    problems.extend(stress::check(&workspace_root()?)?);
     if problems.is_empty() {
         eprintln!("    {} crates, nothing to object", crates.len());
         return Ok(());
@@ -136,16 +156,19 @@ fn metadata() -> Result<Metadata> {
 
 /// Runs cargo in the workspace, after saying so.
 fn cargo(arguments: &[&str]) -> Result<()> {
-    cargo_with(arguments, &[])
+    cargo_with(arguments, [])
 }
 
 /// The same with variables in its environment.
-fn cargo_with(arguments: &[&str], variables: &[(&str, OsString)]) -> Result<()> {
+fn cargo_with<'a>(
+    arguments: &[&str],
+    variables: impl IntoIterator<Item = (&'a str, OsString)>,
+) -> Result<()> {
     step(&format!("cargo {}", arguments.join(" ")));
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(program)
         .args(arguments)
-        .envs(variables.iter().map(|(name, value)| (name, value)))
+        .envs(variables)
         .current_dir(workspace_root()?)
         .status()
         .context("cannot start cargo")?;

@@ -33,7 +33,7 @@ fn folder() -> Option<PathBuf> {
     if dir.is_dir() {
         return Some(dir.to_path_buf());
     }
-    println!("skipped: there are no shared graphs next to this checkout");
+    tidemill_skip::skipped("there are no shared graphs next to this checkout");
     None
 }
 

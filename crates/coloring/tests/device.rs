@@ -1,6 +1,5 @@
 //! Whole runs on a device: under emulation, and on a GPU where there is one.
 
-use std::env;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -18,10 +17,8 @@ fn host() -> Option<Device> {
     let host = Device::host(HostOptions::default());
     match DeviceGraph::new(&host, &Graph::new(1, [])) {
         Ok(_) => Some(host),
-        Err(error @ GpuError::Unavailable { .. })
-            if env::var_os("TIDEMILL_REQUIRE_EMULATION").is_none_or(|value| value != "1") =>
-        {
-            eprintln!("skipped: {error}");
+        Err(error @ GpuError::Unavailable { .. }) => {
+            tidemill_skip::skipped_unless_required("TIDEMILL_REQUIRE_EMULATION", &error);
             None
         }
         Err(error) => panic!("{error}"),
@@ -49,7 +46,7 @@ fn populations_and_replicas_run_on_streams_of_their_own() {
         let options = Options {
             phases: vec![PhaseKind::Greedy, kind, PhaseKind::Edge],
             max_passes: Some(1),
-            time: Some(Duration::from_secs(60)),
+            time: Some(Duration::from_secs(3600)),
             knobs: Knobs { population: 0.25, ..Knobs::default() },
             ..Options::default()
         };
@@ -77,7 +74,7 @@ fn a_device_that_fails_is_left_for_the_cpu_if_it_may_and_is_an_error_if_not() {
     let options = Options {
         phases: vec![PhaseKind::Greedy, PhaseKind::Memetic],
         max_passes: Some(1),
-        time: Some(Duration::from_secs(60)),
+        time: Some(Duration::from_secs(3600)),
         knobs: Knobs { population: 0.25, ..Knobs::default() },
         ..Options::default()
     };
@@ -107,7 +104,7 @@ fn a_pass_that_a_device_has_left_is_as_long_as_one_of_the_cpu() {
     let options = Options {
         phases: vec![PhaseKind::Dsatur, PhaseKind::Memetic],
         max_passes: Some(1),
-        time: Some(Duration::from_secs(60)),
+        time: Some(Duration::from_secs(3600)),
         ..Options::default()
     };
     let fault = Fault::KernelFails { kernel: "coloring_cross".into(), nth: 1 };

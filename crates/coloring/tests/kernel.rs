@@ -1,7 +1,5 @@
 //! Every kernel against its Rust twin, move by move: under emulation, and on a GPU where there is one.
 
-use std::env;
-
 use tidemill_coloring::Graph;
 use tidemill_coloring::anneal::{Anneal, AnnealOptions};
 use tidemill_coloring::device::{DeviceGraph, source, tabu_source};
@@ -19,10 +17,8 @@ use tidemill_gpu::{Device, DeviceKind, GpuError, HostOptions};
 fn unless_unavailable<T>(result: Result<T, GpuError>, required: &str) -> Option<T> {
     match result {
         Ok(value) => Some(value),
-        Err(error @ GpuError::Unavailable { .. })
-            if env::var_os(required).is_none_or(|value| value != "1") =>
-        {
-            eprintln!("skipped: {error}");
+        Err(error @ GpuError::Unavailable { .. }) => {
+            tidemill_skip::skipped_unless_required(required, &error);
             None
         }
         Err(error) => panic!("{error}"),

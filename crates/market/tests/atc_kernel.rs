@@ -1,7 +1,5 @@
 //! Every kernel of Adaptive Trend Classification against its Rust twin, bit for bit: under emulation, and on a GPU where there is one.
 
-use std::env;
-
 use rayon::prelude::*;
 use tidemill_gpu::{Device, DeviceBuffer, GpuError, HostOptions, Stream};
 use tidemill_market::atc::device::{
@@ -386,10 +384,8 @@ fn check_weighted_and_classes(
 fn unless_unavailable<T>(result: Result<T, GpuError>, required: &str) -> Option<T> {
     match result {
         Ok(value) => Some(value),
-        Err(error @ GpuError::Unavailable { .. })
-            if env::var_os(required).is_none_or(|value| value != "1") =>
-        {
-            eprintln!("skipped: {error}");
+        Err(error @ GpuError::Unavailable { .. }) => {
+            tidemill_skip::skipped_unless_required(required, &error);
             None
         }
         Err(error) => panic!("{error}"),

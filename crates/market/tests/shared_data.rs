@@ -9,7 +9,7 @@ use tidemill_market::{Bars, LoadOptions, Loaded, load};
 fn shared(name: &str) -> Option<PathBuf> {
     let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")).join(name);
     if !path.exists() {
-        println!("skipped: shared data {name} is not there");
+        tidemill_skip::skipped(format!("shared data {name} is not there"));
         return None;
     }
     Some(path)

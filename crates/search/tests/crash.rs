@@ -1,6 +1,7 @@
 //! A study whose process is killed again and again, at random moments, ends as if nothing had happened.
 //!
-//! The process that is killed is this test binary itself, told by the environment to run the study.
+//! The process that is killed is this test binary itself, told by the environment to run the study. It evaluates a given number of batches
+//! and then waits to be killed, so that it never comes to its end first, however long its killer takes.
 
 #![cfg(unix)]
 
@@ -16,6 +17,12 @@ use tidemill_search::{
 
 /// Names the folder to the process that is killed.
 const DIR: &str = "TIDEMILL_CRASH_DIR";
+
+/// The number of batches after which it waits to be killed; without it, it runs to its end.
+const MOST: &str = "TIDEMILL_CRASH_MOST";
+
+/// Batches that are evaluated between two kills, at most.
+const MOST_BATCHES: u64 = 16;
 
 const N_TRIALS: u64 = 40_000;
 const BATCH: usize = 37;
@@ -70,16 +77,24 @@ fn space() -> Space {
     }
 }
 
-/// Creates or resumes the study, with a pause in each evaluation.
-fn run_study(dir: &Path, pause: Duration) -> StudySummary {
+/// Creates or resumes the study. After so many evaluations it goes no further.
+fn run_study(dir: &Path, most: Option<u64>) -> StudySummary {
     let config = toml::toml! { trials = 40000 };
     let header =
         StudyHeader { version: "0.1.0".into(), semantics: 2, seed: 1, data_hash: "none".into(), config };
     let folder = StudyFolder::open_or_create(dir, &header).unwrap().folder;
     let space = space();
     let mut sampler = Chain { space: space.clone(), state: 1, n_asked: 0 };
+    let mut n_evaluated = 0;
     let mut evaluator = FunctionEvaluator::new(|batch: &Batch| {
-        std::thread::sleep(pause);
+        if let Some(most) = most {
+            while n_evaluated >= most {
+                std::thread::park();
+            }
+            // So that moments at random also fall into evaluations.
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        n_evaluated += 1;
         let points = &batch.points;
         let score = |row| if points.value(row, 2) == 1.0 { f64::NAN } else { points.value(row, 0) };
         let scores = (0..points.len()).map(score).collect();
@@ -101,14 +116,16 @@ fn run_study(dir: &Path, pause: Duration) -> StudySummary {
 #[test]
 fn child() {
     if let Some(dir) = std::env::var_os(DIR) {
-        run_study(Path::new(&dir), Duration::from_millis(3));
+        let most = std::env::var(MOST).ok().map(|most| most.parse().unwrap());
+        run_study(Path::new(&dir), most);
     }
 }
 
-fn spawn(dir: &Path) -> Child {
+fn spawn(dir: &Path, most: u64) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child", "--nocapture"])
         .env(DIR, dir)
+        .env(MOST, most.to_string())
         .stdout(Stdio::null())
         .stderr(Stdio::inherit())
         .spawn()
@@ -138,7 +155,7 @@ fn contents(dir: &Path) -> Vec<(String, Vec<u8>)> {
 fn a_study_killed_at_random_moments_ends_as_if_uninterrupted() {
     let place = tempfile::tempdir().unwrap();
     let (whole, killed) = (place.path().join("whole"), place.path().join("killed"));
-    let summary = run_study(&whole, Duration::ZERO);
+    let summary = run_study(&whole, None);
     assert!(summary.is_complete && summary.n_trials == N_TRIALS);
 
     // Another sequence of moments each time the test runs, and written down if it fails.
@@ -146,21 +163,18 @@ fn a_study_killed_at_random_moments_ends_as_if_uninterrupted() {
     let moments = Stream::new(seed, 0);
     let (mut n_kills, mut n_torn, mut n_before, mut n_progressed) = (0, 0, 0, 0);
     while n_kills < N_KILLS {
-        let mut child = spawn(&killed);
+        let mut child = spawn(&killed, 1 + moments.bits(2 * n_kills as u64) % MOST_BATCHES);
+        // Most processes must get somewhere before they die, or the test would kill start-ups only.
         let began = Instant::now();
-        // A process must get somewhere before it dies, or the test would kill start-ups only; then a moment at random.
-        let n_at_start = n_before;
-        while StudyFolder::open(&killed).and_then(|folder| folder.n_trials()).unwrap_or(0) <= n_at_start
-            && began.elapsed() < Duration::from_millis(400)
-            && n_kills % 4 != 0
+        while n_kills % 4 != 0
+            && StudyFolder::open(&killed).and_then(|folder| folder.n_trials()).unwrap_or(0) <= n_before
         {
+            assert!(began.elapsed() < Duration::from_secs(120), "seed {seed}: the child does not get on");
             std::thread::sleep(Duration::from_millis(1));
         }
-        std::thread::sleep(Duration::from_micros(moments.bits(n_kills as u64) % 40_000));
-        assert!(
-            child.try_wait().unwrap().is_none(),
-            "seed {seed}: the study ended after {n_kills} kills only"
-        );
+        // Then a moment at random: while it works, or while it waits.
+        std::thread::sleep(Duration::from_micros(moments.bits(2 * n_kills as u64 + 1) % 20_000));
+        assert!(child.try_wait().unwrap().is_none(), "seed {seed}: a child ended, after {n_kills} kills");
         child.kill().unwrap();
         child.wait().unwrap();
         n_kills += 1;
@@ -180,8 +194,8 @@ fn a_study_killed_at_random_moments_ends_as_if_uninterrupted() {
             .filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|e| e == "tmp"))
             .count();
     }
-    assert!(n_before > 0 && n_before < N_TRIALS && n_progressed > N_KILLS / 3, "{n_progressed} of {n_kills}");
-    let summary = run_study(&killed, Duration::ZERO);
+    assert!(n_before < N_TRIALS && n_progressed >= N_KILLS / 4 * 3, "{n_progressed} of {n_kills}");
+    let summary = run_study(&killed, None);
     assert!(summary.is_complete && summary.n_replayed == n_before);
     let (whole, killed) = (contents(&whole), contents(&killed));
     let names =
@@ -198,7 +212,7 @@ fn a_study_killed_at_random_moments_ends_as_if_uninterrupted() {
 fn a_log_that_cannot_grow_ends_the_study_and_loses_nothing() {
     let place = tempfile::tempdir().unwrap();
     let (whole, limited) = (place.path().join("whole"), place.path().join("limited"));
-    run_study(&whole, Duration::ZERO);
+    run_study(&whole, None);
     let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" --exact child --nocapture";
     let output = Command::new("sh")
         .args(["-c", script])
@@ -212,7 +226,7 @@ fn a_log_that_cannot_grow_ends_the_study_and_loses_nothing() {
     assert!(said.contains("log.bin") && said.contains("File too large"), "{said}");
     let n_kept = StudyFolder::open(&limited).unwrap().n_trials().unwrap();
     assert!(n_kept > 0 && n_kept.is_multiple_of(BATCH as u64) && n_kept < N_TRIALS, "{n_kept}");
-    let summary = run_study(&limited, Duration::ZERO);
+    let summary = run_study(&limited, None);
     assert_eq!(summary.n_replayed, n_kept);
     assert!(contents(&limited) == contents(&whole));
 }

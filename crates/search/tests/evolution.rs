@@ -116,7 +116,7 @@ fn neither_pieces_nor_threads_change_a_point() {
     for kind in EVOLUTIONARY {
         for lag in [0, 1] {
             let whole = bits(&study(kind, 12, 50, 50, lag));
-            assert_eq!(whole, bits(&study(kind, 12, 50, 7, lag)), "{kind} in pieces");
+            assert!(whole == bits(&study(kind, 12, 50, 7, lag)), "{kind} in pieces");
             for n_threads in [1, 3] {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
                 assert_eq!(

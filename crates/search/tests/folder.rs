@@ -61,6 +61,17 @@ fn trials(n: usize) -> Trials {
 }
 
 fn append(folder: &StudyFolder, trials: &Trials, batch: usize, rows_per_part: usize) -> u64 {
+    append_with(folder, trials, batch, rows_per_part, |_| ())
+}
+
+/// The same, with something done after each batch, which is told how many trials there are.
+fn append_with(
+    folder: &StudyFolder,
+    trials: &Trials,
+    batch: usize,
+    rows_per_part: usize,
+    mut after: impl FnMut(usize),
+) -> u64 {
     let mut writer = folder.writer(&space(), &METRICS, 1).unwrap().with_rows_per_part(rows_per_part);
     let n = trials.points.len();
     for from in (0..n).step_by(batch) {
@@ -69,7 +80,8 @@ fn append(folder: &StudyFolder, trials: &Trials, batch: usize, rows_per_part: us
         points.extend_from(&trials.points, range.clone());
         let metrics: Vec<Vec<f64>> =
             trials.metrics.iter().map(|column| column[range.clone()].to_vec()).collect();
-        writer.append(&points, &Scores::single(&trials.scores[range]), &metrics).unwrap();
+        writer.append(&points, &Scores::single(&trials.scores[range.clone()]), &metrics).unwrap();
+        after(range.end);
     }
     writer.finish().unwrap()
 }
@@ -306,28 +318,36 @@ fn a_live_study_can_be_read_at_any_moment() {
     let folder = StudyFolder::create(dir.path(), &header()).unwrap();
     let expected = trials(600);
     let is_done = std::sync::atomic::AtomicBool::new(false);
-    let n_reads = std::thread::scope(|scope| {
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
-            let (mut n_reads, mut n_before) = (0, 0);
+            // The end of this thread, also by a panic, is the end of the channel.
+            let tell = tell;
+            let mut n_before = 0;
             loop {
                 let was_done = is_done.load(std::sync::atomic::Ordering::SeqCst);
                 let numbers: Vec<u64> =
                     read_all(dir.path()).iter().flat_map(|batch| batch.trials.clone()).collect();
-                assert!(numbers.iter().copied().eq(0..numbers.len() as u64));
+                assert!(numbers.iter().copied().eq(0..numbers.len() as u64), "{} trials", numbers.len());
                 assert!(numbers.len() >= n_before, "{} after {n_before}", numbers.len());
                 n_before = numbers.len();
-                n_reads += 1;
                 if was_done {
-                    assert_eq!(n_before, 600);
-                    return n_reads;
+                    return n_before;
                 }
+                // Nobody listens once everything is written.
+                let _ = tell.send(());
             }
         });
-        append(&folder, &expected, 3, 10);
+        // Written while it is read: every hundred trials another look has come to its end meanwhile.
+        append_with(&folder, &expected, 3, 10, |n_written| {
+            if n_written % 100 < 3 {
+                told.try_iter().for_each(drop);
+                let _ = told.recv();
+            }
+        });
         is_done.store(true, std::sync::atomic::Ordering::SeqCst);
-        reader.join().unwrap()
+        assert_eq!(reader.join().unwrap(), 600);
     });
-    assert!(n_reads > 3, "{n_reads}");
     assert_holds(dir.path(), &expected);
 }
 

@@ -66,7 +66,7 @@ fn after_tells_the_cut_into_batches_does_not_matter() {
             for n in [1, 0, 7, 40, 12] {
                 pieces.extend_from(&sampler.ask(n), 0..n);
             }
-            assert_eq!(bits(&whole), bits(&pieces), "{kind}, batch {batch}");
+            assert!(bits(&whole) == bits(&pieces), "{kind}, batch {batch}");
         }
     }
 }
@@ -84,7 +84,7 @@ fn the_number_of_threads_does_not_matter() {
                 .ask(50)
             })
         });
-        assert_eq!(bits(&points[0]), bits(&points[1]), "{kind}");
+        assert!(bits(&points[0]) == bits(&points[1]), "{kind}");
     }
 }
 

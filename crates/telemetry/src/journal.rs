@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 
@@ -198,7 +198,7 @@ impl Journal {
         let capacity = options.capacity.max(1);
         let (sender, receiver) = crossbeam_channel::bounded(capacity);
         let shared = Arc::new(Shared { snapshot: Mutex::new(snapshot), ..Shared::default() });
-        let writer = Writer::new(receiver, output, Arc::clone(&shared), options);
+        let writer = Writer::new(receiver, output, Instant::now, Arc::clone(&shared), options);
         let writer = std::thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || writer.run())

@@ -30,6 +30,8 @@ struct Endured {
     events_per_s: f64,
     len_bytes: u64,
     n_files: usize,
+    /// Events that a viewer had to read: those behind the newest checkpoint.
+    n_read: u64,
     /// Growth of memory between a tenth of the run and its end.
     grown_bytes: Option<i64>,
     opened_in: Duration,
@@ -73,30 +75,31 @@ fn endure(dir: &Path, n_events: u64, rotate_bytes: u64) -> Endured {
     assert_eq!(snapshot.done, (n_events - 1) as f64 * 4096.0);
     assert_eq!(snapshot.phases["kernel"].count, n_events);
     assert_eq!((snapshot.n_dropped, snapshot.n_actions), (n_refused, 1));
-    assert!(polled.n_events < n_events / 2, "{} events were read", polled.n_events);
 
     let began = Instant::now();
     assert_eq!(find(dir, "hypertune").unwrap().len(), 1);
     let found_in = began.elapsed();
     let grown_bytes = early_bytes.zip(late_bytes).map(|(early, late)| late as i64 - early as i64);
-    Endured { events_per_s, len_bytes, n_files: files.len(), grown_bytes, opened_in, found_in }
+    let n_read = polled.n_events;
+    Endured { events_per_s, len_bytes, n_files: files.len(), n_read, grown_bytes, opened_in, found_in }
 }
 
 #[test]
 fn a_long_run_keeps_its_size_and_opens_from_a_checkpoint() {
     let dir = tempfile::tempdir().unwrap();
     let endured = endure(dir.path(), 60_000, 4 << 20);
-    assert!(endured.n_files > 3, "{endured:?}");
+    assert!(endured.n_files > 3 && endured.n_read < 60_000 / 2, "{endured:?}");
     assert!(endured.grown_bytes.is_none_or(|grown| grown < 24 << 20), "{endured:?}");
 }
 
 /// `cargo test --release -p tidemill-telemetry --test endurance -- --ignored --nocapture`
 #[test]
 #[ignore = "3 GB and half a minute"]
-fn ten_million_events_open_within_two_seconds() {
+fn ten_million_events_open_from_the_newest_checkpoint() {
     let dir = tempfile::tempdir().unwrap();
     let endured = endure(dir.path(), 10_000_000, JournalOptions::default().rotate_bytes);
     println!("{endured:#?}");
-    assert!(endured.opened_in < Duration::from_secs(2), "{endured:?}");
+    // A file of 64 MiB holds some 200,000 of them.
+    assert!(endured.n_read < 400_000, "{endured:?}");
     assert!(endured.grown_bytes.is_none_or(|grown| grown < 32 << 20), "{endured:?}");
 }

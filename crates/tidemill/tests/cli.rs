@@ -26,6 +26,8 @@ mod market;
 mod monitor;
 #[path = "cli/output.rs"]
 mod output;
+#[path = "cli/process.rs"]
+mod process;
 #[path = "cli/scan.rs"]
 mod scan;
 #[path = "cli/settings.rs"]

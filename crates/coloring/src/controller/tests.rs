@@ -162,13 +162,15 @@ fn a_large_sparse_graph_is_coloured_in_the_time_it_is_given() {
         (from, (from + 1 + mixed(at + 7_000_000) % (n - 1)) % n)
     });
     let instance = Instance::new("large", n as usize, edges);
-    let time = Some(Duration::from_secs(1));
-    let began = std::time::Instant::now();
+    // What the first colourings find depends on no clock.
+    let (first, _) = run(&instance, Options { phases: vec![PhaseKind::Dsatur], ..options() });
+    assert_eq!(verify(&instance, &first.colors).unwrap().k, first.k);
+    assert!(first.k <= 5, "{}", first.k);
+    // However little is done in that time, a colouring comes out. Vertices times vertices would not end in hours.
+    let time = Some(Duration::from_millis(300));
     let (outcome, _) = run(&instance, Options { time, ..Options::default() });
     assert_eq!(verify(&instance, &outcome.colors).unwrap().k, outcome.k);
-    assert!(outcome.k <= 5, "{}", outcome.k);
-    // A hundred times as much as it takes to look at every vertex and every edge; vertices times vertices would be thousands of times more.
-    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    assert_eq!(outcome.ending, Ending::Time);
 }
 
 fn mixed(number: u32) -> u32 {

@@ -1,6 +1,6 @@
 //! A client that sends exactly what it is told, also what no browser would.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -57,6 +57,15 @@ impl Events {
         Self { input }
     }
 
+    /// Waits for the end of the stream, which the server brings about.
+    pub fn end(mut self) {
+        let mut rest = Vec::new();
+        // A connection that is cut has ended as well; one that stays silent has not.
+        if let Err(error) = self.input.read_to_end(&mut rest) {
+            assert!(!matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut), "{error}");
+        }
+    }
+
     /// The next event, which must come within the time limit of the connection.
     pub fn next(&mut self) -> Value {
         loop {
@@ -69,9 +78,12 @@ impl Events {
     }
 }
 
+/// Ends a test that hangs; long enough for any machine.
+pub const LONG: Duration = Duration::from_secs(120);
+
 fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_read_timeout(Some(LONG)).unwrap();
     stream
 }
 

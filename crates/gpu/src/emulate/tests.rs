@@ -112,10 +112,8 @@ fn library() -> Option<Library> {
 fn library_with(options: &[&str]) -> Option<Library> {
     match Library::compile_with("tests.cu", &format!("{TIDEMILL_CUH}{KERNELS}"), options) {
         Ok(library) => Some(library),
-        Err(error @ EmulateError::NoCompiler { .. })
-            if env::var_os("TIDEMILL_REQUIRE_EMULATION").is_none_or(|value| value != "1") =>
-        {
-            eprintln!("skipped: {error}");
+        Err(error @ EmulateError::NoCompiler { .. }) => {
+            tidemill_skip::skipped_unless_required("TIDEMILL_REQUIRE_EMULATION", &error);
             None
         }
         Err(error) => panic!("{error}"),

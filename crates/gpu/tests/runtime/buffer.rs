@@ -1,4 +1,4 @@
-use crate::rig::{add, is_host, on_every_device, slow, slow_result};
+use crate::rig::{add, hold, is_host, on_every_device, slow, slow_result};
 use tidemill_gpu::{Device, DevicePtr, GpuError, HostOptions};
 
 #[test]
@@ -46,9 +46,11 @@ fn reading_pinned_memory_waits_for_the_download() {
         let stream = device.stream().unwrap();
         let buffer = device.alloc::<u64>(1).unwrap();
         let mut pinned = device.pinned::<u64>(1).unwrap();
+        let gate = hold(&stream);
         slow(&stream, &buffer, 1).unwrap();
         stream.download(&buffer, 0, &mut pinned, 0, 1).unwrap();
         assert!(!pinned.is_idle().unwrap(), "the submission does not wait");
+        gate.open();
         assert_eq!(pinned.as_slice().unwrap(), [slow_result(1)]);
         assert!(pinned.is_idle().unwrap());
     });

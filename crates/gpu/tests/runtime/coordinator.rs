@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::rig::{add, on_every_device, slow, slow_result};
+use crate::rig::{self, add, meet, on_every_device};
 use tidemill_gpu::{Coordinator, Device, GpuError, StreamPool, StreamPoolOptions, Timeline};
 
 fn coordinator(device: &Device, streams: usize) -> Coordinator {
@@ -15,14 +15,21 @@ fn operations_run_after_what_they_depend_on() {
             let coordinator = coordinator(device, streams);
             let mut pinned = device.pinned::<u64>(1).unwrap();
             pinned.as_mut_slice().unwrap()[0] = 5;
-            let (buffer, busy) = (device.alloc::<u64>(1).unwrap(), device.alloc::<u64>(1).unwrap());
+            let buffer = device.alloc::<u64>(1).unwrap();
             let mut back = device.pinned::<u64>(1).unwrap();
-            let hold = coordinator.compute("hold", &[], |stream| slow(stream, &busy, 1)).unwrap();
+            let mut gate = None;
+            let hold = coordinator
+                .compute("hold", &[], |stream| {
+                    gate = Some(rig::hold(stream));
+                    Ok(())
+                })
+                .unwrap();
             let up = coordinator.upload(&pinned, 0, &buffer, 0, 1, &[hold]).unwrap();
             let one = coordinator.compute("add", &[up], |stream| add(stream, &buffer, 1)).unwrap();
             let two = coordinator.compute("add", &[one], |stream| add(stream, &buffer, 1)).unwrap();
             let down = coordinator.download(&buffer, 0, &mut back, 0, 1, &[two]).unwrap();
             assert!(!coordinator.is_done(down).unwrap(), "nothing waits on submission");
+            gate.unwrap().open();
             coordinator.wait(down).unwrap();
             assert_eq!(back.as_slice().unwrap(), [7]);
             for operation in [hold, up, one, two, down] {
@@ -82,9 +89,10 @@ fn forked_work_overlaps_and_joins() {
         let coordinator = coordinator(device, 4).with_timeline(timeline.clone());
         let origin = device.alloc::<u64>(1).unwrap();
         let parts: Vec<_> = (0..2).map(|_| device.alloc::<u64>(1).unwrap()).collect();
+        let arrived = device.alloc::<u32>(1).unwrap();
         let all = device.alloc::<u64>(2).unwrap();
         let first = coordinator.compute("first", &[], |stream| add(stream, &origin, 3)).unwrap();
-        let work = |i: usize, stream: &tidemill_gpu::Stream| slow(stream, &parts[i], i as u64);
+        let work = |i: usize, stream: &tidemill_gpu::Stream| meet(stream, &arrived, &parts, i);
         let branches = coordinator.fork("branch", &[first], 2, work).unwrap();
         let joined = coordinator.join(&branches).unwrap();
         let gather = coordinator
@@ -95,7 +103,7 @@ fn forked_work_overlaps_and_joins() {
             .unwrap();
         coordinator.wait(gather).unwrap();
         assert!(coordinator.is_done(joined).unwrap());
-        assert_eq!(all.to_vec().unwrap(), [slow_result(0), slow_result(1)]);
+        assert_eq!(all.to_vec().unwrap(), [1, 1], "the branches met");
         let spans = timeline.spans().unwrap();
         let of = |name: &str| spans.iter().filter(|span| span.name == name).cloned().collect::<Vec<_>>();
         let (branches, first, gather) = (of("branch"), &of("first")[0], &of("gather")[0]);

@@ -38,6 +38,24 @@ KERNEL(slow, SlowArgs) {
   args.out[0] = x;
 }
 
+// Ends when all of them are at work at the same time, or after so many looks. Tells whether they met.
+struct MeetArgs {
+  u32* arrived;
+  u64* met;
+  u64 most_looks;
+  u32 n_all;
+};
+
+KERNEL(meet, MeetArgs) {
+  u64 n_looks = 0;
+  u32 n_here = atomicAdd(args.arrived, 1u) + 1;
+  while (n_here < args.n_all && n_looks < args.most_looks) {
+    n_here = atomicAdd(args.arrived, 0u);
+    n_looks++;
+  }
+  args.met[0] = n_here >= args.n_all ? 1 : 0;
+}
+
 // Adds the elements of each block in dynamic shared memory.
 struct SumArgs {
   const u64* data;

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::rig::{SlowArgs, add, host_compiles, is_host, kernel, on_every_device};
+use crate::rig::{SlowArgs, add, host_compiles, kernel, meet, on_every_device};
 use tidemill_gpu::{
     Device, DeviceBuffer, Fault, GpuError, HostOptions, Launch, Pinned, Pipeline, Purpose, StreamMode,
     StreamPool, StreamPoolOptions, Timeline,
@@ -55,16 +55,23 @@ fn pipeline(device: &Device, pool: StreamPool, n_lanes: usize, n_rounds: u32) ->
         })
 }
 
-/// The same with naps instead of computations: those overlap on a machine without a core to spare, too.
-fn napping_pipeline(device: &Device, pool: StreamPool, n_lanes: usize) -> Pipeline<Lane, u64, u64> {
+/// The same with computations of which two meet each time: batches 0 and 1, 2 and 3, and so on.
+fn meeting_pipeline(
+    device: &Device,
+    pool: StreamPool,
+    n_lanes: usize,
+    arrived: Vec<DeviceBuffer<u32>>,
+    met: Vec<[DeviceBuffer<u64>; 2]>,
+) -> Pipeline<Lane, u64, u64> {
     Pipeline::new(pool, lanes(device, n_lanes).unwrap())
         .unwrap()
         .stage("upload", Purpose::Upload, |stream, lane: &mut Lane, batch: u64| {
             stream.upload(&lane.there, 0, &lane.buffer, 0, LEN)?;
             Ok(batch)
         })
-        .stage("compute", Purpose::Compute, |stream, _, batch| {
-            stream.host(|| std::thread::sleep(std::time::Duration::from_millis(20)))?;
+        .stage("compute", Purpose::Compute, move |stream, _, batch| {
+            let (pair, i) = (batch as usize / 2, batch as usize % 2);
+            meet(stream, &arrived[pair], &met[pair], i)?;
             Ok(batch)
         })
         .stage("download", Purpose::Download, |stream, lane, batch| {
@@ -96,7 +103,7 @@ fn a_pipeline_gives_the_results_of_one_batch_after_the_other() {
             let mut results = Vec::new();
             let mut pipeline = pipeline(device, pool(device, mode, streams), n_lanes, 1000);
             let statistics = pipeline.run(0..25, take(&mut results)).unwrap();
-            assert_eq!(results, expected, "{mode:?} {streams} {n_lanes}");
+            assert!(results == expected, "{mode:?} {streams} {n_lanes}");
             assert_eq!(statistics.iterations, 25);
         }
     });
@@ -105,18 +112,20 @@ fn a_pipeline_gives_the_results_of_one_batch_after_the_other() {
 #[test]
 fn lanes_overlap_and_the_statistics_say_so() {
     on_every_device(|device| {
-        let run = |mode, n_lanes| {
-            let pool = pool(device, mode, 4);
-            let mut pipeline = if is_host(device) {
-                napping_pipeline(device, pool, n_lanes)
-            } else {
-                pipeline(device, pool, n_lanes, 2_000_000)
-            };
-            pipeline.run(0..2, |_, _| Ok::<_, GpuError>(())).unwrap();
+        let nothing = |_: &mut Lane, _| Ok::<_, GpuError>(());
+        let alone = {
+            let mut pipeline = pipeline(device, pool(device, StreamMode::Sequential, 4), 1, 100_000);
+            pipeline.run(0..2, nothing).unwrap();
             pipeline.reset_statistics();
-            pipeline.run(0..12, |_, _| Ok::<_, GpuError>(())).unwrap()
+            pipeline.run(0..12, nothing).unwrap()
         };
-        let (alone, together) = (run(StreamMode::Sequential, 1), run(StreamMode::Parallel, 4));
+        let together = {
+            let alloc = |_| (device.alloc::<u32>(1).unwrap(), [0, 1].map(|_| device.alloc(1).unwrap()));
+            let (arrived, met) = (0..6).map(alloc).unzip();
+            let pool = pool(device, StreamMode::Parallel, 4);
+            // In sequence the first of a pair would wait for the second, which does not come.
+            meeting_pipeline(device, pool, 4, arrived, met).run(0..12, nothing).unwrap()
+        };
         for statistics in [&alone, &together] {
             assert_eq!(statistics.iterations, 12);
             assert!(statistics.wall_ms > 0.0 && statistics.mean_ms > 0.0, "{statistics:?}");
@@ -131,8 +140,7 @@ fn lanes_overlap_and_the_statistics_say_so() {
         }
         // One lane on one stream: no two stages at once. Four lanes on two streams for computations: computations meet.
         assert!(alone.overlap_ms < 0.01, "{alone:?}");
-        assert!(together.overlap_ms > 0.3 * together.wall_ms, "{together:?}");
-        assert!(together.busy_share > 0.7, "{together:?}");
+        assert!(together.overlap_ms > 0.0, "{together:?}");
     });
 }
 

@@ -6,6 +6,7 @@ use bytemuck::{Pod, Zeroable};
 use tidemill_gpu::{
     Device, DeviceBuffer, DeviceKind, DevicePtr, GpuError, HostOptions, Kernel, Launch, Source, Stream,
 };
+use tidemill_skip::skipped_unless_required;
 
 /// Runs a test on a fresh host device, and on the CUDA device if there is one.
 pub fn on_every_device(test: impl Fn(&Device)) {
@@ -26,17 +27,12 @@ pub fn host_compiles() -> bool {
     static COMPILES: OnceLock<Option<GpuError>> = OnceLock::new();
     match COMPILES.get_or_init(|| Device::host(HostOptions::default()).load(&source()).err()) {
         Some(error @ GpuError::Unavailable { .. }) => {
-            assert!(!required("TIDEMILL_REQUIRE_EMULATION"), "TIDEMILL_REQUIRE_EMULATION=1, but: {error}");
-            eprintln!("not on the host, because: {error}");
+            skipped_unless_required("TIDEMILL_REQUIRE_EMULATION", format!("not on the host: {error}"));
             false
         }
         Some(other) => panic!("{other}"),
         None => true,
     }
-}
-
-fn required(variable: &str) -> bool {
-    std::env::var_os(variable).is_some_and(|value| value == "1")
 }
 
 /// The CUDA device, opened once. Without one the reason is printed, and with `TIDEMILL_REQUIRE_GPU=1` that is a failure.
@@ -45,14 +41,13 @@ fn cuda() -> Option<&'static Device> {
     // Kernels are loaded first: the driver may wait for running work to load one, and some tests hold work up.
     let open = || {
         let device = Device::cuda(0)?;
-        ["add", "plane", "slow", "sum"].iter().for_each(|name| drop(kernel(&device, name)));
+        ["add", "plane", "slow", "meet", "sum"].iter().for_each(|name| drop(kernel(&device, name)));
         Ok(device)
     };
     match DEVICE.get_or_init(open) {
         Ok(device) => Some(device),
         Err(error) => {
-            assert!(!required("TIDEMILL_REQUIRE_GPU"), "TIDEMILL_REQUIRE_GPU=1, but: {error}");
-            eprintln!("only on the host, because: {error}");
+            skipped_unless_required("TIDEMILL_REQUIRE_GPU", format!("only on the host: {error}"));
             None
         }
     }
@@ -101,6 +96,16 @@ pub struct SlowArgs {
 
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
+pub struct MeetArgs {
+    pub arrived: DevicePtr<u32>,
+    pub met: DevicePtr<u64>,
+    pub most_looks: u64,
+    pub n_all: u32,
+    pub pad: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
 pub struct SumArgs {
     pub data: DevicePtr<u64>,
     pub sums: DevicePtr<u64>,
@@ -130,6 +135,40 @@ pub fn slow(stream: &Stream, out: &DeviceBuffer<u64>, seed: u64) -> Result<(), G
 }
 
 const SLOW_ROUNDS: u32 = 10_000_000;
+
+/// A kernel that ends when as many of its kind as there are in `met` have begun: they are at work at the same time, whoever comes first.
+/// The `i`th of them then writes 1 to `met[i]`. If the others never begin, it gives up after a while and writes 0.
+pub fn meet(
+    stream: &Stream,
+    arrived: &DeviceBuffer<u32>,
+    met: &[DeviceBuffer<u64>],
+    i: usize,
+) -> Result<(), GpuError> {
+    let kernel = kernel(stream.device(), "meet");
+    // Minutes in both cases.
+    let most_looks = if is_host(stream.device()) { 1 << 34 } else { 1 << 27 };
+    let n_all = met.len() as u32;
+    let args = MeetArgs { arrived: arrived.ptr(), met: met[i].ptr(), most_looks, n_all, pad: 0 };
+    stream.launch(&kernel, Launch::blocks(1, 1), &args)
+}
+
+/// Holds a stream up until the gate is opened or dropped.
+pub fn hold(stream: &Stream) -> Gate {
+    let (open, opened) = std::sync::mpsc::channel::<()>();
+    // An error is a gate that was dropped.
+    stream.host(move || drop(opened.recv())).unwrap();
+    Gate { _open: open }
+}
+
+/// Opens when it is dropped. What waits for a held stream when it is dropped itself must be declared before the gate, or a test that
+/// fails hangs.
+pub struct Gate {
+    _open: std::sync::mpsc::Sender<()>,
+}
+
+impl Gate {
+    pub fn open(self) {}
+}
 
 /// What `slow` computes.
 pub fn slow_result(seed: u64) -> u64 {

@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::rig::{add, on_every_device};
 use tidemill_gpu::Timeline;
@@ -6,6 +6,7 @@ use tidemill_gpu::Timeline;
 #[test]
 fn spans_have_the_times_of_their_work() {
     on_every_device(|device| {
+        let clock = Instant::now();
         let timeline = Timeline::new(device).unwrap();
         let stream = device.stream().unwrap();
         let pause = |ms| move || std::thread::sleep(Duration::from_millis(ms));
@@ -13,10 +14,13 @@ fn spans_have_the_times_of_their_work() {
         timeline.span("long", &stream, |stream| stream.host(pause(20))).unwrap();
         assert!(timeline.collect().is_ok());
         let spans = timeline.spans().unwrap();
+        let wall = clock.elapsed().as_secs_f64() * 1e3;
         let names: Vec<_> = spans.iter().map(|span| span.name.as_str()).collect();
         assert_eq!(names, ["short", "long"]);
         let lengths: Vec<f64> = spans.iter().map(|span| span.end_ms - span.start_ms).collect();
-        assert!((4.9..200.0).contains(&lengths[0]) && (19.9..400.0).contains(&lengths[1]), "{lengths:?}");
+        assert!(lengths[0] >= 4.9 && lengths[1] >= 19.9, "{lengths:?}");
+        // However long a busy machine takes, the spans do not take longer than the whole.
+        assert!(lengths[0] + lengths[1] <= wall + 1.0, "{lengths:?} of {wall}");
         assert!(spans[0].start_ms >= 0.0 && spans[1].start_ms >= spans[0].end_ms - 1e-3);
     });
 }

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use crate::rig::{add, on_every_device, slow};
+use crate::rig::{add, hold, on_every_device, slow};
 use tidemill_gpu::{GpuError, SlotState, TripleBuffer};
 
 #[test]
@@ -31,33 +31,43 @@ fn a_slot_goes_round_and_gives_its_elements_back() {
 fn a_slot_advances_only_when_its_work_is_done() {
     on_every_device(|device| {
         let (stream, buffer) = (device.stream().unwrap(), TripleBuffer::<u64>::new(device, 10).unwrap());
-        let busy = device.alloc::<u64>(1).unwrap();
         let refused = |error: &GpuError| matches!(error, GpuError::NotReady { .. });
 
-        slow(&stream, &busy, 1).unwrap();
-        let slot = buffer.acquire().unwrap().upload(&stream, 10, |_| ()).unwrap();
+        // The stream is held up behind a gate, so that no step can be done before the gate is opened.
+        let gate = hold(&stream);
+        let slot = buffer.acquire().unwrap().upload(&stream, 10, |elements| elements.fill(5)).unwrap();
         let early = slot.process(&stream, |_, _| panic!("must not be called")).unwrap_err();
+        let gate = gate; // Dropped before the slot, which waits for its work.
         assert!(
             refused(&early.error) && early.error.to_string().contains("still uploading"),
             "{}",
             early.error
         );
         assert_eq!(buffer.states()[early.slot.number()], SlotState::Uploading);
-
+        gate.open();
         early.slot.wait().unwrap();
-        let slot = early.slot.process(&stream, |stream, elements| slow(stream, elements, 2)).unwrap();
-        let early = slot.download(&stream).unwrap_err();
+
+        let mut gate = None;
+        let slot = early.slot.process(&stream, |stream, elements| {
+            gate = Some(hold(stream));
+            add(stream, elements, 2)
+        });
+        let early = slot.unwrap().download(&stream).unwrap_err();
+        let gate = gate.unwrap();
         assert!(refused(&early.error), "{}", early.error);
-
+        gate.open();
         early.slot.wait().unwrap();
-        slow(&stream, &busy, 3).unwrap();
+
+        let gate = hold(&stream);
         let slot = early.slot.download(&stream).unwrap();
         let early = slot.finish(|_| panic!("must not be called")).unwrap_err();
+        let gate = gate; // Dropped before the slot, which waits for its work.
         assert!(refused(&early.error), "{}", early.error);
-
+        gate.open();
         early.slot.wait().unwrap();
-        let (first, _) = early.slot.finish(|elements| elements[0]).unwrap();
-        assert_eq!(first, crate::rig::slow_result(2));
+
+        let (elements, _) = early.slot.finish(|elements| elements.to_vec()).unwrap();
+        assert_eq!(elements, [7; 10]);
     });
 }
 
@@ -109,6 +119,8 @@ fn three_slots_keep_three_streams_at_work() {
         let (mut uploading, mut processing, mut downloading) =
             (VecDeque::new(), VecDeque::new(), VecDeque::new());
         let (mut next, mut results, mut most) = (0u64, Vec::new(), 0);
+        // Until all three are taken the device does not get on with the first.
+        let mut gate = Some(hold(&streams[1]));
         while results.len() < 30 {
             if next < 30
                 && let Some(slot) = buffer.acquire()
@@ -117,6 +129,9 @@ fn three_slots_keep_three_streams_at_work() {
                 next += 1;
             }
             most = most.max(buffer.states().iter().filter(|&&state| state != SlotState::Free).count());
+            if most == 3 {
+                gate = None;
+            }
             if let Some(slot) = uploading.pop_front() {
                 match slot.process(&streams[1], |stream, elements| add(stream, elements, 7)) {
                     Ok(slot) => processing.push_back(slot),
@@ -137,6 +152,6 @@ fn three_slots_keep_three_streams_at_work() {
             }
         }
         assert!(results.iter().enumerate().all(|(i, elements)| *elements == [i as u64 + 7; 1000]));
-        assert!(most >= 2, "slots overlap");
+        assert!(gate.is_none(), "all slots are in use at the same time");
     });
 }

@@ -56,10 +56,7 @@ pub fn on_device(
     match Scanner::on_devices(options.clone(), devices, device_options) {
         Ok(scanner) => Some(scanner),
         Err(ScanError::Device { error: error @ GpuError::Unavailable { .. }, .. }) => {
-            let is_required =
-                std::env::var_os("TIDEMILL_REQUIRE_EMULATION").is_some_and(|value| value == "1");
-            assert!(!is_required, "TIDEMILL_REQUIRE_EMULATION=1, but: {error}");
-            println!("skipped: {error}");
+            tidemill_skip::skipped_unless_required("TIDEMILL_REQUIRE_EMULATION", &error);
             None
         }
         Err(error) => panic!("{error}"),

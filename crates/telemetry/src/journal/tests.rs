@@ -1,3 +1,5 @@
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -41,8 +43,22 @@ impl Output for SlowOutput {
 }
 
 fn start(output: impl Output, capacity: usize) -> Journal {
-    let options = JournalOptions { capacity, ..JournalOptions::default() };
+    let options = JournalOptions { capacity, ..without_signs() };
     Journal::start(Some(Path::new("memory")), output, Snapshot::default(), &options).unwrap()
+}
+
+/// Waits for what must come. The limit is there to end a test that hangs.
+fn until(what: &str, is_there: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_there() {
+        assert!(began.elapsed() < Duration::from_secs(120), "{what} never came");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Options of a journal that adds no signs of life, however slow the machine.
+fn without_signs() -> JournalOptions {
+    JournalOptions { alive_every: Duration::from_secs(86_400), ..JournalOptions::default() }
 }
 
 fn events(path: &Path) -> Vec<Event> {
@@ -53,7 +69,7 @@ fn events(path: &Path) -> Vec<Event> {
 fn concurrent_writers_lose_and_mix_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("journal.jsonl");
-    let journal = Journal::create(&path).unwrap();
+    let journal = without_signs().create(&path).unwrap();
     std::thread::scope(|scope| {
         for thread in 0..8 {
             let journal = &journal;
@@ -107,15 +123,10 @@ fn a_failed_write_is_reported_on_close_and_later_events_count_as_dropped() {
         SlowOutput { lines: Arc::default(), gate, enter: crossbeam_channel::unbounded().0, fail_after: 0 };
     let journal = start(output, 4);
     journal.record(Event::new("r", "a", "first"));
-    let began = Instant::now();
-    while journal.n_dropped() < 2 {
-        assert!(
-            began.elapsed() < Duration::from_secs(60),
-            "what could not be written does not count as dropped"
-        );
+    until("the count of what could not be written", || {
         journal.record(Event::new("r", "a", "later"));
-        std::thread::sleep(Duration::from_millis(1));
-    }
+        journal.n_dropped() >= 2
+    });
     assert!(matches!(journal.close(), Err(JournalError::Write { .. })));
 }
 
@@ -125,13 +136,13 @@ fn a_torn_last_line_is_cut_off_before_appending() {
     let path = dir.path().join("journal.jsonl");
     let long = "x".repeat(10_000);
     for torn in ["{\"v\":1,\"timest", long.as_str(), ""] {
-        let journal = Journal::create(&path).unwrap();
+        let journal = without_signs().create(&path).unwrap();
         journal.record(Event::new("r", "a", "kept"));
         drop(journal);
         let mut bytes = std::fs::read(&path).unwrap();
         bytes.extend_from_slice(torn.as_bytes());
         std::fs::write(&path, bytes).unwrap();
-        let journal = Journal::open_append(&path).unwrap();
+        let journal = without_signs().open_append(&path).unwrap();
         journal.record(Event::new("r", "a", "added"));
         journal.close().unwrap();
         let steps: Vec<_> = events(&path).into_iter().map(|event| event.step).collect();
@@ -165,72 +176,132 @@ fn a_journal_that_cannot_be_opened_says_which() {
     }
 }
 
+/// A writer that is turned by hand and whose clock is set by hand, so that nothing here depends on how long something takes.
+struct ByHand {
+    sender: Sender<Message>,
+    shared: Arc<Shared>,
+    lines: Arc<Mutex<Vec<u8>>>,
+    now: Rc<Cell<Instant>>,
+    writer: Writer<FullDisk, Box<dyn Fn() -> Instant>>,
+}
+
+impl ByHand {
+    fn new(options: &JournalOptions) -> Self {
+        let (sender, receiver) = crossbeam_channel::unbounded();
+        let (shared, lines) = (Arc::new(Shared::default()), Arc::new(Mutex::new(Vec::new())));
+        let output = FullDisk { lines: Arc::clone(&lines), is_full: Arc::default() };
+        let now = Rc::new(Cell::new(Instant::now()));
+        let clock: Box<dyn Fn() -> Instant> = Box::new({
+            let now = Rc::clone(&now);
+            move || now.get()
+        });
+        let writer = Writer::new(receiver, output, clock, Arc::clone(&shared), options);
+        Self { sender, shared, lines, now, writer }
+    }
+
+    fn record(&self, event: Event) {
+        self.sender.send(Message::Event(event)).unwrap();
+    }
+
+    fn drop_events(&self, n_events: u64) {
+        self.shared.n_dropped.fetch_add(n_events, Ordering::Relaxed);
+    }
+
+    /// Lets so much time pass, has the writer do what is due, and gives the steps that it wrote.
+    fn after(&mut self, passed: Duration) -> Vec<String> {
+        self.now.set(self.now.get() + passed);
+        assert!(self.writer.turn());
+        self.steps()
+    }
+
+    /// Ends the channel: the number of records written, and the steps that were added last.
+    fn end(self) -> (u64, Vec<String>) {
+        let Self { sender, writer, lines, .. } = self;
+        drop(sender);
+        (writer.run().unwrap(), steps_of(&lines))
+    }
+
+    fn steps(&self) -> Vec<String> {
+        steps_of(&self.lines)
+    }
+}
+
+/// Takes the lines away; steps, with the number of drops where a record tells of some.
+fn steps_of(lines: &Mutex<Vec<u8>>) -> Vec<String> {
+    let text = String::from_utf8(std::mem::take(&mut *lines.lock().unwrap())).unwrap();
+    let step = |line: &str| {
+        let event: Event = serde_json::from_str(line).unwrap();
+        match event.values.get("dropped") {
+            Some(n_dropped) => format!("{} {n_dropped} of {}", event.step, event.values["dropped_in_all"]),
+            None => event.step.to_string(),
+        }
+    };
+    text.lines().map(step).collect()
+}
+
 #[test]
 fn the_end_is_the_last_record_and_drops_are_told_before_it() {
-    let lines = Arc::new(Mutex::new(Vec::new()));
-    let (open_gate, gate) = crossbeam_channel::unbounded();
-    let (enter, entered) = crossbeam_channel::unbounded();
-    let output = SlowOutput { lines: Arc::clone(&lines), gate, enter, fail_after: usize::MAX };
-    let options =
-        JournalOptions { capacity: 2, alive_every: Duration::from_millis(30), ..JournalOptions::default() };
-    let journal = Journal::start(None, output, Snapshot::default(), &options).unwrap();
+    let mut journal = ByHand::new(&JournalOptions::default());
     let batch = |step: &str| Event::new("r", "kernel", step);
-    journal.record(batch("held"));
-    entered.recv().unwrap();
-    (0..10).for_each(|_| _ = journal.record(batch("fast")));
-    drop(open_gate);
-    // Told already, then more drops, which are told at the end because they come too soon after.
-    while journal.look(|fold| fold.n_dropped) == 0 {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    journal.shared.n_dropped.fetch_add(3, Ordering::Relaxed);
-    journal.record_durable(Event::new("r", "run", "end").parameter("outcome", "complete")).unwrap();
-    assert_eq!(journal.snapshot().state, crate::RunState::Complete);
+    journal.record(batch("batch_0"));
+    journal.drop_events(8);
+    assert_eq!(journal.after(Duration::ZERO), ["batch_0", "dropped 8 of 8"], "told at once");
+    journal.drop_events(2);
+    assert_eq!(journal.after(Duration::from_millis(999)), [""; 0], "too soon after");
+    assert_eq!(journal.after(Duration::from_millis(1)), ["dropped 2 of 10"]);
+    journal.drop_events(3);
+    journal.record(Event::new("r", "run", "end").parameter("outcome", "complete"));
+    assert_eq!(journal.after(Duration::ZERO), ["dropped 3 of 13", "end"], "before the end, however soon");
+    assert_eq!(journal.shared.snapshot.lock().unwrap().state, crate::RunState::Complete);
     // Neither silence nor drops add anything to it.
-    journal.shared.n_dropped.fetch_add(1, Ordering::Relaxed);
-    std::thread::sleep(Duration::from_millis(700));
-    journal.close().unwrap();
-    let lines = lines.lock().unwrap();
-    let events: Vec<Event> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let n = events.len();
-    assert!(events[n - 1].is("run", "end"), "{lines:?}");
-    assert!(events[n - 2].is("journal", "dropped"), "{lines:?}");
-    let told: Vec<f64> = events.iter().filter_map(|event| event.values.get("dropped").copied()).collect();
-    assert_eq!((told, events[n - 2].values["dropped_in_all"]), (vec![8.0, 3.0], 11.0));
+    journal.drop_events(1);
+    assert_eq!(journal.after(Duration::from_secs(3600)), [""; 0]);
+    assert_eq!(journal.end(), (2, vec![]));
 }
 
 #[test]
 fn silence_is_broken_by_a_sign_of_life() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("journal.jsonl");
-    let options = JournalOptions { alive_every: Duration::from_millis(100), ..JournalOptions::default() };
-    let journal = options.create(&path).unwrap();
-    std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(std::fs::read(&path).unwrap(), b"", "before the run has said anything, there is no run");
+    let mut journal = ByHand::new(&JournalOptions::default());
+    assert_eq!(journal.after(Duration::from_secs(3600)), [""; 0], "there is no run yet");
     journal.record(Event::new("run-7", "run", "start"));
-    std::thread::sleep(Duration::from_millis(1500));
-    assert_eq!(journal.close().unwrap().n_written, 1, "signs of life are not the run's own");
-    let events = events(&path);
-    assert!(events[0].is("run", "start"));
-    assert!(events[1..].iter().all(|event| event.is("run", "alive") && event.run == "run-7"));
-    assert!((3..=15).contains(&events.len()), "{}", events.len());
+    assert_eq!(journal.after(Duration::ZERO), ["start"]);
+    assert_eq!(journal.after(Duration::from_millis(4999)), [""; 0]);
+    assert_eq!(journal.after(Duration::from_millis(1)), ["alive"]);
+    assert_eq!(journal.after(Duration::from_millis(4999)), [""; 0]);
+    journal.record(Event::new("run-7", "kernel", "batch_0"));
+    assert_eq!(journal.after(Duration::ZERO), ["batch_0"]);
+    assert_eq!(journal.after(Duration::from_millis(4999)), [""; 0], "the record was a sign");
+    assert_eq!(journal.after(Duration::from_millis(1)), ["alive"]);
+    assert_eq!(journal.end(), (2, vec![]), "signs of life are not the run's own");
 }
 
 #[test]
-fn an_event_is_in_the_file_soon_without_being_asked_for() {
+fn a_silent_journal_gives_signs_of_life_by_itself() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("journal.jsonl");
-    let journal = Journal::create(&path).unwrap();
+    let options = JournalOptions { alive_every: Duration::from_millis(1), ..JournalOptions::default() };
+    let journal = options.create(&path).unwrap();
+    journal.record(Event::new("run-7", "run", "start"));
+    // So many that it has come to the long sleeps of a quiet journal.
+    until("signs of life", || events(&path).len() > 30);
+    assert_eq!(journal.close().unwrap().n_written, 1);
+    let events = events(&path);
+    assert!(events[0].is("run", "start"));
+    assert!(events[1..].iter().all(|event| event.is("run", "alive") && event.run == "run-7"));
+}
+
+#[test]
+fn an_event_comes_into_the_file_without_being_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal.jsonl");
+    let journal = without_signs().create(&path).unwrap();
+    // While it looks often, and after a silence in which it has come to wait for the next event.
     for pause_ms in [0, 700] {
         std::thread::sleep(Duration::from_millis(pause_ms));
         let n_before = events(&path).len();
-        let began = std::time::Instant::now();
         journal.record(Event::new("r", "kernel", "batch"));
-        while events(&path).len() == n_before {
-            assert!(began.elapsed() < Duration::from_secs(5), "it never came");
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        assert_eq!(journal.snapshot().n_events as usize, n_before + 1);
+        until("the event in the file", || events(&path).len() > n_before);
+        until("the event in the fold", || journal.snapshot().n_events as usize > n_before);
     }
 }
 
@@ -292,7 +363,7 @@ fn a_journal_without_a_file_folds() {
 fn a_new_journal_leaves_nothing_of_an_old_one_but_keeps_its_neighbours() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("journal.jsonl");
-    let options = JournalOptions { rotate_bytes: 500, ..JournalOptions::default() };
+    let options = JournalOptions { rotate_bytes: 500, ..without_signs() };
     for n_events in [20, 1] {
         std::fs::write(dir.path().join("other-000001.jsonl"), "").unwrap();
         let journal = options.create(&path).unwrap();
@@ -309,7 +380,7 @@ fn a_new_journal_leaves_nothing_of_an_old_one_but_keeps_its_neighbours() {
 fn a_file_that_cannot_be_put_aside_is_written_on() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("journal.jsonl");
-    let options = JournalOptions { rotate_bytes: 500, ..JournalOptions::default() };
+    let options = JournalOptions { rotate_bytes: 500, ..without_signs() };
     let journal = options.create(&path).unwrap();
     // A folder of that name, with something in it, stands in the way.
     std::fs::create_dir_all(dir.path().join("journal-000001.jsonl/x")).unwrap();
@@ -322,7 +393,7 @@ fn a_file_that_cannot_be_put_aside_is_written_on() {
 fn full_files_end_behind_whole_records_and_sum_up_to_their_checkpoints() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("journal.jsonl");
-    let journal = JournalOptions { rotate_bytes: 1000, ..JournalOptions::default() }.create(&path).unwrap();
+    let journal = JournalOptions { rotate_bytes: 1000, ..without_signs() }.create(&path).unwrap();
     for idx in 0..40 {
         journal.record(Event::new("r", "kernel", format!("batch_{idx}")).value("trials", f64::from(idx)));
     }

@@ -25,9 +25,11 @@ const MOST_TOGETHER: usize = 1024;
 const DROPS_EVERY: Duration = Duration::from_secs(1);
 
 /// Writes and folds what it is sent, until there is no sender left.
-pub(super) struct Writer<O> {
+pub(super) struct Writer<O, C> {
     receiver: Receiver<Message>,
     output: O,
+    /// What time it is. Given by whoever starts it, so that tests need not wait for time to pass.
+    clock: C,
     shared: Arc<Shared>,
     rotate_bytes: u64,
     alive_every: Duration,
@@ -52,17 +54,19 @@ pub(super) struct Writer<O> {
     rotate_at: u64,
 }
 
-impl<O: Output> Writer<O> {
+impl<O: Output, C: Fn() -> Instant> Writer<O, C> {
     pub(super) fn new(
         receiver: Receiver<Message>,
         output: O,
+        clock: C,
         shared: Arc<Shared>,
         options: &JournalOptions,
     ) -> Self {
-        let now = Instant::now();
+        let now = clock();
         Self {
             receiver,
             output,
+            clock,
             shared,
             rotate_bytes: options.rotate_bytes.max(1),
             alive_every: options.alive_every,
@@ -84,19 +88,11 @@ impl<O: Output> Writer<O> {
 
     /// Number of records written, or why the last ones could not be.
     pub(super) fn run(mut self) -> io::Result<u64> {
-        loop {
-            let is_open = self.take_waiting();
-            self.flush();
-            if !is_open {
-                break;
-            }
-            self.tell_drops(DROPS_EVERY);
-            if self.receiver.is_empty() {
-                self.tell_alive();
-                self.flush();
-                if let Some(message) = self.rest() {
-                    self.take(message);
-                }
+        while self.turn() {
+            if self.receiver.is_empty()
+                && let Some(message) = self.rest()
+            {
+                self.take(message);
             }
         }
         self.tell_drops(Duration::ZERO);
@@ -105,6 +101,20 @@ impl<O: Output> Writer<O> {
             Some(failure) => Err(failure),
             None => self.output.sync().map(|()| self.n_written),
         }
+    }
+
+    /// Writes what waits, and what is due by now; false if nothing can come any more.
+    pub(super) fn turn(&mut self) -> bool {
+        let is_open = self.take_waiting();
+        self.flush();
+        if is_open {
+            self.tell_drops(DROPS_EVERY);
+            if self.receiver.is_empty() {
+                self.tell_alive();
+                self.flush();
+            }
+        }
+        is_open
     }
 
     /// Takes in what waits, up to a bound; false if nothing can come any more.
@@ -120,7 +130,7 @@ impl<O: Output> Writer<O> {
     }
 
     fn take(&mut self, message: Message) {
-        self.last_event = Instant::now();
+        self.last_event = (self.clock)();
         match message {
             Message::Event(event) => self.take_event(event),
             Message::Durable(event, tell) => self.take_durable(event, &tell),
@@ -188,7 +198,7 @@ impl<O: Output> Writer<O> {
                 self.failure = Some(error);
             }
         }
-        self.last_write = Instant::now();
+        self.last_write = (self.clock)();
         self.lines.clear();
         (self.n_lines, self.n_drops_in_lines) = (0, 0);
         // Those who look at the fold see it even if the disk is full.
@@ -212,7 +222,7 @@ impl<O: Output> Writer<O> {
 
     fn tell_drops(&mut self, at_most_every: Duration) {
         let n_dropped = self.shared.n_dropped.load(Ordering::Relaxed);
-        let is_due = self.drops_told_at.is_none_or(|told_at| told_at.elapsed() >= at_most_every);
+        let is_due = self.drops_told_at.is_none_or(|told_at| self.since(told_at) >= at_most_every);
         if n_dropped == self.n_drops_told || self.is_ended || !is_due {
             return;
         }
@@ -223,29 +233,33 @@ impl<O: Output> Writer<O> {
             .value("dropped_in_all", n_dropped as f64)
             .note("these events are missing: they came faster than they could be written, or a write failed");
         (self.n_drops_told, self.n_drops_in_lines) = (n_dropped, self.n_drops_in_lines + n_new);
-        self.drops_told_at = Some(Instant::now());
+        self.drops_told_at = Some((self.clock)());
         self.push(event);
     }
 
     fn tell_alive(&mut self) {
         if let Some(run) = &self.last_run
             && !self.is_ended
-            && self.last_write.elapsed() >= self.alive_every
+            && self.since(self.last_write) >= self.alive_every
         {
             self.push(Event::new(run.clone(), "run", "alive"));
         }
     }
 
+    fn since(&self, earlier: Instant) -> Duration {
+        (self.clock)().saturating_duration_since(earlier)
+    }
+
     /// Sleeps until there may be something to do; a message if one ended the sleep.
     fn rest(&mut self) -> Option<Message> {
-        if self.last_event.elapsed() < QUIET {
+        if self.since(self.last_event) < QUIET {
             self.shared.is_napping.store(true, Ordering::Relaxed);
             std::thread::park_timeout(NAP);
             self.shared.is_napping.store(false, Ordering::Relaxed);
             return None;
         }
         let says_alive = self.last_run.is_some() && !self.is_ended;
-        let silence = if says_alive { self.last_write.elapsed() } else { Duration::ZERO };
+        let silence = if says_alive { self.since(self.last_write) } else { Duration::ZERO };
         let until_alive = self.alive_every.saturating_sub(silence);
         let drops_wait = self.shared.n_dropped.load(Ordering::Relaxed) > self.n_drops_told;
         let patience = if drops_wait { DROPS_EVERY } else { until_alive }.max(NAP);

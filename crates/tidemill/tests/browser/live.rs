@@ -18,7 +18,7 @@ fn a_live_run_advances_without_reload_and_outlives_its_viewer() {
     page.eval("window.isTheSame = true");
 
     // It goes on until it is told to stop, however fast the machine is.
-    let line = "sweep --data lcg.csv --trials 5000000 --batch 32 --device cpu --threads 1 --out runs/live";
+    let line = "sweep --data lcg.csv --trials 1000000000 --batch 32 --device cpu --threads 1 --out runs/live";
     let args: Vec<&str> = line.split(' ').collect();
     let mut sweep = place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     page.wait("document.querySelector('.runs .row-link')?.textContent === 'live'");

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Place, Said};
+#[cfg(unix)]
+use crate::process::{ended, signal, spawn, until};
+use crate::support::Place;
 
 /// A folder with a random graph of 60 vertices in it.
 fn place() -> Place {
@@ -194,21 +195,10 @@ fn whoever_closes_standard_error_does_not_end_a_run() {
 fn an_interrupt_ends_with_the_best_so_far() {
     let place = place();
     // Far below what is possible, so that only the interrupt ends it.
-    let mut child = place
-        .command(&["color", "graph.col", "--target", "2", "--time", "120", "--out", "best.sol", "--json"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let began = Instant::now();
-    while !place.path("best.sol").exists() && began.elapsed() < Duration::from_secs(60) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    std::thread::sleep(Duration::from_millis(300));
-    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
-    let _ = child.stdin.take();
-    let said = Said::new(child.wait_with_output().unwrap());
+    let child = spawn(&place, "color graph.col --target 2 --time 86400 --out best.sol --json");
+    until("a colouring", || place.path("best.sol").exists());
+    signal(&child, "INT");
+    let said = ended(child);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert_eq!(said.json()["ended"], "stopped");
     assert_eq!(place.json("color verify graph.col best.sol")["k"], said.json()["k"]);
@@ -220,7 +210,7 @@ fn shared_graph(name: &str) -> Option<PathBuf> {
     if path.is_file() {
         return Some(path);
     }
-    println!("skipped: there are no shared graphs next to this checkout");
+    tidemill_skip::skipped("there are no shared graphs next to this checkout");
     None
 }
 

@@ -3,7 +3,6 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -145,15 +144,11 @@ fn ctrl_c_ends_it_at_once() {
     let mut dash = Dash::start(&place, &["runs"]);
     // A connection that stays open does not hold it.
     let _open = TcpStream::connect(&dash.host).unwrap();
-    let id = dash.process.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    let began = Instant::now();
-    let status = loop {
-        if let Some(status) = dash.process.try_wait().unwrap() {
-            break status;
-        }
-        assert!(began.elapsed() < Duration::from_secs(5), "it goes on");
-        std::thread::sleep(Duration::from_millis(10));
-    };
-    assert_eq!(status.code(), Some(130));
+    crate::process::signal(&dash.process, "INT");
+    let mut status = None;
+    crate::process::until("its end", || {
+        status = dash.process.try_wait().unwrap();
+        status.is_some()
+    });
+    assert_eq!(status.unwrap().code(), Some(130));
 }

@@ -1,11 +1,12 @@
 //! `--device`, `doctor` and `parity`, with GPUs hidden or emulated.
 
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tidemill_search::{ExportFormat, export};
 
+use crate::process::{caught, kill, spawn_silent, until};
+use crate::study::{n_stored, same_lines};
 use crate::support::{Place, Said, timeless};
 
 /// Runs a line on a machine whose GPUs nobody sees.
@@ -18,10 +19,9 @@ pub fn hidden(place: &Place, line: &str) -> Said {
 pub fn emulates() -> bool {
     let compiler = std::env::var("CXX").ok().filter(|name| !name.is_empty()).unwrap_or_else(|| "c++".into());
     let found = std::process::Command::new(&compiler).arg("--version").stdout(Stdio::null()).status().is_ok();
-    let required = std::env::var_os("TIDEMILL_REQUIRE_EMULATION").is_some_and(|value| value == "1");
-    assert!(found || !required, "TIDEMILL_REQUIRE_EMULATION=1, but there is no C++ compiler `{compiler}`");
     if !found {
-        println!("skipped: there is no C++ compiler `{compiler}`");
+        let reason = format!("there is no C++ compiler `{compiler}`");
+        tidemill_skip::skipped_unless_required("TIDEMILL_REQUIRE_EMULATION", reason);
     }
     found
 }
@@ -131,30 +131,20 @@ fn a_sweep_killed_on_a_device_goes_on_with_the_cpu_to_the_same_study() {
     let place = Place::with_bars();
     let line = "sweep zscore-dip --data lcg.csv --trials 400 --batch 16";
     place.ok(&format!("{line} --device emulated --out whole"));
-    let killed = format!("{line} --device emulated --out killed");
-    let args: Vec<&str> = killed.split_whitespace().collect();
-    let mut n_kills = 0;
-    for _ in 0..2 {
-        let before = stored_bytes(&place);
-        let mut child = place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let began = Instant::now();
-        while stored_bytes(&place) < before + 1_000 && child.try_wait().unwrap().is_none() {
-            assert!(began.elapsed() < Duration::from_secs(60), "the sweep did not start");
-            std::thread::sleep(Duration::from_millis(5));
+    let killed = caught(|folder| {
+        let dir = place.path(folder);
+        let mut n_kills = 0;
+        for _ in 0..2 {
+            let n_before = n_stored(&dir);
+            let child = spawn_silent(&place, &format!("{line} --device emulated --out {folder}"));
+            until("another trial", || n_stored(&dir) > n_before || n_before == 400);
+            n_kills += u32::from(kill(child));
         }
-        n_kills += u32::from(child.try_wait().unwrap().is_none());
-        let _ = child.kill();
-        child.wait().unwrap();
-    }
-    assert!(n_kills > 0, "every run ended before it could be killed");
-    let resumed = place.json(&format!("{line} --device cpu --out killed"));
+        n_kills > 0
+    });
+    let resumed = place.json(&format!("{line} --device cpu --out {killed}"));
     assert!(resumed["resumed_from"].as_u64().unwrap() > 0);
-    assert_eq!(exported(&place, "killed"), exported(&place, "whole"));
-}
-
-/// The log of trials grows with every batch.
-fn stored_bytes(place: &Place) -> u64 {
-    std::fs::metadata(place.path("killed/trials/log.bin")).map_or(0, |file| file.len())
+    same_lines(&exported(&place, &killed), &exported(&place, "whole"));
 }
 
 #[test]

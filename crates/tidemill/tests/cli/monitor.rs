@@ -3,14 +3,14 @@
 #[path = "../../../dash/tests/terminal/specimen.rs"]
 mod specimen;
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tidemill_telemetry::{Event, Timestamp};
 
-use crate::support::{Place, Said};
+use crate::process::{ended, spawn};
+use crate::support::Place;
 
 /// A folder of several runs.
 fn runs() -> Place {
@@ -18,24 +18,6 @@ fn runs() -> Place {
     specimen::gpu_sweep(60, 3).write(&place.path("runs/gpu"));
     specimen::coloring().write(&place.path("runs/deep/color"));
     place
-}
-
-fn spawn(place: &Place, line: &str) -> Child {
-    let args: Vec<&str> = line.split_whitespace().collect();
-    place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-/// What a process said in the end, which must come soon.
-fn ended(mut child: Child) -> Said {
-    let began = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        if began.elapsed() > Duration::from_secs(60) {
-            child.kill().unwrap();
-            panic!("did not end: {}", Said::new(child.wait_with_output().unwrap()).stderr);
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Said::new(child.wait_with_output().unwrap())
 }
 
 fn append(dir: &Path, events: &[Event]) {
@@ -143,19 +125,24 @@ fn what_is_missing_is_named_with_its_cure() {
 #[test]
 fn a_run_that_comes_later_is_followed_to_its_end() {
     let place = Place::new();
-    let child = spawn(&place, "monitor new/run --tail --wait --phase kernel --phase run");
-    std::thread::sleep(Duration::from_millis(300));
+    let mut child = spawn(&place, "monitor new/run --tail --wait --phase kernel --phase run");
+    // The run begins once the monitor waits for it.
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut heard = String::new();
+    stderr.read_line(&mut heard).unwrap();
+    assert!(heard.starts_with("waiting for "), "{heard}");
     let run = specimen::gpu_sweep(30, 2);
     let dir = place.path("new/run");
     for events in run.events.chunks(40) {
         append(&dir, events);
-        std::thread::sleep(Duration::from_millis(120));
+        std::thread::sleep(Duration::from_millis(20));
     }
     let said = ended(child);
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    stderr.read_to_string(&mut heard).unwrap();
+    assert_eq!(said.code, Some(0), "{heard}");
     let n_kernels = said.stdout.lines().filter(|line| line.starts_with("[KERNEL][GPU][stream=")).count();
     assert_eq!((n_kernels, said.stdout.lines().count()), (30, 32), "{}", said.stdout);
-    assert!(said.stderr.contains("waiting for") && said.stderr.contains("complete"), "{}", said.stderr);
+    assert!(heard.contains("complete"), "{heard}");
 }
 
 #[cfg(unix)]
@@ -164,12 +151,15 @@ fn ctrl_c_ends_the_lines_cleanly() {
     let place = Place::new();
     let run = specimen::killed();
     append(&place.path("live"), &run.events);
-    let child = spawn(&place, "monitor live --tail --lines 1");
-    std::thread::sleep(Duration::from_millis(500));
-    let id = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let mut child = spawn(&place, "monitor live --tail --lines 1");
+    // It follows the run once it has said what was there before.
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut heard = String::new();
+    stdout.read_line(&mut heard).unwrap();
+    crate::process::signal(&child, "INT");
     let said = ended(child);
-    assert_eq!((said.code, said.stdout.lines().count()), (Some(130), 1), "{}", said.stderr);
+    stdout.read_to_string(&mut heard).unwrap();
+    assert_eq!((said.code, heard.lines().count()), (Some(130), 1), "{heard}{}", said.stderr);
 }
 
 #[cfg(unix)]
@@ -183,10 +173,8 @@ fn a_sweep_is_followed_while_it_runs_and_is_not_disturbed() {
     let watcher = spawn(&place, "monitor watched --tail --wait --lines 200");
     let second = spawn(&place, "monitor watched --tail --wait");
     let sweep = spawn(&place, &format!("{line} --out watched"));
-    std::thread::sleep(Duration::from_millis(300));
-    let mut second = second;
-    second.kill().unwrap();
-    second.wait().unwrap();
+    // Somebody who looks on leaves, at whatever moment.
+    crate::process::kill(second);
     let watched = ended(sweep).json();
     assert_eq!(watched["best"], alone["best"]);
     let said = ended(watcher);

@@ -22,7 +22,7 @@ fn every_family_loads_backtests_and_sweeps() {
         let path = dir.join(file);
         let path = path.to_str().unwrap();
         if !dir.join(file).is_file() {
-            println!("skipped: {file} is not there");
+            tidemill_skip::skipped(format!("{file} is not there"));
             continue;
         }
         let said = place.run(&["backtest", "ema-cross", "--data", path, "--json"]);

@@ -5,6 +5,9 @@ use std::path::Path;
 use tidemill_search::{ExportFormat, Score, StudyFolder, export, read_trials};
 use tidemill_telemetry::read_journal;
 
+use crate::process::{caught, kill, spawn_silent, until};
+#[cfg(unix)]
+use crate::process::{ended, signal, spawn};
 use crate::support::Place;
 
 /// Numbers, scores and one metric of all trials.
@@ -19,6 +22,14 @@ fn stored(dir: &Path) -> (u64, Vec<Option<f64>>, Vec<Option<f64>>) {
         sharpe.extend(values);
     }
     (n_trials, scores, sharpe)
+}
+
+/// Two texts that must be the same; shows the first line that differs, and not ten thousand.
+pub fn same_lines(one: &str, other: &str) {
+    if let Some((at, (one, other))) = one.lines().zip(other.lines()).enumerate().find(|(_, (a, b))| a != b) {
+        panic!("line {}: {one}\n  other: {other}", at + 1);
+    }
+    assert_eq!(one.len(), other.len(), "one text goes on where the other ends");
 }
 
 /// All trials as text.
@@ -113,7 +124,7 @@ fn two_studies_of_one_seed_export_the_same_bytes_whatever_the_threads_and_the_pi
         let one = study(&format!("--sampler {sampler} --threads 1 --pipeline off"), &format!("{sampler}-1"));
         let two = study(&format!("--sampler {sampler} --threads 2"), &format!("{sampler}-2"));
         assert!(one.lines().count() > 100, "{sampler}");
-        assert_eq!(one, two, "{sampler}");
+        assert!(one == two, "{sampler}");
     }
 }
 
@@ -153,31 +164,21 @@ fn fixed_values_outside_their_range_are_stored_as_given() {
     assert_eq!(window.value(7), Some(tidemill_search::Value::Int(500)));
 }
 
+/// How many trials a reader sees, which are none before there is a study.
+pub fn n_stored(dir: &Path) -> u64 {
+    StudyFolder::open(dir).and_then(|folder| folder.n_trials()).unwrap_or(0)
+}
+
 #[cfg(unix)]
 #[test]
 fn ctrl_c_keeps_what_is_done_and_ends_with_130() {
-    use std::process::{Command, Stdio};
-    use std::time::{Duration, Instant};
-
-    use crate::support::Said;
-
     let place = Place::new();
     place.ok("data generate --bars 20000 --out bars.parquet");
-    let args: Vec<&str> = "sweep zscore-dip --data bars.parquet --trials 1000000000 --out study --json"
-        .split_whitespace()
-        .collect();
-    let child = place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let journal = place.path("study/journal.jsonl");
-    let began = Instant::now();
-    while std::fs::metadata(&journal).map_or(0, |file| file.len()) == 0 {
-        assert!(began.elapsed() < Duration::from_secs(20), "the sweep did not start");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    std::thread::sleep(Duration::from_millis(300));
-    let asked = Instant::now();
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    let said = Said::new(child.wait_with_output().unwrap());
-    assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+    // More than anybody can wait for, so that only the signal ends it.
+    let child = spawn(&place, "sweep zscore-dip --data bars.parquet --trials 1000000000 --out study --json");
+    until("a trial", || n_stored(&place.path("study")) > 0);
+    signal(&child, "INT");
+    let said = ended(child);
     assert_eq!(said.code, Some(130), "{}", said.stderr);
     assert!(said.stderr.contains("kept"), "{}", said.stderr);
     let answer = said.json();
@@ -188,48 +189,36 @@ fn ctrl_c_keeps_what_is_done_and_ends_with_130() {
     assert!(!answer["best"].as_array().unwrap().is_empty());
 }
 
-#[cfg(unix)]
 #[test]
 fn a_killed_sweep_goes_on_to_the_same_study() {
-    use std::process::Stdio;
-    use std::time::Duration;
-
     let place = Place::new();
     place.ok("data generate --bars 4000 --out bars.parquet");
     let line = "sweep zscore-dip --data bars.parquet --trials 6000 --batch 50";
     place.ok(&format!("{line} --out whole"));
-    let args: Vec<String> = format!("{line} --out killed").split_whitespace().map(str::to_owned).collect();
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let mut n_kills = 0;
-    for at in 0..8 {
-        let mut child = place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(40 + 35 * at));
-        n_kills += u32::from(child.try_wait().unwrap().is_none());
-        let _ = child.kill();
-        child.wait().unwrap();
-    }
-    assert!(n_kills > 0, "every run ended before it could be killed");
-    place.ok(&format!("{line} --out killed"));
-    assert_eq!(exported(&place.path("killed")), exported(&place.path("whole")));
+    let killed = caught(|folder| {
+        let dir = place.path(folder);
+        let mut n_kills = 0;
+        for nth in 0..8 {
+            let n_before = n_stored(&dir);
+            let child = spawn_silent(&place, &format!("{line} --out {folder}"));
+            // Some are killed while they start, the others once they have got on.
+            until("another trial", || nth % 4 == 1 || n_stored(&dir) > n_before || n_before == 6000);
+            n_kills += u32::from(kill(child) && nth % 4 != 1);
+        }
+        n_kills > 0
+    });
+    place.ok(&format!("{line} --out {killed}"));
+    same_lines(&exported(&place.path(&killed)), &exported(&place.path("whole")));
 }
 
-#[cfg(unix)]
 #[test]
 fn a_second_process_on_a_study_is_refused() {
-    use std::process::Stdio;
-    use std::time::{Duration, Instant};
-
     let place = Place::new();
     place.ok("data generate --bars 4000 --out bars.parquet");
     let line = "sweep zscore-dip --data bars.parquet --trials 100000000 --out study";
-    let args: Vec<&str> = line.split_whitespace().collect();
-    let mut child = place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let began = Instant::now();
-    while !place.path("study/study.toml").is_file() {
-        assert!(began.elapsed() < Duration::from_secs(20), "the sweep did not start");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let child = spawn_silent(&place, line);
+    // It is written under the lock.
+    until("the study", || place.path("study/study.toml").is_file());
     place.refused(line, &child.id().to_string());
-    child.kill().unwrap();
-    child.wait().unwrap();
+    assert!(kill(child), "it was at work all the time");
 }

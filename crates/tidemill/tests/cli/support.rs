@@ -63,7 +63,7 @@ impl Place {
     /// Runs a line that must succeed.
     pub fn ok(&self, line: &str) -> Said {
         let said = self.line(line);
-        assert_eq!(said.code, Some(0), "{line}: {}", said.stderr);
+        assert_eq!(said.code, Some(0), "{line}: {}", short(&said.stderr));
         said
     }
 
@@ -91,15 +91,21 @@ impl Said {
 
     /// stdout as JSON; a NaN or an infinity in it would not parse.
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", short(&self.stdout)))
     }
 
     pub fn is_refusal(&self, what: &str, reason: &str) {
-        assert_eq!(self.code, Some(2), "{what}: {}{}", self.stderr, self.stdout);
-        assert!(self.stdout.is_empty(), "{what}: {}", self.stdout);
-        assert!(self.stderr.contains(reason), "{what}: `{reason}` is not in: {}", self.stderr);
-        assert!(!self.stderr.contains("panicked"), "{what}: {}", self.stderr);
+        let (out, err) = (short(&self.stdout), short(&self.stderr));
+        assert_eq!(self.code, Some(2), "{what}: {err}{out}");
+        assert!(self.stdout.is_empty(), "{what}: {out}");
+        assert!(self.stderr.contains(reason), "{what}: `{reason}` is not in: {err}");
+        assert!(!self.stderr.contains("panicked"), "{what}: {err}");
     }
+}
+
+/// The beginning of a text, which may have a line for each of ten thousand parameters.
+fn short(text: &str) -> &str {
+    text.char_indices().nth(2000).map_or(text, |(end, _)| &text[..end])
 }
 
 /// What a sweep answers, less what depends on the clock.
@@ -130,6 +136,6 @@ pub fn shared_data() -> Option<PathBuf> {
     if dir.is_dir() {
         return Some(dir.to_path_buf());
     }
-    println!("skipped: there is no shared data next to this checkout");
+    tidemill_skip::skipped("there is no shared data next to this checkout");
     None
 }

@@ -1,12 +1,11 @@
 //! `walkforward`: it can be watched like a sweep, stopped and killed, and comes to the same bytes.
 
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
-
 use serde_json::Value;
 use tidemill_telemetry::{Event, read_journal};
 
-use crate::support::{Place, Said};
+#[cfg(unix)]
+use crate::process::{caught, ended, kill, signal, spawn, until};
+use crate::support::Place;
 
 const LINE: &str = "walkforward zscore-dip --data bars.parquet --train 150d --test 25d --batch 16";
 
@@ -16,28 +15,24 @@ fn place() -> Place {
     place
 }
 
-fn spawn(place: &Place, line: &str) -> Child {
-    let args: Vec<&str> = line.split_whitespace().collect();
-    place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
 fn events(place: &Place, dir: &str) -> Vec<Event> {
     // A kill may tear the last line.
     read_journal(&place.path(dir).join("journal.jsonl")).unwrap().filter_map(Result::ok).collect()
 }
 
-/// Waits until so many batches are in the journal.
+/// Waits until so many batches are in the journal, or all there are.
+#[cfg(unix)]
 fn wait_for_batches(place: &Place, dir: &str, n_batches: usize) {
-    let began = Instant::now();
-    loop {
+    until("a batch", || {
         let is_there = place.path(dir).join("journal.jsonl").is_file();
         let batches = if is_there { events(place, dir) } else { Vec::new() };
-        if batches.iter().filter(|event| event.phase == "kernel").count() >= n_batches {
-            return;
-        }
-        assert!(began.elapsed() < Duration::from_secs(60), "no batch was heard of");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+        n_kernels(&batches) >= n_batches || batches.last().is_some_and(|event| event.is("run", "end"))
+    });
+}
+
+#[cfg(unix)]
+fn n_kernels(events: &[Event]) -> usize {
+    events.iter().filter(|event| event.phase == "kernel").count()
 }
 
 /// The trials of all windows, and what came of them.
@@ -86,31 +81,37 @@ fn stopped_and_killed_on_the_way_it_comes_to_the_same_bytes() {
     let line = format!("{LINE} --trials 2400");
     place.ok(&format!("{line} --out whole"));
 
-    let broken = format!("{line} --out broken");
-    let child = spawn(&place, &broken);
-    wait_for_batches(&place, "broken", 6);
-    let second = place.line(&broken);
-    let id = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    let said = Said::new(child.wait_with_output().unwrap());
-    assert_eq!(said.code, Some(130), "{}", said.stderr);
-    assert!(said.stderr.contains("the same command goes on"), "{}", said.stderr);
-    assert!(said.stdout.is_empty() && !place.path("broken/walkforward.json").exists());
-    assert!(!place.path("broken/window-0008").exists(), "no window is begun after the stop");
-    second.is_refusal("two at a time", "is in use by process");
-    let end = events(&place, "broken").pop().unwrap();
-    assert!(end.is("run", "end") && end.parameters["outcome"] == "stopped", "{end:?}");
+    let broken = caught(|folder| {
+        let broken = format!("{line} --out {folder}");
+        let child = spawn(&place, &broken);
+        wait_for_batches(&place, folder, 6);
+        // Held up while another one tries, and told to stop before it goes on.
+        signal(&child, "STOP");
+        let second = place.line(&broken);
+        signal(&child, "INT");
+        signal(&child, "CONT");
+        let said = ended(child);
+        if said.code == Some(0) {
+            return false;
+        }
+        assert_eq!(said.code, Some(130), "{}", said.stderr);
+        assert!(said.stderr.contains("the same command goes on"), "{}", said.stderr);
+        assert!(said.stdout.is_empty() && !place.path(folder).join("walkforward.json").exists());
+        assert!(!place.path(folder).join("window-0008").exists(), "no window is begun after the stop");
+        second.is_refusal("two at a time", "is in use by process");
+        let end = events(&place, folder).pop().unwrap();
+        assert!(end.is("run", "end") && end.parameters["outcome"] == "stopped", "{end:?}");
 
-    let n_before = events(&place, "broken").iter().filter(|event| event.phase == "kernel").count();
-    let mut child = spawn(&place, &broken);
-    wait_for_batches(&place, "broken", n_before + 6);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert!(!place.path("broken/walkforward.json").exists(), "it was killed on the way");
-
-    place.ok(&format!("{broken} --windows 3"));
-    assert_eq!(kept(&place, "whole", 8), kept(&place, "broken", 8));
-    let seen = place.json("monitor broken");
+        let n_before = n_kernels(&events(&place, folder));
+        let child = spawn(&place, &broken);
+        wait_for_batches(&place, folder, n_before + 6);
+        kill(child) && !place.path(folder).join("walkforward.json").exists()
+    });
+    place.ok(&format!("{line} --out {broken} --windows 3"));
+    for (at, (whole, broken)) in kept(&place, "whole", 8).iter().zip(kept(&place, &broken, 8)).enumerate() {
+        assert!(*whole == broken, "window {} of 8, or what came of all", at + 1);
+    }
+    let seen = place.json(&format!("monitor {broken}"));
     assert_eq!((seen["state"].as_str(), seen["n_resumes"].as_u64()), (Some("complete"), Some(2)));
     assert_eq!(seen["done"], seen["total"]);
 }

@@ -19,25 +19,19 @@ use tidemill_gpu::{Device, GpuError, HostOptions, Source};
 use tidemill_market::Universe;
 use tidemill_market::synth::lcg;
 use tidemill_search::Points;
-
-/// Says what is missing, which is a failure if the variable says so.
-pub fn is_missing(error: &GpuError, required: &str) {
-    let required_is_set = std::env::var_os(required).is_some_and(|value| value == "1");
-    assert!(!required_is_set, "{required}=1, but: {error}");
-    println!("skipped: {error}");
-}
+use tidemill_skip::skipped_unless_required;
 
 /// The GPU and true, or the host in its place; none where kernels cannot be compiled for either.
 pub fn device() -> Option<(Device, bool)> {
     match Device::cuda(0) {
         Ok(device) => return Some((device, true)),
-        Err(error) => is_missing(&error, "TIDEMILL_REQUIRE_GPU"),
+        Err(error) => skipped_unless_required("TIDEMILL_REQUIRE_GPU", &error),
     }
     let host = Device::host(HostOptions::default());
     match host.load(&Source::splice("nothing.cu", &[])) {
         Ok(_) => Some((host, false)),
         Err(error @ GpuError::Unavailable { .. }) => {
-            is_missing(&error, "TIDEMILL_REQUIRE_EMULATION");
+            skipped_unless_required("TIDEMILL_REQUIRE_EMULATION", &error);
             None
         }
         Err(error) => panic!("{error}"),
@@ -158,7 +152,9 @@ fn every_shipped_strategy_compiles_for_a_gpu() {
         sources.par_iter().map(|source| tidemill_gpu::compile(source, "sm_90")).collect();
     match compiled {
         Ok(compiled) => assert!(compiled.iter().all(|binary| !binary.is_empty())),
-        Err(error @ GpuError::Unavailable { .. }) => is_missing(&error, "TIDEMILL_REQUIRE_NVRTC"),
+        Err(error @ GpuError::Unavailable { .. }) => {
+            skipped_unless_required("TIDEMILL_REQUIRE_NVRTC", &error);
+        }
         Err(error) => panic!("{error}"),
     }
 }

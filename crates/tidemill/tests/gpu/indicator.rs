@@ -1,7 +1,5 @@
 //! Every indicator kernel against its Rust twin, bit for bit: under emulation, and on a GPU where there is one.
 
-use std::env;
-
 use bytemuck::{Pod, Zeroable};
 use tidemill_gpu::{Device, DeviceBuffer, DevicePtr, GpuError, HostOptions, Launch, Module, Source};
 use tidemill_market::indicator::device::{
@@ -545,10 +543,8 @@ pub fn check(bench: &Bench, function: &Function, kinds: &[Kind]) -> Result<(), G
 fn unless_unavailable<T>(result: Result<T, GpuError>, required: &str) -> Option<T> {
     match result {
         Ok(value) => Some(value),
-        Err(error @ GpuError::Unavailable { .. })
-            if env::var_os(required).is_none_or(|value| value != "1") =>
-        {
-            eprintln!("skipped: {error}");
+        Err(error @ GpuError::Unavailable { .. }) => {
+            tidemill_skip::skipped_unless_required(required, &error);
             None
         }
         Err(error) => panic!("{error}"),

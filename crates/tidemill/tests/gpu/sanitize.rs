@@ -17,21 +17,22 @@ use tidemill_market::indicator::device::FUNCTIONS;
 use tidemill_market::synth::lcg;
 use tidemill_scan::{ScanOptions, Scanner, Symbol};
 use tidemill_search::Points;
+use tidemill_skip::skipped_unless_required;
 
-use crate::executor::{bits, is_missing};
+use crate::executor::bits;
 use crate::{atc_kernel, coloring, executor, indicator, scan};
 
 /// The GPU, or the host with every access looked at; none where kernels cannot be compiled for either.
 fn device() -> Option<Device> {
     match Device::cuda(0) {
         Ok(device) => return Some(device),
-        Err(error) => is_missing(&error, "TIDEMILL_REQUIRE_GPU"),
+        Err(error) => skipped_unless_required("TIDEMILL_REQUIRE_GPU", &error),
     }
     let host = Device::host(HostOptions { checks: true, ..HostOptions::default() });
     match host.load(&Source::splice("nothing.cu", &[])) {
         Ok(_) => Some(host),
         Err(error @ GpuError::Unavailable { .. }) => {
-            is_missing(&error, "TIDEMILL_REQUIRE_EMULATION");
+            skipped_unless_required("TIDEMILL_REQUIRE_EMULATION", &error);
             None
         }
         Err(error) => panic!("{error}"),

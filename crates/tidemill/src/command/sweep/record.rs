@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 use tidemill_backtest::Stage;
 use tidemill_search::{Batch, Began, Scores, Space, Timing};
-use tidemill_telemetry::{DeviceMode, Event, Journal, SmolStr, format_smolstr};
+use tidemill_telemetry::{DeviceMode, Event, Journal, SmolStr, Timestamp, format_smolstr};
 
 use crate::executor::{BatchSpan, View};
 use crate::holding::Report;
@@ -22,6 +22,8 @@ pub struct Run {
     name: SmolStr,
     began: Instant,
     total: Arc<Mutex<Total>>,
+    /// What time records say it is. The rules that tune a run go by it, and tests set it.
+    clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
 }
 
 /// What all searches of a run have done together.
@@ -35,7 +37,16 @@ struct Total {
 impl Run {
     /// A run that begins now.
     pub fn new(journal: Arc<Journal>, name: SmolStr) -> Self {
-        Self { journal, name, began: Instant::now(), total: Arc::default() }
+        Self::with_clock(journal, name, Arc::new(Timestamp::now))
+    }
+
+    /// A run whose records say that it is the time of this clock.
+    pub fn with_clock(
+        journal: Arc<Journal>,
+        name: SmolStr,
+        clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    ) -> Self {
+        Self { journal, name, began: Instant::now(), total: Arc::default(), clock }
     }
 
     /// It begins, or goes on: what it is about, and the resolved configuration.
@@ -81,7 +92,8 @@ impl Run {
 
     /// An event of the run.
     pub fn event(&self, phase: &'static str, step: SmolStr) -> Event {
-        Event::new(self.name.clone(), SmolStr::new_static(phase), step)
+        let event = Event::new(self.name.clone(), SmolStr::new_static(phase), step);
+        Event { timestamp: (self.clock)(), ..event }
     }
 
     /// Brings the journal to its end, if nobody else has it any more.

@@ -210,12 +210,15 @@ mod lanes;
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+    use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Duration;
 
     use tidemill_search::{
         Batch, Domain, Evaluated, FunctionEvaluator, Param, SamplerKind, SamplerSettings, Score, Scores,
-        Space, Steered, Study, StudyEvent,
+        Space, Steered, Study, StudyEvent, Timing,
     };
+    use tidemill_telemetry::Timestamp;
 
     use super::*;
     use crate::command::sweep::record::{About, Recorder, Run as Recorded};
@@ -226,13 +229,14 @@ mod tests {
     }
 
     struct Run {
-        /// What the evaluations cost, however busy the machine was besides.
+        /// What the evaluations cost.
         seconds: f64,
         best: f64,
         n_actions: u64,
     }
 
-    /// A study of a function, watched by rules.
+    /// A study of a function, watched by rules. Batches take as long as is said here, by a clock that nothing else moves, and rules see all
+    /// that happened before they look: what comes of it depends on no machine.
     fn run(
         kind: SamplerKind,
         n_params: usize,
@@ -249,16 +253,19 @@ mod tests {
         let knobs = tidemill_search::Sampler::knobs(&sampler);
         let tuned = Tuned { mode, thresholds, batch, most_batch, lag: 1, learns: kind.learns(), knobs };
         let mut tuning = Tuning::new(&tuned, &[], journal.clone(), "test".into(), view.clone());
-        let run = Recorded::new(journal.clone(), "test".into());
+        // Ahead of the time of this machine, so that records of others do not move it.
+        let epoch_ms = Timestamp::now().as_ms() + 1_000_000_000_000;
+        let passed_us = Arc::new(AtomicU64::new(0));
+        let clock = Arc::clone(&passed_us);
+        let clock = move || Timestamp::from_ms(epoch_ms + (clock.load(Ordering::SeqCst) / 1000) as i64);
+        let run = Recorded::with_clock(journal.clone(), "test".into(), Arc::new(clock));
         let about = About { is_resumed: false, workload: "sweep", title: "a function", total: trials };
         run.start(&about, view.mode(), &serde_json::Map::new());
         let mut recorder = Recorder::new(run, SmolStr::default(), &space, view, false);
         let mut best = f64::NEG_INFINITY;
-        let mut cost = Duration::ZERO;
+        // Of batches that are evaluated and not yet told, what they cost.
+        let (mut cost, mut untold) = (Duration::ZERO, VecDeque::new());
         let mut evaluator = FunctionEvaluator::new(|batch: &Batch| {
-            let lasts = per_batch + per_trial * batch.points.len() as u32;
-            cost += lasts;
-            std::thread::sleep(lasts);
             let mut row = vec![0.0; n_params];
             let score = |at: usize| {
                 batch.points.read_row(at, &mut row);
@@ -267,13 +274,26 @@ mod tests {
             let scores: Vec<Score> = (0..batch.points.len()).map(score).collect();
             Ok(Evaluated { scores: Scores::single(&scores), metrics: vec![] })
         });
-        let study = Study::new(&space, &mut sampler).trials(trials).batch(batch).control(&mut tuning);
+        let study = Study::new(&space, &mut sampler).trials(trials).batch(batch).pipeline(false);
+        let study = study.control(&mut tuning);
         let study = study.observe(|event| match event {
             StudyEvent::Finished { batch, evaluated, is_replayed } => {
                 best = evaluated.scores.column(0).iter().copied().fold(best, f64::max);
+                let lasts = per_batch + per_trial * batch.points.len() as u32;
+                cost += lasts;
+                untold.push_back(lasts);
                 recorder.finished(batch, &evaluated.scores, is_replayed);
             }
-            StudyEvent::Timed { index, timing, began } => recorder.timed(index, &timing, &began),
+            StudyEvent::Timed { index, began, .. } => {
+                // A sampler that is quick and hidden, and hardly a pause between batches.
+                let (quick, idle) = (Duration::from_micros(20), Duration::from_micros(100));
+                let lasts: Duration = untold.pop_front().unwrap();
+                let timing = Timing { ask: quick, tell: quick, evaluate: lasts, overlap: 2 * quick, idle };
+                passed_us.fetch_add((lasts + idle).as_micros() as u64, Ordering::SeqCst);
+                recorder.timed(index, &timing, &began);
+                // Returns once everything before it is folded.
+                journal.record_durable(Event::new("test", "test", "folded")).unwrap();
+            }
         });
         study.run(&mut evaluator).unwrap();
         Run { seconds: cost.as_secs_f64(), best, n_actions: journal.snapshot().n_actions }
@@ -319,7 +339,6 @@ mod tests {
                 4,
                 (10_000, 32, 32),
                 thresholds,
-                // As long as a real batch takes at least: rules look at what the journal has folded by then.
                 (Duration::from_millis(4), Duration::ZERO),
                 two_hills,
             )

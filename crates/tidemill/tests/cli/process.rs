@@ -1,0 +1,73 @@
+//! Processes that a test starts, watches and ends. What a test waits for is something that happened, never an amount of time: the limits
+//! here only end a test that hangs.
+
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::{Place, Said};
+
+/// Longer than anything takes on the slowest machine.
+const LONG: Duration = Duration::from_secs(180);
+
+/// Starts the program; what it says is kept.
+pub fn spawn(place: &Place, line: &str) -> Child {
+    let args: Vec<&str> = line.split_whitespace().collect();
+    place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Starts the program; what it says is nobody's business.
+pub fn spawn_silent(place: &Place, line: &str) -> Child {
+    let args: Vec<&str> = line.split_whitespace().collect();
+    place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// Waits until something is there.
+pub fn until(what: &str, mut is_there: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_there() {
+        assert!(began.elapsed() < LONG, "{what} never came");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// What a process said in the end.
+pub fn ended(mut child: Child) -> Said {
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if began.elapsed() > LONG {
+            child.kill().unwrap();
+            panic!("did not end: {}", Said::new(child.wait_with_output().unwrap()).stderr);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Said::new(child.wait_with_output().unwrap())
+}
+
+/// Sends a signal by its name, such as `INT`.
+#[cfg(unix)]
+pub fn signal(child: &Child, name: &str) {
+    let sent =
+        std::process::Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
+    assert!(sent.unwrap().success(), "{name}");
+}
+
+/// Kills a process; whether it was still at work.
+pub fn kill(mut child: Child) -> bool {
+    let was_at_work = child.try_wait().unwrap().is_none();
+    let _ = child.kill();
+    // Between the look and the signal it may have come to its end.
+    let status = child.wait().unwrap();
+    was_at_work && !status.success()
+}
+
+/// Tries in one folder after the other until a process could be interrupted before it came to its end, which a machine that is busy elsewhere
+/// may prevent; gives the name of that folder.
+pub fn caught(mut attempt: impl FnMut(&str) -> bool) -> String {
+    for nth in 0..20 {
+        let folder = format!("caught-{nth}");
+        if attempt(&folder) {
+            return folder;
+        }
+    }
+    panic!("every run ended before it could be interrupted");
+}

@@ -1,0 +1,293 @@
+//! The tests that sleep, wait, spawn or race.
+
+/// The tests of a file, each with the most rounds that it is run, where that is less than what was asked for.
+pub struct File {
+    /// From the root of the workspace.
+    pub path: &'static str,
+    pub tests: &'static [(&'static str, Option<u32>)],
+}
+
+/// Files whose tests only look as though they belonged here, and why they do not.
+pub const UNLISTED: &[(&str, &str)] = &[
+    ("crates/backtest/tests/language.rs", "the clock ends what hangs; nobody waits for anybody"),
+    ("crates/dash/tests/terminal.rs", "times are given to the screen, none passes"),
+    ("crates/market/src/atc/bench.rs", "it measures, and judges nothing by it"),
+    ("crates/tidemill/src/command/bench/overlap.rs", "it measures, and judges nothing by it"),
+    ("crates/tidemill/src/command/doctor.rs", "it measures, and judges nothing by it"),
+    ("crates/tidemill/tests/cli/bad_input.rs", "the clock ends what hangs; nobody waits for anybody"),
+    ("xtask/src/stress/test_source.rs", "the tests in it are text"),
+];
+
+/// All others.
+pub const LIST: &[File] = &[
+    File {
+        path: "crates/coloring/src/controller/tests.rs",
+        tests: &[("a_large_sparse_graph_is_coloured_in_the_time_it_is_given", None)],
+    },
+    File {
+        path: "crates/dash/tests/web/live.rs",
+        tests: &[
+            ("a_long_run_opens_from_its_checkpoint", None),
+            ("a_run_that_has_said_nothing_yet_is_missing_until_it_does", None),
+            ("a_stream_tells_everything_once_and_then_what_changes", None),
+            ("several_may_look_and_leave", None),
+        ],
+    },
+    File {
+        path: "crates/dash/tests/web/security.rs",
+        tests: &[("a_server_that_is_dropped_ends_at_once_also_with_streams_open", None)],
+    },
+    File {
+        path: "crates/gpu/src/emulate/tests.rs",
+        tests: &[("several_host_threads_run_kernels_at_once", None)],
+    },
+    File {
+        path: "crates/gpu/tests/runtime/buffer.rs",
+        tests: &[
+            ("changing_pinned_memory_waits_for_every_upload_from_it", None),
+            ("dropping_memory_waits_for_its_work", None),
+            ("reading_pinned_memory_waits_for_the_download", None),
+        ],
+    },
+    File {
+        path: "crates/gpu/tests/runtime/coordinator.rs",
+        tests: &[
+            ("forked_work_overlaps_and_joins", None),
+            ("operations_run_after_what_they_depend_on", None),
+            ("poll_tells_what_finished_and_only_once", None),
+            ("waiting_for_one_does_not_wait_for_others", None),
+        ],
+    },
+    File {
+        path: "crates/gpu/tests/runtime/fault.rs",
+        tests: &[
+            ("a_failing_kernel_is_told_at_the_next_synchronisation_with_its_name", None),
+            ("kernels_before_a_good_synchronisation_are_no_suspects", None),
+        ],
+    },
+    File {
+        path: "crates/gpu/tests/runtime/graph.rs",
+        tests: &[
+            ("a_branch_that_was_not_joined_still_ends_before_the_graph_does", None),
+            ("streams_fork_and_join_inside_a_graph", None),
+        ],
+    },
+    File {
+        path: "crates/gpu/tests/runtime/kernel.rs",
+        tests: &[("a_loaded_source_is_found_without_asking_the_compiler", None)],
+    },
+    File {
+        path: "crates/gpu/tests/runtime/pipeline.rs",
+        tests: &[
+            ("a_lost_device_ends_the_run_with_its_error", None),
+            ("a_pipeline_gives_the_results_of_one_batch_after_the_other", None),
+            ("a_timeline_shows_every_stage_of_every_batch", None),
+            ("batches_are_finished_in_order_and_no_more_fly_than_there_are_lanes", None),
+            ("lanes_overlap_and_the_statistics_say_so", None),
+        ],
+    },
+    File {
+        path: "crates/gpu/tests/runtime/stream.rs",
+        tests: &[
+            ("a_stream_can_be_dropped_by_work_on_the_host", None),
+            ("a_stream_waits_for_an_event_of_another", None),
+            ("a_wait_takes_the_record_before_it_not_a_later_use_of_the_event", None),
+            ("kernels_of_two_streams_overlap_in_time", None),
+            ("streams_of_the_host_really_run_side_by_side", None),
+            ("submitting_does_not_wait", None),
+            ("time_between_events_is_the_time_of_the_work", None),
+            ("work_forks_and_joins", None),
+            ("work_of_a_dropped_stream_still_runs", None),
+        ],
+    },
+    File {
+        path: "crates/gpu/tests/runtime/timeline.rs",
+        tests: &[("spans_have_the_times_of_their_work", None)],
+    },
+    File {
+        path: "crates/gpu/tests/runtime/triple.rs",
+        tests: &[
+            ("a_slot_advances_only_when_its_work_is_done", None),
+            ("there_are_three_slots_and_dropped_ones_come_back", None),
+            ("three_slots_keep_three_streams_at_work", None),
+        ],
+    },
+    File {
+        path: "crates/search/src/study/timing.rs",
+        tests: &[
+            ("the_clock_counts_the_time_between_start_and_stop_only", None),
+            ("work_beside_an_idle_evaluator_does_not_overlap", None),
+        ],
+    },
+    File {
+        path: "crates/search/tests/conformance.rs",
+        tests: &[
+            ("auto_conforms", None),
+            ("cmaes_conforms", None),
+            ("differential_conforms", None),
+            ("generational_conforms", None),
+            ("genetic_conforms", None),
+            ("grid_conforms", None),
+            ("nsga2_conforms", None),
+            ("random_conforms", None),
+            ("sobol_conforms", None),
+            ("the_whole_grid_conforms", None),
+            ("tpe_conforms", None),
+            ("tpe_multivariate_conforms", None),
+        ],
+    },
+    File {
+        path: "crates/search/tests/crash.rs",
+        tests: &[
+            ("a_log_that_cannot_grow_ends_the_study_and_loses_nothing", None),
+            ("a_study_killed_at_random_moments_ends_as_if_uninterrupted", None),
+        ],
+    },
+    File {
+        path: "crates/search/tests/folder.rs",
+        tests: &[("a_live_study_can_be_read_at_any_moment", None)],
+    },
+    File {
+        path: "crates/search/tests/study.rs",
+        tests: &[
+            ("a_batch_is_asked_after_exactly_the_batches_before_the_lag_were_told", None),
+            ("a_folder_that_becomes_unwritable_is_named_and_nothing_complete_is_lost", None),
+            ("a_full_disk_is_named_and_nothing_complete_is_lost", None),
+            ("a_sampler_that_panics_is_named_and_what_was_finished_is_kept", None),
+            ("a_stopped_study_keeps_what_is_finished_and_goes_on_to_the_same_end", None),
+            ("an_evaluator_that_fails_is_named_and_what_was_finished_is_kept", None),
+            ("an_observer_that_panics_ends_the_study_and_loses_nothing", None),
+            ("every_batch_is_reported_once_in_order_with_its_times", None),
+            ("sampler_and_evaluator_really_work_at_the_same_time", None),
+            ("the_pipeline_equals_one_thread_for_every_lag_and_any_delays", None),
+            ("without_a_lag_or_a_pipeline_they_work_one_after_the_other", None),
+        ],
+    },
+    File {
+        path: "crates/telemetry/src/journal/tests.rs",
+        tests: &[
+            ("a_failed_write_is_reported_on_close_and_later_events_count_as_dropped", None),
+            ("a_file_of_one_torn_line_becomes_empty_and_a_missing_one_is_made", None),
+            ("a_file_that_cannot_be_put_aside_is_written_on", None),
+            ("a_full_disk_is_told_to_who_must_know_and_the_journal_goes_on_when_there_is_room", None),
+            ("a_journal_without_a_file_folds", None),
+            ("a_new_journal_leaves_nothing_of_an_old_one_but_keeps_its_neighbours", None),
+            ("a_silent_journal_gives_signs_of_life_by_itself", None),
+            ("a_slow_writer_blocks_nobody_and_drops_are_told_when_they_happen", None),
+            ("a_torn_last_line_is_cut_off_before_appending", None),
+            ("an_event_comes_into_the_file_without_being_asked_for", None),
+            ("concurrent_writers_lose_and_mix_nothing", None),
+            ("full_files_end_behind_whole_records_and_sum_up_to_their_checkpoints", None),
+            ("silence_is_broken_by_a_sign_of_life", None),
+            ("the_end_is_the_last_record_and_drops_are_told_before_it", None),
+        ],
+    },
+    File {
+        path: "crates/telemetry/src/metrics.rs",
+        tests: &[
+            ("a_silent_client_does_not_stay", None),
+            ("dropping_it_frees_the_port_and_a_taken_or_public_one_is_refused", None),
+            ("the_page_is_made_for_every_request_and_all_else_is_not_found", None),
+            ("too_long_a_request_is_refused", None),
+        ],
+    },
+    File {
+        path: "crates/telemetry/tests/endurance.rs",
+        tests: &[("a_long_run_keeps_its_size_and_opens_from_a_checkpoint", None)],
+    },
+    File {
+        path: "crates/telemetry/tests/follow.rs",
+        tests: &[
+            ("a_file_that_is_renamed_in_the_middle_of_a_poll_is_read_to_its_end", None),
+            ("a_journal_made_anew_is_folded_anew", None),
+            ("a_killed_writer_leaves_whole_lines_and_what_it_was_told_is_on_disk", None),
+            ("files_that_are_renamed_while_they_are_read_lose_and_double_nothing", None),
+        ],
+    },
+    File {
+        path: "crates/tidemill/src/command/scan/watch.rs",
+        tests: &[("a_change_is_seen_once_and_a_stop_at_once", None)],
+    },
+    File {
+        path: "crates/tidemill/src/command/sweep/tune.rs",
+        tests: &[
+            ("a_search_that_stagnates_is_led_out_of_its_basin", None),
+            ("a_study_in_far_too_small_batches_soon_runs_as_though_it_had_been_tuned_by_hand", None),
+        ],
+    },
+    File {
+        path: "crates/tidemill/tests/browser/live.rs",
+        tests: &[
+            ("a_live_run_advances_without_reload_and_outlives_its_viewer", Some(10)),
+            ("a_token_in_the_address_is_taken_once", Some(10)),
+        ],
+    },
+    File {
+        path: "crates/tidemill/tests/browser/pages.rs",
+        tests: &[
+            ("a_run_is_listed_and_drawn", Some(10)),
+            ("a_trial_has_its_chart_and_its_trades", Some(10)),
+            ("nothing_is_wider_than_a_phone_in_light_and_dark", Some(10)),
+            ("parameters_are_weighed_and_brushed", Some(10)),
+            ("the_colours_of_the_system_are_followed_until_one_is_chosen", Some(10)),
+            ("trials_are_sorted_filtered_and_turned_by_the_page", Some(10)),
+        ],
+    },
+    File {
+        path: "crates/tidemill/tests/cli/color.rs",
+        tests: &[
+            ("an_interrupt_ends_with_the_best_so_far", None),
+            ("whoever_closes_standard_error_does_not_end_a_run", None),
+        ],
+    },
+    File {
+        path: "crates/tidemill/tests/cli/dash.rs",
+        tests: &[
+            ("a_run_without_trials_says_so", None),
+            ("ctrl_c_ends_it_at_once", None),
+            ("data_that_is_gone_or_changed_draws_no_chart", None),
+            ("trials_and_charts_are_those_of_the_command_line", None),
+        ],
+    },
+    File {
+        path: "crates/tidemill/tests/cli/device.rs",
+        tests: &[("a_sweep_killed_on_a_device_goes_on_with_the_cpu_to_the_same_study", None)],
+    },
+    File {
+        path: "crates/tidemill/tests/cli/hypertune.rs",
+        tests: &[
+            ("a_killed_and_resumed_sweep_repeats_its_decisions_and_they_alone_decide_the_trials", None),
+            ("advice_changes_nothing_and_is_given_in_words", None),
+            ("decisions_stand_in_the_journal_before_the_batches_they_affect_and_have_effects", None),
+            ("metrics_are_served_while_it_runs", None),
+        ],
+    },
+    File {
+        path: "crates/tidemill/tests/cli/monitor.rs",
+        tests: &[
+            ("a_run_that_comes_later_is_followed_to_its_end", None),
+            ("a_sweep_is_followed_while_it_runs_and_is_not_disturbed", None),
+            ("ctrl_c_ends_the_lines_cleanly", None),
+        ],
+    },
+    File {
+        path: "crates/tidemill/tests/cli/output.rs",
+        tests: &[("a_reader_that_closes_the_pipe_is_no_failure", None)],
+    },
+    File {
+        path: "crates/tidemill/tests/cli/scan.rs",
+        tests: &[("watching_scans_again_when_a_file_changes_and_ends_with_ctrl_c", None)],
+    },
+    File {
+        path: "crates/tidemill/tests/cli/study.rs",
+        tests: &[
+            ("a_killed_sweep_goes_on_to_the_same_study", None),
+            ("a_second_process_on_a_study_is_refused", None),
+            ("ctrl_c_keeps_what_is_done_and_ends_with_130", None),
+        ],
+    },
+    File {
+        path: "crates/tidemill/tests/cli/walkforward.rs",
+        tests: &[("stopped_and_killed_on_the_way_it_comes_to_the_same_bytes", None)],
+    },
+];
