@@ -2,7 +2,12 @@
 
 mod browser;
 mod import;
+mod markdown;
 mod nvrtc;
+mod reference;
+mod repository;
+mod root;
+mod size;
 mod source;
 
 use std::ffi::OsString;
@@ -12,13 +17,16 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, bail};
 use cargo_metadata::{Metadata, MetadataCommand};
 
+use crate::repository::Repository;
+
 const USAGE: &str = "\
 Usage: cargo xtask <command>
 
   test [ARGS]  check the structure, then build and run all tests (release profile); ARGS go to `cargo test`.
                Installs NVRTC from PyPI into target/nvrtc, unless TIDEMILL_NVRTC names one, and Chromium where
                there is none and apt-get may be used
-  check        the structure: who may import whom, file names, no printing in libraries
+  check        the structure: who may import whom, file names, no printing in libraries; tracked files above 1 MB,
+               unknown files in the root; links, images and paths in Markdown
   lint         formatting, clippy and the links of the documentation, warnings are errors
   ci           lint, check and test
   quality [ARGS]
@@ -104,6 +112,18 @@ fn check() -> Result<()> {
         let dir = package.manifest_path.parent().context("a manifest lies in a folder")?;
         problems.extend(source::check(&package.name, dir.as_std_path())?);
     }
+    let root = workspace_root()?;
+    let repository = Repository::at(&root)?;
+    match &repository.untracked_because {
+        None => {
+            problems.extend(size::check(&root, &repository)?);
+            problems.extend(root::check(&repository));
+        }
+        Some(reason) => {
+            eprintln!("note: the sizes of files and what is in the root are not checked: {reason}")
+        }
+    }
+    problems.extend(reference::check(&root, &repository)?);
     if problems.is_empty() {
         eprintln!("    {} crates, nothing to object", crates.len());
         return Ok(());
