@@ -2,7 +2,12 @@
 
 mod browser;
 mod import;
+mod markdown;
 mod nvrtc;
+mod reference;
+mod repository;
+mod root;
+mod size;
 mod skip;
 mod source;
 mod stress;
@@ -14,6 +19,8 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, bail};
 use cargo_metadata::{Metadata, MetadataCommand};
 
+use crate::repository::Repository;
+
 const USAGE: &str = "\
 Usage: cargo xtask <command>
 
@@ -24,7 +31,8 @@ Usage: cargo xtask <command>
   stress [--rounds N] [WORDS]
                run the tests that sleep, wait, spawn or race N times (100) beside four busy processes;
                WORDS choose files or tests whose name has one of them in it
-  check        the structure: who may import whom, file names, no printing in libraries
+  check        the structure: who may import whom, file names, no printing in libraries; tracked files above 1 MB,
+               unknown files in the root; links, images and paths in Markdown
   lint         formatting, clippy and the links of the documentation, warnings are errors
   ci           lint, check and test
   quality [ARGS]
@@ -136,7 +144,19 @@ fn check() -> Result<()> {
         let dir = package.manifest_path.parent().context("a manifest lies in a folder")?;
         problems.extend(source::check(&package.name, dir.as_std_path())?);
     }
-    problems.extend(stress::check(&workspace_root()?)?);
+    let root = workspace_root()?;
+    let repository = Repository::at(&root)?;
+    match &repository.untracked_because {
+        None => {
+            problems.extend(size::check(&root, &repository)?);
+            problems.extend(root::check(&repository));
+        }
+        Some(reason) => {
+            eprintln!("note: the sizes of files and what is in the root are not checked: {reason}")
+        }
+    }
+    problems.extend(reference::check(&root, &repository)?);
+    problems.extend(stress::check(&root)?);
     if problems.is_empty() {
         eprintln!("    {} crates, nothing to object", crates.len());
         return Ok(());

@@ -92,7 +92,7 @@ pub struct SweepArgs {
     /// Watch the run by rules: say what would help, or do it (batch, lag, streams, how the sampler explores) [default: advise].
     #[arg(long, value_name = "MODE")]
     hypertune: Option<Hypertune>,
-    /// Serve Prometheus metrics of the run at this address, for example 127.0.0.1:9464.
+    /// Serve Prometheus metrics of the run at this address, for example 127.0.0.1:9184.
     #[arg(long, value_name = "ADDR")]
     metrics: Option<std::net::SocketAddr>,
     /// Whether the winners are asked if they hold up: luck, market, overfitting, unseen data, costs, delay, order of levels, neighbours, trades.
