@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use tidemill_backtest::segment::Layout;
+use tidemill_backtest::segment::{Layout, Role};
 use tidemill_backtest::{Engine, EngineOptions, METRICS, Metrics, Overrides, Strategy};
 use tidemill_market::{Bars, Universe};
 use tidemill_search::Points;
@@ -137,7 +137,7 @@ fn walked(
     let mut points = Points::new(row.len());
     points.push(&row);
     let outcome = engine.evaluate(&points).remove(0);
-    let year_days = engine.year_days();
+    let year_days = engine.year_days(Role::Train);
     let metrics = Metrics::new(&outcome.train, year_days);
     (metrics.iter().map(|(name, value)| (name, value.unwrap_or(f64::NAN))).collect(), year_days)
 }

@@ -104,7 +104,7 @@ pub(crate) fn nvrtc() -> Result<&'static Nvrtc, GpuError> {
 
 /// Compiles a source for an architecture, `sm_90` (machine code) or `compute_90` (PTX). Needs NVRTC, but no GPU.
 pub fn compile(source: &Source, architecture: &str) -> Result<Vec<u8>, GpuError> {
-    nvrtc()?.compile(source, architecture, &options(architecture))
+    nvrtc()?.compile(source, architecture)
 }
 
 /// The same for a device of this architecture, kept on disk.

@@ -6,7 +6,13 @@ use tidemill_search::folder::{FolderError, Lock, Opened};
 use tidemill_search::{StudyFolder, StudyHeader};
 
 fn header(seed: u64) -> StudyHeader {
-    StudyHeader { version: "0.1.0".into(), seed, data_hash: "none".into(), config: toml::Table::new() }
+    StudyHeader {
+        version: "0.1.0".into(),
+        semantics: 2,
+        seed,
+        data_hash: "none".into(),
+        config: toml::Table::new(),
+    }
 }
 
 fn open(dir: &Path) -> Opened {

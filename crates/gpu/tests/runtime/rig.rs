@@ -156,7 +156,11 @@ pub fn meet(
 pub fn hold(stream: &Stream) -> Gate {
     let (open, opened) = std::sync::mpsc::channel::<()>();
     // An error is a gate that was dropped.
-    stream.host(move || drop(opened.recv())).unwrap();
+    stream
+        .host(move || {
+            let _ = opened.recv();
+        })
+        .unwrap();
     Gate { _open: open }
 }
 
