@@ -79,6 +79,7 @@ pub fn check_tabu(device: &Device, (n, percent, k): Case, parts: &[u64]) {
 
 #[test]
 fn tabu_kernels_make_the_moves_of_their_twin() {
+    let _turn = tidemill_skip::turn::beside_others();
     for device in devices() {
         let is_gpu = device.info().kind == DeviceKind::Cuda;
         // Single moves, then many.
@@ -131,6 +132,7 @@ pub fn check_pool(device: &Device, (n, percent, k): Case) {
 
 #[test]
 fn pools_do_the_same_on_every_device() {
+    let _turn = tidemill_skip::turn::beside_others();
     for device in devices() {
         for case in [(1, 0, 1), (30, 50, 5), (131, 50, 14), (200, 80, 70)] {
             check_pool(&device, case);
@@ -140,6 +142,7 @@ fn pools_do_the_same_on_every_device() {
 
 #[test]
 fn populations_live_the_same_on_every_device() {
+    let _turn = tidemill_skip::turn::beside_others();
     for device in devices() {
         let is_gpu = device.info().kind == DeviceKind::Cuda;
         let (n, k, n_islands, iterations, n_generations) =
@@ -210,6 +213,7 @@ pub fn check_walks(device: &Device, (n, percent, k): Case, parts: &[u64]) {
 
 #[test]
 fn walks_are_the_same_on_every_device() {
+    let _turn = tidemill_skip::turn::beside_others();
     for device in devices() {
         let is_gpu = device.info().kind == DeviceKind::Cuda;
         // Single proposals, then many.
@@ -223,6 +227,7 @@ fn walks_are_the_same_on_every_device() {
 
 #[test]
 fn ladders_and_rings_do_the_same_on_every_device() {
+    let _turn = tidemill_skip::turn::beside_others();
     for device in devices() {
         let is_gpu = device.info().kind == DeviceKind::Cuda;
         let (n, k, proposals) = if is_gpu { (250, 26, 20_000) } else { (60, 8, 300) };

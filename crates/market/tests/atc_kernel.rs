@@ -407,6 +407,7 @@ fn atc_under_emulation_equals_its_twin() {
 fn atc_on_a_gpu_equals_its_twin() {
     let mut random = Random(5);
     let lengths: Vec<usize> = LENGTHS.into_iter().chain((0..3_000).map(|_| random.below(800))).collect();
+    let _turn = tidemill_skip::turn::beside_others();
     let bench = Device::cuda(0).and_then(|device| Bench::new(device, &lengths));
     let Some(bench) = unless_unavailable(bench, "TIDEMILL_REQUIRE_GPU") else { return };
     for case in 0..20 {

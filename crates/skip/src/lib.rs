@@ -3,6 +3,8 @@
 //! The test harness knows no such thing and shows nothing that a passing test prints. So the reason is also appended to the file that
 //! [`FILE`] names, if it does; `cargo xtask test` names one and ends with what stands in it.
 
+pub mod turn;
+
 use std::fmt::Display;
 use std::io::Write;
 use std::panic::Location;

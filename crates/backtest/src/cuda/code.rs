@@ -157,12 +157,13 @@ impl Writer<'_> {
         // Measured: as many blocks as fit without registers being spilt for long.
         define(
             "WALK_BLOCKS",
-            if self.walk_tapes().iter().map(|tape| tape.ops.len()).sum::<usize>() <= SMALL {
-                "16"
+            if let Ok(blocks) = std::env::var("TIDEMILL_WALK_BLOCKS") {
+                blocks
+            } else if self.walk_tapes().iter().map(|tape| tape.ops.len()).sum::<usize>() <= SMALL {
+                "16".into()
             } else {
-                "12"
-            }
-            .into(),
+                "12".into()
+            },
         );
         define("MASK_BLOCKS", "4".into());
         define("FILL_CLOSE", truth(e.fill == FillAt::Close));

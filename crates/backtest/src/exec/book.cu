@@ -120,13 +120,16 @@ struct Held {
   }
 };
 
-// Marks a position at its adverse extreme of a day. A whole day's extreme is at least as bad as that of its bars with the position, so these
-// are rarely looked at one by one; the margin is far above what rounding could turn round.
+// Marks a position at its adverse extreme of a day. A whole day's extreme is at least as bad as that of its bars with the position, and a
+// multiplication tells whether even that would be deeper than before, so the bars are rarely looked at one by one. The margin is far above what
+// rounding could turn round.
 __device__ inline void sink(Book& book, const Held& held, const Days& days, u32 day) {
   Tally& tally = book.tally;
   double deepest = tally.drawdown < tally.drawdown_bar ? tally.drawdown : tally.drawdown_bar;
-  double fall = held.worth(held.is_long ? days.low[day] : days.high[day]) / book.peak - 1.0;
-  if (fall > deepest + 1e-12) return;
+  double extreme = held.is_long ? days.low[day] : days.high[day];
+  double pnl = held.sign * (extreme - held.entry) - (held.entry + extreme) * (COST_BPS * 1e-4);
+  double floor = (1.0 + deepest + 1e-9) * book.peak;
+  if (ADDITIVE ? held.equity + pnl > floor : held.equity * (held.entry + held.share * pnl) > floor * held.entry) return;
   u32 start = day == 0 ? 0 : days.end[day - 1], end = days.end[day];
   u32 from = held.first > start ? held.first : start, to = held.end < end ? held.end : end;
   if (from >= to) return;
@@ -134,7 +137,7 @@ __device__ inline void sink(Book& book, const Held& held, const Days& days, u32 
   for (u32 bar = from; bar < to; bar++) {
     price = held.is_long ? minimum(price, days.bar_low[bar]) : maximum(price, days.bar_high[bar]);
   }
-  fall = held.worth(price) / book.peak - 1.0;
+  double fall = held.worth(price) / book.peak - 1.0;
   tally.drawdown_bar = fall < tally.drawdown_bar ? fall : tally.drawdown_bar;
 }
 

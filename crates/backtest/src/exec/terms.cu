@@ -26,12 +26,17 @@ template <bool LONG> __device__ inline double ruin_at(double entry, double share
   return LONG ? entry * (1.0 + cost - 1.0 / share) / (1.0 - cost) : entry * (1.0 - cost + 1.0 / share) / (1.0 + cost);
 }
 
-// The price that leaves nothing of equity: NA if there is none, or if no bar of the symbol reaches it.
-template <bool LONG> __device__ inline double ruin_of(double lowest, double highest, double entry, double risk) {
+// The price that leaves nothing of equity: NA if there is none, or if no bar of the symbol reaches it. `extremes` are its lowest and highest price.
+//
+// With less than all of equity the price lies farther off; a multiplication tells that even the nearest is not reached. Its margin is far above
+// what rounding could turn round.
+template <bool LONG> __device__ inline double ruin_of(const double* extremes, double entry, double risk) {
   if (ADDITIVE) return NA;
-  double nearest = ruin_at<LONG>(entry, 1.0);
-  bool unreached = LONG ? nearest < lowest : nearest > highest;
-  if (unreached && COST_BPS < 10000.0) return NA;
+  const double cost = COST_BPS / 10000.0;
+  if (cost < 0.9) {
+    bool unreached = LONG ? entry * (cost * (1.0 + 1e-9) + 1e-12) < extremes[0] * (1.0 - cost) : entry * ((2.0 - cost) * (1.0 - 1e-9)) > extremes[1] * (1.0 + cost);
+    if (unreached) return NA;
+  }
   double price = ruin_at<LONG>(entry, share_of(entry, risk));
   return price > 0.0 && is_finite(price) ? price : NA;
 }

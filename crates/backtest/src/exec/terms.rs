@@ -49,13 +49,18 @@ impl Terms {
         if price > 0.0 && price <= f64::MAX { price } else { f64::NAN }
     }
 
-    /// Whether some bar reaches the price at which all of equity would be lost if all of it were committed: less of it lasts longer.
+    /// Whether some bar may reach the price at which all of equity would be lost if all of it were committed: less of it lasts longer.
+    /// A multiplication tells, with a margin far above what rounding could turn round.
     #[inline(always)]
     pub fn may_ruin(&self, symbol: &Symbol<'_>, long: bool, entry: f64) -> bool {
-        let nearest = self.ruin_at(long, entry, 1.0);
-        // Costs of a whole side or more turn the formula round; then nothing is known before it is computed.
-        let unreached = if long { nearest < symbol.lowest } else { nearest > symbol.highest };
-        !(unreached && self.cost_bps < 10_000.0)
+        let cost = self.cost_bps * 1e-4;
+        // With costs near a whole side the formula is badly conditioned, and beyond it turns round: nothing is known before it is computed.
+        let unreached = if long {
+            entry * (cost * (1.0 + 1e-9) + 1e-12) < symbol.lowest * (1.0 - cost)
+        } else {
+            entry * ((2.0 - cost) * (1.0 - 1e-9)) > symbol.highest * (1.0 + cost)
+        };
+        !(unreached && self.cost_bps < 9_000.0)
     }
 
     #[inline(always)]

@@ -75,7 +75,7 @@ template <int G> struct Walker {
   const double *open, *high, *low, *close;
   const u64* masks[N_CONDITIONS];
   WalkFrame frame;
-  double lowest, highest;  // of all prices of the symbol
+  const double* extremes;  // lowest and highest price of the symbol
   u32 last;
 
   template <class S> __device__ Prices<S::LONG> prices(u32 bar) const { return {open[bar], high[bar], low[bar]}; }
@@ -110,7 +110,7 @@ template <int G> struct Walker {
     if (beyond && SKIP_INVALID_STOP) return false;
     double risk = S::HAS_RISK ? S::risk(frame, signal, opening) : sign * (opening.entry - opening.stop);
     opening.risk = risk > 0.0 && is_finite(risk) ? risk : 0.01 * opening.entry;
-    double ruin = ruin_of<S::LONG>(lowest, highest, opening.entry, opening.risk);
+    double ruin = ruin_of<S::LONG>(extremes, opening.entry, opening.risk);
     if (S::LONG) {
       below = ruin > below ? ruin : below;
     } else {
@@ -262,7 +262,7 @@ template <int G> __device__ void walk_group(const WalkArgs& args) {
   u32 trial = (u32)(walk % world.n_trials);
   const Segment segment = args.segments[walk / world.n_trials];
   u32 start = world.start[segment.symbol], end = segment.end;
-  Walker<G> walker = {Group<G>(), world.open + start, world.high + start, world.low + start, world.close + start, {}, {}, world.extremes[2 * segment.symbol], world.extremes[2 * segment.symbol + 1], end - 1};
+  Walker<G> walker = {Group<G>(), world.open + start, world.high + start, world.low + start, world.close + start, {}, {}, world.extremes + 2 * segment.symbol, end - 1};
   u64 words = world.word_start[segment.symbol];
 #pragma unroll
   for (int c = 0; c < N_CONDITIONS; c++) {

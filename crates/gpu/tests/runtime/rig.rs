@@ -1,12 +1,12 @@
 //! Devices and kernels for the tests.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use bytemuck::{Pod, Zeroable};
 use tidemill_gpu::{
     Device, DeviceBuffer, DeviceKind, DevicePtr, GpuError, HostOptions, Kernel, Launch, Source, Stream,
 };
-use tidemill_skip::skipped_unless_required;
+use tidemill_skip::{skipped_unless_required, turn};
 
 /// Runs a test on a fresh host device, and on the CUDA device if there is one.
 pub fn on_every_device(test: impl Fn(&Device)) {
@@ -14,9 +14,8 @@ pub fn on_every_device(test: impl Fn(&Device)) {
         test(&Device::host(HostOptions::default()));
     }
     if let Some(device) = cuda() {
-        // One at a time: several tests look at times or at the pool of events.
-        static ONE: Mutex<()> = Mutex::new(());
-        let _alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        // One at a time: several tests hold a stream up, or look at times or at the pool of events.
+        let _alone = turn::alone();
         test(device);
     }
 }

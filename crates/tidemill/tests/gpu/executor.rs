@@ -118,6 +118,7 @@ pub fn bits(outcome: &Outcome) -> Vec<Vec<u64>> {
 
 #[test]
 fn random_strategies_give_the_same_bits() {
+    let _turn = tidemill_skip::turn::beside_others();
     let Some((device, is_gpu)) = device() else { return };
     // A strategy is compiled for each case, which takes its time.
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() {

@@ -562,6 +562,7 @@ fn kernels_under_emulation_equal_their_twins() {
 
 #[test]
 fn kernels_on_a_gpu_equal_their_twins() {
+    let _turn = tidemill_skip::turn::beside_others();
     let bench = Device::cuda(0).and_then(|device| Bench::new(device, &LENGTHS, N_TRIALS));
     let Some(bench) = unless_unavailable(bench, "TIDEMILL_REQUIRE_GPU") else { return };
     for function in FUNCTIONS {

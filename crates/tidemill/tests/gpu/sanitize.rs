@@ -52,6 +52,7 @@ fn assert_launched<'a>(device: &Device, sources: impl IntoIterator<Item = &'a So
 
 #[test]
 fn indicators() {
+    let _turn = tidemill_skip::turn::beside_others();
     let Some(device) = device() else { return };
     // A warp more than one of items; windows longer than a block of extremes; blocks of sums that are full, and one that is not.
     let bench = indicator::Bench::new(device.clone(), &[1, 33, 2_300], 36).unwrap();
@@ -63,6 +64,7 @@ fn indicators() {
 
 #[test]
 fn trend_classification() {
+    let _turn = tidemill_skip::turn::beside_others();
     let Some(device) = device() else { return };
     let lengths: Vec<usize> = (0..34).map(|symbol| [0, 1, 47, 60, 33, 90][symbol % 6]).collect();
     let bench = atc_kernel::Bench::new(device.clone(), &lengths).unwrap();
@@ -89,6 +91,7 @@ fn trend_classification() {
 
 #[test]
 fn colorings() {
+    let _turn = tidemill_skip::turn::beside_others();
     let Some(device) = device() else { return };
     // One, two, four and eight warps for a search, and counts in global memory.
     for (n, percent, k) in [(40, 50, 6), (300, 90, 60), (400, 90, 130), (900, 50, 90), (1_000, 97, 250)] {
@@ -122,7 +125,7 @@ level = "entry - 2 * atr(14)"
 
 [[long.exits]]
 kind = "signal"
-when = "close < sma(close, fast)"
+signal = "close < sma(close, fast)"
 
 [[long.exits]]
 kind = "time"
@@ -131,6 +134,7 @@ bars = "12"
 
 #[test]
 fn every_kernel_of_a_strategy() {
+    let _turn = tidemill_skip::turn::beside_others();
     let Some(device) = device() else { return };
     let strategy = Strategy::parse("every-kernel.toml", STRATEGY, &Overrides::default()).unwrap();
     let mut other = lcg(700);
@@ -163,6 +167,7 @@ fn every_kernel_of_a_strategy() {
 
 #[test]
 fn random_strategies() {
+    let _turn = tidemill_skip::turn::beside_others();
     let Some(device) = device() else { return };
     for case in 0..5_u32 {
         let numbers: Vec<u32> = (0..500).map(|at| scramble(case * 500 + at)).collect();

@@ -55,6 +55,7 @@ pub fn scan(
 
 #[test]
 fn scans_have_the_bits_of_the_cpu_whatever_the_streams() {
+    let _turn = tidemill_skip::turn::beside_others();
     let Some((device, is_gpu)) = device() else { return };
     let (n_symbols, most_bars) = if is_gpu { (3_000, 1_500) } else { (70, 90) };
     let closes: Vec<Vec<f64>> =
