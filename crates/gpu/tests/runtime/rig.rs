@@ -154,9 +154,9 @@ pub fn meet(
 /// Holds a stream up until the gate is opened or dropped.
 pub fn hold(stream: &Stream) -> Gate {
     let (open, opened) = std::sync::mpsc::channel::<()>();
-    // An error is a gate that was dropped.
     stream
         .host(move || {
+            // An error is a gate that was dropped, which opens it.
             let _ = opened.recv();
         })
         .unwrap();

@@ -23,10 +23,11 @@ fn events(place: &Place, dir: &str) -> Vec<Event> {
 /// Waits until so many batches are in the journal, or all there are.
 #[cfg(unix)]
 fn wait_for_batches(place: &Place, dir: &str, n_batches: usize) {
+    let is_complete = |event: &Event| event.is("run", "end") && event.parameters["outcome"] == "complete";
     until("a batch", || {
         let is_there = place.path(dir).join("journal.jsonl").is_file();
         let batches = if is_there { events(place, dir) } else { Vec::new() };
-        n_kernels(&batches) >= n_batches || batches.last().is_some_and(|event| event.is("run", "end"))
+        n_kernels(&batches) >= n_batches || batches.last().is_some_and(is_complete)
     });
 }
 
