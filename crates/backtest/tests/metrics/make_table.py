@@ -89,7 +89,8 @@ def share(sizing, trade):
 
 
 def path(frame, trades, sizing):
-    """Equity in the order of time: daily marks as a series by day, and all marks and exits with the day of the marks."""
+    """Equity in the order of time: daily marks as a series by day, all marks and exits with the day of the marks, and the deepest fall below
+    their peak of an open position marked at the adverse extreme of every bar that it lives through to its close."""
     additive = sizing[0] == "unit"
 
     def after(equity, trade, price):
@@ -97,20 +98,32 @@ def path(frame, trades, sizing):
         return equity + pnl if additive else max(equity * (1 + share(sizing, trade) * pnl / trade.entry), 0.0)
 
     equity, marks, points = 1.0, {}, []
+    peak, inside = 1.0, 0.0
+
+    def sunk(at, trade):
+        adverse = frame.low[at] if trade.side > 0 else frame.high[at]
+        return min(inside, after(equity, trade, adverse) / peak - 1)
+
     by_exit = {trade.exit_idx: trade for trade in trades}
     day = frame.time.dt.floor("D")
     is_last = day != day.shift(-1)
     for at in range(len(frame)):
         if at in by_exit:
+            if by_exit[at].how == "end":
+                inside = sunk(at, by_exit[at])
             equity = after(equity, by_exit[at], by_exit[at].exit)
             points.append((None, equity))
+            peak = max(peak, equity)
         held = [trade for trade in trades if trade.entry_idx <= at < trade.exit_idx]
         assert len(held) <= 1
+        if held:
+            inside = sunk(at, held[0])
         if is_last[at]:
             value = after(equity, held[0], frame.close[at]) if held else equity
             marks[day[at]] = value
             points.append((day[at], value))
-    return pd.Series(marks), points
+            peak = max(peak, value)
+    return pd.Series(marks), points, inside
 
 
 def drawdown(values):
@@ -154,7 +167,7 @@ def ratio(a, b):
     return a / b if b else math.nan
 
 
-def metrics(trades_by_segment, bars_by_segment, marks, points, daily, year_days):
+def metrics(trades_by_segment, bars_by_segment, marks, points, daily, year_days, deepest_inside, n_skipped):
     """All metrics of one case. Sums over trades are those of all segments; equity is that of the whole."""
     trades = [trade for segment in trades_by_segment for trade in segment]
     n = len(trades)
@@ -173,6 +186,7 @@ def metrics(trades_by_segment, bars_by_segment, marks, points, daily, year_days)
         "total_return": marks.iloc[-1] - 1,
         "max_drawdown": drawdown([value for _, value in points]),
         "max_drawdown_daily": drawdown(marks),
+        "max_drawdown_bar": deepest_inside,
         "exposure": held / sum(bars_by_segment),
         "longest_drawdown": longest_run(under_water(points)),
         "net_pnl": pnl.sum(),
@@ -189,6 +203,7 @@ def metrics(trades_by_segment, bars_by_segment, marks, points, daily, year_days)
         "avg_bars": held / n if n else math.nan,
         "open_at_end": sum(trade.how == "end" for trade in trades),
         "ambiguous": sum(trade.how == "both" for trade in trades),
+        "skipped": n_skipped,
     }
     if n:
         sharpe = ep.sharpe_ratio(daily, annualization=year_days)
@@ -211,24 +226,30 @@ def metrics(trades_by_segment, bars_by_segment, marks, points, daily, year_days)
 
 def alone(symbol, sizing, year_days, trades=None):
     frame, own = SYMBOLS[symbol]
+    n_skipped = len(SKIPPED[symbol]) if trades is None else 0
     trades = own if trades is None else trades
-    marks, points = path(frame, trades, sizing)
+    marks, points, inside = path(frame, trades, sizing)
+    deepest = min(inside, drawdown([value for _, value in points]))
     before = marks.shift(1, fill_value=1.0)
     daily = marks - before if sizing[0] == "unit" else marks / before - 1
-    return metrics([trades], [len(frame)], marks, points, daily, year_days)
+    return metrics([trades], [len(frame)], marks, points, daily, year_days, deepest, n_skipped)
 
 
 def pooled(symbols, sizing, year_days):
     """Equal parts of capital in every symbol, over the union of their days; marked by the day alone."""
-    daily = []
+    daily, deepest = [], 0.0
     for symbol in symbols:
-        marks, _ = path(*SYMBOLS[symbol], sizing)
+        marks, points, inside = path(*SYMBOLS[symbol], sizing)
+        # What happens inside bars is that of the worst symbol.
+        deepest = min(deepest, inside, drawdown([value for _, value in points]))
         daily.append(marks / marks.shift(1, fill_value=1.0) - 1)
     whole = pd.concat(daily, axis=1).fillna(0.0).sum(axis=1).sort_index() / len(symbols)
     marks = (1 + whole).cumprod()
     points = list(marks.items())
     trades = [SYMBOLS[symbol][1] for symbol in symbols]
-    return metrics(trades, [len(SYMBOLS[symbol][0]) for symbol in symbols], marks, points, whole, year_days)
+    n_bars = [len(SYMBOLS[symbol][0]) for symbol in symbols]
+    n_skipped = sum(len(SKIPPED[symbol]) for symbol in symbols)
+    return metrics(trades, n_bars, marks, points, whole, year_days, deepest, n_skipped)
 
 
 def made(seed, start, drift, weekends, plan):
@@ -273,6 +294,8 @@ SYMBOLS = {
     ]),
 }
 COIN = SYMBOLS["coin"][1]
+# Entries that are not taken, because a stop lies above a long or a target above a short: bar, side, stop and target by the entry.
+SKIPPED = {"coin": [(70, 1, 1.02, math.nan), (74, -1, 1.1, 1.03), (75, -1, 1.1, 1.0)], "stock": [], "token": []}
 CASES = {
     "coin": alone("coin", ("all_in", 0), 365),
     "stock": alone("stock", ("all_in", 0), 252),
@@ -306,6 +329,10 @@ write("trades.csv", [["symbol", "entry_idx", "exit_idx", "side", "entry", "exit"
     [symbol, trade.entry_idx, trade.exit_idx, trade.side, trade.entry, trade.exit, trade.stop, cell(trade.target), trade.how]
     for symbol, (_, trades) in SYMBOLS.items()
     for trade in trades
+] + [
+    [symbol, at, at, side, frame.open[at], frame.open[at], round(frame.open[at] * stop, 2), cell(round(frame.open[at] * target, 2)), "skipped"]
+    for symbol, (frame, _) in SYMBOLS.items()
+    for at, side, stop, target in SKIPPED[symbol]
 ])
 write("expected.csv", [["metric", *CASES]] + [
     [name, *(cell(case[name]) for case in CASES.values())] for name in CASES["coin"]

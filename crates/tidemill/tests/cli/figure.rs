@@ -439,14 +439,8 @@ fn commands_show_the_metrics_that_other_libraries_find() {
             [("backtest", &tested, &tested["metrics"]), ("sweep", &swept, &swept["best"][0]["metrics"])]
         {
             assert_eq!(answer["year_days"], year_days, "{command} {case}");
-            let is_known = |name: &str| metrics.get(name).is_some();
             for (name, found) in metrics.as_object().unwrap() {
-                // As long as there are no figures in price units by names of their own, three names mean these.
-                let own = format!("{name}_pnl");
-                let is_pnl =
-                    ["profit_factor", "avg_win", "avg_loss"].contains(&name.as_str()) && !is_known(&own);
-                let row = if is_pnl { &own } else { name };
-                let Some(row) = all.iter().find(|cells| cells[0] == row) else {
+                let Some(row) = all.iter().find(|cells| cells[0] == name) else {
                     panic!("{name} has no row in the table")
                 };
                 let what = format!("{command} {case}: {name}");
