@@ -206,8 +206,8 @@ impl Bench {
         let mut words = vec![0_u64; n_words * items.len()];
         for (item, bits) in items.iter().enumerate() {
             for symbol in 0..self.lengths.len() {
-                let words =
-                    &mut words[item * n_words + self.word_starts[symbol]..][..self.lengths[symbol].div_ceil(64)];
+                let words = &mut words[item * n_words + self.word_starts[symbol]..]
+                    [..self.lengths[symbol].div_ceil(64)];
                 for bar in 0..words.len() * 64 {
                     let bit = bar >= self.lengths[symbol] || bits[self.starts[symbol] + bar];
                     words[bar / 64] |= u64::from(bit) << (bar % 64);
@@ -465,8 +465,9 @@ pub fn check(bench: &Bench, function: &Function, kinds: &[Kind]) -> Result<(), G
             }
             "atc" => {
                 // Fewer, because each is 54 averages: two blocks of three and one of one.
-                let lambda: Vec<f64> =
-                    (0..bench.trials.len()).map(|trial| [0.02, 0.0, 5.0, -1.0, f64::NAN][trial % 5]).collect();
+                let lambda: Vec<f64> = (0..bench.trials.len())
+                    .map(|trial| [0.02, 0.0, 5.0, -1.0, f64::NAN][trial % 5])
+                    .collect();
                 let decay: Vec<f64> = (0..bench.trials.len())
                     .map(|trial| [101.0, 0.03, 2.0, 0.0][usize::from(trial % 7 != 0) * (1 + trial % 3)])
                     .collect();

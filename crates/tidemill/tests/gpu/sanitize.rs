@@ -40,10 +40,10 @@ fn device() -> Option<Device> {
 
 /// Every kernel of these sources was launched. Numbers in the names of generated kernels stand for their places: one of each kind will do.
 fn assert_launched<'a>(device: &Device, sources: impl IntoIterator<Item = &'a Source>) {
-    let kind = |name: &str| name.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).collect::<String>();
+    let kind =
+        |name: &str| name.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).collect::<String>();
     let launched: BTreeSet<String> = device.launched().iter().map(|name| kind(name)).collect();
-    let all: BTreeSet<String> =
-        sources.into_iter().flat_map(Source::kernels).map(kind).collect();
+    let all: BTreeSet<String> = sources.into_iter().flat_map(Source::kernels).map(kind).collect();
     assert!(!all.is_empty());
     let missing: Vec<&String> = all.difference(&launched).collect();
     assert!(missing.is_empty(), "kernels without a case here: {missing:?}");
@@ -65,7 +65,9 @@ fn trend_classification() {
     let Some(device) = device() else { return };
     let lengths: Vec<usize> = (0..34).map(|symbol| [0, 1, 47, 60, 33, 90][symbol % 6]).collect();
     let bench = atc_kernel::Bench::new(device.clone(), &lengths).unwrap();
-    for (case, mix) in [atc_kernel::Mix::Wild, atc_kernel::Mix::Tame, atc_kernel::Mix::TameSource].into_iter().enumerate() {
+    for (case, mix) in
+        [atc_kernel::Mix::Wild, atc_kernel::Mix::Tame, atc_kernel::Mix::TameSource].into_iter().enumerate()
+    {
         atc_kernel::check_fused(&bench, case, mix);
         atc_kernel::check_parts(&bench, case);
     }
@@ -119,7 +121,7 @@ level = "entry - 2 * atr(14)"
 
 [[long.exits]]
 kind = "signal"
-when = "close < sma(close, fast)"
+signal = "close < sma(close, fast)"
 
 [[long.exits]]
 kind = "time"
@@ -150,7 +152,8 @@ fn every_kernel_of_a_strategy() {
         for round in 0..2 {
             let outcomes = on_device.evaluate(&points).unwrap();
             assert_eq!(outcomes.len(), expected.len());
-            let differs = outcomes.iter().zip(&expected).position(|(ours, theirs)| bits(ours) != bits(theirs));
+            let differs =
+                outcomes.iter().zip(&expected).position(|(ours, theirs)| bits(ours) != bits(theirs));
             assert_eq!(differs, None, "{options:?}, round {round}");
         }
     }
