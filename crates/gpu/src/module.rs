@@ -48,10 +48,18 @@ impl Source {
                 "#ifdef" => open.push(defined.contains(name)),
                 "#ifndef" => open.push(!defined.contains(name)),
                 "#if" => open.push(true),
-                "#else" => open.iter_mut().last().into_iter().for_each(|counts| *counts = !*counts),
-                "#endif" => drop(open.pop()),
+                "#else" => {
+                    if let Some(counts) = open.last_mut() {
+                        *counts = !*counts;
+                    }
+                }
+                "#endif" => {
+                    open.pop();
+                }
                 _ if !open.iter().all(|counts| *counts) => {}
-                "#define" => drop(defined.insert(name.split('(').next().unwrap_or(name))),
+                "#define" => {
+                    defined.insert(name.split('(').next().unwrap_or(name));
+                }
                 _ => {
                     let head = line.strip_prefix("KERNEL(").or_else(|| line.strip_prefix("KERNEL_BOUNDED("));
                     kernels.extend(head.and_then(|head| head.split(',').next()).map(str::trim));

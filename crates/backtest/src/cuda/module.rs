@@ -105,3 +105,36 @@ pub fn device_sources(engine: &Engine<'_>, strategy: &Strategy) -> Vec<Source> {
     let plan = Plan::with_all_slots(&engine.program);
     sources(&plan, strategy, &timeframes(engine, &plan))
 }
+
+#[cfg(test)]
+mod tests {
+    use tidemill_market::Universe;
+    use tidemill_market::synth::lcg;
+
+    use super::*;
+    use crate::exec::engine::EngineOptions;
+    use crate::segment::Layout;
+    use crate::strategy::Overrides;
+
+    #[test]
+    fn a_kernel_is_sought_in_the_module_that_defines_it() {
+        let text = "name = \"x\"\n[long]\nenter = \"close > sma(close, 5)\"\n[[long.exits]]\nkind = \"time\"\nbars = \"3\"\n";
+        let strategy = Strategy::parse("x.toml", text, &Overrides::default()).unwrap();
+        let universe = Universe { symbols: vec![lcg(50)] };
+        let segments = Layout::default().segments(&universe).unwrap();
+        let engine = Engine::new(&strategy, &universe, segments, EngineOptions::default()).unwrap();
+        let mut sources = device_sources(&engine, &strategy);
+        let columns = sources.len();
+        sources.push(column_source());
+        let module_of = module_of(&sources);
+        for name in ["scalars", "distinct_insert", "group_begin", "condition_0", "walk", "book"] {
+            assert_eq!(module_of.get(name), Some(&0), "{name}");
+        }
+        // The strategy's modules have its text too, but leave the kernel out.
+        for name in ["sma", "prefix_sum_ends", "highest", "swing_low"] {
+            assert!(sources[0].text.contains(&format!("KERNEL({name},")), "{name}");
+            assert_eq!(module_of.get(name), Some(&columns), "{name}");
+        }
+        assert_eq!(module_of.get("condition_1"), None);
+    }
+}
