@@ -23,6 +23,9 @@ typedef long long i64;
 // The same with blocks of at most so many threads, of which at least so many shall fit a multiprocessor.
 #define KERNEL_BOUNDED(name, Args, threads, blocks) \
   extern "C" __global__ void __launch_bounds__(threads, blocks) name(const ARGS_IN_PLACE Args args)
+// All threads of a block meet, though its warps are at different places of the code. `__syncthreads` is for one place that all of them reach.
+__device__ __forceinline__ void meet_in_block(u32 n_threads) { asm volatile("bar.sync 1, %0;" : : "r"(n_threads) : "memory"); }
 #else
 #define KERNEL_BOUNDED(name, Args, threads, blocks) KERNEL(name, Args)
+#define meet_in_block(n_threads) __syncthreads()
 #endif

@@ -154,17 +154,8 @@ impl Writer<'_> {
         };
         let truth = |value: bool| if value { "1" } else { "0" }.to_owned();
         define("WALK_LANES", WALK_LANES.to_string());
-        // Measured: as many blocks as fit without registers being spilt for long.
-        define(
-            "WALK_BLOCKS",
-            if let Ok(blocks) = std::env::var("TIDEMILL_WALK_BLOCKS") {
-                blocks
-            } else if self.walk_tapes().iter().map(|tape| tape.ops.len()).sum::<usize>() <= SMALL {
-                "16".into()
-            } else {
-                "12".into()
-            },
-        );
+        // Measured: with more blocks registers are spilt, with fewer too little is under way.
+        define("WALK_BLOCKS", "12".into());
         define("MASK_BLOCKS", "4".into());
         define("FILL_CLOSE", truth(e.fill == FillAt::Close));
         define("CHECK_ENTRY_BAR", truth(e.first_check == FirstCheck::EntryBar));

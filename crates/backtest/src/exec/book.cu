@@ -175,11 +175,11 @@ __device__ inline void book_trade(Book& book, const Trade& trade, const Days& da
   if (book.day < entry_day) record(book, tally.equity, book.day, entry_day, daily);
   u32 end = trade.exit_bar + ((trade.how & CLOSE_BIT) != 0);
   Held held = {sign, entry, share_of(entry, trade.risk), tally.equity, trade.entry_bar + FILL_CLOSE, end, is_long};
-  for (u32 day = entry_day; day < exit_day; day++) {
+  for (u32 day = entry_day;; day++) {
     sink(book, held, days, day);
+    if (day == exit_day) break;
     record(book, held.worth(days.close[day]), day, day + 1, daily);
   }
-  sink(book, held, days, exit_day);
   tally.equity = number == EXIT_RUIN ? 0.0 : equity_after(tally.equity, pnl, ret, held.share);
   record(book, tally.equity, CLOSE_MOVE, 0, daily);
   book.day = exit_day;

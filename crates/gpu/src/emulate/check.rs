@@ -84,7 +84,7 @@ fn library() -> Option<Library> {
         Err(error @ EmulateError::NoCompiler { .. })
             if env::var_os("TIDEMILL_REQUIRE_EMULATION").is_none_or(|value| value != "1") =>
         {
-            eprintln!("skipped: {error}");
+            tidemill_skip::skipped(&error);
             None
         }
         Err(error) => panic!("{error}"),
