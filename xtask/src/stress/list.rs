@@ -11,7 +11,9 @@ pub struct File {
 pub const UNLISTED: &[(&str, &str)] = &[
     ("crates/backtest/tests/language.rs", "the clock ends what hangs; nobody waits for anybody"),
     ("crates/dash/tests/terminal.rs", "times are given to the screen, none passes"),
+    ("crates/gpu/src/wait.rs", "time passes in a pace of its own"),
     ("crates/market/src/atc/bench.rs", "it measures, and judges nothing by it"),
+    ("crates/tidemill/src/command/bench/holding_up.rs", "it measures, and judges nothing by it"),
     ("crates/tidemill/src/command/bench/overlap.rs", "it measures, and judges nothing by it"),
     ("crates/tidemill/src/command/doctor.rs", "it measures, and judges nothing by it"),
     ("crates/tidemill/tests/cli/bad_input.rs", "the clock ends what hangs; nobody waits for anybody"),
@@ -21,8 +23,15 @@ pub const UNLISTED: &[(&str, &str)] = &[
 /// All others.
 pub const LIST: &[File] = &[
     File {
+        path: "crates/backtest/tests/fault.rs",
+        tests: &[("a_kernel_that_never_ends_is_a_lost_device_and_the_executor_leaves_it", None)],
+    },
+    File {
         path: "crates/coloring/src/controller/tests.rs",
-        tests: &[("a_large_sparse_graph_is_coloured_in_the_time_it_is_given", None)],
+        tests: &[
+            ("a_large_sparse_graph_is_coloured_in_the_time_it_is_given", None),
+            ("a_run_ends_for_the_reason_it_says", None),
+        ],
     },
     File {
         path: "crates/dash/tests/web/live.rs",
@@ -36,6 +45,13 @@ pub const LIST: &[File] = &[
     File {
         path: "crates/dash/tests/web/security.rs",
         tests: &[("a_server_that_is_dropped_ends_at_once_also_with_streams_open", None)],
+    },
+    File {
+        path: "crates/gpu/src/caller.rs",
+        tests: &[
+            ("a_call_that_does_not_return_is_left_alone", None),
+            ("calls_are_made_in_order_and_answered", None),
+        ],
     },
     File {
         path: "crates/gpu/src/emulate/tests.rs",
@@ -70,6 +86,17 @@ pub const LIST: &[File] = &[
         tests: &[
             ("a_branch_that_was_not_joined_still_ends_before_the_graph_does", None),
             ("streams_fork_and_join_inside_a_graph", None),
+        ],
+    },
+    File {
+        path: "crates/gpu/tests/runtime/hang.rs",
+        tests: &[
+            ("a_pipeline_on_a_hanging_device_ends", None),
+            ("a_wait_within_the_limit_is_as_good_as_one_without", None),
+            ("dropping_what_a_hanging_device_uses_waits_once_and_then_never_again", None),
+            ("the_last_owner_of_a_hanging_device_leaves_it", None),
+            ("what_work_on_the_host_owns_is_left_with_a_hanging_device", None),
+            ("whatever_waits_for_a_kernel_that_never_ends_says_that_the_device_hangs", None),
         ],
     },
     File {
@@ -207,6 +234,10 @@ pub const LIST: &[File] = &[
     File {
         path: "crates/tidemill/src/command/scan/watch.rs",
         tests: &[("a_change_is_seen_once_and_a_stop_at_once", None)],
+    },
+    File {
+        path: "crates/tidemill/src/command/sweep/tests.rs",
+        tests: &[("a_device_that_hangs_is_left_for_the_cpu_if_it_may_and_is_an_error_if_not", None)],
     },
     File {
         path: "crates/tidemill/src/command/sweep/tune.rs",
