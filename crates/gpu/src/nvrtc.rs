@@ -122,9 +122,7 @@ pub(crate) fn compile_cached(
             what: format!("NVRTC {} does not compile for {architecture}", nvrtc.info.version),
             cure: CURE.into(),
         })?;
-    kept(cache, source, &options(&architecture), &nvrtc.info.version, |options| {
-        nvrtc.compile_with(source, &architecture, options)
-    })
+    nvrtc.compile_in(cache, source, &architecture)
 }
 
 /// What the cache has of a source compiled with these options by this version, or what `make` makes of it. All that decides the result
@@ -275,6 +273,17 @@ impl Nvrtc {
     /// Compiles a source for an architecture, `sm_90` (machine code) or `compute_90` (PTX).
     pub fn compile(&self, source: &Source, architecture: &str) -> Result<Vec<u8>, GpuError> {
         self.compile_with(source, architecture, &options(architecture))
+    }
+
+    /// The same, kept in [`kernel_folder`](crate::kernel_folder): what was compiled before is not compiled again.
+    pub fn compile_kept(&self, source: &Source, architecture: &str) -> Result<Vec<u8>, GpuError> {
+        self.compile_in(&Cache::of_user(), source, architecture)
+    }
+
+    fn compile_in(&self, cache: &Cache, source: &Source, architecture: &str) -> Result<Vec<u8>, GpuError> {
+        kept(cache, source, &options(architecture), &self.info.version, |options| {
+            self.compile_with(source, architecture, options)
+        })
     }
 
     fn compile_with(

@@ -4,6 +4,9 @@
 //! folders in `TIDEMILL_NVRTC_12` and `TIDEMILL_NVRTC_13`. Machine code is made, not PTX alone: shared memory and registers that an
 //! architecture does not have are noticed by the assembler.
 //!
+//! That takes four to five minutes of one core, and nothing for what was compiled before: code is kept where programs keep theirs, under a
+//! hash of all that decides it. What does not compile is not kept.
+//!
 //! The code of strategies is generated. One strategy per architecture is compiled, in turn, so that every one is met; the largest is left to the
 //! test of the executor, which compiles all of them for one architecture.
 
@@ -79,7 +82,7 @@ fn compile_all(nvrtc: &Nvrtc, architectures: &[u32]) {
     }
     let problems: Vec<String> = work
         .par_iter()
-        .filter_map(|(number, source)| match nvrtc.compile(source, &format!("sm_{number}")) {
+        .filter_map(|(number, source)| match nvrtc.compile_kept(source, &format!("sm_{number}")) {
             Ok(code) if !code.is_empty() => None,
             Ok(_) => Some(format!("sm_{number}: {} became nothing", source.name)),
             Err(error) => {
