@@ -4,14 +4,14 @@
 //! like any other position. Several symbols are pooled by the rule of the pool itself: equal parts, re-weighted daily. Or one named series
 //! is held, over the days of the part.
 
-use tidemill_market::{Bars, DAY_MS};
+use tidemill_market::Bars;
 
 use super::{Detail, Engine};
 use crate::exec::terms::Terms;
 use crate::segment::{Role, Segment};
 use crate::strategy::Sizing;
 
-/// What the market made on each day of a part, and what a strategy had of it.
+/// What holding made on each day of a part.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Benchmark {
     /// Days since 1970 with the benchmark's returns; in price units where equity adds.
@@ -121,8 +121,7 @@ impl Terms {
         let Some(entry) = bars.open.get(range.start).filter(|_| !range.is_empty()) else { return };
         let mut mark = 1.0;
         for bar in range.clone() {
-            let is_last_of_day = bar + 1 == range.end
-                || bars.ts_ms[bar + 1].div_euclid(DAY_MS) != bars.ts_ms[bar].div_euclid(DAY_MS);
+            let is_last_of_day = bar + 1 == range.end || day_of(bar + 1) != day_of(bar);
             if !is_last_of_day {
                 continue;
             }
@@ -153,7 +152,7 @@ impl Terms {
 
 #[cfg(test)]
 mod tests {
-    use tidemill_market::{Universe, synth};
+    use tidemill_market::{DAY_MS, Universe, synth};
 
     use super::*;
     use crate::segment::Layout;
