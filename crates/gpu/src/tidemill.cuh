@@ -23,9 +23,10 @@ typedef long long i64;
 // The same with blocks of at most so many threads, of which at least so many shall fit a multiprocessor.
 #define KERNEL_BOUNDED(name, Args, threads, blocks) \
   extern "C" __global__ void __launch_bounds__(threads, blocks) name(const ARGS_IN_PLACE Args args)
-// All threads of a block meet, though its warps are at different places of the code. `__syncthreads` is for one place that all of them reach.
-__device__ __forceinline__ void meet_in_block(u32 n_threads) { asm volatile("bar.sync 1, %0;" : : "r"(n_threads) : "memory"); }
+// All threads of a block meet, though its warps take different ways through the code. A function of its own, not inlined, is one barrier for all of
+// them; `__syncthreads` in every way would be as many.
+__device__ __noinline__ void meet_in_block() { __syncthreads(); }
 #else
 #define KERNEL_BOUNDED(name, Args, threads, blocks) KERNEL(name, Args)
-#define meet_in_block(n_threads) __syncthreads()
+#define meet_in_block() __syncthreads()
 #endif

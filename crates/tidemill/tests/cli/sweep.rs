@@ -142,7 +142,7 @@ fn without_arguments_there_is_a_ranked_table() {
     let said = place.ok("sweep --trials 300");
     assert!(said.stderr.contains("planted edge") && said.stderr.contains("300 trials"), "{}", said.stderr);
     let table = said.stdout.lines().take_while(|line| !line.is_empty());
-    assert_eq!(table.count(), 13, "{}", said.stdout);
+    assert_eq!(table.count(), 14, "{}", said.stdout);
     assert!(said.stdout.lines().next().unwrap().contains("threshold"));
     assert!(said.stdout.contains("(year of 365 days)\n"), "{}", said.stdout);
 }
