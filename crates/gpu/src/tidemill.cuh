@@ -23,10 +23,6 @@ typedef long long i64;
 // The same with blocks of at most so many threads, of which at least so many shall fit a multiprocessor.
 #define KERNEL_BOUNDED(name, Args, threads, blocks) \
   extern "C" __global__ void __launch_bounds__(threads, blocks) name(const ARGS_IN_PLACE Args args)
-// All threads of a block meet, though its warps take different ways through the code. A function of its own, not inlined, is one barrier for all of
-// them; `__syncthreads` in every way would be as many.
-__device__ __noinline__ void meet_in_block() { __syncthreads(); }
 #else
 #define KERNEL_BOUNDED(name, Args, threads, blocks) KERNEL(name, Args)
-#define meet_in_block() __syncthreads()
 #endif

@@ -169,10 +169,10 @@ __device__ __forceinline__ void write_averages(const FusedArgs& args, const Fuse
 // After a tile, when all warps are done with it. Averages are written by the warp of `writes`.
 __device__ __forceinline__ void end_turn(const FusedArgs& args, const FusedShared& shared, u32 turn, bool writes) {
   if (args.averages) {
-    meet_in_block();
+    __syncthreads();
     if (writes && turn >= STAGES) write_averages(args, shared, turn - STAGES);
   }
-  meet_in_block();
+  __syncthreads();
 }
 
 // The way of the warp that prepares, and of one with a part. All warps of the block meet at the same number of barriers.
