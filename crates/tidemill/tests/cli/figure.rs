@@ -5,10 +5,10 @@ use serde_json::Value;
 use tidemill_backtest::segment::{Layout, Role, Segment};
 use tidemill_backtest::{Engine, EngineOptions, Overrides, Strategy};
 use tidemill_market::synth::{Planted, RegimeOptions, regime};
-use tidemill_market::{DAY_MS, Universe, write_parquet};
+use tidemill_market::{Bars, DAY_MS, Universe, write_parquet};
 use tidemill_search::Space;
 use tidemill_verdict::bootstrap::N_RESAMPLES;
-use tidemill_verdict::{Blocks, Moments, bootstrap, neighbors, overfit, plateau};
+use tidemill_verdict::{Alpha, Blocks, Moments, bootstrap, neighbors, overfit, plateau};
 
 use crate::support::Place;
 
@@ -113,6 +113,34 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
     let (mean_a, mean_b) = (mean(a), mean(b));
     let products: Vec<f64> = a.iter().zip(b).map(|(a, b)| (a - mean_a) * (b - mean_b)).collect();
     mean(&products) / (moment(a, 2) * moment(b, 2)).sqrt()
+}
+
+/// Moments of returns by their definitions.
+fn moments(returns: &[f64]) -> Moments {
+    Moments {
+        n: returns.len(),
+        sharpe: sharpe(returns),
+        skew: moment(returns, 3) / moment(returns, 2).powf(1.5),
+        kurtosis: moment(returns, 4) / moment(returns, 2).powi(2),
+    }
+}
+
+/// The market: daily returns of buying at the first open of a part and closing at its last close, with the costs of the strategy.
+fn held(bars: &Bars, part: &Segment) -> Vec<f64> {
+    let cost = (1.0 + 0.5) / 10_000.0;
+    let entry = bars.open[part.range.start];
+    let day = |bar: usize| bars.ts_ms[bar].div_euclid(DAY_MS);
+    let mut last = 1.0;
+    let mut out = Vec::new();
+    for bar in part.range.clone() {
+        if bar + 1 == part.range.end || day(bar + 1) != day(bar) {
+            let close = bars.close[bar];
+            let mark = 1.0 + (close - entry - (entry + close) * cost) / entry;
+            out.push(mark / last - 1.0);
+            last = mark;
+        }
+    }
+    out
 }
 
 #[track_caller]
@@ -225,12 +253,7 @@ fn every_number_of_a_verdict_follows_from_the_trials() {
             let row = trials.row(trial);
             let train = walk(&row, Role::Train);
             let returns = train.returns();
-            let moments = Moments {
-                n: returns.len(),
-                sharpe: sharpe(&returns),
-                skew: moment(&returns, 3) / moment(&returns, 2).powf(1.5),
-                kurtosis: moment(&returns, 4) / moment(&returns, 2).powi(2),
-            };
+            let moments = moments(&returns);
             same(&winner["moments"]["n"], moments.n as f64, "days");
             same(&winner["moments"]["sharpe"], moments.sharpe, "ratio by the day");
             same(&winner["moments"]["skew"], moments.skew, "skew");
@@ -268,6 +291,42 @@ fn every_number_of_a_verdict_follows_from_the_trials() {
                 }
             }
 
+            // Against the market, on every part.
+            let [test, held_out_walk] = [(&segments, Role::Test), (&holdout, Role::Test)]
+                .map(|(segments, role)| Walk::new(&strategy, &universe, segments, &row, role));
+            let unseen_part = segments.iter().find(|segment| segment.role == Role::Test).unwrap();
+            let parts = [
+                ("in_sample", &train, &counting[0]),
+                ("out_of_sample", &test, unseen_part),
+                ("holdout", &held_out_walk, &holdout[0]),
+            ];
+            let mut beyond = f64::NAN;
+            let mut t_alpha = f64::NAN;
+            for (name, walk, part) in parts {
+                let (r, h) = (walk.returns(), held(&universe.symbols[0], part));
+                assert_eq!(r.len(), h.len(), "{name}");
+                let found = &winner["market"][name];
+                let beta = correlation(&r, &h) * (moment(&r, 2) / moment(&h, 2)).sqrt();
+                same(&found["beta"], beta, &format!("beta {name}"));
+                let alpha = (mean(&r) - beta * mean(&h)) * year_days;
+                same(&found["alpha"], alpha, &format!("alpha {name}"));
+                let total =
+                    |returns: &[f64]| returns.iter().fold(1.0, |equity, change| equity * (1.0 + change));
+                same(&found["benchmark_return"], total(&h) - 1.0, &format!("the market's return {name}"));
+                same(&found["excess_return"], total(&r) - total(&h), &format!("return beyond it {name}"));
+                let t = Alpha::new(&r, &h, year_days).t_alpha;
+                assert_eq!(found["t_alpha"].is_null(), t.is_none(), "{name}");
+                if let Some(t) = t {
+                    same(&found["t_alpha"], t, &format!("t of alpha {name}"));
+                }
+                if name == "in_sample" {
+                    let left: Vec<f64> = r.iter().zip(&h).map(|(r, h)| r - beta * h).collect();
+                    beyond = self::moments(&left).deflated(independent, noise);
+                    t_alpha = t.unwrap();
+                }
+            }
+            same(&winner["deflated_beyond_market"], beyond, "deflated ratio beyond the market");
+
             let near = neighbors(&space, &row, 12, SEED);
             let around: Vec<Option<f64>> = (0..near.len())
                 .map(|at| {
@@ -286,7 +345,8 @@ fn every_number_of_a_verdict_follows_from_the_trials() {
 
             // What the checks compare with their limits.
             let checks = [
-                ("luck", deflated),
+                ("luck", deflated.min(beyond)),
+                ("market", t_alpha),
                 ("overfitting", overfitting),
                 ("out of sample", unseen / in_sample),
                 ("holdout", held_out / in_sample),
