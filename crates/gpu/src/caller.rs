@@ -3,7 +3,7 @@
 //! Freeing memory and loading a module wait for all that runs on the device, and no option of the driver limits that. Made by another
 //! thread, such a call can be left alone when it takes too long. The thread then stays inside it; ending the process ends both.
 
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -28,10 +28,7 @@ impl Caller {
             let _ = answer.send(call());
         });
         match self.send(made) {
-            Ok(()) => match answered.recv_timeout(limit) {
-                Ok(result) => Some(result),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-            },
+            Ok(()) => answered.recv_timeout(limit).ok(),
             // No thread to be had: without a limit, then.
             Err(made) => {
                 made();

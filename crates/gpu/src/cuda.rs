@@ -637,8 +637,8 @@ impl Driver for CudaDriver {
     }
 
     fn drop_graph(&self, graph: GraphId) -> Result<(), GpuError> {
-        // SAFETY: made by `graph`, destroyed once, no longer running.
         self.call(move || {
+            // SAFETY: made by `graph`, destroyed once, no longer running.
             check("cuGraphExecDestroy", unsafe { result::graph::exec_destroy(graph.0 as CUgraphExec) })
         })
     }
