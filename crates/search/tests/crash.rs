@@ -88,8 +88,11 @@ fn run_study(dir: &Path, most: Option<u64>) -> StudySummary {
     let mut n_evaluated = 0;
     let mut evaluator = FunctionEvaluator::new(|batch: &Batch| {
         if let Some(most) = most {
-            while n_evaluated >= most {
-                std::thread::park();
+            // Held here until the process is killed.
+            if n_evaluated >= most {
+                loop {
+                    std::thread::park();
+                }
             }
             // So that moments at random also fall into evaluations.
             std::thread::sleep(Duration::from_millis(1));
