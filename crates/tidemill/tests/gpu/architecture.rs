@@ -4,7 +4,7 @@
 //! folders in `TIDEMILL_NVRTC_12` and `TIDEMILL_NVRTC_13`. Machine code is made, not PTX alone: shared memory and registers that an
 //! architecture does not have are noticed by the assembler.
 //!
-//! That takes four to five minutes of one core, and nothing for what was compiled before: code is kept where programs keep theirs, under a
+//! That takes some minutes of two cores, and nothing for what was compiled before: code is kept where programs keep theirs, under a
 //! hash of all that decides it. What does not compile is not kept.
 //!
 //! The code of strategies is generated. One strategy per architecture is compiled, in turn, so that every one is met; the largest is left to the
