@@ -423,6 +423,24 @@ fn every_sampler_resumes_to_the_same_end_for_every_lag() {
     }
 }
 
+/// Long enough for `tpe` to change its form, from all observations to summaries of them.
+#[test]
+fn twenty_thousand_trials_are_the_same_one_after_the_other_and_side_by_side() {
+    let place = tempfile::tempdir().unwrap();
+    for kind in [SamplerKind::Tpe, SamplerKind::Auto] {
+        let [serial, pipelined] = [false, true].map(|pipeline| {
+            let dir = place.path().join(format!("{kind}-{pipeline}"));
+            let settings = SamplerSettings { n_trials: Some(20_000), batch: 256, ..SamplerSettings::new(5) };
+            let mut sampler = kind.build(&space(), &settings).unwrap();
+            let mut evaluator = FunctionEvaluator::new(|batch: &Batch| Ok(evaluate(batch)));
+            let plan = Plan { trials: 20_000, batch: 256, lag: 1, pipeline };
+            plan.run(&mut *sampler, &mut evaluator, Some(&create(&dir))).0.unwrap();
+            exported(&dir)
+        });
+        assert!(serial == pipelined, "{kind}");
+    }
+}
+
 /// Names a folder to a process of its own, which then runs a study of every sampler in it.
 const DIR: &str = "TIDEMILL_STUDY_DIR";
 

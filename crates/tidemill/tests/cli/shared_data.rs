@@ -48,3 +48,39 @@ fn every_family_loads_backtests_and_sweeps() {
         assert_eq!(said.json()["trials"], 20, "{file}");
     }
 }
+
+#[test]
+fn kernels_have_the_bits_of_the_cpu_on_real_bars() {
+    let Some(dir) = shared_data() else { return };
+    let data = dir.join("crypto_ada_15m_2024_derived.parquet");
+    if !data.is_file() {
+        tidemill_skip::skipped(format_args!("{} is not there", data.display()));
+        return;
+    }
+    let place = Place::new();
+    let data = data.to_str().unwrap();
+    let said = place.run(&[
+        "parity",
+        "seller-exhaustion",
+        "--data",
+        data,
+        "--trials",
+        "1000",
+        "--device",
+        "emulated",
+        "--json",
+    ]);
+    if said.stderr.contains("C++ compiler") {
+        tidemill_skip::skipped_unless_required("TIDEMILL_REQUIRE_EMULATION", said.stderr.trim());
+        return;
+    }
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let answer = said.json();
+    assert_eq!(answer["different"], 0, "{}", answer["first"]);
+    let rows = answer["rows"].as_array().unwrap();
+    let real: Vec<_> = rows.iter().filter(|row| row["data"].as_str().unwrap().contains("ada")).collect();
+    assert!(!real.is_empty());
+    for row in real {
+        assert!(row["trials"].as_u64().unwrap() >= 24 && row["trades"].as_u64().unwrap() > 0, "{row}");
+    }
+}
