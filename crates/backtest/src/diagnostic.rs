@@ -55,8 +55,13 @@ impl SourceErrors {
         let before = &self.source[..offset];
         let start = before.rfind('\n').map_or(0, |at| at + 1);
         let line = self.source[start..].lines().next().unwrap_or("");
-        (before.matches('\n').count() + 1, self.source[start..offset].chars().count() + 1, line)
+        (line_of(&self.source, offset), self.source[start..offset].chars().count() + 1, line)
     }
+}
+
+/// The line of a place in a text, from 1.
+pub(crate) fn line_of(source: &str, offset: usize) -> usize {
+    source.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }
 
 /// Problems shown at most; the rest is counted.

@@ -3,6 +3,7 @@
 mod execution;
 mod param;
 mod reader;
+mod remark;
 mod side;
 mod stress;
 

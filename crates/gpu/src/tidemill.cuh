@@ -26,3 +26,13 @@ typedef long long i64;
 #else
 #define KERNEL_BOUNDED(name, Args, threads, blocks) KERNEL(name, Args)
 #endif
+
+// The barrier of a block for warps that take different ways: each may call it at a place of its own, as long as all call it equally
+// often. `__syncthreads` demands one place for all.
+__device__ __forceinline__ void meet_block() {
+#ifdef __CUDA_ARCH__
+  asm volatile("barrier.sync 0;" ::: "memory");
+#else
+  __syncthreads();
+#endif
+}

@@ -169,10 +169,10 @@ __device__ __forceinline__ void write_averages(const FusedArgs& args, const Fuse
 // After a tile, when all warps are done with it. Averages are written by the warp of `writes`.
 __device__ __forceinline__ void end_turn(const FusedArgs& args, const FusedShared& shared, u32 turn, bool writes) {
   if (args.averages) {
-    __syncthreads();
+    meet_block();
     if (writes && turn >= STAGES) write_averages(args, shared, turn - STAGES);
   }
-  __syncthreads();
+  meet_block();
 }
 
 // The way of the warp that prepares, and of one with a part. All warps of the block meet at the same number of barriers.

@@ -223,7 +223,7 @@ __device__ __forceinline__ void atc_along(const ColumnArgs& args, AtcShared& sha
   i32 signal = 0;
   for (u32 from = 0; from < items.n; from += ATC_TILE) {
     u32 n_bars = min(items.n - from, (u32)ATC_TILE);
-    __syncthreads();
+    meet_block();
     for (u32 i = threadIdx.x; i < ATC_ITEMS * ATC_TILE; i += 32 * N_FAMILIES) {
       u32 bar = from + i % ATC_TILE;
       if (bar >= items.n) continue;
@@ -234,7 +234,7 @@ __device__ __forceinline__ void atc_along(const ColumnArgs& args, AtcShared& sha
       double r = change * growth_of(args, of)[items.start + bar];
       shared.change[i / ATC_TILE][i % ATC_TILE] = is_nan(r) ? 0.0 : r;
     }
-    __syncthreads();
+    meet_block();
     for (u32 k = 0; k < n_bars; k++) {
       double price = __ldg(x + from + k);
       double now = average.push(from + k, price);
@@ -271,7 +271,7 @@ __device__ __forceinline__ void atc_along(const ColumnArgs& args, AtcShared& sha
         vote_before = shared.layer1[family][lane][k];
       }
     }
-    __syncthreads();
+    meet_block();
     for (u32 i = threadIdx.x; i < ATC_ITEMS * ATC_TILE; i += 32 * N_FAMILIES) {
       u32 item = i / ATC_TILE, k = i % ATC_TILE, bar = from + k;
       if (item >= items.n_items || k >= n_bars) continue;

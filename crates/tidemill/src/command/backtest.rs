@@ -152,6 +152,7 @@ fn evaluate<'a>(strategy: &'a Strategy, input: &'a Input) -> Result<Evaluation<'
             w => format!("a window of {w} makes no sense: what uses it is never available"),
         })
         .collect();
+    warnings.extend(strategy.remarks(&input.universe));
     if input.layout.split.is_some() && outcome.test.is_none() {
         warnings.push("the out-of-sample part has no bar".into());
     }

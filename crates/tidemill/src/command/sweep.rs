@@ -148,7 +148,8 @@ pub fn run(args: SweepArgs) -> Result<ExitCode> {
 fn run_on(args: SweepArgs, settings: Settings, devices: Devices, out: &mut dyn Write) -> Result<ExitCode> {
     let resolved = resolve(&args, &settings)?;
     let strategies = args.options.open_all(&args.strategy, &settings)?;
-    let input = args.source.open(&settings)?;
+    let mut input = args.source.open(&settings)?;
+    input.notes.extend(strategies[0].remarks(&input.universe));
     input.notes.iter().for_each(|note| eprintln!("note: {note}"));
 
     let options = EngineOptions { cache_bytes: resolved.cache_bytes };

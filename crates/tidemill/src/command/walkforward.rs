@@ -119,7 +119,8 @@ fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: &Devices) -> Res
     }
     let resolved = resolve(args, settings)?;
     let strategies = [args.options.open(&args.strategy, settings)?];
-    let input = args.source.open(settings)?;
+    let mut input = args.source.open(settings)?;
+    input.notes.extend(strategies[0].remarks(&input.universe));
     input.notes.iter().for_each(|note| eprintln!("note: {note}"));
     let windows = Window::all(&input.universe, input.layout.from_ms, input.layout.to_ms, pace(args)?)?;
     let record = Record::open(args.out.as_deref(), &strategies[0].name, devices, windows.len())?;
