@@ -27,6 +27,17 @@ const TABLE: &[Row] = &[
     },
     Row { name: "tidemill-scan", may_import: &["tidemill-market", "tidemill-gpu", "tidemill-telemetry"] },
     Row { name: "tidemill-coloring", may_import: &["tidemill-gpu", "tidemill-search", "tidemill-telemetry"] },
+    Row {
+        name: "tidemill-lab",
+        may_import: &[
+            "tidemill-backtest",
+            "tidemill-search",
+            "tidemill-verdict",
+            "tidemill-market",
+            "tidemill-gpu",
+            "tidemill-telemetry",
+        ],
+    },
     Row { name: "tidemill-dash", may_import: &["tidemill-telemetry"] },
     Row {
         name: "tidemill",
@@ -37,6 +48,7 @@ const TABLE: &[Row] = &[
             "tidemill-verdict",
             "tidemill-market",
             "tidemill-backtest",
+            "tidemill-lab",
             "tidemill-scan",
             "tidemill-coloring",
             "tidemill-dash",

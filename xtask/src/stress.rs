@@ -11,9 +11,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use cargo_metadata::{Artifact, Message, TargetKind};
 
 use list::{LIST, UNLISTED};
@@ -27,6 +28,9 @@ const N_BUSY: usize = 4;
 
 /// Tests of a binary that run at the same time.
 const THREADS: &str = "4";
+
+/// Binaries that run at the same time. Most of their tests wait for most of the time.
+const N_AT_ONCE: usize = 4;
 
 /// Ends a binary that hangs.
 const LONG: Duration = Duration::from_secs(1200);
@@ -64,8 +68,8 @@ pub fn run(root: &Path, arguments: &[String], variables: Vec<(&'static str, OsSt
     let began = Instant::now();
     for round in 1..=wish.rounds {
         let before: usize = failures.values().map(Vec::len).sum();
-        for binary in &binaries {
-            for test in binary.round(round, &variables)? {
+        for (binary, failed) in run_round(&binaries, round, &variables)? {
+            for test in failed {
                 failures.entry(format!("{}: {test}", binary.shown)).or_default().push(round);
             }
         }
@@ -81,6 +85,30 @@ pub fn run(root: &Path, arguments: &[String], variables: Vec<(&'static str, OsSt
     }
     ensure!(failures.is_empty(), "{} test(s) failed beside busy processes", failures.len());
     Ok(())
+}
+
+/// Runs all binaries once, a few at a time; the tests that failed in each.
+fn run_round<'a>(
+    binaries: &'a [Binary],
+    round: u32,
+    variables: &[(&'static str, OsString)],
+) -> Result<Vec<(&'a Binary, Vec<String>)>> {
+    let next = AtomicUsize::new(0);
+    let run = || -> Result<Vec<(&Binary, Vec<String>)>> {
+        let mut done = Vec::new();
+        while let Some(binary) = binaries.get(next.fetch_add(1, Ordering::SeqCst)) {
+            done.push((binary, binary.round(round, variables)?));
+        }
+        Ok(done)
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..N_AT_ONCE).map(|_| scope.spawn(run)).collect();
+        let mut done = Vec::new();
+        for worker in workers {
+            done.extend(worker.join().map_err(|_| anyhow!("a thread that runs tests panicked"))??);
+        }
+        Ok(done)
+    })
 }
 
 /// What is wrong with the list: tests that do not exist, and tests that should be on it.

@@ -82,18 +82,16 @@ pub fn compile(strategy: &Strategy, extra_columns: &[String]) -> Result<Program,
     let long = strategy.long.as_ref().and_then(|rules| builder.side(rules));
     let short = strategy.short.as_ref().and_then(|rules| builder.side(rules));
     let mut problems = builder.diagnostics;
-    if strategy.objective.overridden {
-        let mut given = Vec::new();
-        crate::objective::check_maximize(strategy, &mut given);
-        if !given.is_empty() {
-            return Err(StrategyError::Source(SourceErrors::new(
-                "--objective",
-                &strategy.objective.text,
-                given,
-            )));
+    for objective in &strategy.objectives {
+        if !objective.overridden {
+            crate::objective::check_maximize(strategy, objective, &mut problems);
+            continue;
         }
-    } else {
-        crate::objective::check_maximize(strategy, &mut problems);
+        let mut given = Vec::new();
+        crate::objective::check_maximize(strategy, objective, &mut given);
+        if !given.is_empty() {
+            return Err(StrategyError::Source(SourceErrors::new("--objective", &objective.text, given)));
+        }
     }
     crate::objective::check_require(strategy, &mut problems);
     if problems.is_empty() {

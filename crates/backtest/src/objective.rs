@@ -1,13 +1,11 @@
 //! The objective: an expression over metrics and parameters, evaluated on the host.
 
-use tidemill_search::Score;
-
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::expr::{Expr, Kind, Unary};
 use crate::graph::{Op1, Op2};
 use crate::metric::{METRICS, Metrics};
 use crate::point;
-use crate::strategy::{Reduce, Strategy};
+use crate::strategy::{Objective, Reduce, Strategy};
 
 /// Functions of objective expressions, with their number of arguments; `min` and `max` take two or more.
 const FUNCTIONS: [(&str, usize); 12] = [
@@ -26,8 +24,8 @@ const FUNCTIONS: [(&str, usize); 12] = [
 ];
 
 /// Reports what is wrong with what is maximised: it must be a number.
-pub fn check_maximize(strategy: &Strategy, problems: &mut Vec<Diagnostic>) {
-    let expr = &strategy.objective.maximize;
+pub fn check_maximize(strategy: &Strategy, objective: &Objective, problems: &mut Vec<Diagnostic>) {
+    let expr = &objective.expr;
     if check(strategy, expr, problems) == Some(Kinds::Truth) {
         problems
             .push(Diagnostic::new(expr.span.clone(), "the objective must be a number, found a condition"));
@@ -36,7 +34,7 @@ pub fn check_maximize(strategy: &Strategy, problems: &mut Vec<Diagnostic>) {
 
 /// Reports what is wrong with the requirement: it must be a condition.
 pub fn check_require(strategy: &Strategy, problems: &mut Vec<Diagnostic>) {
-    let Some(expr) = &strategy.objective.require else { return };
+    let Some(expr) = strategy.require.as_ref().map(|require| &require.expr) else { return };
     if check(strategy, expr, problems) == Some(Kinds::Number) {
         let problem = Diagnostic::new(expr.span.clone(), "`require` must be a condition, found a number");
         problems.push(problem.hint("for example \"trades >= 30\""));
@@ -162,62 +160,81 @@ fn check_expr(expr: &Expr, known: &impl Fn(&str) -> bool, problems: &mut Vec<Dia
     }
 }
 
-/// Turns metrics into scores.
-pub struct Objective<'a> {
+/// Why a trial has no score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Invalid {
+    /// It does not meet `require`.
+    Requirement,
+    /// No segment that counts was traded.
+    NoTrades,
+    /// The objective is not defined for its metrics.
+    Undefined,
+}
+
+/// Turns the metrics of trials into scores: the one place where a trial becomes invalid.
+#[derive(Clone, Copy)]
+pub struct Scoring<'a> {
     strategy: &'a Strategy,
 }
 
-impl<'a> Objective<'a> {
-    /// The objective of a checked strategy.
+impl<'a> Scoring<'a> {
+    /// By the objectives of a checked strategy.
     pub fn new(strategy: &'a Strategy) -> Self {
         Self { strategy }
     }
 
-    /// How segments are reduced.
-    pub fn reduce(&self) -> Reduce {
-        self.strategy.objective.reduce
-    }
-
-    /// Value for one set of metrics, if defined. `params` are decoded values.
-    pub fn value(&self, metrics: &Metrics, params: &[f64]) -> Option<f64> {
-        Some(self.eval(&self.strategy.objective.maximize, metrics, params)).filter(|value| value.is_finite())
+    /// Value of an objective for one set of metrics, if defined. `params` are decoded values.
+    pub fn value(&self, objective: &Objective, metrics: &Metrics, params: &[f64]) -> Option<f64> {
+        Some(self.eval(&objective.expr, metrics, params)).filter(|value| value.is_finite())
     }
 
     /// Whether the requirement is met.
     pub fn accepts(&self, metrics: &Metrics, params: &[f64]) -> bool {
-        self.strategy
-            .objective
-            .require
-            .as_ref()
-            .is_none_or(|require| self.eval(require, metrics, params) == 1.0)
+        let require = self.strategy.require.as_ref();
+        require.is_none_or(|require| self.eval(&require.expr, metrics, params) == 1.0)
     }
 
-    /// Score of a trial: `pooled` are the metrics over all counting segments, `segments` those of each.
-    pub fn score(&self, pooled: &Metrics, segments: &[Metrics], params: &[f64]) -> Score {
-        if self.accepts(pooled, params) { self.reduced(pooled, segments, params) } else { Score::Invalid }
+    /// What a trial is worth to an objective: `pooled` are the metrics over all counting segments, `segments` those of each.
+    pub fn score(
+        &self,
+        objective: &Objective,
+        pooled: &Metrics,
+        segments: &[Metrics],
+        params: &[f64],
+    ) -> Result<f64, Invalid> {
+        if !self.accepts(pooled, params) {
+            return Err(Invalid::Requirement);
+        }
+        self.reduced(objective, pooled, segments, params)
     }
 
-    /// The objective over segments, whether or not the requirement is met.
+    /// An objective over segments, whether or not the requirement is met.
     ///
     /// A segment without trades contributes zero; a traded segment whose value is not defined makes the trial invalid. Where the
     /// pool is all that counts, or there is one segment only, `segments` may be empty.
-    pub fn reduced(&self, pooled: &Metrics, segments: &[Metrics], params: &[f64]) -> Score {
-        let traded = |metrics: &Metrics| metrics.values()[0] > 0.0;
-        if !traded(pooled) {
-            return Score::Invalid;
+    pub fn reduced(
+        &self,
+        objective: &Objective,
+        pooled: &Metrics,
+        segments: &[Metrics],
+        params: &[f64],
+    ) -> Result<f64, Invalid> {
+        if !is_traded(pooled) {
+            return Err(Invalid::NoTrades);
         }
-        if self.reduce() == Reduce::Pooled || segments.len() <= 1 {
-            return self.value(pooled, params).map_or(Score::Invalid, Score::new);
+        let reduce = self.strategy.reduce;
+        if reduce == Reduce::Pooled || segments.len() <= 1 {
+            return self.value(objective, pooled, params).ok_or(Invalid::Undefined);
         }
         let mut values = Vec::with_capacity(segments.len());
         for metrics in segments {
-            match self.value(metrics, params) {
-                Some(value) if traded(metrics) => values.push(value),
-                None if traded(metrics) => return Score::Invalid,
+            match self.value(objective, metrics, params) {
+                Some(value) if is_traded(metrics) => values.push(value),
+                None if is_traded(metrics) => return Err(Invalid::Undefined),
                 _ => values.push(0.0),
             }
         }
-        let value = match self.reduce() {
+        let value = match reduce {
             Reduce::Mean | Reduce::Pooled => values.iter().sum::<f64>() / values.len() as f64,
             Reduce::Worst => values.iter().copied().fold(f64::INFINITY, point::minimum),
             Reduce::Median => {
@@ -230,7 +247,8 @@ impl<'a> Objective<'a> {
                 }
             }
         };
-        Score::new(value)
+        // Values may be defined one by one and too large together.
+        Some(value).filter(|value| value.is_finite()).ok_or(Invalid::Undefined)
     }
 
     fn eval(&self, expr: &Expr, metrics: &Metrics, params: &[f64]) -> f64 {
@@ -270,4 +288,8 @@ impl<'a> Objective<'a> {
             Kind::Text(_) | Kind::Index(..) | Kind::Field(..) => f64::NAN,
         }
     }
+}
+
+fn is_traded(metrics: &Metrics) -> bool {
+    metrics.values()[0] > 0.0
 }

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tidemill_market::Universe;
 
 /// Whether a segment counts for the objective.
@@ -31,7 +31,8 @@ pub struct Segment {
 }
 
 /// How to cut the data.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Layout {
     /// First bar time that counts.
     pub from_ms: Option<i64>,

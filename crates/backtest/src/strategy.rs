@@ -34,21 +34,24 @@ pub enum Reduce {
     Pooled,
 }
 
-/// What a search maximises.
+/// What a search maximises: a metric or an expression over metrics and parameters.
 #[derive(Clone, Debug)]
 pub struct Objective {
-    /// A metric or an expression over metrics and parameters.
-    pub maximize: Expr,
-    /// The text of `maximize`, for titles.
+    /// The expression.
+    pub expr: Expr,
+    /// The expression as it was written.
     pub text: String,
     /// Whether it was given by the user instead of the file; its positions then point into `text`.
     pub overridden: bool,
-    /// A trial that does not meet this is invalid.
-    pub require: Option<Expr>,
-    /// The text of `require`.
-    pub require_text: Option<String>,
-    /// Over segments.
-    pub reduce: Reduce,
+}
+
+/// What a trial must meet to be valid.
+#[derive(Clone, Debug)]
+pub struct Requirement {
+    /// The condition.
+    pub expr: Expr,
+    /// The expression as it was written.
+    pub text: String,
 }
 
 /// A strategy ready to be compiled.
@@ -74,8 +77,12 @@ pub struct Strategy {
     pub short: Option<SideRules>,
     /// Modelling choices.
     pub execution: Execution,
-    /// What a search maximises.
-    pub objective: Objective,
+    /// What a search maximises; at least one.
+    pub objectives: Vec<Objective>,
+    /// What a trial must meet to be valid.
+    pub require: Option<Requirement>,
+    /// How the objectives of several segments become one number each.
+    pub reduce: Reduce,
 }
 
 /// What a user changes when opening a strategy.
@@ -85,8 +92,8 @@ pub struct Overrides {
     pub profile: Option<String>,
     /// `name=value` settings of parameters and execution keys, applied last and in order.
     pub set: Vec<(String, String)>,
-    /// Another objective to maximise.
-    pub objective: Option<String>,
+    /// Objectives to maximise in place of the file's.
+    pub objectives: Vec<String>,
 }
 
 const SECTIONS: [&str; 9] =
@@ -170,7 +177,7 @@ impl Strategy {
         let execution = section(&mut reader, "execution")
             .map_or_else(Execution::default, |table| execution::read(&mut reader, &table));
         let objective = section(&mut reader, "objective").unwrap_or_default();
-        let objective = read_objective(&mut reader, &objective);
+        let (objective, require, reduce) = read_objective(&mut reader, &objective);
         if root.get("long").is_none() && root.get("short").is_none() {
             let end = source.len();
             reader.error(
@@ -192,7 +199,9 @@ impl Strategy {
             long,
             short,
             execution,
-            objective,
+            objectives: vec![objective],
+            require,
+            reduce,
         };
         for entry in &fixed_by_profile.entries {
             strategy
@@ -202,14 +211,26 @@ impl Strategy {
         for (name, value) in &overrides.set {
             strategy.set(name, value)?;
         }
-        if let Some(text) = &overrides.objective {
-            strategy.objective.maximize = crate::expr::parse(text, 0).map_err(|diagnostic| {
-                StrategyError::Source(SourceErrors::new("--objective", text, vec![diagnostic]))
-            })?;
-            strategy.objective.text = text.clone();
-            strategy.objective.overridden = true;
+        if !overrides.objectives.is_empty() {
+            let objectives = overrides.objectives.iter().map(|text| {
+                let expr = crate::expr::parse(text, 0).map_err(|diagnostic| {
+                    StrategyError::Source(SourceErrors::new("--objective", text, vec![diagnostic]))
+                })?;
+                Ok(Objective { expr, text: text.clone(), overridden: true })
+            });
+            strategy.objectives = objectives.collect::<Result<_, StrategyError>>()?;
         }
         Ok(strategy)
+    }
+
+    /// The first objective, by which trials are ranked.
+    pub fn objective(&self) -> &Objective {
+        &self.objectives[0]
+    }
+
+    /// The texts of all objectives.
+    pub fn objective_texts(&self) -> Vec<&str> {
+        self.objectives.iter().map(|objective| objective.text.as_str()).collect()
     }
 
     /// Position of a parameter.
@@ -256,14 +277,14 @@ impl Strategy {
     }
 }
 
-fn read_objective(reader: &mut Reader, table: &Table) -> Objective {
+fn read_objective(reader: &mut Reader, table: &Table) -> (Objective, Option<Requirement>, Reduce) {
     reader.known_keys(table, &["maximize", "require", "reduce"], "[objective]");
     let text_of = |key: &str| match table.get(key).map(|item| &item.value) {
         Some(Value::Text(text, _)) => Some(text.clone()),
         _ => None,
     };
     let text = text_of("maximize").unwrap_or_else(|| "sharpe".into());
-    let maximize = reader
+    let expr = reader
         .expression(table, "maximize")
         .unwrap_or_else(|| Expr { kind: crate::expr::Kind::Name("sharpe".into()), span: 0..0 });
     let reduce = reader
@@ -278,14 +299,10 @@ fn read_objective(reader: &mut Reader, table: &Table) -> Objective {
             ],
         )
         .unwrap_or(Reduce::Mean);
-    Objective {
-        maximize,
-        text,
-        overridden: false,
-        require: reader.expression(table, "require"),
-        require_text: text_of("require"),
-        reduce,
-    }
+    let require = reader
+        .expression(table, "require")
+        .map(|expr| Requirement { expr, text: text_of("require").unwrap_or_default() });
+    (Objective { expr, text, overridden: false }, require, reduce)
 }
 
 /// Why a strategy could not be opened.

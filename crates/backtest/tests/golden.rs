@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use tidemill_backtest::exec::engine::{Detail, Engine, EngineOptions};
-use tidemill_backtest::objective::Objective;
+use tidemill_backtest::objective::Scoring;
 use tidemill_backtest::segment::{Layout, Role, Segment};
 use tidemill_backtest::{Metric, Metrics, Overrides, Strategy};
 use tidemill_market::{Bars, Universe, synth};
@@ -16,7 +16,7 @@ fn golden() -> Value {
 
 fn open(source: &str, profile: Option<&str>, settings: &[(&str, String)]) -> Strategy {
     let set = settings.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
-    let overrides = Overrides { profile: profile.map(Into::into), set, objective: None };
+    let overrides = Overrides { profile: profile.map(Into::into), set, ..Overrides::default() };
     Strategy::parse("test.toml", source, &overrides).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -35,7 +35,7 @@ fn run(strategy: &Strategy, bars: Bars) -> Run {
     let row = engine.space().default_point();
     let detail = engine.detail(&row).remove(0);
     let metrics = Metrics::new(&detail.tally, engine.year_days(Role::Train));
-    let objective = Objective::new(strategy).value(&metrics, &engine.decode(&row));
+    let objective = Scoring::new(strategy).value(strategy.objective(), &metrics, &engine.decode(&row));
     let signals = engine.entry_signals(&row, 0, 0);
     Run { detail, metrics, objective, signals }
 }
@@ -134,7 +134,7 @@ fn fitness_presets_are_reproduced() {
             // The preset's objective over the reference engine's metrics.
             let strategy = open(STRATEGY, Some(preset), &[]);
             let params: Vec<f64> = reference.params.iter().map(|param| param.default).collect();
-            check(Objective::new(&strategy).value(&result.metrics, &params), preset);
+            check(Scoring::new(&strategy).value(strategy.objective(), &result.metrics, &params), preset);
         }
     }
 }

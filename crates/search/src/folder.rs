@@ -79,6 +79,15 @@ impl StudyFolder {
     ///
     /// A study with another configuration is refused with all differences, and so is one that another process writes.
     pub fn open_or_create(dir: &Path, header: &StudyHeader) -> Result<Opened, FolderError> {
+        Self::open_or_create_upgraded(dir, header, |_| ())
+    }
+
+    /// The same where the configuration that is stored may have a former shape, which `upgrade` brings into the present one.
+    pub fn open_or_create_upgraded(
+        dir: &Path,
+        header: &StudyHeader,
+        upgrade: impl FnOnce(&mut toml::Table),
+    ) -> Result<Opened, FolderError> {
         fs::create_dir_all(dir).map_err(FolderError::io("create the folder", dir))?;
         // Before the lock, so that a folder with other things in it stays untouched.
         if !dir.join(HEADER_FILE).exists() && !is_vacant(dir)? {
@@ -89,7 +98,8 @@ impl StudyFolder {
             let folder = Self { lock: Some(lock), ..Self::create(dir, header)? };
             return Ok(Opened { folder, is_resumed: false, made_by: None });
         }
-        let folder = Self { lock: Some(lock), ..Self::open(dir)? };
+        let mut folder = Self { lock: Some(lock), ..Self::open(dir)? };
+        upgrade(&mut folder.header.config);
         let (stored, asked) = (folder.header.semantics, header.semantics);
         if stored != asked {
             return Err(FolderError::Semantics { dir: dir.to_owned(), stored, asked });

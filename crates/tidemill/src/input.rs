@@ -1,37 +1,17 @@
 //! Arguments that several commands share: which strategy, which data, cut how.
 
-mod recipe;
-mod stamp;
-
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{Overrides, Strategy};
-use tidemill_market::{Bars, Universe, timeframe, timestamp};
+use tidemill_lab::shipped::{SHIPPED, open_strategy};
+use tidemill_lab::{Dataset, Recipe};
+use tidemill_market::{BarStamp, timeframe, timestamp};
 
 use crate::settings::Settings;
-
-pub use recipe::Recipe;
-pub use stamp::Stamp;
-
-/// Shipped strategies: name and text.
-pub const SHIPPED: [(&str, &str); 8] = [
-    ("zscore-dip", include_str!("../../../strategies/zscore-dip.toml")),
-    ("ema-cross", include_str!("../../../strategies/ema-cross.toml")),
-    ("rsi-reversion", include_str!("../../../strategies/rsi-reversion.toml")),
-    ("donchian-breakout", include_str!("../../../strategies/donchian-breakout.toml")),
-    ("bollinger-squeeze", include_str!("../../../strategies/bollinger-squeeze.toml")),
-    ("macd-adx", include_str!("../../../strategies/macd-adx.toml")),
-    ("perps-trend", include_str!("../../../strategies/perps-trend.toml")),
-    ("seller-exhaustion", include_str!("../../../strategies/seller-exhaustion.toml")),
-];
-
-/// The text of a shipped strategy.
-pub fn shipped(name: &str) -> Option<&'static str> {
-    SHIPPED.iter().find(|(of, _)| *of == name).map(|(_, text)| *text)
-}
 
 /// What a strategy is opened with.
 #[derive(Args, Clone)]
@@ -66,8 +46,8 @@ pub struct DataSource {
     #[arg(long, value_name = "ZONE")]
     pub timezone: Option<String>,
     /// Whether times are the opens or the ends of bars [default: open].
-    #[arg(long, value_name = "open|close", value_enum, hide_possible_values = true)]
-    pub stamp: Option<Stamp>,
+    #[arg(long, value_name = "open|close", value_parser = stamp_parser(), hide_possible_values = true)]
+    pub stamp: Option<BarStamp>,
     /// First bar that counts, for example 2023-01-01. Indicators see all bars before it.
     #[arg(long, value_name = "TIME")]
     pub from: Option<String>,
@@ -91,6 +71,12 @@ pub struct DataSource {
     pub benchmark: Option<String>,
 }
 
+/// Reads what the times of files are.
+pub fn stamp_parser() -> impl TypedValueParser<Value = BarStamp> {
+    PossibleValuesParser::new(["open", "close"])
+        .map(|text| if text == "close" { BarStamp::Close } else { BarStamp::Open })
+}
+
 /// Reads `NAME=VALUE`.
 pub fn parse_setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
@@ -100,71 +86,32 @@ pub fn parse_setting(text: &str) -> Result<(String, String), String> {
 }
 
 impl StrategyArgs {
-    /// Opens a shipped strategy by name or a file by path.
+    /// Opens a shipped strategy by name or a file by path, for a command that takes one objective.
     pub fn open(&self, strategy: &str, settings: &Settings) -> Result<Strategy> {
-        let mut all = self.open_all(strategy, settings)?;
-        if all.len() > 1 {
-            bail!("--objective is given {} times; only a sweep takes several objectives", all.len());
+        if self.objective.len() > 1 {
+            bail!(
+                "--objective is given {} times; only a sweep takes several objectives",
+                self.objective.len()
+            );
         }
-        Ok(all.swap_remove(0))
+        self.open_all(strategy, settings)
     }
 
-    /// Opens a strategy once per objective, at least once.
-    pub fn open_all(&self, strategy: &str, settings: &Settings) -> Result<Vec<Strategy>> {
+    /// The same with all objectives.
+    pub fn open_all(&self, strategy: &str, settings: &Settings) -> Result<Strategy> {
         let mut set = settings.execution_settings();
         if self.profile.is_some() && !set.is_empty() {
             eprintln!("note: [execution] of {} is laid over the profile", settings.origin());
         }
         set.extend(self.set.iter().cloned());
-        if self.objective.is_empty() {
-            return Ok(vec![self.open_as(strategy, &set, None)?]);
-        }
-        self.objective.iter().map(|objective| self.open_as(strategy, &set, Some(objective.clone()))).collect()
+        let objectives = self.objective.clone();
+        Ok(open_strategy(strategy, &Overrides { profile: self.profile.clone(), set, objectives })?)
     }
-
-    fn open_as(
-        &self,
-        strategy: &str,
-        set: &[(String, String)],
-        objective: Option<String>,
-    ) -> Result<Strategy> {
-        let overrides = Overrides { profile: self.profile.clone(), set: set.to_vec(), objective };
-        if let Some((name, source)) = SHIPPED.iter().find(|(name, _)| *name == strategy)
-            && !Path::new(strategy).exists()
-        {
-            return Ok(Strategy::parse(&format!("{name}.toml"), source, &overrides)?);
-        }
-        let path = Path::new(strategy);
-        if !path.exists() && path.extension().is_none() {
-            let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
-            bail!(
-                "there is no strategy `{strategy}`\n  hint: give the path of a .toml file, or one of {}",
-                names.join(", ")
-            );
-        }
-        Ok(Strategy::open(path, &overrides)?)
-    }
-}
-
-/// Data, how it is cut, and what a person should know about it.
-pub struct Input {
-    /// The bars.
-    pub universe: Universe,
-    /// How they are cut.
-    pub layout: Layout,
-    /// The series that results are compared with in place of holding all symbols, if one is named.
-    pub benchmark: Option<Bars>,
-    /// How they are loaded.
-    pub recipe: Recipe,
-    /// Where they come from, in a few words.
-    pub origin: String,
-    /// What loading found, if anything.
-    pub notes: Vec<String>,
 }
 
 impl DataSource {
     /// Loads or generates the data.
-    pub fn open(&self, settings: &Settings) -> Result<Input> {
+    pub fn open(&self, settings: &Settings) -> Result<(Dataset, Layout)> {
         let files = if self.data.is_empty() { &settings.data.files } else { &self.data };
         let time = |text: &Option<String>, flag: &str| -> Result<Option<i64>> {
             let Some(text) = text else { return Ok(None) };
@@ -224,13 +171,12 @@ impl DataSource {
             self.stamp.or(settings.data.stamp).unwrap_or_default(),
             resample,
         );
-        let mut input = recipe.load(layout)?;
-        input.benchmark = self
-            .benchmark
-            .as_deref()
-            .map(|name| input.recipe.benchmark(name, &input.universe))
-            .transpose()?;
-        Ok(input)
+        let data = recipe.load()?;
+        let data = match &self.benchmark {
+            Some(name) => data.with_benchmark(name)?,
+            None => data,
+        };
+        Ok((data, layout))
     }
 }
 

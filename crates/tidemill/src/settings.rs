@@ -9,7 +9,8 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use tidemill_telemetry::hypertune::{Mode, Thresholds};
 
-use crate::input::Stamp;
+use tidemill_backtest::DeviceOptions;
+use tidemill_market::BarStamp;
 
 /// Name of the file that is looked for in the working folder.
 const FILE: &str = "tidemill.toml";
@@ -46,7 +47,7 @@ pub struct DataSettings {
     /// Zone of times that carry none.
     pub timezone: Option<String>,
     /// Whether times are the opens or the ends of bars.
-    pub stamp: Option<Stamp>,
+    pub stamp: Option<BarStamp>,
 }
 
 /// Settings that change no result.
@@ -76,6 +77,19 @@ pub struct GpuSettings {
 }
 
 impl GpuSettings {
+    /// Settings of a device engine.
+    pub fn device_options(&self) -> DeviceOptions {
+        let default = DeviceOptions::default();
+        DeviceOptions {
+            memory_fraction: self.memory_fraction.unwrap_or(default.memory_fraction),
+            lanes: match self.stream_mode.unwrap_or_default() {
+                StreamMode::Sequential => 1,
+                StreamMode::Parallel => self.streams.unwrap_or(default.lanes),
+            },
+            ..default
+        }
+    }
+
     /// How long a device may be waited for, if that was set.
     pub fn wait_limit(&self) -> Option<Duration> {
         // What is too long for a duration is no limit.
@@ -226,5 +240,19 @@ impl Settings {
     /// Execution keys as `name=value` settings.
     pub fn execution_settings(&self) -> Vec<(String, String)> {
         self.execution.iter().map(|(key, value)| (format!("execution.{key}"), value.to_string())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_on_waiting_is_that_of_the_settings() {
+        let limit =
+            |wait_limit_s: Option<f64>| GpuSettings { wait_limit_s, ..GpuSettings::default() }.wait_limit();
+        assert_eq!(limit(Some(90.0)), Some(Duration::from_secs(90)));
+        assert_eq!(limit(Some(1e300)), Some(Duration::MAX), "too long for a duration is no limit");
+        assert_eq!(limit(None), None);
     }
 }

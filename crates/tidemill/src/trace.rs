@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use crate::executor::Devices;
+use tidemill_lab::Devices;
 
 /// A file that is written when the work is over.
 pub struct Trace {

@@ -140,6 +140,25 @@ pub const LIST: &[File] = &[
         ],
     },
     File {
+        path: "crates/lab/src/tune.rs",
+        tests: &[
+            ("a_search_that_stagnates_is_led_out_of_its_basin", None),
+            ("a_study_in_far_too_small_batches_soon_runs_as_though_it_had_been_tuned_by_hand", None),
+        ],
+    },
+    File {
+        path: "crates/lab/tests/devices.rs",
+        tests: &[("a_device_that_hangs_is_left_for_the_cpu_if_it_may_and_is_an_error_if_not", None)],
+    },
+    File {
+        path: "crates/lab/tests/sweep.rs",
+        tests: &[
+            ("a_stopped_sweep_says_so_and_goes_on_to_the_same_end", None),
+            ("an_experiment_can_be_run_from_any_thread_with_the_same_result", None),
+            ("the_folder_is_locked_until_the_last_event", None),
+        ],
+    },
+    File {
         path: "crates/search/src/study/timing.rs",
         tests: &[
             ("the_clock_counts_the_time_between_start_and_stop_only", None),
@@ -234,17 +253,6 @@ pub const LIST: &[File] = &[
     File {
         path: "crates/tidemill/src/command/scan/watch.rs",
         tests: &[("a_change_is_seen_once_and_a_stop_at_once", None)],
-    },
-    File {
-        path: "crates/tidemill/src/command/sweep/tests.rs",
-        tests: &[("a_device_that_hangs_is_left_for_the_cpu_if_it_may_and_is_an_error_if_not", None)],
-    },
-    File {
-        path: "crates/tidemill/src/command/sweep/tune.rs",
-        tests: &[
-            ("a_search_that_stagnates_is_led_out_of_its_basin", None),
-            ("a_study_in_far_too_small_batches_soon_runs_as_though_it_had_been_tuned_by_hand", None),
-        ],
     },
     File {
         path: "crates/tidemill/tests/browser/live.rs",

@@ -16,7 +16,8 @@ use crate::timeframe::{self, WEEK_MS};
 use crate::timestamp::{format_ms, weekday};
 
 /// What a file's times say about a bar.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum BarStamp {
     /// When it opens.
     #[default]

@@ -9,19 +9,19 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::{Map, Value, json};
-use tidemill_backtest::objective::Objective;
 use tidemill_backtest::report::Report;
-use tidemill_backtest::segment::{Role, Segment};
-use tidemill_backtest::{Benchmark, Detail, Engine, EngineOptions, METRICS, Metrics, POOL_NOTE, Strategy};
+use tidemill_backtest::segment::Segment;
+use tidemill_backtest::trade::Trade;
+use tidemill_backtest::{Benchmark, METRICS, Metrics, POOL_NOTE};
+use tidemill_lab::{BacktestReport, Experiment};
 use tidemill_market::timestamp;
-use tidemill_search::{Points, Score, Space};
 
-use crate::input::{DataSource, Input, StrategyArgs, set_threads};
-use crate::market::{AgainstMarket, Part, benchmark_name, has_market};
-use crate::number;
+use crate::input::{DataSource, StrategyArgs, set_threads};
 use crate::settings::Settings;
 use crate::table::Table;
 use crate::year;
+use tidemill_lab::benchmark::{AgainstMarket, benchmark_name};
+use tidemill_lab::number;
 
 /// Evaluate one parameter set: the defaults of the strategy, changed by --profile and --set.
 #[derive(Args)]
@@ -50,48 +50,14 @@ pub struct BacktestArgs {
     threads: Option<usize>,
 }
 
-/// One evaluated parameter set with everything that is shown of it.
-struct Evaluation<'a> {
-    strategy: &'a Strategy,
-    input: &'a Input,
-    segments: Vec<Segment>,
-    details: Vec<Detail>,
-    segment_metrics: Vec<Metrics>,
-    train: Metrics,
-    test: Option<Metrics>,
-    score: Score,
-    /// Why there is no score.
-    invalid: Option<String>,
-    params: Vec<(String, Value)>,
-    /// Days of a year of the pool that counts, and of each symbol.
-    year_days: f64,
-    symbol_year_days: Vec<f64>,
-    warnings: Vec<String>,
-    /// What holding made.
-    held: Held,
-    /// How the totals stand against it: in-sample, and out-of-sample where there is such a part; empty where equity adds in price units.
-    against: Vec<AgainstMarket>,
-}
-
-/// What holding the benchmark made on each part that is shown.
-struct Held {
-    /// Of all symbols together: in-sample, out-of-sample.
-    parts: [Benchmark; 2],
-    /// By segment.
-    segments: Vec<Benchmark>,
-    /// By symbol: in-sample, out-of-sample.
-    symbols: Vec<[Benchmark; 2]>,
-}
-
 /// Runs the command.
 pub fn run(args: BacktestArgs) -> Result<ExitCode> {
     let settings = Settings::load(args.options.config.as_deref())?;
     set_threads(args.threads.or(settings.run.threads))?;
     let strategy = args.options.open(&args.strategy, &settings)?;
-    let input = args.source.open(&settings)?;
-    let evaluation = evaluate(&strategy, &input)?;
-
-    for note in evaluation.input.notes.iter().chain(&evaluation.warnings) {
+    let (data, layout) = args.source.open(&settings)?;
+    let evaluation = Experiment::new(strategy, data).layout(layout).backtest()?;
+    for note in notes(&evaluation) {
         eprintln!("note: {note}");
     }
     if let Some(path) = &args.trades {
@@ -112,102 +78,14 @@ pub fn run(args: BacktestArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One parameter set as a report, and what it is worth to the objective.
-pub(super) fn report(strategy: &Strategy, input: &Input) -> Result<(Report, Score)> {
-    let evaluation = evaluate(strategy, input)?;
-    Ok((page::report(&evaluation), evaluation.score))
+/// The report as plain data for a page.
+pub(super) fn page_report(evaluation: &BacktestReport) -> Report {
+    page::report(evaluation)
 }
 
-fn evaluate<'a>(strategy: &'a Strategy, input: &'a Input) -> Result<Evaluation<'a>> {
-    let segments = input.layout.segments(&input.universe)?;
-    let mut engine = Engine::new(strategy, &input.universe, segments.clone(), EngineOptions::default())?;
-    let space = engine.space();
-    let row = space.default_point();
-    let mut points = Points::new(space.len());
-    points.push(&row);
-    let outcome = engine.evaluate(&points).remove(0);
-    let details = engine.detail(&row);
-    let year_days = engine.year_days(Role::Train);
-    let symbol_year_days = (0..input.universe.symbols.len()).map(|at| engine.symbol_year_days(at)).collect();
-    let segment_metrics: Vec<Metrics> = segments
-        .iter()
-        .zip(&outcome.segments)
-        .map(|(segment, tally)| engine.segment_metrics(segment, tally))
-        .collect();
-    let train = engine.pool_metrics(&outcome.train, Role::Train);
-    let counting: Vec<Metrics> = segments
-        .iter()
-        .zip(&segment_metrics)
-        .filter(|(segment, _)| segment.role == Role::Train)
-        .map(|(_, metrics)| *metrics)
-        .collect();
-    let score = Objective::new(strategy).score(&train, &counting, &engine.decode(&row));
-    let mut warnings: Vec<String> = engine
-        .impossible_windows(&row)
-        .into_iter()
-        .map(|window| match window {
-            w if w >= 1.0 => {
-                format!("no symbol has enough bars for a window of {w}: what uses it is never available")
-            }
-            w => format!("a window of {w} makes no sense: what uses it is never available"),
-        })
-        .collect();
-    warnings.extend(strategy.remarks(&input.universe));
-    if input.layout.split.is_some() && outcome.test.is_none() {
-        warnings.push("the out-of-sample part has no bar".into());
-    }
-    let objective = Objective::new(strategy);
-    let invalid = match score {
-        Score::Valid(_) => None,
-        Score::Invalid if !objective.accepts(&train, &engine.decode(&row)) => {
-            Some(format!("not met: {}", strategy.objective.require_text.as_deref().unwrap_or("`require`")))
-        }
-        Score::Invalid => Some("it is not defined for these trades".into()),
-    };
-    let named = input.benchmark.as_ref();
-    let roles = [Role::Train, Role::Test];
-    let held = Held {
-        parts: roles.map(|role| engine.benchmark(role, named)),
-        segments: (0..segments.len()).map(|at| engine.segment_benchmark(at, named)).collect(),
-        symbols: (0..input.universe.symbols.len())
-            .map(|symbol| roles.map(|role| engine.symbol_benchmark(symbol, role, named)))
-            .collect(),
-    };
-    let against = roles
-        .into_iter()
-        .filter(|role| has_market(strategy) && segments.iter().any(|segment| segment.role == *role))
-        .map(|role| Part::new(&engine, &details, role, named, year_days).against)
-        .collect();
-    Ok(Evaluation {
-        strategy,
-        input,
-        held,
-        against,
-        segments,
-        details,
-        segment_metrics,
-        train,
-        test: outcome.test.as_ref().map(|tally| engine.pool_metrics(tally, Role::Test)),
-        score,
-        invalid,
-        params: param_values(&space, &row),
-        year_days,
-        symbol_year_days,
-        warnings,
-    })
-}
-
-/// Names and values of a point; inactive parameters are null.
-pub fn param_values(space: &Space, row: &[f64]) -> Vec<(String, Value)> {
-    space
-        .params
-        .iter()
-        .zip(row)
-        .map(|(param, code)| {
-            let value = param.domain.decode(*code).and_then(|value| serde_json::to_value(value).ok());
-            (param.name.clone(), value.unwrap_or(Value::Null))
-        })
-        .collect()
+/// What a person should know about the data and the result.
+fn notes(evaluation: &BacktestReport) -> impl Iterator<Item = &String> {
+    evaluation.experiment.data.notes.iter().chain(&evaluation.warnings)
 }
 
 /// Metrics by name; what is not defined is null.
@@ -215,39 +93,33 @@ pub fn metrics_json(metrics: &Metrics) -> Value {
     Value::Object(metrics.iter().map(|(name, value)| (name.to_string(), json!(value))).collect())
 }
 
-impl Evaluation<'_> {
-    /// How many days a year has, where figures are annualised.
-    fn year(&self) -> String {
-        let symbols = self.input.universe.symbols.iter().map(|bars| bars.symbol.as_str());
-        year::describe(self.year_days, symbols.zip(self.symbol_year_days.iter().copied()))
-    }
+/// How many days a year has, where figures are annualised.
+fn year_text(evaluation: &BacktestReport) -> String {
+    let symbols = evaluation.experiment.data.universe.symbols.iter().map(|bars| bars.symbol.as_str());
+    year::describe(evaluation.year_days, symbols.zip(evaluation.symbol_year_days.iter().copied()))
+}
 
-    /// Whether single segments say more than the totals, and are few enough to be columns.
-    fn shows_segments(&self, most: usize) -> bool {
-        let totals = 1 + usize::from(self.test.is_some());
-        self.segments.len() > totals && self.segments.len() <= most
-    }
+/// Whether single segments say more than the totals, and are few enough to be columns.
+fn shows_segments(evaluation: &BacktestReport, most: usize) -> bool {
+    let totals = 1 + usize::from(evaluation.test.is_some());
+    evaluation.segments.len() > totals && evaluation.segments.len() <= most
+}
 
-    /// Trades with the segment they belong to.
-    fn trades(&self) -> impl Iterator<Item = (&Segment, &tidemill_backtest::trade::Trade, &str)> {
-        self.segments.iter().zip(&self.details).flat_map(|(segment, detail)| {
-            detail
-                .trades
-                .iter()
-                .zip(&detail.labels)
-                .map(move |(trade, label)| (segment, trade, label.as_str()))
-        })
-    }
+/// Trades with the segment they belong to.
+fn trades(evaluation: &BacktestReport) -> impl Iterator<Item = (&Segment, &Trade, &str)> {
+    evaluation.segments.iter().zip(&evaluation.details).flat_map(|(segment, detail)| {
+        let labelled = detail.trades.iter().zip(&detail.labels);
+        labelled.map(move |(trade, label)| (segment, trade, label.as_str()))
+    })
 }
 
 fn finite(value: f64) -> Option<f64> {
     Some(value).filter(|value| value.is_finite())
 }
 
-fn to_json(evaluation: &Evaluation<'_>) -> Value {
-    let symbols = &evaluation.input.universe.symbols;
-    let trades: Vec<Value> = evaluation
-        .trades()
+fn to_json(evaluation: &BacktestReport) -> Value {
+    let symbols = &evaluation.experiment.data.universe.symbols;
+    let trades: Vec<Value> = trades(evaluation)
         .map(|(segment, trade, reason)| {
             let bars = &symbols[segment.symbol];
             json!({
@@ -291,31 +163,31 @@ fn to_json(evaluation: &Evaluation<'_>) -> Value {
         })
         .collect();
     json!({
-        "strategy": evaluation.strategy.name,
-        "profile": evaluation.strategy.profile,
-        "data": evaluation.input.origin,
+        "strategy": evaluation.experiment.strategy.name,
+        "profile": evaluation.experiment.strategy.profile,
+        "data": evaluation.experiment.data.origin,
         "parameters": Map::from_iter(evaluation.params.iter().cloned()),
-        "execution": evaluation.strategy.execution,
+        "execution": evaluation.experiment.strategy.execution,
         "year_days": evaluation.year_days,
         "objective": {
-            "maximize": evaluation.strategy.objective.text,
-            "value": evaluation.score.value(),
-            "invalid": evaluation.invalid,
+            "maximize": evaluation.experiment.strategy.objective().text,
+            "value": evaluation.score.ok(),
+            "invalid": evaluation.invalid(),
         },
         "metrics": metrics_json(&evaluation.train),
         "out_of_sample": evaluation.test.as_ref().map(metrics_json),
         "market": market_json(evaluation),
         "segments": segments,
         "trades": trades,
-        "notes": evaluation.input.notes.iter().chain(&evaluation.warnings).collect::<Vec<_>>(),
+        "notes": notes(evaluation).collect::<Vec<_>>(),
     })
 }
 
 /// The totals against the benchmark; null where equity adds in price units.
-fn market_json(evaluation: &Evaluation<'_>) -> Option<Value> {
+fn market_json(evaluation: &BacktestReport) -> Option<Value> {
     let in_sample = evaluation.against.first()?;
     Some(json!({
-        "benchmark": benchmark_name(evaluation.input.benchmark.as_ref()),
+        "benchmark": benchmark_name(evaluation.experiment.data.benchmark.as_ref()),
         "in_sample": in_sample,
         "out_of_sample": evaluation.against.get(1),
     }))
@@ -337,7 +209,7 @@ fn side_name(side: i8) -> &'static str {
     if side > 0 { "long" } else { "short" }
 }
 
-fn trades_csv(evaluation: &Evaluation<'_>) -> String {
+fn trades_csv(evaluation: &BacktestReport) -> String {
     let mut out = String::from(
         "symbol,segment,side,signal_idx,entry_idx,exit_idx,entry_time,exit_time,entry,exit,stop,target,reason,pnl,return,r,bars,ambiguous\n",
     );
@@ -349,8 +221,8 @@ fn trades_csv(evaluation: &Evaluation<'_>) -> String {
         }
     };
     let optional = |value: f64| finite(value).map_or_else(String::new, |value| value.to_string());
-    for (segment, trade, reason) in evaluation.trades() {
-        let bars = &evaluation.input.universe.symbols[segment.symbol];
+    for (segment, trade, reason) in trades(evaluation) {
+        let bars = &evaluation.experiment.data.universe.symbols[segment.symbol];
         out += &format!(
             "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
             quote(&bars.symbol),
@@ -379,13 +251,14 @@ fn trades_csv(evaluation: &Evaluation<'_>) -> String {
 /// Most segments shown as columns.
 const MAX_COLUMNS: usize = 6;
 
-fn to_text(evaluation: &Evaluation<'_>) -> String {
-    let mut header = vec![format!("{}  ({})", evaluation.strategy.name, evaluation.input.origin)];
+fn to_text(evaluation: &BacktestReport) -> String {
+    let mut header =
+        vec![format!("{}  ({})", evaluation.experiment.strategy.name, evaluation.experiment.data.origin)];
     header.push(if evaluation.test.is_some() { "in-sample".into() } else { "all".to_string() });
     if evaluation.test.is_some() {
         header.push("out-of-sample".into());
     }
-    let several = evaluation.shows_segments(MAX_COLUMNS);
+    let several = shows_segments(evaluation, MAX_COLUMNS);
     if several {
         header.extend(evaluation.segments.iter().map(|segment| segment.name.clone()));
     }
@@ -399,7 +272,7 @@ fn to_text(evaluation: &Evaluation<'_>) -> String {
         }
         table.row(row);
     }
-    let label = format!("Return of {} [%]", benchmark_name(evaluation.input.benchmark.as_ref()));
+    let label = format!("Return of {} [%]", benchmark_name(evaluation.experiment.data.benchmark.as_ref()));
     let held = |market: &Benchmark| number::metric(&label, finite(market.total_return));
     let mut row = vec![label.clone(), held(&evaluation.held.parts[0])];
     row.extend(evaluation.test.is_some().then(|| held(&evaluation.held.parts[1])));
@@ -417,18 +290,18 @@ fn to_text(evaluation: &Evaluation<'_>) -> String {
         table.row(row);
     }
     let mut out = table.render(1);
-    if evaluation.input.universe.symbols.len() > 1 {
+    if evaluation.experiment.data.universe.symbols.len() > 1 {
         out += &format!("{POOL_NOTE}\n");
     }
     out += &format!(
         "\nobjective {} = {}{}   ({})\n",
-        evaluation.strategy.objective.text.split_whitespace().collect::<Vec<_>>().join(" "),
-        number::short(evaluation.score.value()),
-        evaluation.invalid.as_ref().map_or_else(String::new, |why| format!(" ({why})")),
-        evaluation.year()
+        evaluation.experiment.strategy.objective().text.split_whitespace().collect::<Vec<_>>().join(" "),
+        number::short(evaluation.score.ok()),
+        evaluation.invalid().as_ref().map_or_else(String::new, |why| format!(" ({why})")),
+        year_text(evaluation)
     );
     let mut reasons: std::collections::BTreeMap<&str, (usize, f64)> = std::collections::BTreeMap::new();
-    for (_, trade, reason) in evaluation.trades() {
+    for (_, trade, reason) in trades(evaluation) {
         let entry = reasons.entry(reason).or_default();
         entry.0 += 1;
         entry.1 += trade.ret;
@@ -449,7 +322,7 @@ fn to_text(evaluation: &Evaluation<'_>) -> String {
     out
 }
 
-fn write_report(evaluation: &Evaluation<'_>, path: &Path) -> Result<()> {
+fn write_report(evaluation: &BacktestReport, path: &Path) -> Result<()> {
     let html =
         tidemill_backtest::report::html(&page::report(evaluation)).context("cannot build the report")?;
     std::fs::write(path, html).with_context(|| format!("cannot write {}", path.display()))

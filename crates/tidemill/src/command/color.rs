@@ -18,11 +18,11 @@ use clap::{Args, Subcommand, ValueEnum};
 use tidemill_coloring::{Controller, Ending, read_graph};
 
 use super::sweep::{device_choice, stop_flag};
-use crate::executor::{DeviceChoice, Devices};
 use crate::input::set_threads;
-use crate::number;
 use crate::settings::Settings;
 use store::Store;
+use tidemill_lab::number;
+use tidemill_lab::{DeviceChoice, Devices};
 use watch::Watch;
 
 /// Colour a graph with as few colours as possible.
@@ -136,7 +136,8 @@ fn color(args: &ColorArgs) -> Result<ExitCode> {
     let resolved = resolve::resolve(args, &settings)?;
     // Before the work: a path that cannot be written is said at once.
     let mut store = Store::open(args, &instance, &resolved)?;
-    let devices = Devices::choose(device_choice(args.device, &settings)?)?.limited_by(&settings.gpu);
+    let devices =
+        Devices::choose(device_choice(args.device, &settings)?)?.with_wait_limit(settings.gpu.wait_limit());
     eprintln!(
         "colouring {}: {}, {}, seed {}, on {}",
         instance.name,

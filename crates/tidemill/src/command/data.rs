@@ -13,11 +13,11 @@ use tidemill_market::report::DataReport;
 use tidemill_market::synth::{Planted, RegimeOptions, WalkOptions, lcg, regime, walks};
 use tidemill_market::timeframe::{format_duration, parse_duration};
 use tidemill_market::timestamp::format_ms;
-use tidemill_market::{LoadOptions, Universe, check_output, load, write};
+use tidemill_market::{BarStamp, LoadOptions, Universe, check_output, load, write};
 
-use crate::input::Stamp;
-use crate::number::count;
+use crate::input::stamp_parser;
 use crate::table::Table;
+use tidemill_lab::number::count;
 
 /// More bars than this in one generated file are a slip of the finger.
 const MAX_GENERATED_BARS: usize = 1_000_000_000;
@@ -52,8 +52,8 @@ struct SourceArgs {
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
     /// Whether times are the opens or the ends of bars [default: open].
-    #[arg(long, value_name = "open|close", value_enum, hide_possible_values = true)]
-    stamp: Option<Stamp>,
+    #[arg(long, value_name = "open|close", value_parser = stamp_parser(), hide_possible_values = true)]
+    stamp: Option<BarStamp>,
     /// Resample to larger bars, for example 1h.
     #[arg(long, value_name = "TIMEFRAME")]
     resample: Option<String>,
@@ -132,7 +132,7 @@ impl SourceArgs {
         let options = LoadOptions {
             symbols: self.symbols.clone(),
             timezone: self.timezone.clone(),
-            stamp: self.stamp.unwrap_or_default().into(),
+            stamp: self.stamp.unwrap_or_default(),
             resample,
             ..LoadOptions::default()
         };

@@ -23,11 +23,11 @@ use tidemill_market::synth::lcg;
 use tidemill_market::{Universe, atc};
 use tidemill_search::{SamplerKind, SamplerSettings};
 
-use crate::executor::{DeviceChoice, device_options};
-use crate::input::SHIPPED;
-use crate::number;
 use crate::parity::compare;
 use crate::settings::{GpuSettings, Settings};
+use tidemill_lab::DeviceChoice;
+use tidemill_lab::number;
+use tidemill_lab::shipped::SHIPPED;
 
 /// Look for what a GPU needs on this machine, and try it.
 #[derive(Args)]
@@ -305,7 +305,7 @@ const ROUND_TRIP_STRATEGY: &str = "zscore-dip";
 
 /// Opens a shipped strategy over generated data.
 fn with_shipped<R>(name: &str, act: impl FnOnce(&Strategy, &mut Engine<'_>) -> R) -> Result<R> {
-    let source = crate::input::shipped(name).unwrap_or_default();
+    let source = tidemill_lab::shipped::shipped(name).unwrap_or_default();
     let strategy = Strategy::parse(&format!("{name}.toml"), source, &Overrides::default())?;
     let universe = Universe { symbols: vec![lcg(ROUND_TRIP_BARS)] };
     let segments = Layout::default().segments(&universe)?;
@@ -344,7 +344,7 @@ fn round_trip(settings: &GpuSettings, device: &Device) -> Result<Result<(String,
         let mut sampler = SamplerKind::Random.build(&engine.space(), &SamplerSettings::new(1))?;
         let points = Arc::new(sampler.ask(ROUND_TRIP_TRIALS));
         let began = Instant::now();
-        let compared = DeviceEngine::new(device, engine, strategy, device_options(settings))
+        let compared = DeviceEngine::new(device, engine, strategy, settings.device_options())
             .and_then(|mut on_device| compare(engine, &mut on_device, &points));
         Ok(compared.map(|compared| {
             let what = format!(

@@ -132,7 +132,7 @@ fn load(path: &Path, wait: bool, stop: &AtomicBool) -> Result<Snapshot> {
 /// Says which lines could not be read.
 fn warn_of_malformed(follower: &Follower) {
     if let Some(malformed) = follower.malformed() {
-        let n = crate::number::counted(follower.n_malformed(), "line");
+        let n = tidemill_lab::number::counted(follower.n_malformed(), "line");
         let (path, line) = (malformed.path.display(), malformed.line);
         eprintln!("note: {n} of the journal passed over, the last {path}:{line}: {}", malformed.reason);
     }

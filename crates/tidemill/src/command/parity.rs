@@ -24,13 +24,14 @@ use tidemill_gpu::Device;
 use tidemill_market::Universe;
 use tidemill_search::{Points, SamplerKind, SamplerSettings};
 
-use crate::executor::{DeviceChoice, Devices, device_options};
-use crate::input::{SHIPPED, StrategyArgs};
-use crate::number;
+use crate::input::StrategyArgs;
 use crate::parity::{Compared, compare};
 use crate::settings::Settings;
 use crate::table::Table;
 use data::DataSet;
+use tidemill_lab::number;
+use tidemill_lab::shipped::SHIPPED;
+use tidemill_lab::{DeviceChoice, Devices};
 
 /// Compare a GPU with the CPU, bit for bit.
 #[derive(Args)]
@@ -134,7 +135,7 @@ pub fn run(args: ParityArgs) -> Result<ExitCode> {
     );
     let began = Instant::now();
     let progress = progress_bar(n_trials);
-    let results = run_all(&cases, &devices, &device_options(&settings.gpu), args.seed, &progress);
+    let results = run_all(&cases, &devices, &settings.gpu.device_options(), args.seed, &progress);
     progress.finish_and_clear();
     let results = results?;
     let report = Report { cases: &cases, results: &results, device: names.join(", "), seed: args.seed };
@@ -160,7 +161,7 @@ fn choose(args: &ParityArgs, settings: &Settings) -> Result<Vec<Device>> {
     };
     let devices = Devices::choose(choice)
         .context("there is no device to compare with; --device emulated runs its kernels on the CPU")?;
-    Ok(devices.limited_by(&settings.gpu).devices)
+    Ok(devices.with_wait_limit(settings.gpu.wait_limit()).devices)
 }
 
 /// All strategies, each once as it is and once with every profile.

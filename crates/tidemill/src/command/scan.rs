@@ -14,6 +14,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use tidemill_backtest::diagnostic::nearest;
+use tidemill_market::BarStamp;
 use tidemill_market::atc::{AtcError, AtcOptions, OPTION_NAMES, Preset};
 use tidemill_scan::{
     BatchDone, DeviceOptions, MAX_STREAMS, ScanError, ScanEvent, ScanOptions, Scanned, Scanner, Stage,
@@ -21,14 +22,14 @@ use tidemill_scan::{
 use tidemill_telemetry::{DeviceMode, Event, Timestamp};
 
 use super::sweep::{device_choice, stop_flag};
-use crate::executor::{DeviceChoice, Devices};
-use crate::input::{Stamp, parse_setting, set_threads};
-use crate::number;
+use crate::input::{parse_setting, set_threads, stamp_parser};
 use crate::settings::{GpuSettings, Settings, StreamMode};
 use crate::trace::{Trace, TraceSpan};
 use market::Market;
 use output::Found;
 use store::Store;
+use tidemill_lab::number;
+use tidemill_lab::{DeviceChoice, Devices};
 use watch::Watch;
 
 /// Classify the trend of many symbols at once and rank them.
@@ -72,8 +73,8 @@ pub struct ScanArgs {
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
     /// Whether times are the opens or the ends of bars [default: open].
-    #[arg(long, value_name = "open|close", value_enum, hide_possible_values = true)]
-    stamp: Option<Stamp>,
+    #[arg(long, value_name = "open|close", value_parser = stamp_parser(), hide_possible_values = true)]
+    stamp: Option<BarStamp>,
     /// Where symbols are computed: auto, cpu, cuda (all GPUs) or cuda:N. No result depends on it [default: auto].
     #[arg(long, value_name = "DEVICE")]
     device: Option<DeviceChoice>,
@@ -113,7 +114,8 @@ const TOP: usize = 20;
 pub fn run(args: ScanArgs) -> Result<ExitCode> {
     let settings = Settings::load(args.config.as_deref())?;
     set_threads(args.threads.or(settings.run.threads))?;
-    let devices = Devices::choose(device_choice(args.device, &settings)?)?.limited_by(&settings.gpu);
+    let devices =
+        Devices::choose(device_choice(args.device, &settings)?)?.with_wait_limit(settings.gpu.wait_limit());
     run_on(args, &settings, devices, &mut std::io::stdout().lock())
 }
 

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::input::SHIPPED;
 use crate::table::Table;
+use tidemill_lab::shipped::SHIPPED;
 
 /// List the shipped strategies, or print one.
 #[derive(Args)]

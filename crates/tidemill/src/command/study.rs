@@ -2,15 +2,10 @@
 //!
 //! All of it reads only, without taking the lock, so that a study can be looked at while it runs.
 
-pub(super) mod axis;
 pub(super) mod best;
-pub(super) mod facts;
 mod list;
 pub(super) mod page;
-pub(super) mod rows;
 mod show;
-pub mod state;
-pub(super) mod survey;
 pub(super) mod text;
 
 use std::fs::File;
@@ -22,7 +17,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use tidemill_search::{ExportFormat, FolderError, StudyFolder, export};
 
-use crate::number;
+use tidemill_lab::number;
 
 /// Look at studies: list them, show what they found, export their trials.
 #[derive(Args)]

@@ -1,15 +1,9 @@
 //! `tidemill sweep`: many parameter sets, ranked.
 
-pub(crate) mod best;
-pub(super) mod enqueue;
-pub(crate) mod evaluate;
+mod enqueue;
 mod output;
-pub(super) mod record;
+mod progress;
 mod resolve;
-mod search;
-mod setup;
-mod tune;
-pub(super) mod watch;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -19,19 +13,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use tidemill_backtest::{Engine, EngineOptions, Strategy};
-use tidemill_search::{SamplerKind, SamplerSettings, Space, StudySummary};
+use tidemill_lab::{DeviceChoice, Devices, Experiment, Runtime, Sweep, TuneOptions};
 use tidemill_telemetry::hypertune::Mode;
 
-use crate::executor::{DeviceChoice, Devices};
-use crate::holding::{self, Witness};
-use crate::input::{DataSource, Input, StrategyArgs, set_threads};
-use crate::number;
+use crate::input::{DataSource, StrategyArgs, set_threads};
 use crate::settings::Settings;
-pub(super) use resolve::{Asked, Resolved, auto_batch, device_choice};
-use search::Search;
-pub(super) use setup::{build, header, space, told_config};
-pub(super) use watch::progress_bar;
+use crate::trace::{Trace, TraceSpan};
+use progress::SweepProgress;
+pub(super) use progress::progress_bar;
+pub(super) use resolve::{Asked, Resolved, device_choice};
 
 /// Evaluate many parameter sets and rank them.
 #[derive(Args)]
@@ -116,139 +106,73 @@ enum Switch {
     Off,
 }
 
-/// Everything that is known when a sweep ends.
-struct Finished<'a> {
-    /// The strategy once per objective.
-    strategies: &'a [Strategy],
-    input: &'a Input,
-    space: &'a Space,
-    settings: SamplerSettings,
-    lag: usize,
-    sampler: SamplerKind,
-    summary: StudySummary,
-    /// Trials that the sampler has to offer.
-    n_asked: u64,
-    n_valid: u64,
-    /// Bars of all segments.
-    n_bars: u64,
-    best: Vec<evaluate::Judged>,
-    /// Whether the best hold up, if that was asked.
-    holding: Option<holding::Report>,
-}
-
 /// Runs the command.
 pub fn run(args: SweepArgs) -> Result<ExitCode> {
     let settings = Settings::load(args.options.config.as_deref())?;
     set_threads(args.threads.or(settings.run.threads))?;
-    let devices = Devices::choose(device_choice(args.device, &settings)?)?.limited_by(&settings.gpu);
-    run_on(args, settings, devices, &mut std::io::stdout().lock())
+    let devices = Devices::choose(device_choice(args.device, &settings)?)?;
+    run_on(
+        &args,
+        &settings,
+        devices.with_wait_limit(settings.gpu.wait_limit()),
+        &mut std::io::stdout().lock(),
+    )
 }
 
 /// Runs the command on these devices.
-fn run_on(args: SweepArgs, settings: Settings, devices: Devices, out: &mut dyn Write) -> Result<ExitCode> {
-    let resolved = resolve(&args, &settings)?;
-    let strategies = args.options.open_all(&args.strategy, &settings)?;
-    let mut input = args.source.open(&settings)?;
-    input.notes.extend(strategies[0].remarks(&input.universe));
-    input.notes.iter().for_each(|note| eprintln!("note: {note}"));
-
-    let options = EngineOptions { cache_bytes: resolved.cache_bytes };
-    let segments = input.layout.segments(&input.universe)?;
-    let mut engine = Engine::new(&strategies[0], &input.universe, segments, options)?;
-    let holdout = input.layout.holdout(&input.universe)?;
-    let has_verdict = args.verdict == Switch::On;
-    if has_verdict {
-        engine.keep_blocks(holding::n_blocks(engine.n_train_days()));
-    }
-    let space = setup::space(&engine)?;
-    let n_bars = engine.segments().iter().map(|segment| segment.range.len() as u64).sum();
-    let batch = SamplerSettings {
-        seed: resolved.seed,
-        n_trials: Some(resolved.trials),
-        batch: resolved.batch.unwrap_or_else(|| auto_batch(resolved.sampler, resolved.trials, n_bars)),
-        n_objectives: strategies.len(),
+fn run_on(args: &SweepArgs, settings: &Settings, devices: Devices, out: &mut dyn Write) -> Result<ExitCode> {
+    let resolved = resolve(args, settings)?;
+    let strategy = args.options.open_all(&args.strategy, settings)?;
+    let (data, layout) = args.source.open(settings)?;
+    let runtime = Runtime {
+        pipeline: args.pipeline == Switch::On,
+        keeps_spans: args.timeline.is_some(),
+        ..runtime(devices, settings, resolved.cache_bytes)
     };
+    let experiment = Experiment::new(strategy, data).layout(layout).runtime(runtime);
+    let notes = experiment.notes();
+    notes.iter().for_each(|note| eprintln!("note: {note}"));
     let queue = enqueue::read(&args.enqueue)?;
-    let mut sampler = build(resolved.sampler, &space, &batch, &queue)?;
-    let n_asked = sampler.remaining().map_or(resolved.trials, |left| left.min(resolved.trials));
-    let store = match &args.out {
-        Some(dir) => {
-            Some(setup::open(dir, &header(&strategies, &input, &input.layout, &resolved, &batch, &queue)?)?)
-        }
-        None => None,
-    };
-    eprintln!(
-        "sweeping {} over {}: {} trials, sampler {} in batches of {}, on {}",
-        strategies[0].name,
-        input.origin,
-        number::count(n_asked),
-        resolved.sampler.name(),
-        number::count(n_asked.min(batch.batch as u64)),
-        devices.shown()
-    );
-    if let Some(note) = &devices.note {
-        eprintln!("note: {note}");
+    // Before the work: a path that cannot be written, or an address that cannot be served, is an error at once.
+    let timeline = args.timeline.as_deref().map(Trace::create).transpose()?;
+    let progress =
+        SweepProgress::new(&experiment, resolved.search.sampler, args.out.as_deref(), args.metrics)?;
+    let observer = progress.clone();
+    let mut sweep = experiment
+        .sweep()
+        .options(resolved.search.clone())
+        .enqueue(queue)
+        .top(resolved.top)
+        .verdict(args.verdict == Switch::On)
+        .tuning(TuneOptions { mode: resolved.hypertune, thresholds: settings.hypertune.thresholds()? })
+        .observe(move |event| observer.hear(event));
+    if let Some(dir) = &args.out {
+        sweep = sweep.folder(dir);
     }
-
-    let stop = stop_flag();
-    let search = Search {
-        args: &args,
-        settings: &settings,
-        devices: &devices,
-        resolved: &resolved,
-        strategies: &strategies,
-        space: &space,
-        batch: &batch,
-        n_asked,
-        store: store.as_ref(),
-        title: format!("{} over {}", strategies[0].name, input.origin),
-        stop: &stop,
-    };
-    let witness = has_verdict.then(|| Arc::new(Witness::new(&engine)));
-    let mut searched = search.run(&mut engine, &mut *sampler, witness.clone())?;
-    let summary = searched.summary;
-    let best = evaluate::judge(&mut engine, &strategies, std::mem::take(&mut searched.chosen));
-    let case = holding::Case {
-        strategies: &strategies,
-        universe: &input.universe,
-        holdout,
-        benchmark: input.benchmark.as_ref(),
-        space: &space,
-        is_guided: resolved.sampler.learns(),
-        options,
-        stop: &stop,
-    };
-    let holding = match witness.and_then(Arc::into_inner) {
-        Some(witness) if summary.is_complete => searched.judge(&case, &mut engine, witness, &best)?,
-        _ => None,
-    };
-    if let (Some(dir), Some(report)) = (&args.out, &holding) {
-        holding::store::write(dir, summary.n_trials, report)?;
+    let report = run_sweep(&sweep, args, &progress)?;
+    if let Some(mut timeline) = timeline {
+        let spans = report.spans.iter().map(|of| TraceSpan {
+            device: of.device,
+            track: of.span.lane,
+            name: format!("{:?}", of.span.stage).to_lowercase(),
+            begin_ms: of.span.begin_ms,
+            end_ms: of.span.end_ms,
+        });
+        timeline.write(&experiment.runtime.devices, "lane", &spans.collect::<Vec<_>>());
     }
-    let is_whole = summary.is_complete && has_verdict == holding.is_some();
-    let (n_valid, advice) = (searched.n_valid, searched.advice.sentences());
-    searched.end(is_whole);
-    let finished = Finished {
-        strategies: &strategies,
-        input: &input,
-        space: &space,
-        settings: batch,
-        lag: resolved.lag,
-        sampler: resolved.sampler,
-        summary,
-        n_asked,
-        n_valid,
-        n_bars,
-        best,
-        holding,
+    let finished = output::Finished {
+        experiment: &experiment,
+        search: &resolved.search,
+        notes: &notes,
+        report: &report,
     };
-    let interrupted = !is_whole && stop.load(Ordering::SeqCst);
+    let interrupted = !report.is_complete && experiment.runtime.stop.load(Ordering::SeqCst);
     if args.json {
-        writeln!(out, "{}", output::json(&finished, &engine, interrupted))?;
+        writeln!(out, "{}", output::json(&finished, interrupted))?;
     } else {
-        write!(out, "{}", output::text(&finished, &engine))?;
+        write!(out, "{}", output::text(&finished))?;
         out.flush()?;
-        output::remarks(&finished, &engine, &advice, resolved.hypertune);
+        output::remarks(&finished, resolved.hypertune);
         if let Some(dir) = &args.out {
             eprintln!("study: {}", dir.display());
         }
@@ -258,6 +182,32 @@ fn run_on(args: SweepArgs, settings: Settings, devices: Devices, out: &mut dyn W
         return Ok(ExitCode::from(130));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the sweep; after an error it says what is kept.
+fn run_sweep(sweep: &Sweep, args: &SweepArgs, progress: &SweepProgress) -> Result<tidemill_lab::SweepReport> {
+    let report = sweep.run();
+    progress.finish();
+    if report.is_err()
+        && let Some(dir) = &args.out
+        && progress.is_open()
+    {
+        let kept = tidemill_search::StudyFolder::open(dir).and_then(|folder| folder.n_trials()).unwrap_or(0);
+        eprintln!("the study in {} keeps {} trials", dir.display(), tidemill_lab::number::count(kept));
+        eprintln!("  hint: the same command goes on with the rest, with --device cpu also without a GPU");
+    }
+    Ok(report?)
+}
+
+/// How commands run an experiment.
+pub(super) fn runtime(devices: Devices, settings: &Settings, cache_bytes: usize) -> Runtime {
+    Runtime {
+        devices: Arc::new(devices),
+        device_options: settings.gpu.device_options(),
+        cache_bytes,
+        stop: stop_flag(),
+        ..Runtime::default()
+    }
 }
 
 fn resolve(args: &SweepArgs, settings: &Settings) -> Result<Resolved> {
@@ -289,6 +239,3 @@ pub(super) fn stop_flag() -> Arc<AtomicBool> {
     });
     stop
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,41 +1,24 @@
 //! `tidemill walkforward`: search a stretch of time, trade what was found on the stretch that follows, move on.
-//!
-//! Every window is a study of its own, with its own folder, so that each resumes and repeats like any other; because no window needs the
-//! results of another, several are searched at a time.
 
 mod page;
-mod record;
-mod search;
-mod summary;
 mod text;
-mod window;
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use serde_json::{Map, Value, json};
-use tidemill_backtest::segment::{Layout, Role};
-use tidemill_backtest::strategy::Sizing;
-use tidemill_backtest::{Engine, POOL_NOTE, Strategy, pool_year_days};
+use serde_json::{Map, json};
+use tidemill_backtest::POOL_NOTE;
+use tidemill_lab::{DeviceChoice, Devices, Experiment, Pace, SweepEvent, WalkForward, number};
 use tidemill_market::timeframe;
 use tidemill_telemetry::hypertune::Mode;
 
 use super::study::write_whole;
-use super::sweep::{Asked, Resolved, device_choice, progress_bar, stop_flag, told_config};
-use crate::executor::{DeviceChoice, Devices};
+use super::sweep::{Asked, Resolved, device_choice, progress_bar, runtime};
 use crate::input::{DataSource, StrategyArgs, set_threads};
-use crate::market::{benchmark_name, has_market};
-use crate::number;
 use crate::settings::Settings;
-use record::Record;
-use search::Search;
-use summary::{Step, Summary};
-use window::{Pace, Window};
 
 /// Trials of a window where none are given.
 const DEFAULT_TRIALS: u64 = 2_000;
@@ -103,8 +86,8 @@ pub struct WalkforwardArgs {
 pub fn run(args: WalkforwardArgs) -> Result<ExitCode> {
     let settings = Settings::load(args.options.config.as_deref())?;
     set_threads(args.threads.or(settings.run.threads))?;
-    let devices = Devices::choose(device_choice(args.device, &settings)?)?.limited_by(&settings.gpu);
-    let (code, document) = run_on(&args, &settings, &devices)?;
+    let devices = Devices::choose(device_choice(args.device, &settings)?)?;
+    let (code, document) = run_on(&args, &settings, devices.with_wait_limit(settings.gpu.wait_limit()))?;
     let mut out = std::io::stdout().lock();
     out.write_all(document.as_bytes())?;
     out.flush()?;
@@ -112,87 +95,59 @@ pub fn run(args: WalkforwardArgs) -> Result<ExitCode> {
 }
 
 /// Runs the command on these devices; what is to be printed.
-fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: &Devices) -> Result<(ExitCode, String)> {
+fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: Devices) -> Result<(ExitCode, String)> {
     refuse_parts(&args.source)?;
     if args.windows == 0 {
         bail!("--windows must be at least 1");
     }
     let resolved = resolve(args, settings)?;
-    let strategies = [args.options.open(&args.strategy, settings)?];
-    let mut input = args.source.open(settings)?;
-    input.notes.extend(strategies[0].remarks(&input.universe));
-    input.notes.iter().for_each(|note| eprintln!("note: {note}"));
-    let windows = Window::all(&input.universe, input.layout.from_ms, input.layout.to_ms, pace(args)?)?;
-    let record = Record::open(args.out.as_deref(), &strategies[0].name, devices, windows.len())?;
+    let strategy = args.options.open(&args.strategy, settings)?;
+    let (data, layout) = args.source.open(settings)?;
+    let runtime = runtime(devices, settings, resolved.cache_bytes);
+    let experiment = Experiment::new(strategy, data).layout(layout).runtime(runtime);
+    experiment.notes().iter().for_each(|note| eprintln!("note: {note}"));
+    let mut walk =
+        experiment.walk_forward(pace(args)?).options(resolved.search.clone()).workers(args.windows).told(
+            Map::from_iter([
+                ("train".into(), json!(args.train)),
+                ("test".into(), json!(args.test)),
+                ("anchored".into(), json!(args.anchored)),
+            ]),
+        );
+    if let Some(dir) = &args.out {
+        walk = walk.folder(dir);
+    }
+    let n_windows = walk.windows()?.len() as u64;
+    let Experiment { strategy, data, runtime, .. } = &experiment;
     eprintln!(
         "walking {} through {}: {} of {} trials each, on {}",
-        strategies[0].name,
-        input.origin,
-        number::counted(windows.len() as u64, "window"),
-        number::count(resolved.trials),
-        devices.shown()
+        strategy.name,
+        data.origin,
+        number::counted(n_windows, "window"),
+        number::count(resolved.search.trials),
+        runtime.devices.shown()
     );
-    let title = format!("{} over {}", strategies[0].name, input.origin);
-    record.start(&title, resolved.trials, &told(args, &strategies, &resolved, windows.len(), devices));
-
-    let stop = stop_flag();
-    let progress = progress_bar(windows.len() as u64 * resolved.trials, "{msg}");
-    let n_workers = args.windows.min(windows.len());
-    let search = Search {
-        strategies: &strategies,
-        input: &input,
-        resolved: &resolved,
-        devices,
-        gpu: settings.gpu.clone(),
-        n_workers,
-        dir: args.out.as_deref(),
-        embargo_ms: input.layout.embargo_ms,
-        record: &record,
-        stop: &stop,
-        progress: &progress,
-    };
-    let steps = all(&search, &windows, n_workers);
-    progress.finish_and_clear();
-    let steps: Option<Vec<Step>> = match steps {
-        Ok(steps) => steps.into_iter().collect(),
-        Err(error) => {
-            record.end("failed", format!("{error:#}"));
-            return Err(error);
-        }
-    };
-    let Some(steps) = steps else {
-        record.end("stopped", "stopped before all windows were searched".into());
+    let report = with_progress(walk, n_windows * resolved.search.trials)?;
+    let Some(summary) = report.summary else {
         eprintln!("stopped before all windows were searched");
         if args.out.is_some() {
             eprintln!("  hint: the same command goes on with the rest");
         }
         return Ok((ExitCode::from(130), String::new()));
     };
-    // What is stitched together has the days of all symbols, and is held as a whole from the first stretch to the last.
-    let year_days = pool_year_days(input.universe.symbols.iter());
-    let traded = Layout {
-        from_ms: Some(windows[0].cut_ms),
-        to_ms: windows.last().map(|window| window.to_ms),
-        ..Layout::default()
-    };
-    let segments = traded.segments(&input.universe)?;
-    let engine = Engine::new(&strategies[0], &input.universe, segments, Default::default())?;
-    let held = has_market(&strategies[0]).then(|| engine.benchmark(Role::Train, input.benchmark.as_ref()));
-    let is_additive = strategies[0].execution.sizing == Sizing::Unit;
-    let summary = Summary::new(steps, year_days, is_additive, held.as_ref());
-    record.end("complete", record::line(&summary));
+    let objective = &strategy.objective().text;
     let document = json!({
-        "strategy": strategies[0].name,
-        "data": input.origin,
-        "objective": strategies[0].objective.text,
+        "strategy": strategy.name,
+        "data": data.origin,
+        "objective": objective,
         "train": args.train,
         "test": args.test,
         "anchored": args.anchored,
-        "sampler": resolved.sampler.name(),
-        "seed": resolved.seed,
-        "trials": resolved.trials,
-        "year_days": year_days,
-        "benchmark": held.is_some().then(|| benchmark_name(input.benchmark.as_ref())),
+        "sampler": resolved.search.sampler.name(),
+        "seed": resolved.search.seed,
+        "trials": resolved.search.trials,
+        "year_days": report.year_days,
+        "benchmark": report.benchmark,
         "walk_forward": summary,
     });
     let whole = serde_json::to_string_pretty(&document)?;
@@ -200,19 +155,38 @@ fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: &Devices) -> Res
         write_whole(&dir.join("walkforward.json"), |file| Ok(file.write_all(whole.as_bytes())?))?;
         eprintln!("studies: {}", dir.display());
     }
-    let pool_note = (input.universe.symbols.len() > 1).then_some(POOL_NOTE);
+    let pool_note = (data.universe.symbols.len() > 1).then_some(POOL_NOTE);
     if let Some(path) = &args.html {
-        let data = pool_note.map_or_else(|| input.origin.clone(), |note| format!("{}. {note}", input.origin));
-        let html = page::html(&strategies[0].name, &data, &strategies[0].objective.text, &summary);
+        let origin = pool_note.map_or_else(|| data.origin.clone(), |note| format!("{}. {note}", data.origin));
+        let html = page::html(&strategy.name, &origin, objective, &summary);
         write_whole(path, |file| Ok(file.write_all(html.as_bytes())?))?;
         eprintln!("page: {}", path.display());
     }
-    let shown = if args.json {
-        format!("{whole}\n")
-    } else {
-        text::text(&summary, &strategies[0].objective.text, pool_note)
-    };
+    let shown = if args.json { format!("{whole}\n") } else { text::text(&summary, objective, pool_note) };
     Ok((ExitCode::SUCCESS, shown))
+}
+
+/// Runs it with a progress line.
+fn with_progress(walk: WalkForward, n_trials: u64) -> Result<tidemill_lab::WalkForwardReport> {
+    let progress = progress_bar(n_trials, "{msg}");
+    let bar = progress.clone();
+    let report = walk
+        .observe(move |event| match event {
+            SweepEvent::BatchFinished { n_trials, .. } => bar.inc(*n_trials),
+            SweepEvent::WindowTraded { n_done, n_windows, .. } => {
+                bar.set_message(format!("{n_done} of {n_windows} windows done"));
+            }
+            SweepEvent::FellBack { reason } => bar.suspend(|| {
+                eprintln!(
+                    "warning: the GPU is left, the rest runs on the CPU with the same results: {reason}"
+                );
+            }),
+            SweepEvent::JournalFailed { reason } => bar.suspend(|| eprintln!("warning: {reason}")),
+            _ => {}
+        })
+        .run();
+    progress.finish_and_clear();
+    Ok(report?)
 }
 
 fn resolve(args: &WalkforwardArgs, settings: &Settings) -> Result<Resolved> {
@@ -227,7 +201,6 @@ fn resolve(args: &WalkforwardArgs, settings: &Settings) -> Result<Resolved> {
     };
     asked.resolve(settings)
 }
-
 /// Windows are the parts here; there are no others.
 fn refuse_parts(source: &DataSource) -> Result<()> {
     for (given, flag) in [
@@ -249,55 +222,6 @@ fn pace(args: &WalkforwardArgs) -> Result<Pace> {
         test_ms: length(&args.test, "--test")?,
         anchored: args.anchored,
     })
-}
-
-/// The configuration as the journal tells it.
-fn told(
-    args: &WalkforwardArgs,
-    strategies: &[Strategy],
-    resolved: &Resolved,
-    n_windows: usize,
-    devices: &Devices,
-) -> Map<String, Value> {
-    let batch = resolved.batch.map_or_else(|| json!("auto"), |batch| json!(batch));
-    let mut config = told_config(strategies, resolved, batch, devices);
-    config.insert("train".into(), json!(args.train));
-    config.insert("test".into(), json!(args.test));
-    config.insert("anchored".into(), json!(args.anchored));
-    config.insert("windows".into(), json!(n_windows));
-    config
-}
-
-/// Searches all windows, a few at a time; `None` for those that were stopped. The first error ends it.
-fn all(search: &Search<'_>, windows: &[Window], n_workers: usize) -> Result<Vec<Option<Step>>> {
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<Option<Result<Option<Step>>>>> = Mutex::new(windows.iter().map(|_| None).collect());
-    let failed = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..n_workers {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::SeqCst);
-                    if at >= windows.len() || failed.load(Ordering::SeqCst) > 0 {
-                        return;
-                    }
-                    let step = search.run(at, &windows[at]);
-                    failed.fetch_add(usize::from(step.is_err()), Ordering::SeqCst);
-                    done.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(step);
-                }
-            });
-        }
-    });
-    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let mut steps = Vec::with_capacity(done.len());
-    for (at, step) in done.into_iter().enumerate() {
-        match step {
-            Some(Ok(step)) => steps.push(step),
-            Some(Err(error)) => return Err(error.context(format!("window {}", at + 1))),
-            None => steps.push(None),
-        }
-    }
-    Ok(steps)
 }
 
 #[cfg(test)]

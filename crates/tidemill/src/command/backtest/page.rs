@@ -7,15 +7,17 @@ use tidemill_backtest::strategy::Sizing;
 use tidemill_backtest::{Benchmark, METRICS, Metrics, POOL_NOTE};
 use tidemill_market::{DAY_MS, timeframe, timestamp};
 
-use super::{Evaluation, finite, market_figures};
-use crate::number;
+use tidemill_lab::BacktestReport;
+
+use super::{finite, market_figures};
+use tidemill_lab::number;
 
 /// Most segments shown as columns.
 const MAX_COLUMNS: usize = 12;
 
-pub(super) fn report(evaluation: &Evaluation<'_>) -> Report {
-    let strategy = evaluation.strategy;
-    let symbols = &evaluation.input.universe.symbols;
+pub(super) fn report(evaluation: &BacktestReport) -> Report {
+    let strategy = &evaluation.experiment.strategy;
+    let symbols = &evaluation.experiment.data.universe.symbols;
     let additive = strategy.execution.sizing == Sizing::Unit;
     let first = symbols.iter().filter_map(|bars| bars.ts_ms.first()).min().copied().unwrap_or(0);
     let last = symbols.iter().filter_map(|bars| bars.ts_ms.last()).max().copied().unwrap_or(0);
@@ -24,9 +26,9 @@ pub(super) fn report(evaluation: &Evaluation<'_>) -> Report {
     let bar = symbols.first().map_or_else(String::new, |bars| timeframe::format_duration(bars.timeframe_ms));
     let mut notes = vec![format!(
         "Sharpe and Sortino are annualised ({}), from equity marked at the end of each UTC day, open positions at the close less costs.",
-        evaluation.year()
+        super::year_text(evaluation)
     )];
-    notes.push(match &evaluation.input.benchmark {
+    notes.push(match &evaluation.experiment.data.benchmark {
         None => "Buy & hold buys every symbol at the first open of a part and closes it at the last close there, with the same costs.".into(),
         Some(bars) => format!(
             "Buy & hold is that of {}, bought at the first open of a part and closed at the last close there, with the same costs.",
@@ -39,7 +41,7 @@ pub(super) fn report(evaluation: &Evaluation<'_>) -> Report {
     if evaluation.test.is_some() {
         notes.insert(0, "The headline figures are those of the in-sample part; the table shows both.".into());
     }
-    notes.extend(evaluation.input.notes.iter().chain(&evaluation.warnings).cloned());
+    notes.extend(super::notes(evaluation).cloned());
     let (segments, metrics) = metric_rows(evaluation);
     Report {
         title: strategy.name.clone(),
@@ -77,21 +79,21 @@ fn plain(value: &Value) -> String {
     }
 }
 
-fn execution_rows(evaluation: &Evaluation<'_>) -> Vec<(String, String)> {
-    match serde_json::to_value(&evaluation.strategy.execution) {
+fn execution_rows(evaluation: &BacktestReport) -> Vec<(String, String)> {
+    match serde_json::to_value(&evaluation.experiment.strategy.execution) {
         Ok(Value::Object(map)) => map.iter().map(|(key, value)| (key.clone(), plain(value))).collect(),
         _ => Vec::new(),
     }
 }
 
-fn metric_rows(evaluation: &Evaluation<'_>) -> (Vec<String>, Vec<MetricRow>) {
+fn metric_rows(evaluation: &BacktestReport) -> (Vec<String>, Vec<MetricRow>) {
     let mut names = Vec::new();
     let mut columns: Vec<Metrics> = Vec::new();
     if let Some(test) = evaluation.test {
         names.extend(["in-sample".to_string(), "out-of-sample".to_string()]);
         columns.extend([evaluation.train, test]);
     }
-    if evaluation.shows_segments(MAX_COLUMNS) {
+    if super::shows_segments(evaluation, MAX_COLUMNS) {
         names.extend(evaluation.segments.iter().map(|segment| segment.name.clone()));
         columns.extend(&evaluation.segment_metrics);
     }
@@ -147,8 +149,8 @@ fn metric_rows(evaluation: &Evaluation<'_>) -> (Vec<String>, Vec<MetricRow>) {
     (names, rows)
 }
 
-fn symbol_series(evaluation: &Evaluation<'_>, symbol: usize, additive: bool) -> SymbolSeries {
-    let bars = &evaluation.input.universe.symbols[symbol];
+fn symbol_series(evaluation: &BacktestReport, symbol: usize, additive: bool) -> SymbolSeries {
+    let bars = &evaluation.experiment.data.universe.symbols[symbol];
     let mine: Vec<usize> =
         (0..evaluation.segments.len()).filter(|at| evaluation.segments[*at].symbol == symbol).collect();
     let trades = mine
@@ -217,8 +219,8 @@ fn held_by(days: &[i64], parts: &[Benchmark; 2], additive: bool) -> Vec<(i64, f6
 }
 
 /// Equity at the end of each day, carried on from segment to segment, beside holding the benchmark.
-fn curve(evaluation: &Evaluation<'_>, symbol: usize, segments: &[usize], additive: bool) -> Curve {
-    let bars = &evaluation.input.universe.symbols[symbol];
+fn curve(evaluation: &BacktestReport, symbol: usize, segments: &[usize], additive: bool) -> Curve {
+    let bars = &evaluation.experiment.data.universe.symbols[symbol];
     let start = if additive { 0.0 } else { 1.0 };
     let mut equity: Vec<(i64, f64)> = Vec::new();
     // Days of the symbol, as the engine counts them.
@@ -250,8 +252,8 @@ fn curve(evaluation: &Evaluation<'_>, symbol: usize, segments: &[usize], additiv
 }
 
 /// All symbols together as the pooled metrics see them: equal parts of capital in each, kept by the day.
-fn portfolio(evaluation: &Evaluation<'_>, additive: bool) -> Curve {
-    let symbols = &evaluation.input.universe.symbols;
+fn portfolio(evaluation: &BacktestReport, additive: bool) -> Curve {
+    let symbols = &evaluation.experiment.data.universe.symbols;
     let start = if additive { 0.0 } else { 1.0 };
     // Changes of all symbols by day.
     let mut changes: std::collections::BTreeMap<i64, f64> = std::collections::BTreeMap::new();

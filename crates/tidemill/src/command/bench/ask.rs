@@ -11,8 +11,8 @@ use tidemill_search::quality::{Function, to_scores};
 use tidemill_search::{SamplerKind, SamplerSettings};
 
 use crate::input::set_threads;
-use crate::number;
 use crate::table::Table;
+use tidemill_lab::number;
 
 /// Number of parameters: 90 floats (30 of them logarithmic), 40 integers, 12 choices.
 const N_PARAMS: usize = 142;

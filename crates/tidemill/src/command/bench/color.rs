@@ -13,9 +13,9 @@ use tidemill_coloring::phase::PhaseKind;
 use tidemill_coloring::{Controller, Instance, Options, Outcome, Quiet, read_graph, verify};
 use tidemill_search::quality::median;
 
-use crate::executor::{DeviceChoice, Devices};
 use crate::input::set_threads;
 use crate::table::Table;
+use tidemill_lab::{DeviceChoice, Devices};
 
 /// Graphs and the colours that count as success on a CPU, and on a GPU.
 const LADDER: [(&str, usize, usize); 13] = [

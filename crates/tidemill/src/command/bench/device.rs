@@ -17,10 +17,10 @@ use tidemill_market::Universe;
 use tidemill_market::synth::{RegimeOptions, lcg, regime};
 use tidemill_search::{Points, SamplerKind, SamplerSettings};
 
-use crate::executor::{DeviceChoice, Devices, device_options};
-use crate::input::shipped;
-use crate::number;
 use crate::settings::GpuSettings;
+use tidemill_lab::number;
+use tidemill_lab::shipped::shipped;
+use tidemill_lab::{DeviceChoice, Devices};
 
 #[derive(Args)]
 pub struct DeviceBenchArgs {
@@ -91,7 +91,7 @@ fn run(args: DeviceBenchArgs, work: Workload) -> Result<ExitCode> {
     let n_trials = args.trials.unwrap_or(work.n_trials);
     let points =
         Arc::new(SamplerKind::Random.build(&engine.space(), &SamplerSettings::new(1))?.ask(n_trials));
-    let mut options = device_options(&GpuSettings { streams: args.streams, ..GpuSettings::default() });
+    let mut options = GpuSettings { streams: args.streams, ..GpuSettings::default() }.device_options();
     options.most_trials = args.part.unwrap_or(options.most_trials);
     let began = Instant::now();
     let mut on_device = DeviceEngine::new(device, &engine, &work.strategy, options)?;

@@ -17,13 +17,13 @@ use tidemill_market::{Bars, LoadOptions, load};
 use tidemill_search::SamplerKind;
 use tidemill_verdict::Grade;
 
-use crate::holding::Report;
 use crate::input::set_threads;
-use crate::number;
 use crate::table::Table;
 use cost::Cost;
 use kind::{Demand, MarketKind, Sources};
 use sweep::Swept;
+use tidemill_lab::number;
+use tidemill_lab::verdict::VerdictReport;
 
 #[derive(Args)]
 pub struct HoldingUpArgs {
@@ -94,7 +94,7 @@ impl Tried {
         }
     }
 
-    fn add_report(&mut self, report: &Report) {
+    fn add_report(&mut self, report: &VerdictReport) {
         self.overfit += report.overfit.as_ref().map_or(f64::NAN, |overfit| overfit.probability);
         let Some(winner) = report.winners.first() else { return };
         self.good += u64::from(winner.verdict.grade == Grade::Good);

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::number;
+use tidemill_lab::number;
 
 #[derive(Args)]
 pub struct HypertuneArgs {

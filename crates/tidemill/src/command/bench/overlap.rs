@@ -20,8 +20,8 @@ use tidemill_gpu::{
     PipelineStatistics, Purpose, Source, Stream, StreamMode, StreamPool, StreamPoolOptions, Timeline,
 };
 
-use crate::executor::{DeviceChoice, Devices};
-use crate::number;
+use tidemill_lab::number;
+use tidemill_lab::{DeviceChoice, Devices};
 
 #[derive(Args)]
 pub struct OverlapArgs {

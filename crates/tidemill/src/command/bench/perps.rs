@@ -9,14 +9,15 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use tidemill_backtest::segment::Layout;
-use tidemill_backtest::{Engine, EngineOptions, METRICS, Overrides, Stage, StageSpan, Strategy};
+use tidemill_backtest::{
+    DeviceOptions, Engine, EngineOptions, METRICS, Overrides, Stage, StageSpan, Strategy,
+};
 use tidemill_market::synth::{RegimeOptions, regime};
 use tidemill_search::{SamplerKind, SamplerSettings, Study};
 
-use crate::executor::{DeviceChoice, Devices, Executor};
-use crate::input::shipped;
-use crate::number;
-use crate::settings::GpuSettings;
+use tidemill_lab::number;
+use tidemill_lab::shipped::shipped;
+use tidemill_lab::{DeviceChoice, Devices, StudyEvaluator};
 
 #[derive(Args)]
 pub struct PerpsArgs {
@@ -47,16 +48,17 @@ pub fn run(args: PerpsArgs) -> Result<ExitCode> {
         bail!("this benchmark needs a GPU");
     }
     let text = shipped("perps-trend").context("perps-trend is shipped")?;
-    let strategies = [Strategy::parse("perps-trend.toml", text, &Overrides::default())?];
+    let strategy = Strategy::parse("perps-trend.toml", text, &Overrides::default())?;
     let universe = regime(&RegimeOptions::hourly(51, 5_000));
     let segments = Layout::default().segments(&universe)?;
-    let mut engine = Engine::new(&strategies[0], &universe, segments, EngineOptions::default())?;
+    let mut engine = Engine::new(&strategy, &universe, segments, EngineOptions::default())?;
     let space = engine.space();
     let settings =
         SamplerSettings { seed: 1, n_trials: Some(args.trials), batch: args.batch, n_objectives: 1 };
     let kind: SamplerKind = args.sampler.parse().map_err(|error| anyhow::anyhow!("sampler: {error}"))?;
     let mut sampler = kind.build(&space, &settings)?;
-    let mut executor = Executor::new(&mut engine, &strategies, &devices, &GpuSettings::default())?;
+    let mut evaluator =
+        StudyEvaluator::new(&mut engine, &strategy, &devices, DeviceOptions::default(), None)?;
     let names: Vec<&str> = METRICS.iter().map(|(_, name, _)| *name).collect();
     let stop = AtomicBool::new(false);
     let mut best = f64::NEG_INFINITY;
@@ -72,8 +74,8 @@ pub fn run(args: PerpsArgs) -> Result<ExitCode> {
                 best = scores.fold(best, f64::max);
             }
         })
-        .run(&mut executor)?;
-    let spans: Vec<StageSpan> = executor.view().take_spans().iter().map(|batch| batch.span).collect();
+        .run(&mut evaluator)?;
+    let spans: Vec<StageSpan> = evaluator.view().take_spans().iter().map(|batch| batch.span).collect();
     let wall_ms = summary.wall.as_secs_f64() * 1e3;
     let busy_ms = busy_ms(&spans);
     let n = summary.n_batches.max(1) as f64;

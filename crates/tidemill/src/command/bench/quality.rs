@@ -11,10 +11,11 @@ use tidemill_market::synth::{RegimeOptions, regime};
 use tidemill_search::quality::{Suite, median};
 use tidemill_search::{Evaluated, FunctionEvaluator, SamplerKind, SamplerSettings, Study, StudyEvent};
 
-use crate::command::sweep::evaluate::evaluate;
-use crate::input::{SHIPPED, set_threads};
-use crate::number;
+use crate::input::set_threads;
 use crate::table::Table;
+use tidemill_lab::number;
+use tidemill_lab::score::evaluate;
+use tidemill_lab::shipped::SHIPPED;
 
 /// The name of the suite on a generated market.
 const PLANTED: &str = "planted";
@@ -70,10 +71,9 @@ fn planted(kinds: &[SamplerKind], seeds: &[u64], lag: usize) -> Result<String> {
         bail!("the strategy zscore-dip is not shipped");
     };
     let strategy = Strategy::parse("zscore-dip.toml", source, &Overrides::default())?;
-    let strategies = [strategy];
     let universe = regime(&RegimeOptions::default());
     let segments = Layout::default().segments(&universe)?;
-    let mut engine = Engine::new(&strategies[0], &universe, segments, EngineOptions::default())?;
+    let mut engine = Engine::new(&strategy, &universe, segments, EngineOptions::default())?;
     let space = engine.space();
     let mut header = vec!["trials".to_string(), "batch".to_string()];
     header.extend(kinds.iter().map(|kind| kind.name().to_string()));
@@ -95,7 +95,7 @@ fn planted(kinds: &[SamplerKind], seeds: &[u64], lag: usize) -> Result<String> {
                 };
                 let study = Study::new(&space, &mut *sampler).trials(n_trials).batch(batch).lag(lag);
                 let mut evaluator = FunctionEvaluator::new(|batch| {
-                    let scores = evaluate(&mut engine, &strategies, &batch.points).scores;
+                    let scores = evaluate(&mut engine, &strategy, &batch.points).scores;
                     Ok(Evaluated { scores, metrics: Vec::new() })
                 });
                 study.observe(observe).run(&mut evaluator)?;
@@ -106,6 +106,6 @@ fn planted(kinds: &[SamplerKind], seeds: &[u64], lag: usize) -> Result<String> {
         table.row(row);
     }
     let title =
-        format!("best {} of zscore-dip on generated data, larger is better\n", strategies[0].objective.text);
+        format!("best {} of zscore-dip on generated data, larger is better\n", strategy.objective().text);
     Ok(title + &table.render(0))
 }

@@ -20,9 +20,9 @@ use tidemill_scan::{
     DeviceOptions, MAX_STREAMS, Overlap, ScanEvent, ScanOptions, Scanned, Scanner, StageSpan, Symbol,
 };
 
-use crate::executor::{DeviceChoice, Devices};
 use crate::input::set_threads;
-use crate::number;
+use tidemill_lab::number;
+use tidemill_lab::{DeviceChoice, Devices};
 
 #[derive(Args)]
 pub struct ScanBenchArgs {

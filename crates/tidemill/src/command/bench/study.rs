@@ -13,7 +13,7 @@ use tidemill_search::{
 };
 
 use crate::input::set_threads;
-use crate::number;
+use tidemill_lab::number;
 
 /// Float parameters.
 const N_PARAMS: usize = 10;

@@ -8,8 +8,8 @@ use tidemill_coloring::{Ending, Instance, Outcome, PhaseTotal, verify};
 use tidemill_telemetry::DeviceMode;
 
 use super::ColorArgs;
-use crate::number;
 use crate::table::Table;
+use tidemill_lab::number;
 
 /// Prints the outcome; the verifier has the last word.
 pub fn print(args: &ColorArgs, instance: &Instance, outcome: &Outcome, seconds: f64) -> Result<()> {

@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 use tidemill_coloring::{Certificate, read_graph};
 
-use crate::number;
+use tidemill_lab::number;
 
 #[derive(Args)]
 #[command(after_help = "Exit codes: 0 the colouring is proper, 1 it is not, 2 a file cannot be read.")]

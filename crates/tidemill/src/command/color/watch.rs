@@ -13,7 +13,7 @@ use super::record::Recorder;
 use super::resolve::Resolved;
 use super::store::Store;
 use super::tune::{Tuning, earlier};
-use crate::executor::Devices;
+use tidemill_lab::Devices;
 
 /// How often the progress line is drawn anew at most.
 const EVERY: Duration = Duration::from_millis(100);

@@ -4,22 +4,22 @@ use anyhow::Result;
 use tidemill_dash::web::{Axis, AxisValues, Parameters};
 use tidemill_search::StudyFolder;
 
-use crate::command::study::axis::{self, Values};
-use crate::command::study::facts::Facts;
 use crate::command::study::page::{Drawn, Plotted};
-use crate::command::study::rows::fetch_with_importance;
-use crate::command::study::survey::Survey;
+use tidemill_lab::StudyConfig;
+use tidemill_lab::stored::axis::{self, Values};
+use tidemill_lab::stored::rows::fetch_with_importance;
+use tidemill_lab::stored::survey::Survey;
 
 /// Reads the study twice: once to choose the trials that are drawn, once to fetch them and to weigh the parameters.
 pub fn of(study: &StudyFolder) -> Result<Parameters> {
-    let facts = Facts::new(study.header());
-    let survey = Survey::new(study, &facts)?;
+    let config = StudyConfig::read(study.header());
+    let survey = Survey::new(study, &config)?;
     let drawn = Drawn::choose(&survey, 0);
     let (rows, importance) = fetch_with_importance(study, &survey, &drawn.trials().collect())?;
     let Plotted { trials, n_best, scores, values } = drawn.plotted(&survey, &rows);
     let varied = survey.axes.0.iter().zip(importance).filter(|(axis, _)| axis.is_varied());
     Ok(Parameters {
-        objectives: facts.objective_names(survey.n_objectives()),
+        objectives: config.objective_names(survey.n_objectives()),
         n_trials: survey.n_trials,
         n_valid: survey.n_valid,
         axes: varied.map(|(axis, importance)| told(axis, importance)).collect(),

@@ -56,8 +56,8 @@ impl RunSource for Studies {
     }
 
     fn bars(&self, dir: &Path, query: &BarQuery) -> Result<BarWindow, SourceError> {
-        let input = self.evaluations.input(&study(dir)?)?;
-        chart::bars(&input.universe, query)
+        let data = self.evaluations.data(&study(dir)?)?;
+        chart::bars(&data.universe, query)
     }
 }
 

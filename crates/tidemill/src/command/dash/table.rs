@@ -5,8 +5,8 @@ use tidemill_dash::web::{Cell, Column, ColumnKind};
 use tidemill_search::TrialBatch;
 use tidemill_search::folder::Column as Values;
 
-use crate::command::study::facts::Facts;
 use crate::command::study::text::{SHOWN, label};
+use tidemill_lab::StudyConfig;
 
 /// Where a column of the table is in a batch.
 #[derive(Clone, Copy, Debug)]
@@ -26,21 +26,21 @@ pub struct Table {
 
 impl Table {
     /// The columns that a batch has; a study without trials has the number alone.
-    pub fn new(batch: Option<&TrialBatch>, facts: &Facts) -> Self {
+    pub fn new(batch: Option<&TrialBatch>, config: &StudyConfig) -> Self {
         let mut table = Self { columns: Vec::new(), places: Vec::new() };
         table.add(Place::Trial, "trial", "Trial", ColumnKind::Trial, true);
         let Some(batch) = batch else { return table };
         let n_objectives = 1 + batch.further_objectives.len();
-        for (at, text) in facts.objective_names(n_objectives).iter().enumerate() {
+        for (at, text) in config.objective_names(n_objectives).iter().enumerate() {
             let name = if at == 0 { "objective".to_owned() } else { format!("objective_{}", at + 1) };
             table.add(Place::Objective(at), &name, text, ColumnKind::Objective, true);
         }
         for (at, (name, _)) in batch.metrics.iter().enumerate() {
-            let is_shown = SHOWN.contains(&name.as_str()) && !facts.objectives.contains(name);
+            let is_shown = SHOWN.contains(&name.as_str()) && !config.objective.maximize.contains(name);
             table.add(Place::Metric(at), name, label(name), ColumnKind::Metric, is_shown);
         }
         for (at, (name, _)) in batch.params.iter().enumerate() {
-            let is_fixed = facts.fixed.iter().any(|(fixed, _)| fixed == name);
+            let is_fixed = config.fixed.iter().any(|(fixed, _)| fixed == name);
             table.add(Place::Param(at), name, name, ColumnKind::Parameter, !is_fixed);
         }
         table

@@ -13,7 +13,7 @@ use tidemill_search::{StudyFolder, TrialBatch, Value};
 use super::source::failed;
 use super::table::Table;
 use crate::command::study::best::backtest_command;
-use crate::command::study::facts::Facts;
+use tidemill_lab::StudyConfig;
 
 /// What trials are sorted by: what is not there last, then numbers and texts, equals by their number.
 #[derive(Clone, Debug)]
@@ -99,12 +99,12 @@ impl Eq for Candidate {}
 
 /// The trials that are asked for.
 pub fn page(study: &StudyFolder, query: &TrialQuery) -> Result<TrialPage, SourceError> {
-    let facts = Facts::new(study.header());
+    let config = StudyConfig::read(study.header());
     let mut batches = study.trials().map_err(|error| failed(&error))?.peekable();
     let table = match batches.peek() {
-        Some(Ok(batch)) => Table::new(Some(batch), &facts),
+        Some(Ok(batch)) => Table::new(Some(batch), &config),
         Some(Err(error)) => return Err(failed(error)),
-        None => Table::new(None, &facts),
+        None => Table::new(None, &config),
     };
     let invalid = |message: String| SourceError::Invalid { message };
     let names = table.names();
@@ -155,7 +155,7 @@ pub type Params = Vec<(String, Option<Value>)>;
 
 /// One trial with its parameters.
 pub fn one(study: &StudyFolder, trial: u64) -> Result<(Trial, Params), SourceError> {
-    let facts = Facts::new(study.header());
+    let config = StudyConfig::read(study.header());
     let mut found: Option<(Vec<Figure>, Params, Option<f64>)> = None;
     let mut scores = Vec::new();
     for batch in study.trials().map_err(|error| failed(&error))? {
@@ -163,7 +163,7 @@ pub fn one(study: &StudyFolder, trial: u64) -> Result<(Trial, Params), SourceErr
         scores.extend(batch.scores.iter().filter_map(|score| score.value()));
         if let Some(row_idx) = batch.trials.iter().position(|number| *number == trial) {
             found = Some((
-                figures(&batch, row_idx, &facts),
+                figures(&batch, row_idx, &config),
                 params(&batch, row_idx),
                 batch.scores[row_idx].value(),
             ));
@@ -174,12 +174,12 @@ pub fn one(study: &StudyFolder, trial: u64) -> Result<(Trial, Params), SourceErr
     };
     let rank = score.map(|score| 1 + scores.iter().filter(|other| **other > score).count() as u64);
     let n_trials = study.n_trials().map_err(|error| failed(&error))?;
-    let command = backtest_command(&facts, params.iter().map(|(name, value)| (name.as_str(), value)));
+    let command = backtest_command(&config, params.iter().map(|(name, value)| (name.as_str(), value)));
     Ok((Trial { trial, rank, n_trials, figures, command }, params))
 }
 
-fn figures(batch: &TrialBatch, row_idx: usize, facts: &Facts) -> Vec<Figure> {
-    let table = Table::new(Some(batch), facts);
+fn figures(batch: &TrialBatch, row_idx: usize, config: &StudyConfig) -> Vec<Figure> {
+    let table = Table::new(Some(batch), config);
     let row = table.row(batch, row_idx);
     let is_told = |column: &Column| column.kind != ColumnKind::Trial;
     let figures = table.columns.into_iter().zip(row).filter(|(column, _)| is_told(column));

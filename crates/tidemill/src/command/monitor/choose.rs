@@ -9,8 +9,8 @@ use tidemill_dash::terminal::{Standing, moment};
 use tidemill_telemetry::Timestamp;
 
 use super::{glimpse, pulse};
-use crate::number;
 use crate::table::Table;
+use tidemill_lab::number;
 
 /// Name of the journal in the folder of a run.
 pub const JOURNAL: &str = "journal.jsonl";

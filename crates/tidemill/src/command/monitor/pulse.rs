@@ -5,7 +5,7 @@ use std::path::Path;
 use tidemill_dash::terminal::Pulse;
 use tidemill_search::folder::LOCK_FILE;
 
-use crate::command::study::state::State;
+use tidemill_lab::stored::state::State;
 
 /// A study is locked for as long as a process is at work on it; other runs have no lock.
 pub fn of(path: &Path) -> Pulse {

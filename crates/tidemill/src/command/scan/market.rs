@@ -9,8 +9,8 @@ use tidemill_market::{LoadOptions, Universe, load, symbol_of_file, timeframe};
 use tidemill_scan::Symbol;
 
 use super::{ScanArgs, symbols_text};
-use crate::number;
 use crate::settings::Settings;
+use tidemill_lab::number;
 
 /// Symbols and bars of the generated universe.
 const GENERATED: (usize, usize) = (100, 1_500);
@@ -75,7 +75,7 @@ impl Source {
         let options = LoadOptions {
             symbols: args.symbols.clone(),
             timezone: args.timezone.clone().or_else(|| settings.data.timezone.clone()),
-            stamp: args.stamp.or(settings.data.stamp).unwrap_or_default().into(),
+            stamp: args.stamp.or(settings.data.stamp).unwrap_or_default(),
             resample,
             lenient: true,
             ..LoadOptions::default()

@@ -10,8 +10,8 @@ use tidemill_telemetry::Event;
 
 use super::market::Market;
 use super::{ScanArgs, TOP, symbols_text};
-use crate::number;
 use crate::table::Table;
+use tidemill_lab::number;
 
 /// Bars of the recent average that are drawn.
 const RECENT_BARS: usize = 32;

@@ -9,13 +9,13 @@ use clap::Args;
 use serde_json::json;
 use tidemill_search::Value;
 
-use super::facts::Facts;
-use super::rows::{Row, fetch};
-use super::survey::Survey;
 use super::text;
-use crate::input::SHIPPED;
-use crate::number;
 use crate::table::Table;
+use tidemill_lab::StudyConfig;
+use tidemill_lab::number;
+use tidemill_lab::shipped::SHIPPED;
+use tidemill_lab::stored::rows::{Row, fetch};
+use tidemill_lab::stored::survey::Survey;
 
 /// Trials of the front that are shown unless a number is given.
 const FRONT_SHOWN: usize = 10;
@@ -41,8 +41,8 @@ pub struct BestArgs {
 /// Runs the command.
 pub fn run(args: &BestArgs) -> Result<ExitCode> {
     let folder = super::open(&args.dir)?;
-    let facts = Facts::new(folder.header());
-    let survey = Survey::new(&folder, &facts)?;
+    let config = StudyConfig::read(folder.header());
+    let survey = Survey::new(&folder, &config)?;
     if survey.n_trials == 0 {
         bail!("{} has no finished trial yet", args.dir.display());
     }
@@ -54,7 +54,7 @@ pub fn run(args: &BestArgs) -> Result<ExitCode> {
     let best = survey.best(keep);
     let rows = fetch(&folder, &survey, &best.iter().copied().collect())?;
     let rows = rows.of(&best);
-    let names = facts.objective_names(survey.n_objectives());
+    let names = config.objective_names(survey.n_objectives());
     let mut out = std::io::stdout().lock();
     if args.json {
         let document = json!({
@@ -69,7 +69,7 @@ pub fn run(args: &BestArgs) -> Result<ExitCode> {
         write!(out, "{}", in_full(&survey, &names, row))?;
         out.flush()?;
         let params = survey.axes.0.iter().map(|axis| axis.name.as_str()).zip(&row.params);
-        if let Some(command) = backtest_command(&facts, params) {
+        if let Some(command) = backtest_command(&config, params) {
             eprintln!(
                 "\nits trades, with the --data and execution settings of the sweep added:\n  {command}"
             );
@@ -105,14 +105,14 @@ fn in_full(survey: &Survey, objective_names: &[String], row: &Row) -> String {
 
 /// A command that evaluates a trial again, if the study says of which strategy.
 pub fn backtest_command<'a>(
-    facts: &Facts,
+    config: &StudyConfig,
     params: impl Iterator<Item = (&'a str, &'a Option<Value>)>,
 ) -> Option<String> {
-    let file = facts.file.as_ref()?;
+    let file = config.about.file.as_ref()?;
     let shipped =
         SHIPPED.iter().find(|(name, _)| !Path::new(file).exists() && *file == format!("{name}.toml"));
     let mut command = format!("tidemill backtest {}", quoted(shipped.map_or(file, |(name, _)| *name)));
-    if let Some(profile) = &facts.profile {
+    if let Some(profile) = &config.strategy.profile {
         command += &format!(" --profile {}", quoted(profile));
     }
     for (name, value) in params.filter_map(|(name, value)| Some((name, value.as_ref()?))) {

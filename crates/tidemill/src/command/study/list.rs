@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use tidemill_search::StudyFolder;
 use tidemill_search::folder::HEADER_FILE;
 
-use super::facts::Facts;
-use super::state::State;
-use crate::number;
 use crate::table::Table;
+use tidemill_lab::StudyConfig;
+use tidemill_lab::number;
+use tidemill_lab::stored::state::State;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -35,7 +35,7 @@ struct Entry {
 }
 
 struct Study {
-    facts: Facts,
+    config: StudyConfig,
     n_trials: u64,
     n_valid: u64,
     best: Option<f64>,
@@ -94,7 +94,7 @@ fn find(root: &Path) -> std::io::Result<Vec<PathBuf>> {
 
 fn look(dir: &Path) -> Result<Study> {
     let folder = StudyFolder::open(dir)?;
-    let facts = Facts::new(folder.header());
+    let config = StudyConfig::read(folder.header());
     let (mut n_trials, mut n_valid, mut best) = (0, 0, None);
     for batch in folder.trials()? {
         let scores = batch?.scores;
@@ -106,8 +106,8 @@ fn look(dir: &Path) -> Result<Study> {
             }
         }
     }
-    let state = State::of(dir, n_trials, facts.asked);
-    Ok(Study { facts, n_trials, n_valid, best, state })
+    let state = State::of(dir, n_trials, config.sweep.trials);
+    Ok(Study { config, n_trials, n_valid, best, state })
 }
 
 fn table(entries: &[Entry]) -> Table {
@@ -119,13 +119,13 @@ fn table(entries: &[Entry]) -> Table {
         match study {
             Ok(study) => table.row([
                 dir,
-                text(&study.facts.strategy),
-                text(&study.facts.sampler),
+                text(&study.config.strategy.name),
+                text(&study.config.sweep.sampler),
                 study.state.name().to_string(),
                 number::count(study.n_trials),
-                study.facts.asked.map_or_else(|| "–".into(), number::count),
+                study.config.sweep.trials.map_or_else(|| "–".into(), number::count),
                 number::short(study.best),
-                text(&Some(study.facts.objectives.join("; ")).filter(|text| !text.is_empty())),
+                text(&Some(study.config.objective.maximize.join("; ")).filter(|text| !text.is_empty())),
             ]),
             Err(_) => table.row([dir, "–".into(), "–".into(), "damaged".into()]),
         }
@@ -139,13 +139,13 @@ fn entry_json(Entry { dir, study }: &Entry) -> Value {
             "study": dir,
             "state": study.state.name(),
             "process": study.state.process(),
-            "strategy": study.facts.strategy,
-            "profile": study.facts.profile,
-            "objectives": study.facts.objectives,
-            "sampler": study.facts.sampler,
-            "seed": study.facts.seed,
+            "strategy": study.config.strategy.name,
+            "profile": study.config.strategy.profile,
+            "objectives": study.config.objective.maximize,
+            "sampler": study.config.sweep.sampler,
+            "seed": study.config.seed,
             "trials": study.n_trials,
-            "asked": study.facts.asked,
+            "asked": study.config.sweep.trials,
             "valid": study.n_valid,
             "best": study.best,
         }),

@@ -10,12 +10,12 @@
 use anyhow::Result;
 use serde::Serialize;
 
-use super::axis::Axis;
-use super::rows::Rows;
 use super::show::{View, improvements, trials_line};
-use super::survey::Survey;
 use super::text;
-use crate::number;
+use tidemill_lab::number;
+use tidemill_lab::stored::axis::Axis;
+use tidemill_lab::stored::rows::Rows;
+use tidemill_lab::stored::survey::Survey;
 
 /// The best trials that are drawn one by one.
 const BEST_DRAWN: usize = 300;
@@ -104,7 +104,7 @@ struct Payload<'a> {
     /// Whether the winners hold up, as the sweep found it.
     holding: Option<&'a serde_json::Value>,
     setup: Vec<(&'static str, String)>,
-    fixed: &'a [(String, String)],
+    fixed: Vec<(String, String)>,
     source: &'a str,
 }
 
@@ -151,22 +151,22 @@ const SCRIPTS: [&str; 9] = [
 ];
 
 fn title(view: &View<'_>) -> String {
-    view.facts.strategy.clone().unwrap_or_else(|| view.dir.clone())
+    view.config.strategy.name.clone().unwrap_or_else(|| view.dir.clone())
 }
 
 fn payload<'a>(view: &'a View<'a>, drawn: &Drawn, rows: &Rows) -> Payload<'a> {
-    let (facts, survey) = (view.facts, view.survey);
+    let (config, survey) = (view.config, view.survey);
     let best = rows.of(&drawn.best);
     let shown = text::shown_metrics(survey, &best);
     let label = |place: &usize| text::label(&survey.metric_names[*place]);
     let mut setup = vec![("study", view.dir.clone())];
-    setup.extend(facts.lines().into_iter().filter(|(name, _)| *name != "fixed"));
+    setup.extend(config.lines().into_iter().filter(|(name, _)| *name != "fixed"));
     setup.push(("trials", trials_line(view)));
     setup.push(("state", view.state.text()));
     let varied = || survey.axes.0.iter().enumerate().filter(|(_, axis)| axis.is_varied());
     Payload {
         title: title(view),
-        subtitle: facts.data.clone().unwrap_or_default(),
+        subtitle: config.data_text().unwrap_or_default(),
         made: format!(
             "Tidemill {} · {}",
             env!("CARGO_PKG_VERSION"),
@@ -175,7 +175,7 @@ fn payload<'a>(view: &'a View<'a>, drawn: &Drawn, rows: &Rows) -> Payload<'a> {
         state: view.state.name(),
         n_trials: survey.n_trials,
         n_valid: survey.n_valid,
-        asked: facts.asked,
+        asked: config.sweep.trials,
         objectives: &view.objective_names,
         improvements: (0..survey.n_objectives()).map(|at| improvements(survey, at)).collect(),
         n_improvements: survey.improvements.iter().map(Vec::len).collect(),
@@ -190,8 +190,8 @@ fn payload<'a>(view: &'a View<'a>, drawn: &Drawn, rows: &Rows) -> Payload<'a> {
         n_listed: view.top.len(),
         holding: view.holding.as_ref(),
         setup,
-        fixed: &facts.fixed,
-        source: facts.source.as_deref().unwrap_or_default(),
+        fixed: config.fixed_texts(),
+        source: config.strategy.source.as_deref().unwrap_or_default(),
     }
 }
 

@@ -9,12 +9,12 @@ use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::facts::Facts;
-use super::rows::{Row, fetch_with_importance};
-use super::state::State;
-use super::survey::{Survey, thinned};
 use super::{page, text};
-use crate::number;
+use tidemill_lab::StudyConfig;
+use tidemill_lab::number;
+use tidemill_lab::stored::rows::{Row, fetch_with_importance};
+use tidemill_lab::stored::state::State;
+use tidemill_lab::stored::survey::{Survey, thinned};
 
 /// Most improvements in the JSON document and in the page.
 const MAX_IMPROVEMENTS: usize = 1000;
@@ -45,7 +45,7 @@ pub struct View<'a> {
     /// The study folder as it was named.
     pub dir: String,
     /// What was run.
-    pub facts: &'a Facts,
+    pub config: &'a StudyConfig,
     /// How far it is.
     pub state: State,
     /// What all trials say together.
@@ -63,8 +63,8 @@ pub struct View<'a> {
 /// Runs the command.
 pub fn run(args: &ShowArgs) -> Result<ExitCode> {
     let folder = super::open(&args.dir)?;
-    let facts = Facts::new(folder.header());
-    let survey = Survey::new(&folder, &facts)?;
+    let config = StudyConfig::read(folder.header());
+    let survey = Survey::new(&folder, &config)?;
     if args.html.is_some() && survey.n_trials == 0 {
         bail!("{} has no finished trial yet, so there is nothing to draw", args.dir.display());
     }
@@ -75,12 +75,12 @@ pub fn run(args: &ShowArgs) -> Result<ExitCode> {
     let (rows, importance) = fetch_with_importance(&folder, &survey, &wanted)?;
     let view = View {
         dir: args.dir.display().to_string(),
-        state: State::of(&args.dir, survey.n_trials, facts.asked),
-        objective_names: facts.objective_names(survey.n_objectives()),
+        state: State::of(&args.dir, survey.n_trials, config.sweep.trials),
+        objective_names: config.objective_names(survey.n_objectives()),
         top: rows.of(&top),
         importance: &importance,
-        holding: crate::holding::store::read(&args.dir, survey.n_trials)?,
-        facts: &facts,
+        holding: tidemill_lab::verdict::store::read(&args.dir, survey.n_trials)?,
+        config: &config,
         survey: &survey,
     };
     let mut out = std::io::stdout().lock();
@@ -107,7 +107,7 @@ pub fn improvements(survey: &Survey, objective_idx: usize) -> Vec<(u64, f64)> {
 /// How many trials there are, of how many, and how many are valid.
 pub fn trials_line(view: &View<'_>) -> String {
     let survey = view.survey;
-    let asked = match view.facts.asked {
+    let asked = match view.config.sweep.trials {
         Some(asked) if asked != survey.n_trials => format!(" of {}", number::count(asked)),
         _ => String::new(),
     };
@@ -117,7 +117,7 @@ pub fn trials_line(view: &View<'_>) -> String {
 fn in_words(view: &View<'_>) -> String {
     let survey = view.survey;
     let mut lines = vec![("study", view.dir.clone())];
-    lines.extend(view.facts.lines());
+    lines.extend(view.config.lines());
     lines.push(("trials", trials_line(view)));
     lines.push(("state", view.state.text()));
     let mut out: String =
@@ -164,7 +164,7 @@ fn wrapped(text: &str) -> String {
 }
 
 fn document(view: &View<'_>) -> Value {
-    let (facts, survey) = (view.facts, view.survey);
+    let (config, survey) = (view.config, view.survey);
     let convergence: Vec<Value> = view
         .objective_names
         .iter()
@@ -182,25 +182,25 @@ fn document(view: &View<'_>) -> Value {
         .map(|(name, share)| json!({ "parameter": name, "share": share }))
         .collect();
     let fixed: serde_json::Map<String, Value> =
-        facts.fixed.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+        config.fixed_texts().into_iter().map(|(name, value)| (name, json!(value))).collect();
     json!({
         "study": view.dir,
         "state": view.state.name(),
         "process": view.state.process(),
-        "strategy": facts.strategy,
-        "profile": facts.profile,
-        "data": facts.data,
+        "strategy": config.strategy.name,
+        "profile": config.strategy.profile,
+        "data": config.data_text(),
         "objectives": view.objective_names,
-        "sampler": facts.sampler,
-        "seed": facts.seed,
-        "batch": facts.batch,
-        "lag": facts.lag,
-        "enqueued": facts.enqueued,
+        "sampler": config.sweep.sampler,
+        "seed": config.seed,
+        "batch": config.sweep.batch.map(|batch| batch.to_string()),
+        "lag": config.sweep.lag.map(|lag| lag.to_string()),
+        "enqueued": config.enqueued_text(),
         "fixed": fixed,
-        "version": facts.version,
-        "semantics": facts.semantics,
+        "version": config.program,
+        "semantics": config.semantics,
         "trials": survey.n_trials,
-        "asked": facts.asked,
+        "asked": config.sweep.trials,
         "valid": survey.n_valid,
         "front": survey.front.as_ref().map(|front| front.members().len()),
         "best": view.top.iter().map(|row| row.json(survey)).collect::<Vec<Value>>(),

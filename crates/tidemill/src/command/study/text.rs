@@ -3,11 +3,11 @@
 use tidemill_backtest::METRICS;
 use tidemill_search::Value;
 
-use super::rows::Row;
-use super::survey::Survey;
-use crate::holding::text::drop_text;
-use crate::number;
 use crate::table::Table;
+use crate::verdict_text::drop_text;
+use tidemill_lab::number;
+use tidemill_lab::stored::rows::Row;
+use tidemill_lab::stored::survey::Survey;
 
 /// Metrics shown beside the objective, where the study has them.
 pub const SHOWN: [&str; 6] =
@@ -135,7 +135,7 @@ pub fn convergence(improvements: &[(u64, f64)], n_trials: u64) -> String {
 
 /// The improvements worth a line: all if they are few, otherwise some of them with both ends.
 fn steps(improvements: &[(u64, f64)]) -> Vec<(u64, f64)> {
-    super::survey::thinned(improvements.len(), MAX_STEPS).map(|at| improvements[at]).collect()
+    tidemill_lab::stored::survey::thinned(improvements.len(), MAX_STEPS).map(|at| improvements[at]).collect()
 }
 
 /// Whether the winners hold up: each in a line, the first with all checks. What is missing in the document is left out.

@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use tidemill_lab::NamedSet;
 use tidemill_search::Value;
-
-/// One parameter set by name. What it does not name has its default.
-pub type NamedSet = Vec<(String, Value)>;
 
 /// Reads `NAME=VALUE,…` and JSON files: an object, a list of objects, or what `--json` of a sweep or a study prints.
 pub fn read(arguments: &[String]) -> Result<Vec<NamedSet>> {
@@ -27,11 +25,6 @@ pub fn read(arguments: &[String]) -> Result<Vec<NamedSet>> {
         }
     }
     Ok(sets)
-}
-
-/// A set as text, the same for the same set.
-pub fn shown(set: &NamedSet) -> String {
-    set.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",")
 }
 
 fn pairs(text: &str) -> Result<NamedSet> {
@@ -80,6 +73,8 @@ fn collect(json: &serde_json::Value, sets: &mut Vec<NamedSet>) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use tidemill_lab::config::shown;
+
     use super::*;
 
     #[test]

@@ -2,14 +2,15 @@
 
 use serde_json::{Map, Value, json};
 use tidemill_backtest::segment::Role;
-use tidemill_backtest::{Engine, METRICS, Metric, POOL_NOTE};
+use tidemill_backtest::{METRICS, Metric, POOL_NOTE};
+use tidemill_lab::backtest::param_values;
+use tidemill_lab::score::{ObjectiveScores, ScoredTrial};
+use tidemill_lab::{Experiment, SearchOptions, SweepReport, number};
 use tidemill_telemetry::hypertune::Mode;
 
-use super::Finished;
-use crate::command::backtest::{metrics_json, param_values};
-use crate::holding::text::drop_text;
-use crate::number;
+use crate::command::backtest::metrics_json;
 use crate::table::Table;
+use crate::verdict_text::{self, drop_text};
 use crate::year;
 
 /// Metrics shown in the table besides the objective.
@@ -22,20 +23,30 @@ const SHOWN: [Metric; 6] = [
     Metric::ProfitFactor,
 ];
 
-fn is_ambiguous(judged: &super::evaluate::Judged) -> bool {
-    judged.train.get(Metric::Ambiguous).is_some_and(|count| count > 0.0)
+/// A sweep that has ended.
+pub struct Finished<'a> {
+    pub experiment: &'a Experiment,
+    pub search: &'a SearchOptions,
+    /// What was said before it began.
+    pub notes: &'a [String],
+    pub report: &'a SweepReport,
+}
+
+fn is_ambiguous(scored: &ScoredTrial) -> bool {
+    scored.train.get(Metric::Ambiguous).is_some_and(|count| count > 0.0)
 }
 
 /// The best trials as a table.
-pub fn text(finished: &Finished<'_>, engine: &Engine<'_>) -> String {
-    let strategy = &finished.strategies[0];
-    if finished.best.is_empty() {
-        if finished.n_valid > 0 {
+pub fn text(finished: &Finished<'_>) -> String {
+    let Finished { experiment, report, .. } = finished;
+    let strategy = &experiment.strategy;
+    if report.best.is_empty() {
+        if report.n_valid > 0 {
             return String::new();
         }
         return format!(
             "No trial was valid: {}.\n",
-            if strategy.objective.require.is_some() {
+            if strategy.require.is_some() {
                 "none traded, or none met `require` of [objective]"
             } else {
                 "none traded, or the objective was never defined"
@@ -44,58 +55,57 @@ pub fn text(finished: &Finished<'_>, engine: &Engine<'_>) -> String {
     }
     let label = |metric: Metric| METRICS.iter().find(|(m, ..)| *m == metric).map_or("", |(.., label)| *label);
     // A plain metric as objective is shown under its name; of one segment it is not shown a second time.
-    let texts: Vec<&str> =
-        finished.strategies.iter().map(|strategy| strategy.objective.text.as_str()).collect();
+    let texts = strategy.objective_texts();
     let plain = |text: &str| METRICS.iter().find(|(_, name, _)| *name == text).map(|(metric, ..)| *metric);
     let titles: Vec<String> = match texts[..] {
         [text] if plain(text).is_none() => vec!["objective".into()],
         _ => texts.iter().map(|text| (*text).to_string()).collect(),
     };
-    let several = engine.segments().iter().filter(|segment| segment.role == Role::Train).count() > 1;
+    let several = report.segments.iter().filter(|segment| segment.role == Role::Train).count() > 1;
     let shown: Vec<Metric> = SHOWN
         .into_iter()
         .filter(|metric| several || texts.iter().all(|text| plain(text) != Some(*metric)))
-        .chain(finished.best.iter().any(is_ambiguous).then_some(Metric::Ambiguous))
+        .chain(report.best.iter().any(is_ambiguous).then_some(Metric::Ambiguous))
         .collect();
     let mut header = vec!["#".to_string()];
     header.extend(titles.iter().cloned());
     header.extend(shown.iter().map(|metric| label(*metric).to_string()));
-    let tested = finished.best.iter().any(|judged| judged.test.is_some());
+    let tested = report.best.iter().any(|scored| scored.test.is_some());
     if tested {
         header.extend(titles.iter().map(|title| format!("OOS {title}")));
         header.extend(["drop [%]".to_string(), "OOS Return [%]".to_string(), "OOS Trades".to_string()]);
     }
-    let held_out = finished.input.layout.holdout_from_ms.is_some();
-    let winner = |judged: &super::evaluate::Judged| {
-        let winners = &finished.holding.as_ref()?.winners;
-        winners.iter().find(|winner| winner.trial == judged.trial.number)
+    let held_out = experiment.layout.holdout_from_ms.is_some();
+    let winner = |scored: &ScoredTrial| {
+        let winners = &report.verdict.as_ref()?.winners;
+        winners.iter().find(|winner| winner.trial == scored.trial.number)
     };
     if held_out {
         header.extend([format!("holdout {}", titles[0]), "drop [%]".to_string()]);
     }
-    let space = finished.space;
+    let space = &report.space;
     let free: Vec<usize> = (0..space.len()).filter(|at| space.params[*at].fixed.is_none()).collect();
     let shown_params: Vec<usize> = free.iter().copied().take(16).collect();
     header.extend(shown_params.iter().map(|at| space.params[*at].name.clone()));
     let mut table = Table::new(header);
-    for judged in &finished.best {
-        let mut row = vec![judged.trial.number.to_string()];
-        row.extend(judged.scores.iter().map(|score| number::short(score.value())));
-        row.extend(shown.iter().map(|metric| number::metric(label(*metric), judged.train.get(*metric))));
+    for scored in &report.best {
+        let mut row = vec![scored.trial.number.to_string()];
+        row.extend(scored.scores.iter().map(|score| number::short(score.ok())));
+        row.extend(shown.iter().map(|metric| number::metric(label(*metric), scored.train.get(*metric))));
         if tested {
-            let test = |metric: Metric| judged.test.as_ref().and_then(|(_, metrics)| metrics.get(metric));
-            let score = |at: usize| judged.test.as_ref().and_then(|(scores, _)| scores[at].value());
+            let test = |metric: Metric| scored.test.as_ref().and_then(|(_, metrics)| metrics.get(metric));
+            let score = |at: usize| scored.test.as_ref().and_then(|(scores, _)| scores[at].ok());
             row.extend((0..titles.len()).map(|at| number::short(score(at))));
-            row.push(drop_text(judged.scores[0].value(), score(0)));
+            row.push(drop_text(scored.objective(), score(0)));
             row.push(number::metric("[%]", test(Metric::TotalReturn)));
             row.push(number::short(test(Metric::Trades)));
         }
         if held_out {
-            let value = winner(judged).and_then(|winner| winner.objective.holdout);
-            row.extend([number::short(value), drop_text(judged.scores[0].value(), value)]);
+            let value = winner(scored).and_then(|winner| winner.objective.holdout);
+            row.extend([number::short(value), drop_text(scored.objective(), value)]);
         }
         for at in &shown_params {
-            let value = space.params[*at].domain.decode(judged.trial.row[*at]);
+            let value = space.params[*at].domain.decode(scored.trial.row[*at]);
             row.push(match value {
                 None => "·".into(),
                 Some(tidemill_search::Value::Float(value)) => number::short(Some(value)),
@@ -105,13 +115,14 @@ pub fn text(finished: &Finished<'_>, engine: &Engine<'_>) -> String {
         table.row(row);
     }
     let mut out = table.render(0);
-    let symbols = finished.input.universe.symbols.iter().enumerate();
-    let years = symbols.map(|(at, bars)| (bars.symbol.as_str(), engine.symbol_year_days(at)));
-    out += &format!("({})\n", year::describe(engine.year_days(Role::Train), years));
-    if finished.input.universe.symbols.len() > 1 {
+    let symbols = &experiment.data.universe.symbols;
+    let names = symbols.iter().map(|bars| bars.symbol.as_str());
+    let years = names.zip(report.symbol_year_days.iter().copied());
+    out += &format!("({})\n", year::describe(report.year_days, years));
+    if symbols.len() > 1 {
         out += &format!("{POOL_NOTE}\n");
     }
-    if finished.strategies.len() > 1 {
+    if strategy.objectives.len() > 1 {
         out += "No other trial is better in every objective.\n";
     }
     if free.len() > shown_params.len() {
@@ -120,12 +131,12 @@ pub fn text(finished: &Finished<'_>, engine: &Engine<'_>) -> String {
             free.len() - shown_params.len()
         );
     }
-    out + &finished.holding.as_ref().map_or_else(String::new, crate::holding::text::text)
+    out + &report.verdict.as_deref().map_or_else(String::new, verdict_text::text)
 }
 
 /// How long it took, and what the sampler cost.
-fn summary_line(finished: &Finished<'_>) -> String {
-    let summary = &finished.summary;
+fn summary_line(report: &SweepReport) -> String {
+    let summary = &report.summary;
     let seconds = summary.wall.as_secs_f64();
     let n_new = summary.n_trials - summary.n_replayed;
     let mut line = number::counted(summary.n_trials, "trial");
@@ -135,8 +146,8 @@ fn summary_line(finished: &Finished<'_>) -> String {
     line += &format!(
         " in {seconds:.2} s ({} trials/s, {:.2e} bar-evaluations/s), {} valid",
         number::count((n_new as f64 / seconds) as u64),
-        n_new as f64 * finished.n_bars as f64 / seconds,
-        number::count(finished.n_valid)
+        n_new as f64 * report.n_bars as f64 / seconds,
+        number::count(report.n_valid)
     );
     let timing = &summary.timing;
     let sampler = (timing.ask + timing.tell).as_secs_f64();
@@ -152,27 +163,29 @@ fn summary_line(finished: &Finished<'_>) -> String {
 }
 
 /// What is said beside the table.
-pub fn remarks(finished: &Finished<'_>, engine: &Engine<'_>, advice: &[String], hypertune: Mode) {
-    if finished.n_valid == 0
-        && let Some(window) = engine.impossible_windows(&finished.space.default_point()).last()
+pub fn remarks(finished: &Finished<'_>, hypertune: Mode) {
+    let report = finished.report;
+    if report.n_valid == 0
+        && let Some(window) = report.impossible_windows.last()
     {
         eprintln!("note: no symbol has enough bars for a window of {window}, a default of this strategy");
     }
-    eprintln!("{}", summary_line(finished));
-    if let Some(report) = &finished.holding {
-        eprintln!("{}", crate::holding::text::line(report));
+    eprintln!("{}", summary_line(report));
+    if let Some(verdict) = &report.verdict {
+        eprintln!("{}", verdict_text::line(verdict));
     }
-    advice.iter().for_each(|sentence| eprintln!("{sentence}"));
-    if hypertune == Mode::Advise && !advice.is_empty() {
+    report.advice.iter().for_each(|sentence| eprintln!("{sentence}"));
+    if hypertune == Mode::Advise && !report.advice.is_empty() {
         eprintln!("  hint: --hypertune on does it, off is silent");
     }
 }
 
 /// What is said of a sweep that was stopped; `is_kept` says that it has a folder.
 pub fn interrupted(finished: &Finished<'_>, is_kept: bool) {
-    let (done, asked) = (number::count(finished.summary.n_trials), number::count(finished.n_asked));
-    if finished.summary.is_complete {
-        eprintln!("stopped: all {asked} trials are done, their winners are not judged");
+    let report = finished.report;
+    let (done, asked) = (number::count(report.summary.n_trials), number::count(report.n_asked));
+    if report.summary.is_complete {
+        eprintln!("stopped: all {asked} trials are done, their winners are not scored");
     } else {
         eprintln!("stopped: {done} of {asked} trials are done{}", if is_kept { " and kept" } else { "" });
     }
@@ -182,23 +195,24 @@ pub fn interrupted(finished: &Finished<'_>, is_kept: bool) {
 }
 
 /// Everything as JSON.
-pub fn json(finished: &Finished<'_>, engine: &Engine<'_>, interrupted: bool) -> Value {
-    let strategy = &finished.strategies[0];
-    let several = finished.strategies.len() > 1;
-    let best: Vec<Value> = finished
+pub fn json(finished: &Finished<'_>, interrupted: bool) -> Value {
+    let Finished { experiment, search, notes, report } = finished;
+    let strategy = &experiment.strategy;
+    let several = strategy.objectives.len() > 1;
+    let best: Vec<Value> = report
         .best
         .iter()
-        .map(|judged| {
-            let values = |scores: &[tidemill_search::Score]| -> Vec<Option<f64>> {
-                scores.iter().map(|score| score.value()).collect()
+        .map(|scored| {
+            let values = |scores: &ObjectiveScores| -> Vec<Option<f64>> {
+                scores.iter().map(|score| score.ok()).collect()
             };
-            let objective = |scores: &[tidemill_search::Score]| scores[0].value();
+            let objective = |scores: &ObjectiveScores| scores[0].ok();
             let mut trial = json!({
-                "trial": judged.trial.number,
-                "objective": objective(&judged.scores),
-                "parameters": Map::from_iter(param_values(finished.space, &judged.trial.row)),
-                "metrics": metrics_json(&judged.train),
-                "out_of_sample": judged.test.as_ref().map(|(scores, metrics)| {
+                "trial": scored.trial.number,
+                "objective": objective(&scored.scores),
+                "parameters": Map::from_iter(param_values(&report.space, &scored.trial.row)),
+                "metrics": metrics_json(&scored.train),
+                "out_of_sample": scored.test.as_ref().map(|(scores, metrics)| {
                     let mut part = json!({ "objective": objective(scores), "metrics": metrics_json(metrics) });
                     if several {
                         part["objectives"] = json!(values(scores));
@@ -207,35 +221,35 @@ pub fn json(finished: &Finished<'_>, engine: &Engine<'_>, interrupted: bool) -> 
                 }),
             });
             if several {
-                trial["objectives"] = json!(values(&judged.scores));
+                trial["objectives"] = json!(values(&scored.scores));
             }
             trial
         })
         .collect();
-    let summary = &finished.summary;
+    let summary = &report.summary;
     let seconds = summary.wall.as_secs_f64();
     let n_new = (summary.n_trials - summary.n_replayed) as f64;
     let timing = &summary.timing;
     let mut out = json!({
         "strategy": strategy.name,
         "profile": strategy.profile,
-        "data": finished.input.origin,
-        "objective": strategy.objective.text,
+        "data": experiment.data.origin,
+        "objective": strategy.objective().text,
         "execution": strategy.execution,
-        "sampler": finished.sampler.name(),
-        "seed": finished.settings.seed,
-        "batch": finished.settings.batch,
-        "lag": finished.lag,
-        "segments": engine.segments().len(),
-        "notes": finished.input.notes,
+        "sampler": search.sampler.name(),
+        "seed": search.seed,
+        "batch": report.batch,
+        "lag": search.lag,
+        "segments": report.segments.len(),
+        "notes": notes,
         "trials": summary.n_trials,
         "resumed_from": summary.n_replayed,
-        "asked": finished.n_asked,
-        "valid": finished.n_valid,
+        "asked": report.n_asked,
+        "valid": report.n_valid,
         "interrupted": interrupted,
         "seconds": seconds,
         "trials_per_second": n_new / seconds,
-        "bar_evaluations_per_second": n_new * finished.n_bars as f64 / seconds,
+        "bar_evaluations_per_second": n_new * report.n_bars as f64 / seconds,
         "timing": {
             "ask": timing.ask.as_secs_f64(),
             "evaluate": timing.evaluate.as_secs_f64(),
@@ -243,15 +257,14 @@ pub fn json(finished: &Finished<'_>, engine: &Engine<'_>, interrupted: bool) -> 
             "overlap": timing.overlap.as_secs_f64(),
             "idle": timing.idle.as_secs_f64(),
         },
-        "year_days": engine.year_days(Role::Train),
+        "year_days": report.year_days,
         "best": best,
     });
-    if let Some(report) = &finished.holding {
-        out["holding_up"] = json!(report);
+    if let Some(verdict) = &report.verdict {
+        out["holding_up"] = json!(**verdict);
     }
     if several {
-        let texts: Vec<&str> = finished.strategies.iter().map(|s| s.objective.text.as_str()).collect();
-        out["objectives"] = json!(texts);
+        out["objectives"] = json!(strategy.objective_texts());
     }
     out
 }

@@ -1,11 +1,10 @@
 //! What a search runs with: flags, then settings, then defaults.
 
 use anyhow::{Result, bail};
-use tidemill_search::SamplerKind;
+use tidemill_lab::batch::MAX_BATCH;
+use tidemill_lab::{DeviceChoice, SearchOptions, number};
 use tidemill_telemetry::hypertune::Mode;
 
-use crate::executor::DeviceChoice;
-use crate::number;
 use crate::settings::Settings;
 
 /// What of a search can be said on the command line, by whatever command.
@@ -21,11 +20,7 @@ pub struct Asked<'a> {
 
 /// What a sweep runs with, all defaults filled in.
 pub struct Resolved {
-    pub trials: u64,
-    pub sampler: SamplerKind,
-    pub batch: Option<usize>,
-    pub lag: usize,
-    pub seed: u64,
+    pub search: SearchOptions,
     pub top: usize,
     pub cache_bytes: usize,
     pub hypertune: Mode,
@@ -54,11 +49,13 @@ impl Asked<'_> {
             bail!("--lag {lag}: more than {MAX_LAG} batches in flight serve no one");
         }
         Ok(Resolved {
-            trials,
-            sampler: sampler.parse().map_err(|error| anyhow::anyhow!("sampler: {error}"))?,
-            batch,
-            lag,
-            seed: self.seed.or(settings.sweep.seed).unwrap_or(1),
+            search: SearchOptions {
+                trials,
+                sampler: sampler.parse().map_err(|error| anyhow::anyhow!("sampler: {error}"))?,
+                batch,
+                lag,
+                seed: self.seed.or(settings.sweep.seed).unwrap_or(1),
+            },
             top: self.top.or(settings.sweep.top).unwrap_or(10),
             cache_bytes: settings.run.cache_mb.unwrap_or(512).clamp(1, 1 << 20) << 20,
             hypertune: match self.hypertune {
@@ -69,30 +66,8 @@ impl Asked<'_> {
     }
 }
 
-/// Largest batch: beyond it nothing is shared better.
-const MAX_BATCH: usize = 1 << 20;
-
 /// Largest lag.
 const MAX_LAG: usize = 64;
-
-/// Bars that a batch evaluates at most, so that it takes about a third of a second on two cores.
-const BARS_PER_BATCH: u64 = 300_000_000;
-
-/// The batch where none is given. It follows from the study alone, never from the machine, so that a seed means the same everywhere.
-///
-/// Samplers that learn do so from batch to batch, and better from small ones; the others only gain from sharing work.
-pub fn auto_batch(sampler: SamplerKind, trials: u64, n_bars: u64) -> usize {
-    let fits = (BARS_PER_BATCH / n_bars.max(1)).clamp(16, 4096);
-    let batch = if sampler.learns() { (trials / 64).clamp(16, 256).min(fits) } else { fits };
-    // Rounded down to a power of two, which suits caches and Sobol sequences.
-    1 << batch.ilog2()
-}
-
-/// The most trials of a batch that tuning goes to: one that learns still learns a few dozen times.
-pub fn most_batch(sampler: SamplerKind, trials: u64) -> usize {
-    let times = if sampler.learns() { 64 } else { 8 };
-    usize::try_from(trials / times).unwrap_or(MAX_BATCH).clamp(16, 65_536)
-}
 
 /// The device of the flag, else of the settings.
 pub fn device_choice(flag: Option<DeviceChoice>, settings: &Settings) -> Result<DeviceChoice> {

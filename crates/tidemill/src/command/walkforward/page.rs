@@ -4,9 +4,10 @@ mod picture;
 
 use serde_json::Value;
 
-use super::summary::{Step, Summary};
-use super::text::{figures, has_sharpe, value_text};
-use crate::number;
+use tidemill_lab::walkforward::{WalkForwardSummary, WindowResult};
+
+use super::text::{has_sharpe, value_text};
+use tidemill_lab::number;
 
 /// The style sheet of reports, and what this page adds to it.
 const STYLES: [&str; 2] =
@@ -16,10 +17,11 @@ const STYLES: [&str; 2] =
 const LARGE: usize = 6;
 
 /// The page as one HTML text.
-pub fn html(strategy: &str, data: &str, objective: &str, summary: &Summary) -> String {
+pub fn html(strategy: &str, data: &str, objective: &str, summary: &WalkForwardSummary) -> String {
     let title = escape(strategy);
     let style: String = STYLES.concat();
-    let figures: String = figures(summary)
+    let figures: String = summary
+        .figures()
         .iter()
         .take(LARGE)
         .map(|(name, value)| {
@@ -51,7 +53,7 @@ pub fn html(strategy: &str, data: &str, objective: &str, summary: &Summary) -> S
 }
 
 /// What came of it, in words.
-fn sentence(summary: &Summary) -> String {
+fn sentence(summary: &WalkForwardSummary) -> String {
     let n = summary.windows.len();
     let n_winning = (summary.winning_windows * n as f64).round();
     let kept = match summary.efficiency {
@@ -71,7 +73,7 @@ struct Params<'a> {
 }
 
 impl<'a> Params<'a> {
-    fn new(summary: &'a Summary) -> Self {
+    fn new(summary: &'a WalkForwardSummary) -> Self {
         let mut names: Vec<&str> = Vec::new();
         for name in summary.windows.iter().flat_map(|step| step.parameters.keys()) {
             if !names.contains(&name.as_str()) {
@@ -80,7 +82,7 @@ impl<'a> Params<'a> {
         }
         let (mut varied, mut constant) = (Vec::new(), Vec::new());
         for name in names {
-            let value = |step: &'a Step| step.parameters.get(name).filter(|value| !value.is_null());
+            let value = |step: &'a WindowResult| step.parameters.get(name).filter(|value| !value.is_null());
             let values: Values<'a> = summary.windows.iter().map(value).collect();
             let mut known = values.iter().flatten();
             match known.next() {
@@ -103,7 +105,7 @@ impl<'a> Params<'a> {
     }
 }
 
-fn table(summary: &Summary, objective: &str, params: &Params<'_>) -> String {
+fn table(summary: &WalkForwardSummary, objective: &str, params: &Params<'_>) -> String {
     let cell = |text: &str| format!("<td>{}</td>", escape(text));
     let mut header: Vec<String> = ["#", "search from", "trade from", "to"].map(String::from).to_vec();
     header.extend([format!("{objective}, searched"), "traded".into()]);
@@ -140,9 +142,9 @@ mod tests {
 
     use super::*;
 
-    fn step(params: Value, trial: Option<u64>, first_day: i64) -> Step {
+    fn step(params: Value, trial: Option<u64>, first_day: i64) -> WindowResult {
         let Value::Object(parameters) = params else { panic!("no object") };
-        Step {
+        WindowResult {
             train_from: "2020-01-01".into(),
             test_from: "2020-02-01".into(),
             test_to: "2020-03-01".into(),
@@ -158,8 +160,8 @@ mod tests {
         }
     }
 
-    fn page(windows: Vec<Step>) -> String {
-        html("a<b", "1 symbol", "calmar", &Summary::new(windows, 365.0, false, None))
+    fn page(windows: Vec<WindowResult>) -> String {
+        html("a<b", "1 symbol", "calmar", &WalkForwardSummary::new(windows, 365.0, false, None))
     }
 
     #[test]

@@ -35,7 +35,7 @@ fn args(data: &Path, more: &[&str]) -> WalkforwardArgs {
 
 fn walked(data: &Path, more: &[&str]) -> String {
     let devices = Devices::choose(DeviceChoice::Cpu).unwrap();
-    let (code, text) = run_on(&args(data, more), &Settings::default(), &devices).unwrap();
+    let (code, text) = run_on(&args(data, more), &Settings::default(), devices).unwrap();
     assert_eq!(code, ExitCode::SUCCESS);
     text
 }
@@ -89,10 +89,10 @@ fn a_planted_edge_survives_the_walk() {
 fn what_has_no_place_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let data = stored(&walk(1, 1, 24 * 90), dir.path());
-    let devices = Devices::choose(DeviceChoice::Cpu).unwrap();
     for more in
         [&["--split", "0.5"][..], &["--folds", "3"], &["--holdout", "2020-02-01.."], &["--windows", "0"]]
     {
-        assert!(run_on(&args(&data, more), &Settings::default(), &devices).is_err(), "{more:?}");
+        let devices = Devices::choose(DeviceChoice::Cpu).unwrap();
+        assert!(run_on(&args(&data, more), &Settings::default(), devices).is_err(), "{more:?}");
     }
 }

@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use super::summary::Summary;
-use crate::number;
 use crate::table::Table;
+use tidemill_lab::number;
+use tidemill_lab::walkforward::WalkForwardSummary;
 
 /// Most parameters shown in the table.
 const MOST_PARAMS: usize = 12;
 
 /// All windows in a table, then what came of them together.
-pub fn text(summary: &Summary, objective: &str, pool_note: Option<&str>) -> String {
+pub fn text(summary: &WalkForwardSummary, objective: &str, pool_note: Option<&str>) -> String {
     let names: Vec<&String> = summary
         .windows
         .iter()
@@ -38,7 +38,7 @@ pub fn text(summary: &Summary, objective: &str, pool_note: Option<&str>) -> Stri
     let mut out = table.render(0);
     out += &pool_note.map_or_else(String::new, |note| format!("{note}\n"));
     out.push('\n');
-    for (name, value) in figures(summary) {
+    for (name, value) in summary.figures() {
         out += &format!("{name:<26}  {value}\n");
     }
     out
@@ -47,36 +47,6 @@ pub fn text(summary: &Summary, objective: &str, pool_note: Option<&str>) -> Stri
 /// Whether Sharpe ratios are worth columns of their own: where the objective is another one.
 pub fn has_sharpe(objective: &str) -> bool {
     objective != "sharpe"
-}
-
-/// What came of all windows together, as names and texts.
-pub fn figures(summary: &Summary) -> Vec<(&'static str, String)> {
-    let percent = |share: f64| format!("{:.2} %", 100.0 * share);
-    let mut figures = vec![
-        ("stitched return", percent(summary.total_return)),
-        ("Sharpe ratio", number::short(summary.sharpe)),
-        ("deepest fall", percent(summary.max_drawdown)),
-        (
-            "probability of an edge",
-            summary
-                .probabilistic_sharpe
-                .map_or_else(|| "–".into(), |share| format!("{:.1} %", 100.0 * share)),
-        ),
-        ("walk-forward efficiency", number::short(summary.efficiency)),
-        ("windows that made money", format!("{:.0} %", 100.0 * summary.winning_windows)),
-        ("trades", number::count(summary.trades)),
-    ];
-    if let Some(market) = &summary.market {
-        let optional = |share: Option<f64>| share.map_or_else(|| "–".into(), percent);
-        figures.extend([
-            ("return of the benchmark", percent(market.benchmark_return)),
-            ("more than the benchmark", percent(market.excess_return)),
-            ("beta", number::short(market.fit.beta)),
-            ("alpha, a year", optional(market.fit.alpha)),
-            ("t of alpha", number::short(market.fit.t_alpha)),
-        ]);
-    }
-    figures
 }
 
 /// The value of a parameter; a dot where it was not active.

@@ -12,7 +12,7 @@ use tidemill_verdict::{Blocks, overfit};
 
 use super::kind::Market;
 use super::{N_BARS, sweep};
-use crate::input::shipped;
+use tidemill_lab::shipped::shipped;
 
 /// Trials of the sweeps that are timed.
 const TRIALS: [u64; 3] = [2_000, 10_000, 50_000];

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use tidemill_market::synth::{Planted, RegimeOptions, WalkOptions, regime, shuffle_blocks, walk, walks};
 use tidemill_market::{Bars, Universe};
 
-use crate::input::shipped;
+use tidemill_lab::shipped::shipped;
 
 /// A kind of market.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

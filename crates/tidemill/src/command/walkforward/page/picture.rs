@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{Values, escape};
-use crate::command::walkforward::summary::Summary;
-use crate::number;
+use tidemill_lab::number;
+use tidemill_lab::walkforward::WalkForwardSummary;
 
 /// Size of the wide pictures.
 const WIDTH: f64 = 1116.0;
@@ -89,7 +89,7 @@ fn wide(label: &str, inside: &str) -> String {
 }
 
 /// The equity curve, with a line where each window begins.
-pub fn equity(summary: &Summary) -> String {
+pub fn equity(summary: &WalkForwardSummary) -> String {
     let Some(((first, _), (last, _))) = summary.equity.first().zip(summary.equity.last()) else {
         return "<p>No day was traded.</p>".into();
     };
@@ -114,7 +114,7 @@ pub fn equity(summary: &Summary) -> String {
 }
 
 /// By window, the Sharpe ratio where it was searched beside that where it was traded.
-pub fn kept(summary: &Summary) -> String {
+pub fn kept(summary: &WalkForwardSummary) -> String {
     let all = summary.windows.iter().flat_map(|step| step.sharpe).flatten();
     if all.clone().next().is_none() {
         return "<p>No window has a Sharpe ratio.</p>".into();
@@ -146,7 +146,7 @@ pub fn kept(summary: &Summary) -> String {
 }
 
 /// The values of a parameter, one level per window.
-pub fn levels(name: &str, values: &Values<'_>, summary: &Summary) -> String {
+pub fn levels(name: &str, values: &Values<'_>, summary: &WalkForwardSummary) -> String {
     let (numbers, range) = placed(values);
     let (width, height) = SMALL;
     let Some(scale) = Scale::new(numbers.iter().flatten().copied(), height) else { return String::new() };

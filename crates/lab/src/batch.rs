@@ -1,0 +1,26 @@
+//! How many trials a batch has where the user does not say.
+
+use tidemill_search::SamplerKind;
+
+/// Largest batch: beyond it nothing is shared better.
+pub const MAX_BATCH: usize = 1 << 20;
+
+/// Bars that a batch evaluates at most, so that it takes about a third of a second on two cores.
+const BARS_PER_BATCH: u64 = 300_000_000;
+
+/// The batch of a study of so many trials over so many bars. It follows from the study alone, never from the machine, so that a seed means
+/// the same everywhere.
+///
+/// Samplers that learn do so from batch to batch, and better from small ones; the others only gain from sharing work.
+pub fn auto_batch(sampler: SamplerKind, trials: u64, n_bars: u64) -> usize {
+    let fits = (BARS_PER_BATCH / n_bars.max(1)).clamp(16, 4096);
+    let batch = if sampler.learns() { (trials / 64).clamp(16, 256).min(fits) } else { fits };
+    // Rounded down to a power of two, which suits caches and Sobol sequences.
+    1 << batch.ilog2()
+}
+
+/// The most trials of a batch that tuning goes to: a sampler that learns still learns a few dozen times.
+pub fn most_batch(sampler: SamplerKind, trials: u64) -> usize {
+    let times = if sampler.learns() { 64 } else { 8 };
+    usize::try_from(trials / times).unwrap_or(MAX_BATCH).clamp(16, 65_536)
+}

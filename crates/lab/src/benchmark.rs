@@ -1,0 +1,92 @@
+//! A strategy against its benchmark: what it made beyond holding, on one part of the data.
+
+use serde::Serialize;
+use tidemill_backtest::segment::Role;
+use tidemill_backtest::strategy::Sizing;
+use tidemill_backtest::{Detail, Engine, Strategy};
+use tidemill_market::Bars;
+use tidemill_verdict::Alpha;
+
+/// What is said of the benchmark where none is named.
+const HELD: &str = "buy and hold";
+
+/// One part of the data: returns as shares, α by the year; what is not defined is `null`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct AgainstMarket {
+    /// What holding the benchmark made.
+    pub benchmark_return: f64,
+    /// What the strategy made more.
+    pub excess_return: f64,
+    /// Mean share of equity in the market, long less short, over all bars; not known for stitched windows.
+    pub net_exposure: Option<f64>,
+    /// What holding that share of the benchmark, re-weighted daily, made.
+    pub exposure_matched_return: Option<f64>,
+    /// β, α and its t.
+    #[serde(flatten)]
+    pub fit: Alpha,
+}
+
+/// Returns of a part, the benchmark's beside them.
+pub struct Part {
+    /// Daily returns of the pool.
+    pub returns: Vec<f64>,
+    /// Those of the benchmark on the same days.
+    pub benchmark: Vec<f64>,
+    /// How the one stands against the other.
+    pub against: AgainstMarket,
+}
+
+impl Part {
+    /// Compares the pool of a role with its benchmark; `year_days` is the number of the part's days in a year.
+    pub fn new(
+        engine: &Engine<'_>,
+        details: &[Detail],
+        role: Role,
+        named: Option<&Bars>,
+        year_days: f64,
+    ) -> Self {
+        let returns: Vec<f64> = values(&engine.daily_returns(details, role));
+        let market = engine.benchmark(role, named);
+        let benchmark = values(&market.daily);
+        let exposure = engine.net_exposure(details, role);
+        let matched = total(benchmark.iter().map(|change| exposure * change));
+        let against = AgainstMarket {
+            net_exposure: Some(exposure),
+            exposure_matched_return: Some(matched),
+            ..AgainstMarket::new(&returns, &benchmark, market.total_return, year_days)
+        };
+        Self { returns, benchmark, against }
+    }
+}
+
+impl AgainstMarket {
+    /// Compares daily returns with a benchmark's, which came to this in all.
+    pub fn new(returns: &[f64], benchmark: &[f64], benchmark_return: f64, year_days: f64) -> Self {
+        Self {
+            benchmark_return,
+            excess_return: total(returns.iter().copied()) - benchmark_return,
+            net_exposure: None,
+            exposure_matched_return: None,
+            fit: Alpha::new(returns, benchmark, year_days),
+        }
+    }
+}
+
+/// Whether a strategy can be compared with a market: returns in price units cannot.
+pub fn has_market(strategy: &Strategy) -> bool {
+    strategy.execution.sizing != Sizing::Unit
+}
+
+/// What the benchmark is called.
+pub fn benchmark_name(named: Option<&Bars>) -> &str {
+    named.map_or(HELD, |bars| &bars.symbol)
+}
+
+/// What daily returns come to together; nothing is left once nothing is.
+fn total(daily: impl Iterator<Item = f64>) -> f64 {
+    daily.fold(1.0, |equity: f64, change| (equity * (1.0 + change)).max(0.0)) - 1.0
+}
+
+fn values(daily: &[(i64, f64)]) -> Vec<f64> {
+    daily.iter().map(|(_, change)| *change).collect()
+}

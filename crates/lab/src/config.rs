@@ -1,0 +1,500 @@
+//! `StudyConfig`: everything that decides the results of a study, as `study.toml` stores it.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tidemill_backtest::segment::Layout;
+use tidemill_backtest::{Overrides, POOL_NOTE, SEMANTICS, Strategy};
+use tidemill_search::folder::Opened;
+use tidemill_search::{SamplerKind, StudyFolder, StudyHeader, Value};
+
+use crate::dataset::{Dataset, Recipe};
+use crate::error::LabError;
+use crate::number;
+
+/// Version of the stored form. The first one had no number and named the first objective apart from the others.
+pub const CONFIG_VERSION: u32 = 2;
+
+/// How trials are proposed. All of it decides which trials a study has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchOptions {
+    /// Trials in all; a grid may have fewer.
+    pub trials: u64,
+    /// What proposes them.
+    pub sampler: SamplerKind,
+    /// Trials proposed at a time; chosen by [`auto_batch`](crate::batch::auto_batch) if it is not given.
+    pub batch: Option<usize>,
+    /// By how many batches the sampler lags behind; 0 waits for every result.
+    pub lag: usize,
+    /// The same seed gives the same trials.
+    pub seed: u64,
+}
+
+impl Default for SearchOptions {
+    fn default() -> Self {
+        Self { trials: 10_000, sampler: SamplerKind::Auto, batch: None, lag: 1, seed: 1 }
+    }
+}
+
+/// A parameter set by name; what it does not name has its default.
+pub type NamedSet = Vec<(String, Value)>;
+
+/// A set as text, the same for the same set.
+pub fn shown(set: &NamedSet) -> String {
+    set.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",")
+}
+
+/// What decides the results of a study. Reading is lenient: what a file does not say, or says in a way that is not known, is left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct StudyConfig {
+    /// Version of this form.
+    pub version: u32,
+    /// The strategy.
+    pub strategy: StrategyConfig,
+    /// Its modelling choices, with everything that was laid over the file.
+    pub execution: toml::Table,
+    /// What is maximised.
+    pub objective: ObjectiveConfig,
+    /// Parameters that are not searched.
+    pub fixed: toml::Table,
+    /// How the data is cut.
+    pub segments: Layout,
+    /// How trials are proposed.
+    pub sweep: SweepConfig,
+    /// How much data there is; its hash stands beside the configuration.
+    pub data: DataSize,
+    /// What may differ when the study goes on.
+    pub about: AboutStudy,
+    /// Seed of the sampler, which `study.toml` has beside the configuration.
+    #[serde(skip)]
+    pub seed: u64,
+    /// Hash of the data, likewise.
+    #[serde(skip)]
+    pub data_hash: String,
+    /// Number of the rules of results, likewise.
+    #[serde(skip)]
+    pub semantics: u32,
+    /// Version of the program, likewise.
+    #[serde(skip)]
+    pub program: String,
+}
+
+/// The strategy of a study.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StrategyConfig {
+    /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The profile laid over it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// The text of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+/// What a study maximises.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ObjectiveConfig {
+    /// One expression per objective.
+    pub maximize: Vec<String>,
+    /// What a trial must meet to be valid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub require: Option<String>,
+    /// How the values of segments become one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reduce: Option<String>,
+}
+
+/// How the trials of a study are proposed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SweepConfig {
+    /// Trials asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trials: Option<u64>,
+    /// Name of the sampler.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampler: Option<String>,
+    /// Trials of a batch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<usize>,
+    /// By how many batches the sampler lags behind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lag: Option<usize>,
+    /// Parameter sets that are tried first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub enqueue: Vec<String>,
+}
+
+/// How much data a study has.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DataSize {
+    /// Symbols.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub symbols: Option<usize>,
+    /// Bars of all symbols.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bars: Option<usize>,
+}
+
+/// What describes a study and may differ when it goes on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AboutStudy {
+    /// Where the data came from, in a few words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// The file of the strategy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// How the data is loaded again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Recipe>,
+}
+
+impl StudyConfig {
+    /// Of a study that is about to run; `batch` is the size that was chosen.
+    pub fn new(
+        strategy: &Strategy,
+        data: &Dataset,
+        layout: &Layout,
+        search: &SearchOptions,
+        batch: usize,
+        queue: &[NamedSet],
+    ) -> Result<Self, LabError> {
+        let fixed = strategy.params.iter().filter_map(|param| {
+            let value = param.domain.decode(param.fixed?)?;
+            Some(toml::Value::try_from(&value).map(|value| (param.name.clone(), value)))
+        });
+        let execution = toml::Table::try_from(&strategy.execution)?;
+        let reduce = toml::Value::try_from(strategy.reduce)?;
+        Ok(Self {
+            version: CONFIG_VERSION,
+            strategy: StrategyConfig {
+                name: Some(strategy.name.clone()),
+                profile: strategy.profile.clone(),
+                source: Some(strategy.source.clone()),
+            },
+            execution,
+            objective: ObjectiveConfig {
+                maximize: strategy.objective_texts().into_iter().map(Into::into).collect(),
+                require: strategy.require.as_ref().map(|require| require.text.clone()),
+                reduce: reduce.as_str().map(Into::into),
+            },
+            fixed: fixed.collect::<Result<_, _>>()?,
+            segments: layout.clone(),
+            sweep: SweepConfig {
+                trials: Some(search.trials),
+                sampler: Some(search.sampler.name().into()),
+                batch: Some(batch),
+                lag: Some(search.lag),
+                enqueue: queue.iter().map(shown).collect(),
+            },
+            data: DataSize { symbols: Some(data.universe.symbols.len()), bars: Some(data.universe.n_bars()) },
+            about: AboutStudy {
+                data: Some(data.origin.clone()),
+                file: Some(strategy.file.clone()),
+                source: Some(data.recipe.clone()),
+            },
+            seed: search.seed,
+            data_hash: data.universe.fingerprint(),
+            semantics: SEMANTICS,
+            program: env!("CARGO_PKG_VERSION").into(),
+        })
+    }
+
+    /// What a stored study says, in whatever version.
+    pub fn read(header: &StudyHeader) -> Self {
+        let mut table = header.config.clone();
+        upgrade(&mut table);
+        Self {
+            version: section(&table, "version"),
+            strategy: section(&table, "strategy"),
+            execution: section(&table, "execution"),
+            objective: section(&table, "objective"),
+            fixed: section(&table, "fixed"),
+            segments: section(&table, "segments"),
+            sweep: section(&table, "sweep"),
+            data: section(&table, "data"),
+            about: section(&table, "about"),
+            seed: header.seed,
+            data_hash: header.data_hash.clone(),
+            semantics: header.semantics,
+            program: header.version.clone(),
+        }
+    }
+
+    /// The contents of `study.toml`.
+    pub fn header(&self) -> Result<StudyHeader, LabError> {
+        Ok(StudyHeader {
+            version: self.program.clone(),
+            semantics: self.semantics,
+            seed: self.seed,
+            data_hash: self.data_hash.clone(),
+            config: toml::Table::try_from(self)?,
+        })
+    }
+
+    /// Opens the folder of this study for writing, or makes it. A study of another configuration is refused.
+    pub fn open_folder(&self, dir: &std::path::Path) -> Result<Opened, LabError> {
+        Ok(StudyFolder::open_or_create_upgraded(dir, &self.header()?, upgrade)?)
+    }
+
+    /// The strategy of the study with the parameters of a trial; `None` if the study does not have its text.
+    pub fn strategy<'a>(
+        &self,
+        params: impl Iterator<Item = (&'a str, &'a Value)>,
+    ) -> Result<Option<Strategy>, LabError> {
+        let Some(source) = &self.strategy.source else { return Ok(None) };
+        let mut set: Vec<(String, String)> = self
+            .execution
+            .iter()
+            .map(|(key, value)| (format!("execution.{key}"), value.to_string()))
+            .collect();
+        set.extend(params.map(|(name, value)| (name.to_owned(), value.to_string())));
+        let file = self.about.file.as_deref().unwrap_or("strategy.toml");
+        let mut overrides = Overrides { profile: self.strategy.profile.clone(), set, objectives: Vec::new() };
+        let strategy = Strategy::parse(file, source, &overrides)?;
+        // Positions in messages are those of the file as long as the file says what is maximised.
+        if self.objective.maximize.is_empty() || strategy.objective_texts() == self.objective.maximize {
+            return Ok(Some(strategy));
+        }
+        overrides.objectives.clone_from(&self.objective.maximize);
+        Ok(Some(Strategy::parse(file, source, &overrides)?))
+    }
+
+    /// Whether figures are those of several symbols together.
+    pub fn is_pooled(&self) -> bool {
+        self.data.symbols.is_some_and(|symbols| symbols > 1)
+    }
+
+    /// Names for this many objectives: what was maximised, or the names of the columns.
+    pub fn objective_names(&self, n_objectives: usize) -> Vec<String> {
+        if self.objective.maximize.len() == n_objectives {
+            return self.objective.maximize.clone();
+        }
+        (1..=n_objectives)
+            .map(|number| if number == 1 { "objective".into() } else { format!("objective_{number}") })
+            .collect()
+    }
+
+    /// What was run, as pairs of a name and a text for people.
+    pub fn lines(&self) -> Vec<(&'static str, String)> {
+        let suffix = |text: Option<String>, before: &str, after: &str| {
+            text.map_or_else(String::new, |text| format!("{before}{text}{after}"))
+        };
+        let strategy = self.strategy.name.as_ref().map(|name| {
+            let file = suffix(self.about.file.clone(), " (", ")");
+            format!("{name}{file}{}", suffix(self.strategy.profile.clone(), ", profile ", ""))
+        });
+        let objective =
+            Some(self.objective.maximize.join("; ")).filter(|text| !text.is_empty()).map(|text| {
+                let reduce = suffix(self.objective.reduce.clone(), ", ", " of segments");
+                format!("{text}{reduce}{}", suffix(self.objective.require.clone(), ", where ", ""))
+            });
+        let seed = self.seed;
+        let sampler = self.sweep.sampler.as_ref().map_or_else(
+            || format!("seed {seed}"),
+            |name| {
+                let batch = suffix(self.sweep.batch.map(|batch| batch.to_string()), ", batch ", "");
+                let lag = suffix(self.sweep.lag.map(|lag| lag.to_string()), ", lag ", "");
+                let first = suffix(self.enqueued_text(), ", after ", "");
+                format!("{name}, seed {seed}{batch}{lag}{first}")
+            },
+        );
+        let lines = [
+            ("strategy", strategy),
+            ("data", self.data_text()),
+            ("pool", self.is_pooled().then(|| POOL_NOTE.to_owned())),
+            ("parts", self.parts()),
+            ("objective", objective),
+            ("sampler", Some(sampler)),
+            ("fixed", pairs(&self.fixed)),
+            ("execution", pairs(&self.execution)),
+            ("version", Some(format!("{}, semantics {}", self.program, self.semantics))),
+        ];
+        lines.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
+    }
+
+    /// How many known points were tried first, for people.
+    pub fn enqueued_text(&self) -> Option<String> {
+        let n_enqueued = self.sweep.enqueue.len() as u64;
+        (n_enqueued > 0).then(|| number::counted(n_enqueued, "known point"))
+    }
+
+    /// Parameters that are not searched, as texts.
+    pub fn fixed_texts(&self) -> Vec<(String, String)> {
+        texts(&self.fixed)
+    }
+
+    /// Where the data came from, and how much there was, for people.
+    pub fn data_text(&self) -> Option<String> {
+        self.about.data.clone().or_else(|| {
+            let count = |count: Option<usize>, noun| count.map(|count| number::counted(count as u64, noun));
+            let parts = [count(self.data.symbols, "symbol"), count(self.data.bars, "bar")];
+            Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
+        })
+    }
+
+    /// What the search saw and what it did not.
+    fn parts(&self) -> Option<String> {
+        let date = |ts_ms: Option<i64>, before: &str| {
+            let day: String = tidemill_market::timestamp::format_ms(ts_ms?).chars().take(10).collect();
+            Some(format!("{before} {day}"))
+        };
+        let cut = &self.segments;
+        let parts = [
+            date(cut.from_ms, "from"),
+            date(cut.to_ms, "to"),
+            cut.split.map(|share| format!("in-sample the first {share:?}")),
+            date(cut.cut_ms, "in-sample before"),
+            cut.folds.map(|folds| format!("{folds} folds")),
+            date(cut.holdout_from_ms, "held out from"),
+            date(cut.holdout_to_ms, "held out to"),
+            cut.embargo_ms.map(|ms| format!("embargo {} d", ms as f64 / 86_400_000.0)),
+        ];
+        Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
+    }
+}
+
+/// Brings a configuration of the first version into the present form.
+fn upgrade(config: &mut toml::Table) {
+    if config.contains_key("version") {
+        return;
+    }
+    config.insert("version".into(), toml::Value::Integer(CONFIG_VERSION.into()));
+    if let Some(toml::Value::Table(objective)) = config.get_mut("objective") {
+        let first = objective.remove("maximize");
+        let further = match objective.remove("further") {
+            Some(toml::Value::Array(further)) => further,
+            _ => Vec::new(),
+        };
+        let all: Vec<toml::Value> = match first {
+            Some(toml::Value::Array(all)) => all,
+            first => first.into_iter().chain(further).collect(),
+        };
+        objective.insert("maximize".into(), toml::Value::Array(all));
+    }
+}
+
+fn section<T: DeserializeOwned + Default>(config: &toml::Table, key: &str) -> T {
+    config.get(key).and_then(|value| value.clone().try_into().ok()).unwrap_or_default()
+}
+
+fn pairs(table: &toml::Table) -> Option<String> {
+    let pairs: Vec<String> = texts(table).iter().map(|(name, value)| format!("{name}={value}")).collect();
+    Some(pairs.join(", ")).filter(|text| !text.is_empty())
+}
+
+/// Single values as texts; lists and tables are left out.
+fn texts(table: &toml::Table) -> Vec<(String, String)> {
+    let text = |value: &toml::Value| match value {
+        toml::Value::String(text) => Some(text.clone()),
+        toml::Value::Array(_) | toml::Value::Table(_) => None,
+        other => Some(other.to_string()),
+    };
+    table.iter().filter_map(|(name, value)| Some((name.clone(), text(value)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(config: toml::Table) -> StudyConfig {
+        StudyConfig::read(&StudyHeader {
+            version: "0.1.0".into(),
+            semantics: 2,
+            seed: 7,
+            data_hash: "abc".into(),
+            config,
+        })
+    }
+
+    #[test]
+    fn a_header_without_a_configuration_still_says_seed_and_version() {
+        let lines = read(toml::Table::new()).lines();
+        assert_eq!(lines, [("sampler", "seed 7".to_string()), ("version", "0.1.0, semantics 2".to_string())]);
+    }
+
+    fn first_version() -> toml::Table {
+        toml::toml! {
+            fixed = { window = 30 }
+            [about]
+            data = "btc.csv, 12,345 bars of 1h"
+            file = "ema.toml"
+            [strategy]
+            name = "ema"
+            [objective]
+            maximize = "sharpe"
+            further = ["calmar"]
+            require = "trades >= 30"
+            reduce = "mean"
+            [segments]
+            split = 0.7
+            [sweep]
+            trials = 5000
+            sampler = "nsga2"
+            batch = 64
+            lag = 1
+            enqueue = ["window=3", "window=4"]
+            [data]
+            symbols = 2
+            bars = 12345
+        }
+    }
+
+    #[test]
+    fn the_first_version_is_read() {
+        let config = read(first_version());
+        let lines: Vec<String> =
+            config.lines().iter().map(|(name, text)| format!("{name}: {text}")).collect();
+        assert_eq!(
+            lines,
+            [
+                "strategy: ema (ema.toml)",
+                "data: btc.csv, 12,345 bars of 1h",
+                &format!("pool: {POOL_NOTE}"),
+                "parts: in-sample the first 0.7",
+                "objective: sharpe; calmar, mean of segments, where trades >= 30",
+                "sampler: nsga2, seed 7, batch 64, lag 1, after 2 known points",
+                "fixed: window=30",
+                "version: 0.1.0, semantics 2",
+            ]
+        );
+        assert_eq!(config.sweep.trials, Some(5000));
+        assert_eq!(config.objective_names(2), ["sharpe", "calmar"]);
+        assert_eq!(config.objective_names(3), ["objective", "objective_2", "objective_3"]);
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_and_a_study_of_the_first_version_goes_on() {
+        let config = read(first_version());
+        let again = StudyConfig::read(&config.header().unwrap());
+        assert_eq!(config, again);
+        let dir = tempfile::tempdir().unwrap();
+        let header = StudyHeader { config: first_version(), ..config.header().unwrap() };
+        drop(StudyFolder::create(dir.path(), &header).unwrap());
+        let opened = config.open_folder(dir.path()).unwrap();
+        assert!(opened.is_resumed);
+        drop(opened);
+        let other = StudyConfig { sweep: SweepConfig { lag: Some(2), ..config.sweep.clone() }, ..config };
+        let error = other.open_folder(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("sweep.lag: 1 in the study, 2 asked for"), "{error}");
+    }
+
+    #[test]
+    fn what_is_not_understood_is_left_out() {
+        let config = read(toml::toml! {
+            segments = "all of it"
+            [sweep]
+            trials = "many"
+            [strategy]
+            name = "ema"
+        });
+        assert_eq!(config.strategy.name.as_deref(), Some("ema"));
+        assert_eq!((config.sweep, config.segments), (SweepConfig::default(), Layout::default()));
+    }
+}

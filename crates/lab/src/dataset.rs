@@ -1,0 +1,177 @@
+//! Bars, where they come from, and what a person should know about them.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize, Serializer};
+use tidemill_market::synth::{Planted, RegimeOptions, regime};
+use tidemill_market::{BarStamp, Bars, LoadOptions, Universe, load, timeframe};
+
+use crate::error::LabError;
+use crate::number;
+
+/// Bars of one or more symbols.
+#[derive(Clone, Debug)]
+pub struct Dataset {
+    /// The bars.
+    pub universe: Universe,
+    /// The series that results are compared with in place of holding all symbols, if one is named.
+    pub benchmark: Option<Bars>,
+    /// How they are loaded again.
+    pub recipe: Recipe,
+    /// Where they come from, in a few words.
+    pub origin: String,
+    /// What loading found, if anything.
+    pub notes: Vec<String>,
+}
+
+impl Dataset {
+    /// Bars that are in memory already. A study of them cannot load them again.
+    pub fn of(universe: Universe) -> Self {
+        let origin = describe(&universe);
+        Self { universe, benchmark: None, recipe: Recipe::default(), origin, notes: Vec::new() }
+    }
+
+    /// CSV or Parquet files, or folders of them.
+    pub fn load(files: &[PathBuf]) -> Result<Self, LabError> {
+        Recipe::new(files, None, None, BarStamp::Open, None).load()
+    }
+
+    /// A generated market with a planted edge, to try things on.
+    pub fn generated() -> Self {
+        let planted = Planted::default();
+        let universe = regime(&RegimeOptions {
+            n_bars: 20_000,
+            n_symbols: 4,
+            planted: Some(planted),
+            ..RegimeOptions::default()
+        });
+        let note = format!(
+            "the generated market has a planted edge: buying zscore(close, {}) < -{} and holding {} bars",
+            planted.window, planted.threshold, planted.hold
+        );
+        Self {
+            origin: "generated data (4 symbols × 20,000 bars of 15m)".into(),
+            notes: vec![note],
+            ..Self::of(universe)
+        }
+    }
+
+    /// Compares results with this series: a symbol of the data, also one that the recipe left out, else a file with one symbol.
+    pub fn with_benchmark(mut self, name: &str) -> Result<Self, LabError> {
+        self.benchmark = Some(self.recipe.benchmark(name, &self.universe)?);
+        Ok(self)
+    }
+}
+
+fn describe(universe: &Universe) -> String {
+    let mut timeframes: Vec<i64> = universe.symbols.iter().map(|bars| bars.timeframe_ms).collect();
+    timeframes.sort_unstable();
+    timeframes.dedup();
+    let timeframe = match timeframes[..] {
+        [one] => timeframe::format_duration(one),
+        _ => "mixed timeframes".into(),
+    };
+    let symbols = number::counted(universe.symbols.len() as u64, "symbol");
+    format!("{symbols}, {} of {timeframe}", number::counted(universe.n_bars() as u64, "bar"))
+}
+
+/// How data is loaded, in a form that a study keeps: a trial can then be evaluated again when the command line is long gone. Without files,
+/// data is generated.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Recipe {
+    /// Files and folders as they were named.
+    #[serde(serialize_with = "as_text")]
+    files: Vec<PathBuf>,
+    /// The folder that relative ones are seen from.
+    within: String,
+    /// Only these symbols.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    symbols: Option<Vec<String>>,
+    /// Zone of times that carry none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timezone: Option<String>,
+    /// Whether the files' times are the opens or the ends of bars.
+    stamp: BarStamp,
+    /// Resampled to bars of this length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resample_ms: Option<i64>,
+}
+
+impl Recipe {
+    /// Data of files, or generated data if there are none.
+    pub fn new(
+        files: &[PathBuf],
+        symbols: Option<Vec<String>>,
+        timezone: Option<String>,
+        stamp: BarStamp,
+        resample_ms: Option<i64>,
+    ) -> Self {
+        // Where the folder cannot be told, names are seen from wherever they are read.
+        let within = std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned();
+        Self { files: files.to_vec(), within, symbols, timezone, stamp, resample_ms }
+    }
+
+    /// The same with all files named in full, whichever folder this is read in.
+    pub fn in_full(&self) -> Self {
+        let files = self.files.iter().map(|file| Path::new(&self.within).join(file)).collect();
+        Self { files, ..self.clone() }
+    }
+
+    /// The first file that is not there any more.
+    pub fn missing(&self) -> Option<&Path> {
+        self.files.iter().map(PathBuf::as_path).find(|path| !path.exists())
+    }
+
+    /// Loads or generates the data.
+    pub fn load(self) -> Result<Dataset, LabError> {
+        if self.files.is_empty() {
+            return Ok(Dataset { recipe: self, ..Dataset::generated() });
+        }
+        let options = LoadOptions {
+            symbols: self.symbols.clone(),
+            timezone: self.timezone.clone(),
+            stamp: self.stamp,
+            resample: self.resample_ms,
+            ..LoadOptions::default()
+        };
+        let loaded = load(&self.files, &options)?;
+        Ok(Dataset { recipe: self, notes: loaded.report.remarks(), ..Dataset::of(loaded.universe) })
+    }
+
+    fn benchmark(&self, name: &str, universe: &Universe) -> Result<Bars, LabError> {
+        if let Some(bars) = universe.symbols.iter().find(|bars| bars.symbol == name) {
+            return Ok(bars.clone());
+        }
+        let options = LoadOptions {
+            timezone: self.timezone.clone(),
+            resample: self.resample_ms,
+            ..LoadOptions::default()
+        };
+        if Path::new(name).is_file() {
+            let loaded = load(&[PathBuf::from(name)], &options)
+                .map_err(|error| LabError::BenchmarkData(Box::new(error)))?;
+            let mut symbols = loaded.universe.symbols;
+            if symbols.len() != 1 {
+                return Err(LabError::BenchmarkSymbols { name: name.into(), n_symbols: symbols.len() });
+            }
+            return Ok(symbols.remove(0));
+        }
+        if self.symbols.is_some() {
+            let options = LoadOptions { symbols: Some(vec![name.to_owned()]), ..options };
+            if let Some(bars) =
+                load(&self.files, &options).ok().and_then(|mut loaded| loaded.universe.symbols.pop())
+            {
+                return Ok(bars);
+            }
+        }
+        let known: Vec<&str> = universe.symbols.iter().take(8).map(|bars| bars.symbol.as_str()).collect();
+        let more = if universe.symbols.len() > known.len() { ", …" } else { "" };
+        Err(LabError::NoBenchmark { name: name.into(), known: format!("{}{more}", known.join(", ")) })
+    }
+}
+
+/// A name that is no Unicode is kept as far as it is; it then names no file, and loading says so.
+fn as_text<S: Serializer>(files: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(files.iter().map(|file| file.to_string_lossy()))
+}

@@ -1,0 +1,160 @@
+//! Why an experiment cannot run.
+
+use std::path::{Path, PathBuf};
+
+use tidemill_backtest::StrategyError;
+use tidemill_backtest::segment::SegmentError;
+use tidemill_gpu::GpuError;
+use tidemill_market::MarketError;
+use tidemill_search::{EnqueueError, FolderError, SamplerError, SpaceError, StudyError};
+use tidemill_telemetry::{JournalError, ReadError};
+
+/// Why an experiment cannot run, or a stored study cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// The strategy has problems.
+    #[error(transparent)]
+    Strategy(Box<StrategyError>),
+    /// There is no shipped strategy of this name.
+    #[error("there is no strategy `{name}`\n  hint: give the path of a .toml file, or one of {}", known.join(", "))]
+    NoStrategy {
+        /// What was asked for.
+        name: String,
+        /// The shipped ones.
+        known: Vec<&'static str>,
+    },
+    /// The data cannot be loaded.
+    #[error(transparent)]
+    Market(Box<MarketError>),
+    /// The benchmark cannot be loaded.
+    #[error("--benchmark: {0}")]
+    BenchmarkData(Box<MarketError>),
+    /// A benchmark is one series.
+    #[error("--benchmark {name}: the file has {n_symbols} symbols, a benchmark is one")]
+    BenchmarkSymbols {
+        /// The file.
+        name: String,
+        /// Symbols in it.
+        n_symbols: usize,
+    },
+    /// The benchmark is neither a symbol nor a file.
+    #[error("--benchmark {name}: neither a symbol of the data nor a file\n  hint: the data has {known}")]
+    NoBenchmark {
+        /// What was asked for.
+        name: String,
+        /// The first symbols of the data.
+        known: String,
+    },
+    /// The data cannot be cut so.
+    #[error(transparent)]
+    Segments(#[from] SegmentError),
+    /// The parameters make no space.
+    #[error("{}", lines(.0))]
+    Space(Vec<SpaceError>),
+    /// Nothing is left to vary.
+    #[error(
+        "every parameter is fixed, so there is nothing to sweep\n  hint: use `tidemill backtest`, or leave a parameter free"
+    )]
+    NothingToSearch,
+    /// The sampler cannot be built.
+    #[error(transparent)]
+    Sampler(#[from] SamplerError),
+    /// Points to begin with are wrong.
+    #[error("{}", lines(.0))]
+    Enqueue(Vec<EnqueueError>),
+    /// There is no such device.
+    #[error(
+        "--device {choice}: {error}\n  hint: `tidemill doctor` looks for the cause; with --device cpu the results are the same"
+    )]
+    NoDevice {
+        /// What was asked for.
+        choice: String,
+        /// Why.
+        error: GpuError,
+    },
+    /// The strategy cannot be taken to a device.
+    #[error("{name}: {error}")]
+    Device {
+        /// The device.
+        name: String,
+        /// Why.
+        error: GpuError,
+    },
+    /// The study folder.
+    #[error(transparent)]
+    Folder(Box<FolderError>),
+    /// The search failed.
+    #[error(transparent)]
+    Study(Box<StudyError>),
+    /// The journal cannot be written.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The journal of an earlier run cannot be read.
+    #[error("cannot read what was decided earlier: {0}")]
+    Decisions(ReadError),
+    /// Windows of a walk-forward do not fit the data.
+    #[error(transparent)]
+    Windows(#[from] crate::walkforward::WindowError),
+    /// A window of a walk-forward failed.
+    #[error("window {number}: {error}")]
+    Window {
+        /// Which one, from 1.
+        number: usize,
+        /// Why.
+        error: Box<LabError>,
+    },
+    /// A file of a study is damaged.
+    #[error("{} is damaged: {reason}\n  hint: {hint}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// The study cannot be stored as TOML.
+    #[error("cannot store the configuration: {0}")]
+    Config(#[from] toml::ser::Error),
+    /// A file or folder cannot be used.
+    #[error("cannot {action} {}: {error}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        error: std::io::Error,
+    },
+}
+
+/// Large errors are boxed, so that results stay small.
+macro_rules! boxed {
+    ($($variant:ident: $error:ty),*) => {
+        $(impl From<$error> for LabError {
+            fn from(error: $error) -> Self {
+                Self::$variant(Box::new(error))
+            }
+        })*
+    };
+}
+
+boxed!(Strategy: StrategyError, Market: MarketError, Folder: FolderError, Study: StudyError);
+
+impl LabError {
+    /// For `map_err`.
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        move |error| Self::Io { action, path: path.to_owned(), error }
+    }
+}
+
+/// An error with all its causes.
+pub(crate) fn in_full(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |error| (*error).source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+fn lines(problems: &[impl ToString]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,230 @@
+//! What evaluates the trials of a study: the GPUs that were chosen, or the CPU.
+//!
+//! Each GPU gets whole batches in turn, and batches are collected in their order, so that no result depends on how many there are. Where the
+//! devices were chosen by `auto`, a device that fails is left and the rest of the study runs on the CPU, with the same bits.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use tidemill_backtest::{DeviceEngine, DeviceOptions, Engine, Outcome, StageSpan, Strategy};
+use tidemill_gpu::GpuError;
+use tidemill_search::{Batch, EvaluateError, Evaluated, Evaluator};
+use tidemill_telemetry::DeviceMode;
+
+use crate::device::Devices;
+use crate::error::LabError;
+use crate::score;
+use crate::verdict::TrialSample;
+
+/// Hears that the devices are left, and why.
+pub type OnFallback<'e> = Box<dyn Fn(&str) + Send + 'e>;
+
+/// Evaluates batches for a study.
+pub struct StudyEvaluator<'e, 'a> {
+    engine: &'e mut Engine<'a>,
+    strategy: &'e Strategy,
+    devices: Vec<DeviceEngine>,
+    /// Batches submitted and not collected, each with its device; on the CPU there is none.
+    waiting: VecDeque<(Batch, Option<usize>)>,
+    next: usize,
+    may_fall_back: bool,
+    view: Arc<EvaluatorView>,
+    /// Of the first batch submitted.
+    first_index: Option<u64>,
+    /// Keeps what a verdict needs of all trials.
+    sample: Option<Arc<TrialSample>>,
+    on_fallback: Option<OnFallback<'e>>,
+}
+
+/// What others see of an evaluator while a study has it.
+#[derive(Debug)]
+pub struct EvaluatorView {
+    mode: Mutex<DeviceMode>,
+    spans: Mutex<Vec<BatchSpan>>,
+    /// How many batches a device has at a time; none where there is no device.
+    lanes: AtomicUsize,
+}
+
+/// A stage of a batch on a device.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchSpan {
+    /// Number of the device.
+    pub device: usize,
+    /// Number of the batch.
+    pub batch: u64,
+    /// When the time of the span began.
+    pub base: Instant,
+    /// The stage, in milliseconds since then.
+    pub span: StageSpan,
+}
+
+impl EvaluatorView {
+    /// Of an evaluator on the CPU.
+    pub fn of_cpu() -> Self {
+        Self { mode: Mutex::new(DeviceMode::Cpu), spans: Mutex::default(), lanes: AtomicUsize::new(0) }
+    }
+
+    /// Where batches run now; changes if the CPU takes over.
+    pub fn mode(&self) -> DeviceMode {
+        self.mode.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// When the stages of the batches collected since the last call ran.
+    pub fn take_spans(&self) -> Vec<BatchSpan> {
+        std::mem::take(&mut self.spans.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How many batches a device has at a time, if there is a device.
+    pub fn lanes(&self) -> Option<usize> {
+        Some(self.lanes.load(Ordering::Relaxed)).filter(|lanes| *lanes > 0)
+    }
+
+    /// Sets that, from the next batch on.
+    pub fn set_lanes(&self, lanes: usize) {
+        self.lanes.store(lanes.max(1), Ordering::Relaxed);
+    }
+}
+
+impl<'e, 'a> StudyEvaluator<'e, 'a> {
+    /// Takes a strategy to the devices. Where the CPU may take over, `on_fallback` hears when it does, and why.
+    pub fn new(
+        engine: &'e mut Engine<'a>,
+        strategy: &'e Strategy,
+        devices: &Devices,
+        options: DeviceOptions,
+        on_fallback: Option<OnFallback<'e>>,
+    ) -> Result<Self, LabError> {
+        let mut out = Self {
+            engine,
+            strategy,
+            devices: Vec::new(),
+            waiting: VecDeque::new(),
+            next: 0,
+            may_fall_back: devices.may_fall_back,
+            view: Arc::new(EvaluatorView::of_cpu()),
+            first_index: None,
+            sample: None,
+            on_fallback,
+        };
+        for device in &devices.devices {
+            match DeviceEngine::new(device, out.engine, strategy, options) {
+                Ok(engine) => out.devices.push(engine),
+                Err(error) if devices.may_fall_back => {
+                    out.fall_back(&error);
+                    return Ok(out);
+                }
+                Err(error) => return Err(LabError::Device { name: device.info().name.clone(), error }),
+            }
+        }
+        if !out.devices.is_empty() {
+            out.view.set_lanes(options.lanes);
+            out.set_mode(DeviceMode::Gpu { stream: 0 });
+        } else if let Some(reason) = &devices.unusable {
+            out.set_mode(DeviceMode::CpuFallback { reason: reason.clone() });
+        }
+        Ok(out)
+    }
+
+    /// Offers the results of all trials to the sample of a verdict.
+    pub fn sampled_by(mut self, sample: Option<Arc<TrialSample>>) -> Self {
+        self.sample = sample;
+        self
+    }
+
+    fn scored(&self, batch: &Batch, outcomes: &[Outcome]) -> Evaluated {
+        let evaluated = score::score_batch(self.engine, self.strategy, &batch.points, outcomes);
+        if let Some(sample) = &self.sample {
+            sample.offer_outcomes(batch.first_trial, outcomes, &evaluated.scores);
+        }
+        evaluated
+    }
+
+    /// What others may see while a study has it.
+    pub fn view(&self) -> Arc<EvaluatorView> {
+        self.view.clone()
+    }
+
+    /// Hands the spans of the devices on. Devices get batches in turn, so that their submissions tell which batch it was.
+    fn pass_spans_on(&mut self) {
+        let (n, first) = (self.devices.len() as u64, self.first_index.unwrap_or(0));
+        let mut spans = self.view.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        for (device, engine) in self.devices.iter_mut().enumerate() {
+            let base = engine.began();
+            spans.extend(engine.take_spans().into_iter().map(|span| {
+                let batch = first + span.job * n + device as u64;
+                BatchSpan { device, batch, base, span }
+            }));
+        }
+    }
+
+    fn set_mode(&self, mode: DeviceMode) {
+        *self.view.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
+    }
+
+    /// Leaves the devices; everything from here on runs on the CPU.
+    fn fall_back(&mut self, error: &GpuError) {
+        self.pass_spans_on();
+        self.devices.clear();
+        self.view.lanes.store(0, Ordering::Relaxed);
+        self.waiting.iter_mut().for_each(|(_, device)| *device = None);
+        let reason = error.to_string();
+        if let Some(on_fallback) = &self.on_fallback {
+            on_fallback(&reason);
+        }
+        self.set_mode(DeviceMode::CpuFallback { reason });
+    }
+}
+
+impl Evaluator for StudyEvaluator<'_, '_> {
+    fn submit(&mut self, batch: Batch) -> Result<(), EvaluateError> {
+        if self.devices.is_empty() {
+            self.waiting.push_back((batch, None));
+            return Ok(());
+        }
+        let device = self.next % self.devices.len();
+        self.next += 1;
+        self.first_index.get_or_insert(batch.index);
+        if let Some(lanes) = self.view.lanes() {
+            self.devices[device].set_lanes(lanes);
+        }
+        let submitted = self.devices[device].submit(batch.points.clone());
+        self.waiting.push_back((batch, Some(device)));
+        match submitted {
+            Err(error) if self.may_fall_back => self.fall_back(&error),
+            Err(error) => return Err(Box::new(error)),
+            Ok(()) => {}
+        }
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<Evaluated, EvaluateError> {
+        let (batch, device) = self.waiting.pop_front().ok_or("nothing was submitted")?;
+        if let Some(device) = device {
+            match self.devices[device].collect() {
+                Ok(outcomes) => {
+                    self.pass_spans_on();
+                    return Ok(self.scored(&batch, &outcomes));
+                }
+                Err(error) if self.may_fall_back => self.fall_back(&error),
+                Err(error) => return Err(Box::new(error)),
+            }
+        }
+        let outcomes = self.engine.evaluate(&batch.points);
+        Ok(self.scored(&batch, &outcomes))
+    }
+
+    fn in_flight_limit(&self) -> usize {
+        // Three for each device: one that computes, one that is prepared, and one that is begun when the first is done, before the host
+        // looks at what came of it.
+        (3 * self.devices.len()).max(1)
+    }
+
+    fn is_ready(&mut self) -> bool {
+        match self.waiting.front() {
+            Some((_, Some(device))) => self.devices[*device].is_ready().unwrap_or(true),
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! `Experiment`: a strategy, data and how it is cut; from it come sweeps, walk-forwards and back-tests.
+
+use std::sync::Arc;
+
+use tidemill_backtest::segment::Layout;
+use tidemill_backtest::{Engine, Strategy};
+use tidemill_search::{Enqueue, Sampler, SamplerKind, SamplerSettings, Space, Steered};
+
+use crate::backtest::BacktestReport;
+use crate::config::NamedSet;
+use crate::dataset::Dataset;
+use crate::error::LabError;
+use crate::runtime::Runtime;
+use crate::sweep::Sweep;
+use crate::walkforward::{Pace, WalkForward};
+
+/// A strategy on data. It owns both, so that it can be handed to any thread.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// What is tried.
+    pub strategy: Arc<Strategy>,
+    /// On what.
+    pub data: Arc<Dataset>,
+    /// How the data is cut into segments.
+    pub layout: Layout,
+    /// How it runs.
+    pub runtime: Runtime,
+}
+
+impl Experiment {
+    /// All of the data, on the CPU. Data that several experiments share is handed over as an `Arc`.
+    pub fn new(strategy: Strategy, data: impl Into<Arc<Dataset>>) -> Self {
+        Self {
+            strategy: Arc::new(strategy),
+            data: data.into(),
+            layout: Layout::default(),
+            runtime: Runtime::default(),
+        }
+    }
+
+    /// Cuts the data.
+    pub fn layout(self, layout: Layout) -> Self {
+        Self { layout, ..self }
+    }
+
+    /// Keeps this share of the time span in sample; the rest is only reported.
+    pub fn split(self, share: f64) -> Self {
+        let layout = Layout { split: Some(share), ..self.layout };
+        Self { layout, ..self }
+    }
+
+    /// Runs with these devices, this memory, this way to stop.
+    pub fn runtime(self, runtime: Runtime) -> Self {
+        Self { runtime, ..self }
+    }
+
+    /// A search for good parameters.
+    pub fn sweep(&self) -> Sweep {
+        Sweep::new(self.clone())
+    }
+
+    /// Searches again and again through time, each traded on the time that follows.
+    pub fn walk_forward(&self, pace: Pace) -> WalkForward {
+        WalkForward::new(self.clone(), pace)
+    }
+
+    /// One parameter set in full: the defaults of the strategy.
+    pub fn backtest(&self) -> Result<BacktestReport, LabError> {
+        BacktestReport::new(self)
+    }
+
+    /// What results a person should look at twice.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = self.data.notes.clone();
+        notes.extend(self.strategy.remarks(&self.data.universe));
+        notes
+    }
+
+    pub(crate) fn engine(&self, layout: &Layout, cache_share: usize) -> Result<Engine<'_>, LabError> {
+        let segments = layout.segments(&self.data.universe)?;
+        let mut options = self.runtime.engine_options();
+        options.cache_bytes /= cache_share;
+        Ok(Engine::new(&self.strategy, &self.data.universe, segments, options)?)
+    }
+}
+
+/// What can be varied, which must be something.
+pub fn search_space(engine: &Engine<'_>) -> Result<Space, LabError> {
+    let space = engine.space();
+    space.validate().map_err(LabError::Space)?;
+    if space.n_free() == 0 {
+        return Err(LabError::NothingToSearch);
+    }
+    Ok(space)
+}
+
+/// The sampler, after the parameter sets that are to be tried first.
+pub fn build_sampler(
+    kind: SamplerKind,
+    space: &Space,
+    settings: &SamplerSettings,
+    queue: &[NamedSet],
+) -> Result<Box<dyn Sampler>, LabError> {
+    let sampler = kind.build(space, settings)?;
+    let sampler: Box<dyn Sampler> = Box::new(Steered::new(space, settings.seed, sampler));
+    if queue.is_empty() {
+        return Ok(sampler);
+    }
+    match Enqueue::named(space, queue, sampler) {
+        Ok(sampler) => Ok(Box::new(sampler)),
+        Err(problems) => Err(LabError::Enqueue(problems)),
+    }
+}

@@ -1,0 +1,55 @@
+//! Strategy search as a library: an [`Experiment`] is a strategy on data; from it come a [`Sweep`], a [`WalkForward`] and a back-test, each of
+//! which returns its report as data.
+//!
+//! ```
+//! use tidemill_lab::{Dataset, Experiment, open_strategy};
+//!
+//! let strategy = open_strategy("zscore-dip", &Default::default())?;
+//! let experiment = Experiment::new(strategy, Dataset::generated()).split(0.7);
+//! let report = experiment.sweep().trials(64).seed(7).verdict(false).run()?;
+//! let best = &report.best[0];
+//! println!("trial {}: {:?} in sample, {:?} out of sample", best.trial.number, best.objective(), best.test_objective());
+//! # assert_eq!(report.summary.n_trials, 64);
+//! # Ok::<(), tidemill_lab::LabError>(())
+//! ```
+//!
+//! What decides a result is in [`StudyConfig`], which a study folder stores; what does not is in [`Runtime`]. What happens meanwhile is a
+//! [`SweepEvent`], which goes to the journal of the run and to an observer. Nothing here prints.
+
+pub mod backtest;
+pub mod batch;
+pub mod benchmark;
+pub mod config;
+pub mod dataset;
+pub mod device;
+pub mod error;
+pub mod evaluator;
+pub mod event;
+pub mod experiment;
+pub mod leaderboard;
+pub mod number;
+pub mod record;
+pub mod runtime;
+pub mod score;
+mod search;
+pub mod shipped;
+pub mod stored;
+pub mod sweep;
+pub mod tune;
+pub mod verdict;
+pub mod walkforward;
+
+pub use backtest::BacktestReport;
+pub use config::{NamedSet, SearchOptions, StudyConfig};
+pub use dataset::{Dataset, Recipe};
+pub use device::{DeviceChoice, Devices};
+pub use error::LabError;
+pub use evaluator::StudyEvaluator;
+pub use event::SweepEvent;
+pub use experiment::Experiment;
+pub use leaderboard::Leaderboard;
+pub use runtime::Runtime;
+pub use shipped::open_strategy;
+pub use stored::StoredStudy;
+pub use sweep::{Sweep, SweepReport, TuneOptions};
+pub use walkforward::{Pace, WalkForward, WalkForwardReport};

@@ -1,0 +1,123 @@
+//! Scoring: the one place where the results of a trial become a score per objective, or the reason why there is none.
+
+use rayon::prelude::*;
+use tidemill_backtest::objective::{Invalid, Scoring};
+use tidemill_backtest::segment::Role;
+use tidemill_backtest::strategy::Reduce;
+use tidemill_backtest::{Engine, METRICS, Metrics, Outcome, Strategy};
+use tidemill_search::{Evaluated, Points, Scores};
+
+use crate::leaderboard::RankedTrial;
+
+/// What a trial is worth to each objective, in their order.
+pub type ObjectiveScores = Vec<Result<f64, Invalid>>;
+
+/// A trial evaluated again, with what a search does not keep of it.
+#[derive(Clone, Debug)]
+pub struct ScoredTrial {
+    /// Number and parameters.
+    pub trial: RankedTrial,
+    /// What it is worth to each objective.
+    pub scores: ObjectiveScores,
+    /// Metrics over the segments that count.
+    pub train: Metrics,
+    /// Scores and metrics over the others.
+    pub test: Option<(ObjectiveScores, Metrics)>,
+}
+
+impl ScoredTrial {
+    /// The first objective in sample, if it is defined.
+    pub fn objective(&self) -> Option<f64> {
+        self.scores[0].ok()
+    }
+
+    /// The first objective out of sample.
+    pub fn test_objective(&self) -> Option<f64> {
+        self.test.as_ref().and_then(|(scores, _)| scores[0].ok())
+    }
+}
+
+/// Evaluates a batch on the CPU.
+pub fn evaluate(engine: &mut Engine<'_>, strategy: &Strategy, points: &Points) -> Evaluated {
+    let outcomes = engine.evaluate(points);
+    score_batch(engine, strategy, points, &outcomes)
+}
+
+/// Scores and metrics of a batch, wherever its outcomes were computed.
+pub fn score_batch(
+    engine: &Engine<'_>,
+    strategy: &Strategy,
+    points: &Points,
+    outcomes: &[Outcome],
+) -> Evaluated {
+    let scored: Vec<(ObjectiveScores, Metrics)> = outcomes
+        .par_iter()
+        .enumerate()
+        .map(|(at, outcome)| {
+            let train = engine.pool_metrics(&outcome.train, Role::Train);
+            (scores(engine, strategy, &row(points, at), outcome, Role::Train, &train), train)
+        })
+        .collect();
+    let column =
+        |objective: usize| scored.iter().map(|(scores, _)| scores[objective].unwrap_or(f64::NAN)).collect();
+    Evaluated {
+        scores: Scores::from_columns(points.len(), (0..strategy.objectives.len()).map(column).collect()),
+        metrics: (0..METRICS.len())
+            .map(|metric| scored.iter().map(|(_, train)| train.values()[metric]).collect())
+            .collect(),
+    }
+}
+
+/// Evaluates trials again on the CPU, in sample and out of sample.
+pub fn score_trials(
+    engine: &mut Engine<'_>,
+    strategy: &Strategy,
+    trials: Vec<RankedTrial>,
+) -> Vec<ScoredTrial> {
+    let Some(first) = trials.first() else { return Vec::new() };
+    let mut points = Points::new(first.row.len());
+    trials.iter().for_each(|trial| points.push(&trial.row));
+    let outcomes = engine.evaluate(&points);
+    let engine = &*engine;
+    let scored = |(trial, outcome): (RankedTrial, &Outcome)| {
+        let train = engine.pool_metrics(&outcome.train, Role::Train);
+        let test = outcome.test.as_ref().map(|tally| {
+            let metrics = engine.pool_metrics(tally, Role::Test);
+            (scores(engine, strategy, &trial.row, outcome, Role::Test, &metrics), metrics)
+        });
+        let scores = scores(engine, strategy, &trial.row, outcome, Role::Train, &train);
+        ScoredTrial { trial, scores, train, test }
+    };
+    trials.into_iter().zip(&outcomes).map(scored).collect()
+}
+
+/// What a trial is worth to each objective; out of sample it is reduced in the same way, and nothing is required.
+pub fn scores(
+    engine: &Engine<'_>,
+    strategy: &Strategy,
+    row: &[f64],
+    outcome: &Outcome,
+    role: Role,
+    pooled: &Metrics,
+) -> ObjectiveScores {
+    let scoring = Scoring::new(strategy);
+    let params = engine.decode(row);
+    let segments: Vec<Metrics> = engine
+        .segments()
+        .iter()
+        .zip(&outcome.segments)
+        .filter(|(segment, _)| segment.role == role && strategy.reduce != Reduce::Pooled)
+        .map(|(segment, tally)| engine.segment_metrics(segment, tally))
+        .collect();
+    let objectives = strategy.objectives.iter();
+    match role {
+        Role::Train => objectives.map(|one| scoring.score(one, pooled, &segments, &params)).collect(),
+        Role::Test => objectives.map(|one| scoring.reduced(one, pooled, &segments, &params)).collect(),
+    }
+}
+
+fn row(points: &Points, at: usize) -> Vec<f64> {
+    let mut row = vec![0.0; points.n_params()];
+    points.read_row(at, &mut row);
+    row
+}

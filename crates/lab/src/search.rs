@@ -1,0 +1,144 @@
+//! The loop that sweeps and walk-forwards share: a study over an engine, its best trials, its records.
+
+use std::sync::Arc;
+
+use tidemill_backtest::{DeviceOptions, Engine, METRICS, Strategy};
+use tidemill_search::{
+    Change, Controller, Evaluated, ParetoFront, Sampler, Space, Study, StudyEvent, StudyFolder, StudySummary,
+};
+use tidemill_telemetry::SmolStr;
+
+use crate::config::SearchOptions;
+use crate::error::LabError;
+use crate::evaluator::{BatchSpan, EvaluatorView, StudyEvaluator};
+use crate::event::SweepEvent;
+use crate::leaderboard::{Leaderboard, RankedTrial};
+use crate::record::{BatchRecorder, Reporter};
+use crate::runtime::Runtime;
+use crate::verdict::TrialSample;
+
+/// What a search consists of.
+pub(crate) struct Search<'a> {
+    pub strategy: &'a Strategy,
+    pub space: &'a Space,
+    pub options: &'a SearchOptions,
+    /// Trials of a batch.
+    pub batch: usize,
+    /// How many of the best trials are wanted.
+    pub top: usize,
+    pub runtime: &'a Runtime,
+    pub device_options: DeviceOptions,
+    pub folder: Option<&'a StudyFolder>,
+    pub reporter: &'a Reporter,
+    /// Stands before the names of steps.
+    pub prefix: SmolStr,
+    /// Keeps what a verdict needs, if one is wanted.
+    pub sample: Option<Arc<TrialSample>>,
+    /// What was decided in earlier runs and changes results.
+    pub changes: Vec<Change>,
+}
+
+/// What a search found.
+pub(crate) struct Found {
+    pub summary: StudySummary,
+    /// The best trials; of several objectives those that no other one beats in every respect.
+    pub best: Vec<RankedTrial>,
+    pub n_valid: u64,
+    pub spans: Vec<BatchSpan>,
+}
+
+impl Search<'_> {
+    /// Runs the study to its end, or until it is stopped. `control` makes what may change its settings on the way.
+    pub fn run<C: Controller>(
+        self,
+        engine: &mut Engine<'_>,
+        sampler: &mut dyn Sampler,
+        control: impl FnOnce(&Arc<EvaluatorView>, &dyn Sampler) -> Option<C>,
+    ) -> Result<Found, LabError> {
+        let fell_back = |reason: &str| {
+            self.reporter.report(SweepEvent::FellBack { reason: reason.into() });
+        };
+        let mut evaluator = StudyEvaluator::new(
+            engine,
+            self.strategy,
+            &self.runtime.devices,
+            self.device_options,
+            Some(Box::new(fell_back)),
+        )?
+        .sampled_by(self.sample.clone());
+        let view = evaluator.view();
+        let mut control = control(&view, sampler);
+        let mut progress = Progress {
+            best: Leaderboard::new(self.space, self.top, self.options.sampler.learns()),
+            front: ParetoFront::new(),
+            n_valid: 0,
+            n_objectives: self.strategy.objectives.len(),
+            sample: self.sample,
+            recorder: BatchRecorder::new(
+                self.reporter.clone(),
+                self.prefix,
+                self.space,
+                view.clone(),
+                self.runtime.keeps_spans,
+            ),
+        };
+        let metrics: Vec<&str> = METRICS.iter().map(|(_, name, _)| *name).collect();
+        let mut study = Study::new(self.space, sampler)
+            .trials(self.options.trials)
+            .batch(self.batch)
+            .lag(self.options.lag)
+            .pipeline(self.runtime.pipeline)
+            .objectives(self.strategy.objectives.len())
+            .metrics(&metrics)
+            .changes(self.changes)
+            .stop(&self.runtime.stop)
+            .observe(|event| progress.hear(event));
+        if let Some(control) = &mut control {
+            study = study.control(control);
+        }
+        if let Some(folder) = self.folder {
+            study = study.folder(folder);
+        }
+        let summary = study.run(&mut evaluator)?;
+        let Progress { best, front, n_valid, n_objectives, mut recorder, .. } = progress;
+        let best = if n_objectives == 1 { best.into_trials() } else { best.of_front(&front) };
+        Ok(Found { summary, best, n_valid, spans: recorder.take_spans() })
+    }
+}
+
+/// Hears of every batch.
+struct Progress<'a> {
+    best: Leaderboard<'a>,
+    /// Those that no other one beats in every respect, of several objectives.
+    front: ParetoFront,
+    n_valid: u64,
+    n_objectives: usize,
+    sample: Option<Arc<TrialSample>>,
+    recorder: BatchRecorder<'a>,
+}
+
+impl Progress<'_> {
+    fn hear(&mut self, event: StudyEvent<'_>) {
+        match event {
+            StudyEvent::Finished { batch, evaluated, is_replayed } => {
+                let Evaluated { scores, .. } = evaluated;
+                if let Some(sample) = &self.sample {
+                    sample.count(evaluated);
+                    if is_replayed {
+                        sample.offer_rows(batch.first_trial, &batch.points, scores);
+                    }
+                }
+                self.n_valid +=
+                    (0..scores.len()).filter(|at| scores.first(*at).value().is_some()).count() as u64;
+                if self.n_objectives > 1 {
+                    self.front.extend(batch.first_trial, scores);
+                    self.best.keep_front(&self.front, batch, scores);
+                } else {
+                    self.best.extend(batch, scores);
+                }
+                self.recorder.finished(batch, scores, is_replayed);
+            }
+            StudyEvent::Timed { index, timing, began } => self.recorder.timed(index, &timing, &began),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Studies that searches left behind. All of it reads only, without taking the lock, so that a study can be looked at while it runs.
+
+pub mod axis;
+pub mod rows;
+pub mod state;
+pub mod survey;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::Value;
+use tidemill_search::StudyFolder;
+
+use crate::config::StudyConfig;
+use crate::error::LabError;
+use crate::verdict;
+use rows::Rows;
+use state::State;
+use survey::Survey;
+
+/// A study folder and what it says about itself.
+#[derive(Clone, Debug)]
+pub struct StoredStudy {
+    /// The folder.
+    pub folder: StudyFolder,
+    /// What was run.
+    pub config: StudyConfig,
+}
+
+impl StoredStudy {
+    /// Opens a study to look at it.
+    pub fn open(dir: &Path) -> Result<Self, LabError> {
+        let folder = StudyFolder::open(dir)?;
+        Ok(Self { config: StudyConfig::read(folder.header()), folder })
+    }
+
+    /// Looks at all trials that the folder holds now.
+    pub fn survey(&self) -> Result<Survey, LabError> {
+        Survey::new(&self.folder, &self.config)
+    }
+
+    /// The rows of some trials.
+    pub fn rows(&self, survey: &Survey, trials: &BTreeSet<u64>) -> Result<Rows, LabError> {
+        rows::fetch(&self.folder, survey, trials)
+    }
+
+    /// Whether it runs, is complete, or was stopped, with so many trials.
+    pub fn state(&self, n_trials: u64) -> State {
+        State::of(self.folder.dir(), n_trials, self.config.sweep.trials)
+    }
+
+    /// The verdict on so many trials, if there is one.
+    pub fn verdict(&self, n_trials: u64) -> Result<Option<Value>, LabError> {
+        verdict::store::read(self.folder.dir(), n_trials)
+    }
+}

@@ -1,0 +1,377 @@
+//! `Sweep`: a search for good parameters, and whether what it finds holds up.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+use tidemill_backtest::segment::{Role, Segment};
+use tidemill_backtest::{Engine, Strategy};
+use tidemill_search::{Sampler, SamplerSettings, Space, StudyFolder, StudySummary};
+use tidemill_telemetry::hypertune::{Decision, Mode, Thresholds};
+use tidemill_telemetry::{Journal, SmolStr};
+
+use crate::batch::{auto_batch, most_batch};
+use crate::config::{NamedSet, SearchOptions, StudyConfig};
+use crate::device::Devices;
+use crate::error::{LabError, in_full};
+use crate::evaluator::BatchSpan;
+use crate::event::{Opening, SweepEvent, ms};
+use crate::experiment::{Experiment, build_sampler, search_space};
+use crate::record::{Observer, Reporter};
+use crate::score::{ScoredTrial, score_trials};
+use crate::search::{Found, Search};
+use crate::tune::{self, Tuned, Tuning};
+use crate::verdict::{self, Case, TrialSample, VerdictReport};
+
+/// A search over the parameters of a strategy.
+#[derive(Clone)]
+pub struct Sweep {
+    experiment: Experiment,
+    options: SearchOptions,
+    queue: Vec<NamedSet>,
+    top: usize,
+    has_verdict: bool,
+    tuning: TuneOptions,
+    folder: Option<PathBuf>,
+    observer: Observer,
+}
+
+/// Rules that look at a running sweep, and what they may do. Decisions that change results are recorded, and a sweep that goes on repeats them.
+#[derive(Clone, Debug)]
+pub struct TuneOptions {
+    /// Whether rules are silent, speak, or act.
+    pub mode: Mode,
+    /// When they fire.
+    pub thresholds: Thresholds,
+}
+
+impl Default for TuneOptions {
+    fn default() -> Self {
+        Self { mode: Mode::Off, thresholds: Thresholds::default() }
+    }
+}
+
+/// What came of a sweep.
+#[derive(Clone, Debug)]
+pub struct SweepReport {
+    /// What was varied.
+    pub space: Space,
+    /// How the search went.
+    pub summary: StudySummary,
+    /// Trials of a batch.
+    pub batch: usize,
+    /// Trials that the sampler had to offer.
+    pub n_asked: u64,
+    /// Trials with a score.
+    pub n_valid: u64,
+    /// Bars of all segments.
+    pub n_bars: u64,
+    /// The segments that the data was cut into.
+    pub segments: Vec<Segment>,
+    /// The best trials, best first; of several objectives those that no other one beats in every respect.
+    pub best: Vec<ScoredTrial>,
+    /// Whether the best hold up; `None` if that was not asked, or not finished.
+    pub verdict: Option<Arc<VerdictReport>>,
+    /// Whether nothing is left to do.
+    pub is_complete: bool,
+    /// Days of a year of the pool that counts, and of each symbol.
+    pub year_days: f64,
+    /// The same of each symbol.
+    pub symbol_year_days: Vec<f64>,
+    /// Windows among the strategy's defaults that no symbol has bars enough for.
+    pub impossible_windows: Vec<f64>,
+    /// What the rules of tuning said last, one sentence for each knob.
+    pub advice: Vec<String>,
+    /// When each stage ran on the devices, if that was to be kept.
+    pub spans: Vec<BatchSpan>,
+}
+
+impl Sweep {
+    pub(crate) fn new(experiment: Experiment) -> Self {
+        Self {
+            experiment,
+            options: SearchOptions::default(),
+            queue: Vec::new(),
+            top: 10,
+            has_verdict: true,
+            tuning: TuneOptions::default(),
+            folder: None,
+            observer: Arc::new(|_| ()),
+        }
+    }
+
+    /// Searches with these options.
+    pub fn options(self, options: SearchOptions) -> Self {
+        Self { options, ..self }
+    }
+
+    /// Makes so many trials.
+    pub fn trials(mut self, trials: u64) -> Self {
+        self.options.trials = trials;
+        self
+    }
+
+    /// Another seed gives other trials.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.options.seed = seed;
+        self
+    }
+
+    /// Tries these parameter sets first.
+    pub fn enqueue(self, queue: Vec<NamedSet>) -> Self {
+        Self { queue, ..self }
+    }
+
+    /// Reports so many of the best trials.
+    pub fn top(self, top: usize) -> Self {
+        Self { top, ..self }
+    }
+
+    /// Whether the winners are judged.
+    pub fn verdict(self, has_verdict: bool) -> Self {
+        Self { has_verdict, ..self }
+    }
+
+    /// Lets rules look at the run.
+    pub fn tuning(self, tuning: TuneOptions) -> Self {
+        Self { tuning, ..self }
+    }
+
+    /// Keeps all trials in this folder, and goes on with the study that it holds.
+    pub fn folder(self, folder: impl Into<PathBuf>) -> Self {
+        Self { folder: Some(folder.into()), ..self }
+    }
+
+    /// Tells what happens to this.
+    pub fn observe(self, observer: impl Fn(&SweepEvent) + Send + Sync + 'static) -> Self {
+        Self { observer: Arc::new(observer), ..self }
+    }
+
+    /// Runs to the end, or until the runtime is told to stop.
+    pub fn run(&self) -> Result<SweepReport, LabError> {
+        let Experiment { strategy, data, layout, runtime } = &self.experiment;
+        let mut engine = self.experiment.engine(layout, 1)?;
+        let holdout = layout.holdout(&data.universe)?;
+        if self.has_verdict {
+            engine.keep_blocks(verdict::n_blocks(engine.n_train_days()));
+        }
+        let space = search_space(&engine)?;
+        let n_bars = engine.segments().iter().map(|segment| segment.range.len() as u64).sum();
+        let options = &self.options;
+        let batch = options.batch.unwrap_or_else(|| auto_batch(options.sampler, options.trials, n_bars));
+        let settings = SamplerSettings {
+            seed: options.seed,
+            n_trials: Some(options.trials),
+            batch,
+            n_objectives: strategy.objectives.len(),
+        };
+        let mut sampler = build_sampler(options.sampler, &space, &settings, &self.queue)?;
+        let n_asked = sampler.remaining().map_or(options.trials, |left| left.min(options.trials));
+        let store = self.folder.as_deref().map(|dir| self.open(dir, batch)).transpose()?;
+        let journal = Arc::new(match &store {
+            Some(store) => Journal::open_append(&store.folder.journal_path())?,
+            None => Journal::without_file()?,
+        });
+        let reporter = Reporter::new(journal.clone(), self.run_name(), self.observer.clone());
+        reporter.report(SweepEvent::Opened(Opening {
+            n_asked,
+            batch,
+            n_stored: store.as_ref().and_then(|store| store.n_stored),
+            made_by: store.as_ref().and_then(|store| store.made_by.clone()),
+            journal,
+        }));
+
+        let sample = self.has_verdict.then(|| Arc::new(TrialSample::new(&engine)));
+        let found = self.search(
+            &mut engine,
+            &mut *sampler,
+            &space,
+            batch,
+            n_asked,
+            store.as_ref(),
+            &reporter,
+            sample.clone(),
+        );
+        let finished = found.and_then(|(found, advice)| {
+            let best = score_trials(&mut engine, strategy, found.best);
+            let sample = sample.and_then(Arc::into_inner);
+            let verdict = match sample {
+                Some(sample) if found.summary.is_complete => {
+                    let case = Case {
+                        strategy,
+                        universe: &data.universe,
+                        holdout,
+                        benchmark: data.benchmark.as_ref(),
+                        space: &space,
+                        is_guided: options.sampler.learns(),
+                        options: runtime.engine_options(),
+                        stop: &runtime.stop,
+                    };
+                    judge(&case, &mut engine, sample, &best, &reporter)?
+                }
+                _ => None,
+            };
+            if let (Some(dir), Some(report)) = (&self.folder, &verdict) {
+                verdict::store::write(dir, found.summary.n_trials, report)?;
+            }
+            let symbols = 0..data.universe.symbols.len();
+            Ok(SweepReport {
+                summary: found.summary,
+                batch,
+                n_asked,
+                n_valid: found.n_valid,
+                n_bars,
+                segments: engine.segments().to_vec(),
+                best,
+                is_complete: found.summary.is_complete && self.has_verdict == verdict.is_some(),
+                verdict,
+                year_days: engine.year_days(Role::Train),
+                symbol_year_days: symbols.map(|at| engine.symbol_year_days(at)).collect(),
+                impossible_windows: engine.impossible_windows(&space.default_point()),
+                advice: advice.sentences(),
+                spans: found.spans,
+                space,
+            })
+        });
+        match &finished {
+            Ok(report) if report.is_complete => reporter.end("complete", None),
+            Ok(report) => {
+                let what = if report.summary.is_complete {
+                    "the winners were judged"
+                } else {
+                    "all trials were done"
+                };
+                reporter.end("stopped", Some(format!("stopped before {what}")));
+            }
+            Err(error) => reporter.end("failed", Some(in_full(error))),
+        }
+        // Whoever watches takes a run that has no end and no lock for killed: the lock is given back last.
+        drop(store);
+        finished
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "what a run has made so far, used once")]
+    fn search(
+        &self,
+        engine: &mut Engine<'_>,
+        sampler: &mut dyn Sampler,
+        space: &Space,
+        batch: usize,
+        n_asked: u64,
+        store: Option<&Store>,
+        reporter: &Reporter,
+        sample: Option<Arc<TrialSample>>,
+    ) -> Result<(Found, tune::Advice), LabError> {
+        let Experiment { strategy, data, runtime, .. } = &self.experiment;
+        let options = &self.options;
+        let decisions: &[Decision] = store.map_or(&[], |store| &store.decisions);
+        let search = Search {
+            strategy,
+            space,
+            options,
+            batch,
+            top: self.top,
+            runtime,
+            device_options: runtime.device_options,
+            folder: store.map(|store| &store.folder),
+            reporter,
+            prefix: SmolStr::default(),
+            sample,
+            changes: tune::changes(decisions),
+        };
+        let mut advice = tune::Advice::default();
+        let found = search.run(engine, sampler, |view, sampler| {
+            let tuned = Tuned {
+                mode: self.tuning.mode,
+                thresholds: self.tuning.thresholds.clone(),
+                batch,
+                most_batch: most_batch(options.sampler, options.trials),
+                lag: options.lag,
+                learns: options.sampler.learns(),
+                knobs: sampler.knobs(),
+            };
+            let tuning = Tuning::new(&tuned, decisions, reporter.clone(), view.clone());
+            advice = tuning.advice();
+            reporter.report(SweepEvent::Started {
+                is_resumed: store.is_some_and(|store| store.n_stored.is_some()),
+                workload: "sweep",
+                title: format!("{} over {}", strategy.name, data.origin),
+                n_trials: n_asked,
+                device: view.mode(),
+                config: told_config(strategy, options, json!(batch), &runtime.devices, self.tuning.mode),
+            });
+            Some(tuning)
+        })?;
+        Ok((found, advice))
+    }
+
+    /// What a run is called in its journal.
+    fn run_name(&self) -> SmolStr {
+        let folder = self.folder.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+        SmolStr::new(folder.unwrap_or(&self.experiment.strategy.name))
+    }
+
+    fn open(&self, dir: &Path, batch: usize) -> Result<Store, LabError> {
+        let Experiment { strategy, data, layout, .. } = &self.experiment;
+        let config = StudyConfig::new(strategy, data, layout, &self.options, batch, &self.queue)?;
+        let opened = config.open_folder(dir)?;
+        let n_stored = opened.is_resumed.then(|| opened.folder.n_trials()).transpose()?;
+        let decisions = tune::decisions(&opened.folder.journal_path())?;
+        Ok(Store { folder: opened.folder, n_stored, made_by: opened.made_by, decisions })
+    }
+}
+
+/// Where trials go, and what was there before.
+struct Store {
+    folder: StudyFolder,
+    /// Trials that it held, if it was a study already.
+    n_stored: Option<u64>,
+    made_by: Option<String>,
+    decisions: Vec<Decision>,
+}
+
+fn judge(
+    case: &Case<'_>,
+    engine: &mut Engine<'_>,
+    sample: TrialSample,
+    winners: &[ScoredTrial],
+    reporter: &Reporter,
+) -> Result<Option<Arc<VerdictReport>>, LabError> {
+    let began = Instant::now();
+    reporter.report(SweepEvent::Judging);
+    let Some(report) = verdict::judge(case, engine, sample, winners)? else { return Ok(None) };
+    let report = Arc::new(report);
+    reporter.report(SweepEvent::Judged {
+        report: report.clone(),
+        start_ms: reporter.since(began),
+        duration_ms: ms(began.elapsed()),
+    });
+    Ok(Some(report))
+}
+
+/// The configuration as the journal tells it.
+pub(crate) fn told_config(
+    strategy: &Strategy,
+    options: &SearchOptions,
+    batch: Value,
+    devices: &Devices,
+    hypertune: Mode,
+) -> Map<String, Value> {
+    let config = json!({
+        "strategy": strategy.name,
+        "objective": strategy.objective_texts().join(", "),
+        "sampler": options.sampler.name(),
+        "batch": batch,
+        "lag": options.lag,
+        "seed": options.seed,
+        "trials": options.trials,
+        "device": devices.shown(),
+        "hypertune": hypertune,
+        "version": env!("CARGO_PKG_VERSION"),
+    });
+    match config {
+        Value::Object(config) => config,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,70 @@
+//! The verdict beside the trials of a study, so that looking at a study later shows it too.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::VerdictReport;
+use crate::error::LabError;
+
+/// Name of the file in a study folder.
+const FILE: &str = "verdict.json";
+
+/// Writes the report of a study with so many trials; it appears whole or not at all.
+pub fn write(dir: &Path, n_trials: u64, report: &VerdictReport) -> Result<(), LabError> {
+    let document = json!({ "version": 1, "trials": n_trials, "holding_up": report });
+    let path = dir.join(FILE);
+    let draft = dir.join(format!("{FILE}.tmp"));
+    let damaged = |error: serde_json::Error| LabError::Damaged {
+        path: path.clone(),
+        reason: error.to_string(),
+        hint: "report this as a defect",
+    };
+    std::fs::write(&draft, serde_json::to_vec_pretty(&document).map_err(damaged)?)
+        .map_err(LabError::io("write", &path))?;
+    std::fs::rename(&draft, &path).map_err(LabError::io("write", &path))
+}
+
+/// The report of a study with so many trials, if there is one for as many.
+pub fn read(dir: &Path, n_trials: u64) -> Result<Option<Value>, LabError> {
+    let path: PathBuf = dir.join(FILE);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(LabError::io("read", &path)(error)),
+    };
+    let mut document: Value = serde_json::from_str(&text).map_err(|error| LabError::Damaged {
+        path: path.clone(),
+        reason: error.to_string(),
+        hint: "the command of the sweep writes it again",
+    })?;
+    let is_of_these = document["version"] == 1 && document["trials"] == n_trials;
+    Ok(is_of_these.then(|| document["holding_up"].take()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_read_back_for_as_many_trials_only() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(read(dir.path(), 7).unwrap(), None);
+        let report = VerdictReport {
+            trials: 5,
+            independent_trials: 4.5,
+            mean_correlation: None,
+            sharpe_variance: 0.1,
+            noise_variance: 0.01,
+            overfit: None,
+            benchmark: "buy and hold".into(),
+            pool: None,
+            winners: Vec::new(),
+        };
+        write(dir.path(), 7, &report).unwrap();
+        assert_eq!(read(dir.path(), 7).unwrap().unwrap()["independent_trials"], 4.5);
+        assert_eq!(read(dir.path(), 8).unwrap(), None);
+        std::fs::write(dir.path().join(FILE), "{").unwrap();
+        assert!(read(dir.path(), 7).unwrap_err().to_string().contains("is damaged"));
+    }
+}

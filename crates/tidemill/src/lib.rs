@@ -1,0 +1,117 @@
+//! The command line: flags to configurations, events to text. What a sweep is lives in `tidemill-lab`.
+
+/// Tells people something on standard error. Whoever closed it (`tidemill … 2>&1 | head`) has heard enough, and the run goes on; the
+/// macro of the standard library would panic.
+macro_rules! eprintln {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+
+/// The same without an end of the line.
+macro_rules! eprint {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = write!(std::io::stderr(), $($text)*);
+    }};
+}
+
+mod command;
+mod input;
+mod parity;
+mod settings;
+mod table;
+mod trace;
+mod verdict_text;
+mod year;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Back-test millions of parameter sets of a trading strategy, and rank them.
+#[derive(Parser)]
+#[command(name = "tidemill", version, propagate_version = true, max_term_width = 120)]
+#[command(after_help = "Examples:
+  tidemill sweep                                          a first result: built-in strategy, generated data
+  tidemill sweep ema-cross --data btc.parquet --trials 20000 --split 0.7 --out runs/ema
+  tidemill backtest seller-exhaustion --data btc.csv --set vol_z=1.5 --report report.html
+  tidemill study show runs/ema --html ema.html
+  tidemill scan data/ --bars 1500                         trends of all symbols in a folder, ranked
+  tidemill color DSJC250.5.col.gz --time 30               colour a graph
+  tidemill monitor runs/ema                               watch it while it runs
+  tidemill dash runs --open                               all of them in a browser
+  tidemill data inspect data/*.parquet
+
+Exit codes: 0 done, 1 ran but a check failed, 2 bad input or error, 130 stopped by Ctrl-C.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Evaluate many parameter sets of a strategy and rank them.
+    Sweep(command::sweep::SweepArgs),
+    /// Search again and again through time, and trade what was found on the time that follows.
+    Walkforward(command::walkforward::WalkforwardArgs),
+    /// Evaluate one parameter set: metrics, trades, report.
+    Backtest(command::backtest::BacktestArgs),
+    /// Classify the trend of many symbols at once and rank them.
+    Scan(command::scan::ScanArgs),
+    /// Colour a graph with as few colours as possible.
+    Color(command::color::ColorArgs),
+    /// Look at studies: list them, show what they found, export their trials.
+    Study(command::study::StudyArgs),
+    /// Watch a run: a full screen, its lines, or a summary.
+    Monitor(command::monitor::MonitorArgs),
+    /// Look at runs in a browser: live progress, trials, parameters, charts.
+    Dash(command::dash::DashArgs),
+    /// Look at data, convert it, generate it.
+    Data(command::data::DataArgs),
+    /// List the shipped strategies, or print one to start from.
+    Strategies(command::strategies::StrategiesArgs),
+    /// Look for what a GPU needs on this machine, and try it.
+    Doctor(command::doctor::DoctorArgs),
+    /// Compare a GPU with the CPU, bit for bit.
+    Parity(command::parity::ParityArgs),
+    /// Measure speed on this machine.
+    Bench(command::bench::BenchArgs),
+}
+
+/// Runs the program with these arguments, the first of which is its name.
+pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitCode {
+    let result = match Cli::parse_from(args).command {
+        Command::Sweep(args) => command::sweep::run(args),
+        Command::Walkforward(args) => command::walkforward::run(args),
+        Command::Backtest(args) => command::backtest::run(args),
+        Command::Scan(args) => command::scan::run(args),
+        Command::Color(args) => command::color::run(args),
+        Command::Study(args) => command::study::run(args),
+        Command::Monitor(args) => command::monitor::run(args),
+        Command::Dash(args) => command::dash::run(args),
+        Command::Data(args) => command::data::run(args),
+        Command::Strategies(args) => command::strategies::run(args),
+        Command::Doctor(args) => command::doctor::run(args),
+        Command::Parity(args) => command::parity::run(args),
+        Command::Bench(args) => command::bench::run(args),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// `tidemill … | head` closes our output early; that is no failure.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
+}
