@@ -54,6 +54,21 @@ const TABLE: &[Row] = &[
             "tidemill-dash",
         ],
     },
+    Row {
+        name: "tidemill-bench",
+        may_import: &[
+            "tidemill",
+            "tidemill-telemetry",
+            "tidemill-gpu",
+            "tidemill-search",
+            "tidemill-verdict",
+            "tidemill-market",
+            "tidemill-backtest",
+            "tidemill-lab",
+            "tidemill-scan",
+            "tidemill-coloring",
+        ],
+    },
     Row { name: "tidemill-py", may_import: &["tidemill"] },
     Row { name: "xtask", may_import: &[] },
 ];
@@ -73,11 +88,15 @@ const RESERVED: &[Reserved] = &[
     },
     Reserved {
         name: "anyhow",
-        users: &["tidemill", "tidemill-py", "xtask"],
+        users: &["tidemill", "tidemill-bench", "tidemill-py", "xtask"],
         reason: "the errors of a library are data",
     },
-    Reserved { name: "clap", users: &["tidemill"], reason: "only the application has a command line" },
-    Reserved { name: "indicatif", users: &["tidemill"], reason: "libraries never print" },
+    Reserved {
+        name: "clap",
+        users: &["tidemill", "tidemill-bench"],
+        reason: "only programs have a command line",
+    },
+    Reserved { name: "indicatif", users: &["tidemill", "tidemill-bench"], reason: "libraries never print" },
     Reserved { name: "pyo3", users: &["tidemill-py"], reason: "Python is one thin shell" },
 ];
 

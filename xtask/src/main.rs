@@ -36,7 +36,7 @@ Usage: cargo xtask <command>
   lint         formatting, clippy and the links of the documentation, warnings are errors
   ci           lint, check and test
   quality [ARGS]
-               how good the samplers search, beside recorded results of others; ARGS go to `tidemill bench quality`
+               how good the samplers search, beside recorded results of others; ARGS go to `tidemill-bench quality`
 ";
 
 fn main() -> ExitCode {
@@ -121,7 +121,7 @@ fn nvrtc_variables() -> Result<Vec<(&'static str, OsString)>> {
 }
 
 fn quality(arguments: &[String]) -> Result<()> {
-    let mut command = vec!["run", "--release", "-p", "tidemill", "--", "bench", "quality"];
+    let mut command = vec!["run", "--release", "-p", "tidemill-bench", "--", "quality"];
     command.extend(arguments.iter().map(String::as_str));
     cargo(&command)
 }

@@ -10,7 +10,7 @@ const EMPTY_NAMES: [&str; 10] =
     ["util", "utils", "common", "core", "base", "helper", "helpers", "misc", "types", "manager"];
 
 /// Crates that talk to people.
-const MAY_PRINT: [&str; 3] = ["tidemill", "tidemill-skip", "xtask"];
+const MAY_PRINT: [&str; 4] = ["tidemill", "tidemill-bench", "tidemill-skip", "xtask"];
 
 const PRINTS: [&str; 4] = ["println!", "eprintln!", "print!", "eprint!"];
 

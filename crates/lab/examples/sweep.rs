@@ -4,7 +4,7 @@
 
 use tidemill_lab::{Dataset, Experiment, LabError, SweepEvent, open_strategy};
 
-pub fn main() -> Result<(), LabError> {
+pub(crate) fn main() -> Result<(), LabError> {
     let strategy = open_strategy("zscore-dip", &Default::default())?;
     let experiment = Experiment::new(strategy, Dataset::generated()).split(0.7);
     let report = experiment

@@ -5,7 +5,7 @@
 use tidemill_lab::{Dataset, Experiment, LabError, open_strategy};
 use tidemill_market::synth;
 
-pub fn main() -> Result<(), LabError> {
+pub(crate) fn main() -> Result<(), LabError> {
     let strategy = open_strategy("ema-cross", &Default::default())?;
     let experiment = Experiment::new(strategy, Dataset::of(synth::walk(1, 1, 8_000))).split(0.7);
     let report = experiment.sweep().trials(256).run()?;

@@ -6,7 +6,7 @@ use tidemill_lab::{Dataset, Experiment, LabError, Pace, open_strategy};
 
 const DAY_MS: i64 = 86_400_000;
 
-pub fn main() -> Result<(), LabError> {
+pub(crate) fn main() -> Result<(), LabError> {
     let strategy = open_strategy("zscore-dip", &Default::default())?;
     let experiment = Experiment::new(strategy, Dataset::generated());
     let pace = Pace { train_ms: 90 * DAY_MS, test_ms: 45 * DAY_MS, anchored: false };

@@ -31,6 +31,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+pub use input::set_threads;
+pub use table::Table;
+
 /// Back-test millions of parameter sets of a trading strategy, and rank them.
 #[derive(Parser)]
 #[command(name = "tidemill", version, propagate_version = true, max_term_width = 120)]
@@ -77,7 +80,7 @@ enum Command {
     Doctor(command::doctor::DoctorArgs),
     /// Compare a GPU with the CPU, bit for bit.
     Parity(command::parity::ParityArgs),
-    /// Measure speed on this machine.
+    /// Say how fast this machine is.
     Bench(command::bench::BenchArgs),
 }
 

@@ -1,83 +1,165 @@
-//! `tidemill bench`: speed and search quality on this machine.
+//! `tidemill bench`: how fast this machine is.
 
-mod ask;
-mod color;
-mod cpu_sweep;
-pub mod device;
-mod holding_up;
-mod hypertune;
-mod overlap;
-mod perps;
-mod quality;
-mod scan;
-mod study;
-
+use std::io::Write;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use anyhow::Result;
-use clap::{Args, Subcommand};
+use anyhow::{Result, bail};
+use clap::Args;
+use serde_json::{Value, json};
+use tidemill_lab::{
+    Dataset, DeviceChoice, Devices, Experiment, Runtime, SearchOptions, SweepReport, number, open_strategy,
+};
+use tidemill_market::synth::{RegimeOptions, regime};
+use tidemill_search::SamplerKind;
 
-/// Measure speed and search quality.
+use super::sweep::{progress_bar, stop_flag};
+use crate::input::set_threads;
+use crate::settings::GpuSettings;
+use crate::table::Table;
+
+/// From few parameters to many.
+const STRATEGIES: [&str; 4] = ["zscore-dip", "ema-cross", "seller-exhaustion", "perps-trend"];
+
+/// Say how fast this machine is: trials a second of shipped strategies, on the CPU and on the GPU if there is one.
 #[derive(Args)]
 #[command(after_help = "Examples:
-  tidemill bench ask --json
-  tidemill bench overlap --timeline trace.json
-  tidemill bench scan --streams 1,4,16 --json
-  tidemill bench color --graphs graphs/ --only DSJC250.5,le450_25c --seeds 5
-  tidemill bench study --trials 1000000
-  tidemill bench holding-up --sweeps 100 --trials 10000
-  tidemill bench quality --suite small --sampler auto,tpe --seeds 5
-  tidemill bench quality --suite planted")]
+  tidemill bench
+  tidemill bench --device cpu --threads 1 --json")]
 pub struct BenchArgs {
-    #[command(subcommand)]
-    bench: Bench,
+    /// Trials of each strategy.
+    #[arg(long, value_name = "N", default_value_t = 2048)]
+    trials: u64,
+    /// Hourly bars of the generated series.
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    bars: usize,
+    /// What is measured beside the CPU: auto, cpu (nothing), cuda (all GPUs) or cuda:N.
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    device: DeviceChoice,
+    /// Worker threads [default: all cores].
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    threads: Option<usize>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
 }
 
-#[derive(Subcommand)]
-enum Bench {
-    /// Strategy S1 over a grid of 1,000 parameter sets, all metrics, cold each time.
-    CpuSweep(cpu_sweep::CpuSweepArgs),
-    /// Seller exhaustion on the GPU: 262,144 random parameter sets × 50,000 bars, cold, compared with the CPU.
-    #[command(name = "exhaustion-50k")]
-    Exhaustion(device::DeviceBenchArgs),
-    /// A study of 142 parameters over 51 symbols × 5,000 bars on the GPU: 1,000,000 trials, sampler tpe.
-    #[command(name = "perps-142")]
-    Perps(perps::PerpsArgs),
-    /// Seller exhaustion on 2,600,000 one-minute bars, 16,384 parameter sets.
-    #[command(name = "long-1m")]
-    Long(device::DeviceBenchArgs),
-    /// What triple buffering gains where upload, computation and download take 2 : 5 : 2; results compared.
-    Overlap(overlap::OverlapArgs),
-    /// Trends of 10,000 symbols × 1,500 bars: streams, overlap, scaling, and many scans in a row; compared with the CPU.
-    Scan(scan::ScanBenchArgs),
-    /// A ladder of graphs with known numbers of colours: successes, time, speed; with --ablation what single phases contribute.
-    Color(color::ColorBenchArgs),
-    /// How long a sampler takes to propose a batch and to learn from it, by what it already knows.
-    Ask(ask::AskArgs),
-    /// Trials a second of a whole study with a trivial objective, stored on disk.
-    Study(study::StudyArgs),
-    /// What tuning a sweep while it runs is worth, from a bad batch and lag.
-    Hypertune(hypertune::HypertuneArgs),
-    /// How often luck is called good, and an edge luck: sweeps of random walks and of markets with a planted edge.
-    HoldingUp(holding_up::HoldingUpArgs),
-    /// How good a search is: test functions beside recorded results of others, and a market with a known optimum.
-    Quality(quality::QualityArgs),
+/// One strategy on one device.
+struct Measured {
+    strategy: &'static str,
+    device: String,
+    report: SweepReport,
 }
 
 /// Runs the command.
 pub fn run(args: BenchArgs) -> Result<ExitCode> {
-    match args.bench {
-        Bench::CpuSweep(args) => cpu_sweep::run(args),
-        Bench::Exhaustion(args) => device::exhaustion(args),
-        Bench::Perps(args) => perps::run(args),
-        Bench::Long(args) => device::long(args),
-        Bench::Overlap(args) => overlap::run(args),
-        Bench::Scan(args) => scan::run(args),
-        Bench::Color(args) => color::run(args),
-        Bench::Ask(args) => ask::run(args),
-        Bench::Study(args) => study::run(args),
-        Bench::Hypertune(args) => hypertune::run(args),
-        Bench::HoldingUp(args) => holding_up::run(args),
-        Bench::Quality(args) => quality::run(args),
+    set_threads(args.threads)?;
+    if args.trials == 0 || args.bars == 0 {
+        bail!("--trials and --bars must be at least 1");
     }
+    let data = Arc::new(Dataset::of(regime(&RegimeOptions::hourly(1, args.bars))));
+    let mut devices = vec![Devices::choose(DeviceChoice::Cpu)?];
+    let further = Devices::choose(args.device)?;
+    if let Some(note) = &further.note {
+        eprintln!("note: {note}");
+    }
+    if !further.devices.is_empty() {
+        devices.push(further);
+    }
+    let devices: Vec<Arc<Devices>> = devices.into_iter().map(Arc::new).collect();
+    let progress = progress_bar((STRATEGIES.len() * devices.len()) as u64 * args.trials, "{msg}");
+    let stop = stop_flag();
+    let mut measured = Vec::new();
+    for strategy in STRATEGIES {
+        for devices in &devices {
+            progress.set_message(format!("{strategy} on {}", devices.shown()));
+            let runtime = Runtime {
+                devices: devices.clone(),
+                device_options: GpuSettings::default().device_options(),
+                stop: stop.clone(),
+                ..Runtime::default()
+            };
+            let report = sweep(strategy, &data, runtime, args.trials)?;
+            if !report.is_complete {
+                progress.finish_and_clear();
+                return Ok(ExitCode::from(130));
+            }
+            progress.inc(args.trials);
+            measured.push(Measured { strategy, device: devices.shown(), report });
+        }
+    }
+    progress.finish_and_clear();
+    let n_different = different(&measured, devices.len());
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", document(&measured, n_different))?;
+    } else {
+        write!(out, "{}", table(&measured).render(2))?;
+        if devices.len() > 1 {
+            writeln!(out, "best trials compared with the CPU: {n_different} differ")?;
+        }
+    }
+    Ok(if n_different == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn sweep(strategy: &str, data: &Arc<Dataset>, runtime: Runtime, trials: u64) -> Result<SweepReport> {
+    let strategy = open_strategy(strategy, &Default::default())?;
+    let experiment = Experiment::new(strategy, data.clone()).runtime(runtime);
+    let options = SearchOptions { trials, sampler: SamplerKind::Random, ..SearchOptions::default() };
+    Ok(experiment.sweep().options(options).verdict(false).run()?)
+}
+
+/// Trials among the best that a device and the CPU do not agree on.
+fn different(measured: &[Measured], n_devices: usize) -> usize {
+    let best = |measured: &Measured| -> Vec<(u64, Option<u64>)> {
+        let scored = measured.report.best.iter();
+        scored.map(|scored| (scored.trial.number, scored.objective().map(f64::to_bits))).collect()
+    };
+    let differing = |of: &[Measured]| {
+        let cpu = best(&of[0]);
+        of[1..]
+            .iter()
+            .map(|device| best(device).iter().zip(&cpu).filter(|(a, b)| a != b).count())
+            .sum::<usize>()
+    };
+    measured.chunks(n_devices).map(differing).sum()
+}
+
+/// Trials and bar-evaluations a second.
+fn speed(report: &SweepReport) -> (f64, f64) {
+    let seconds = report.summary.wall.as_secs_f64();
+    let trials = report.summary.n_trials as f64 / seconds;
+    (trials, trials * report.n_bars as f64)
+}
+
+fn table(measured: &[Measured]) -> Table {
+    let mut table = Table::new(["strategy", "on", "trials", "seconds", "trials/s", "bar-evaluations/s"]);
+    for Measured { strategy, device, report } in measured {
+        let (trials, bars) = speed(report);
+        table.row([
+            (*strategy).into(),
+            device.clone(),
+            number::count(report.summary.n_trials),
+            format!("{:.2}", report.summary.wall.as_secs_f64()),
+            number::count(trials as u64),
+            format!("{bars:.2e}"),
+        ]);
+    }
+    table
+}
+
+fn document(measured: &[Measured], n_different: usize) -> Value {
+    let rows = measured.iter().map(|Measured { strategy, device, report }| {
+        let (trials, bars) = speed(report);
+        json!({
+            "strategy": strategy,
+            "device": device,
+            "trials": report.summary.n_trials,
+            "bars": report.n_bars,
+            "seconds": report.summary.wall.as_secs_f64(),
+            "trials_per_second": trials,
+            "bar_evaluations_per_second": bars,
+        })
+    });
+    json!({ "measured": rows.collect::<Vec<_>>(), "different": n_different })
 }

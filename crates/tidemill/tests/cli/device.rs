@@ -103,27 +103,6 @@ fn a_timeline_shows_every_stage_on_its_device() {
 }
 
 #[test]
-fn overlapped_batches_give_the_results_of_those_in_a_row() {
-    let place = Place::new();
-    let line = "bench overlap --batches 6 --repeat 2 --timeline trace.json";
-    hidden(&place, line).is_refusal(line, "--device cuda: ");
-    place.refused("bench overlap --device cpu", "needs a GPU");
-    if !emulates() {
-        return;
-    }
-    let answer = place.json(&format!("{line} --device emulated"));
-    assert_eq!((&answer["compared"], &answer["different"]), (&24.into(), &0.into()), "{answer}");
-    for run in ["sequential", "overlapped"] {
-        assert!(answer[run]["wall_ms"].as_f64().unwrap() > 0.0, "{answer}");
-    }
-    assert_eq!(answer["sequential"]["overlap_ms"], 0.0, "{answer}");
-    let spans = spans(&place, "trace.json");
-    assert_eq!(spans.len(), 18);
-    let tracks: std::collections::BTreeSet<_> = spans.iter().map(|span| (&span.0, span.2)).collect();
-    assert_eq!(tracks.len(), 3, "each purpose has a track: {tracks:?}");
-}
-
-#[test]
 fn a_sweep_killed_on_a_device_goes_on_with_the_cpu_to_the_same_study() {
     if !emulates() {
         return;

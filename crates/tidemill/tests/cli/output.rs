@@ -228,16 +228,12 @@ fn help_and_version_are_on_stdout() {
 }
 
 #[test]
-fn the_benches_measure_what_they_say() {
+fn a_bench_says_how_fast_this_machine_is() {
     let place = Place::with_bars();
-    let asked = place.json("bench ask --history 500,2000 --batch 64 --repeat 1 --sampler tpe,auto");
-    assert!(asked["ask_tell_ms"].as_f64().unwrap() > 0.0);
-    assert_eq!(asked["series"].as_array().unwrap().len(), 2);
-    assert_eq!(asked["samplers"][1]["sampler"], "auto");
-    let study = place.json("bench study --trials 5000 --batch 512");
-    assert_eq!(study["trials"], 5000);
-    assert!(study["trials_per_second"].as_f64().unwrap() > 0.0);
-    let planted = place.ok("bench quality --suite planted --sampler auto --seeds 1").stdout;
-    assert!(planted.contains("zscore-dip") && planted.contains("4,096"), "{planted}");
-    place.refused("bench quality --suite nosuch", "sequential, small, large, planted");
+    let answer = place.json("bench --trials 32 --bars 500 --device cpu");
+    assert_eq!((answer["measured"].as_array().unwrap().len(), &answer["different"]), (4, &0.into()));
+    assert!(answer["measured"][0]["trials_per_second"].as_f64().unwrap() > 0.0);
+    let shown = place.ok("bench --trials 16 --bars 500 --device cpu").stdout;
+    assert!(shown.contains("seller-exhaustion") && shown.contains("trials/s"), "{shown}");
+    place.refused("bench --trials 0", "at least 1");
 }

@@ -1,4 +1,4 @@
-//! `tidemill scan` and `tidemill bench scan`.
+//! `tidemill scan`.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -306,23 +306,4 @@ fn watching_scans_again_when_a_file_changes_and_ends_with_ctrl_c() {
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     assert_eq!(child.wait().unwrap().code(), Some(0));
-}
-
-#[test]
-fn the_benchmark_compares_before_it_measures() {
-    let place = Place::new();
-    let answer = place.json("bench scan --quick --device cpu --dump dump");
-    assert_eq!((&answer["different"], &answer["stress"]), (&0.into(), &Value::Null));
-    assert!(answer["cpu"]["median_ms"].as_f64().unwrap() > 0.0);
-    let closes = std::fs::read(place.path("dump/closes.npy")).unwrap();
-    assert_eq!(closes.len(), 128 + 100 * 120 * 8);
-    place.refused("bench scan --quick --streams 0", "--streams 0");
-    if !emulates() {
-        return;
-    }
-    let answer = place.json("bench scan --quick --device emulated --streams 1,3");
-    assert_eq!((&answer["different"], &answer["steady"]), (&0.into(), &true.into()), "{answer}");
-    assert_eq!(answer["streams"].as_array().unwrap().len(), 2);
-    assert_eq!(answer["streams"][0]["hidden_share"], 0.0, "one stream overlaps nothing");
-    assert_eq!((&answer["stress"]["scans"], &answer["stress"]["streams"]), (&8.into(), &16.into()));
 }

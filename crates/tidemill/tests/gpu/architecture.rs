@@ -46,7 +46,7 @@ fn nvrtc(variable: &str, version: &str) -> Result<Nvrtc, String> {
 
 /// What does not depend on a strategy, the slowest first.
 fn fixed_sources() -> Vec<Source> {
-    let overlap = ("overlap.cu", include_str!("../../src/command/bench/overlap.cu"));
+    let overlap = ("overlap.cu", include_str!("../../../bench/src/overlap.cu"));
     let tabu = [1, 2, 4, 8].map(coloring::tabu_source);
     let mut sources = vec![atc::device::source(), column_source()];
     sources.extend(tabu);

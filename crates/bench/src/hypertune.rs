@@ -1,13 +1,16 @@
 //! What tuning a sweep while it runs is worth: one that starts with a bad batch and lag, left alone and tuned, beside one tuned by hand.
 
 use std::io::Write;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
+use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
-
-use tidemill_lab::number;
+use tidemill_lab::{
+    Dataset, DeviceChoice, Devices, Experiment, Runtime, SearchOptions, TuneOptions, number, open_strategy,
+};
+use tidemill_telemetry::hypertune::Mode;
 
 #[derive(Args)]
 pub struct HypertuneArgs {
@@ -28,7 +31,7 @@ pub struct HypertuneArgs {
     sampler: String,
     /// Where trials are evaluated.
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    device: String,
+    device: DeviceChoice,
     /// Rounds; the medians are told.
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: usize,
@@ -42,14 +45,14 @@ pub struct HypertuneArgs {
 
 /// Runs it.
 pub fn run(args: HypertuneArgs) -> Result<ExitCode> {
-    let mut cases = vec![("by hand", args.good_batch, 1, "off"), ("tuned", args.bad_batch, 0, "on")];
+    let mut cases = vec![("by hand", args.good_batch, 1, Mode::Off), ("tuned", args.bad_batch, 0, Mode::On)];
     if !args.skip_bad {
-        cases.push(("left alone", args.bad_batch, 0, "off"));
+        cases.push(("left alone", args.bad_batch, 0, Mode::Off));
     }
     let mut seconds: Vec<Vec<f64>> = vec![Vec::new(); cases.len()];
     for _ in 0..args.rounds.max(1) {
         for ((_, batch, lag, mode), seconds) in cases.iter().zip(&mut seconds) {
-            seconds.push(sweep(&args, *batch, *lag, mode)?);
+            seconds.push(sweep(&args, *batch, *lag, *mode)?);
         }
     }
     let medians: Vec<f64> = seconds
@@ -86,25 +89,22 @@ pub fn run(args: HypertuneArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Wall seconds of one sweep by this program.
-fn sweep(args: &HypertuneArgs, batch: usize, lag: usize, mode: &str) -> Result<f64> {
-    let program = std::env::current_exe().context("cannot find this program")?;
-    let output = Command::new(program)
-        .args(["sweep", &args.strategy, "--sampler", &args.sampler, "--device", &args.device, "--json"])
-        .args([
-            "--trials",
-            &args.trials.to_string(),
-            "--batch",
-            &batch.to_string(),
-            "--lag",
-            &lag.to_string(),
-        ])
-        .args(["--hypertune", mode])
-        .output()
-        .context("cannot run a sweep")?;
-    if !output.status.success() {
-        bail!("a sweep failed: {}", String::from_utf8_lossy(&output.stderr).trim_end());
-    }
-    let answer: Value = serde_json::from_slice(&output.stdout).context("a sweep did not answer in JSON")?;
-    answer["seconds"].as_f64().context("a sweep did not tell its time")
+/// Wall seconds of one sweep.
+fn sweep(args: &HypertuneArgs, batch: usize, lag: usize, mode: Mode) -> Result<f64> {
+    let strategy = open_strategy(&args.strategy, &Default::default())?;
+    let runtime = Runtime { devices: Arc::new(Devices::choose(args.device)?), ..Runtime::default() };
+    let options = SearchOptions {
+        trials: args.trials,
+        sampler: args.sampler.parse()?,
+        batch: Some(batch),
+        lag,
+        ..SearchOptions::default()
+    };
+    let report = Experiment::new(strategy, Dataset::generated())
+        .runtime(runtime)
+        .sweep()
+        .options(options)
+        .tuning(TuneOptions { mode, ..TuneOptions::default() })
+        .run()?;
+    Ok(report.summary.wall.as_secs_f64())
 }

@@ -13,10 +13,10 @@ use tidemill_backtest::{Engine, EngineOptions, Metrics, Overrides, Strategy};
 use tidemill_market::{LoadOptions, load};
 use tidemill_search::{SamplerKind, SamplerSettings};
 
-use crate::input::set_threads;
+use tidemill::set_threads;
 
 /// Strategy S1, which the rivals run too.
-const S1: &str = include_str!("../../../../../benches/peers/s1.toml");
+const S1: &str = include_str!("../../../benches/peers/s1.toml");
 
 #[derive(Args)]
 pub struct CpuSweepArgs {

@@ -20,7 +20,7 @@ use tidemill_scan::{
     DeviceOptions, MAX_STREAMS, Overlap, ScanEvent, ScanOptions, Scanned, Scanner, StageSpan, Symbol,
 };
 
-use crate::input::set_threads;
+use tidemill::set_threads;
 use tidemill_lab::number;
 use tidemill_lab::{DeviceChoice, Devices};
 

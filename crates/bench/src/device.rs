@@ -11,13 +11,13 @@ use rayon::prelude::*;
 use serde_json::json;
 use tidemill_backtest::segment::{Layout, Role};
 use tidemill_backtest::{
-    DeviceEngine, Engine, EngineOptions, Metrics, Outcome, Overrides, Stage, StageSpan, Strategy,
+    DeviceEngine, DeviceOptions, Engine, EngineOptions, Metrics, Outcome, Overrides, Stage, StageSpan,
+    Strategy,
 };
 use tidemill_market::Universe;
 use tidemill_market::synth::{RegimeOptions, lcg, regime};
 use tidemill_search::{Points, SamplerKind, SamplerSettings};
 
-use crate::settings::GpuSettings;
 use tidemill_lab::number;
 use tidemill_lab::shipped::shipped;
 use tidemill_lab::{DeviceChoice, Devices};
@@ -91,7 +91,8 @@ fn run(args: DeviceBenchArgs, work: Workload) -> Result<ExitCode> {
     let n_trials = args.trials.unwrap_or(work.n_trials);
     let points =
         Arc::new(SamplerKind::Random.build(&engine.space(), &SamplerSettings::new(1))?.ask(n_trials));
-    let mut options = GpuSettings { streams: args.streams, ..GpuSettings::default() }.device_options();
+    let mut options = DeviceOptions::default();
+    options.lanes = args.streams.unwrap_or(options.lanes);
     options.most_trials = args.part.unwrap_or(options.most_trials);
     let began = Instant::now();
     let mut on_device = DeviceEngine::new(device, &engine, &work.strategy, options)?;

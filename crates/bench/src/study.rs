@@ -12,7 +12,7 @@ use tidemill_search::{
     Evaluated, FunctionEvaluator, SamplerKind, SamplerSettings, Study, StudyFolder, StudyHeader,
 };
 
-use crate::input::set_threads;
+use tidemill::set_threads;
 use tidemill_lab::number;
 
 /// Float parameters.

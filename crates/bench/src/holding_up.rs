@@ -17,11 +17,11 @@ use tidemill_market::{Bars, LoadOptions, load};
 use tidemill_search::SamplerKind;
 use tidemill_verdict::Grade;
 
-use crate::input::set_threads;
-use crate::table::Table;
 use cost::Cost;
 use kind::{Demand, MarketKind, Sources};
 use sweep::Swept;
+use tidemill::Table;
+use tidemill::set_threads;
 use tidemill_lab::number;
 use tidemill_lab::verdict::VerdictReport;
 
@@ -312,7 +312,7 @@ mod tests {
         tried
     }
 
-    /// The full size is `tidemill bench holding-up`.
+    /// The full size is `tidemill-bench holding-up`.
     #[test]
     fn luck_is_not_called_good_and_an_edge_is() {
         let none = small(MarketKind::Walk, 6_000, 0.0);

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use tidemill_search::quality::{Function, to_scores};
 use tidemill_search::{SamplerKind, SamplerSettings};
 
-use crate::input::set_threads;
-use crate::table::Table;
+use tidemill::Table;
+use tidemill::set_threads;
 use tidemill_lab::number;
 
 /// Number of parameters: 90 floats (30 of them logarithmic), 40 integers, 12 choices.

@@ -11,8 +11,8 @@ use tidemill_market::synth::{RegimeOptions, regime};
 use tidemill_search::quality::{Suite, median};
 use tidemill_search::{Evaluated, FunctionEvaluator, SamplerKind, SamplerSettings, Study, StudyEvent};
 
-use crate::input::set_threads;
-use crate::table::Table;
+use tidemill::Table;
+use tidemill::set_threads;
 use tidemill_lab::number;
 use tidemill_lab::score::evaluate;
 use tidemill_lab::shipped::SHIPPED;

@@ -13,8 +13,8 @@ use tidemill_coloring::phase::PhaseKind;
 use tidemill_coloring::{Controller, Instance, Options, Outcome, Quiet, read_graph, verify};
 use tidemill_search::quality::median;
 
-use crate::input::set_threads;
-use crate::table::Table;
+use tidemill::Table;
+use tidemill::set_threads;
 use tidemill_lab::{DeviceChoice, Devices};
 
 /// Graphs and the colours that count as success on a CPU, and on a GPU.
