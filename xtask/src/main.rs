@@ -1,6 +1,7 @@
 //! The project's own commands, for people and for CI: `cargo xtask test | stress | check | lint | ci | quality`.
 
 mod browser;
+mod concept;
 mod import;
 mod markdown;
 mod nvrtc;
@@ -156,6 +157,7 @@ fn check() -> Result<()> {
         }
     }
     problems.extend(reference::check(&root, &repository)?);
+    problems.extend(concept::check(&root)?);
     problems.extend(stress::check(&root)?);
     if problems.is_empty() {
         eprintln!("    {} crates, nothing to object", crates.len());

@@ -188,7 +188,7 @@ fn checks(evidence: &Evidence, standard: &Standard) -> Vec<Check> {
     };
     if let Some(deflated) = evidence.deflated {
         let mut words = format!(
-            "{} sure that it is more than the luckiest of {:.0} independent trials",
+            "it beats the luckiest of {1:.0} independent trials with a probability of {0}",
             percent(deflated),
             evidence.n_independent
         );
@@ -198,7 +198,7 @@ fn checks(evidence: &Evidence, standard: &Standard) -> Vec<Check> {
         // What a rising market gives to every trial is no luck of the winner, and no skill either: both series have to pass.
         let mut sure = deflated;
         if let Some(beyond) = evidence.deflated_beyond_market {
-            words += &format!(", {} beyond the market", percent(beyond));
+            words += &format!(", its returns beyond the market with {}", percent(beyond));
             sure = if beyond < deflated || beyond.is_nan() { beyond } else { deflated };
         }
         push(LUCK, sure, standard.deflated, sure >= standard.deflated, words);
@@ -207,7 +207,7 @@ fn checks(evidence: &Evidence, standard: &Standard) -> Vec<Check> {
         let Alpha { beta, alpha, t_alpha, .. } = market.in_sample;
         let (t, nan) = (t_alpha.unwrap_or(f64::NAN), f64::NAN);
         let mut words = format!(
-            "{} a year beyond {} of the benchmark, t {}",
+            "alpha of {} a year at a beta of {}, t {}",
             percent(alpha.unwrap_or(nan)),
             number(beta.unwrap_or(nan)),
             if t.is_finite() { format!("{t:.2}") } else { "unknown".into() }
@@ -220,7 +220,7 @@ fn checks(evidence: &Evidence, standard: &Standard) -> Vec<Check> {
     }
     if let Some(overfit) = evidence.overfit {
         let words = format!(
-            "the best of one half of the time is below the median of the other in {}",
+            "in {} of the splits of time, the best trial of one half is below the median of the other half",
             percent(overfit)
         );
         push("overfitting", overfit, standard.overfit, overfit <= standard.overfit, words);
@@ -228,7 +228,7 @@ fn checks(evidence: &Evidence, standard: &Standard) -> Vec<Check> {
     let mut left = |name: &'static str, sharpe: f64, limit: f64, what: &str| {
         // A winner without profit has nothing to keep.
         let kept = if evidence.sharpe > 0.0 { sharpe / evidence.sharpe } else { f64::NAN };
-        let words = format!("Sharpe {} of {} is left {what}", number(sharpe), number(evidence.sharpe));
+        let words = format!("{what} the Sharpe ratio {}", moved(evidence.sharpe, sharpe));
         push(name, kept, limit, kept >= limit, words);
     };
     for (name, sharpe) in &evidence.unseen {
@@ -241,19 +241,18 @@ fn checks(evidence: &Evidence, standard: &Standard) -> Vec<Check> {
         left("delay", sharpe, standard.delay, "with entries one bar later");
     }
     if let Some(sharpe) = evidence.ambiguous {
-        let moved = (sharpe - evidence.sharpe).abs() / evidence.sharpe.abs();
+        let change = (sharpe - evidence.sharpe).abs() / evidence.sharpe.abs();
         let words = format!(
-            "Sharpe {} instead of {} if a bar that touches stop and target is read the other way round",
-            number(sharpe),
-            number(evidence.sharpe)
+            "if a bar that touches stop and target is read the other way round, the Sharpe ratio {}",
+            moved(evidence.sharpe, sharpe)
         );
-        push("ambiguous", moved, standard.ambiguous, moved < standard.ambiguous, words);
+        push("ambiguous", change, standard.ambiguous, change < standard.ambiguous, words);
     }
     if let Some(plateau) = &evidence.neighbors {
         let kept = plateau.kept.unwrap_or(f64::NAN);
         let words = match plateau.median {
             Some(median) => format!(
-                "the middle of {} neighbours has {}, {} of the winner's result",
+                "the median of {} neighbours is {}, {} of the winner's objective",
                 plateau.n,
                 number(median),
                 percent(kept)
@@ -264,7 +263,7 @@ fn checks(evidence: &Evidence, standard: &Standard) -> Vec<Check> {
     }
     if let Some(interval) = &evidence.trades {
         let words = format!(
-            "a trade makes {} on average, between {} and {} with 95 % confidence ({} trades)",
+            "a trade returns {} on average, with a 95 % interval from {} to {} ({} trades)",
             fine_percent(interval.mean),
             fine_percent(interval.low),
             fine_percent(interval.high),
@@ -277,6 +276,16 @@ fn checks(evidence: &Evidence, standard: &Standard) -> Vec<Check> {
 
 fn percent(share: f64) -> String {
     if share.is_finite() { format!("{:.1} %", 100.0 * share) } else { "an undefined share".into() }
+}
+
+/// From one Sharpe ratio to another, in words.
+fn moved(from: f64, to: f64) -> String {
+    let (from_text, to_text) = (number(from), number(to));
+    match to.partial_cmp(&from) {
+        _ if from_text == to_text => format!("stays at {from_text}"),
+        Some(std::cmp::Ordering::Greater) => format!("rises from {from_text} to {to_text}"),
+        _ => format!("falls from {from_text} to {to_text}"),
+    }
 }
 
 fn fine_percent(share: f64) -> String {
@@ -334,7 +343,20 @@ mod tests {
         let unknown = judge(&|e| e.market = market(None, 0.1));
         let check = unknown.checks.iter().find(|check| check.name == MARKET).unwrap();
         assert_eq!((check.value, check.survived), (None, false));
-        assert_eq!(check.words, "1.0 % a year beyond 1.00 of the benchmark, t unknown; out of sample 10.0 %");
+        assert_eq!(check.words, "alpha of 1.0 % a year at a beta of 1.00, t unknown; out of sample 10.0 %");
+    }
+
+    #[test]
+    fn what_happens_to_a_sharpe_ratio_is_told_as_a_change() {
+        let words = |change: &dyn Fn(&mut Evidence), name: &str| {
+            judge(change).checks.into_iter().find(|check| check.name == name).unwrap().words
+        };
+        let costs = words(&|e| e.costs = Some(1.5), "costs");
+        assert_eq!(costs, "with doubled costs the Sharpe ratio falls from 2.00 to 1.50");
+        let delay = words(&|e| e.delay = Some(2.25), "delay");
+        assert_eq!(delay, "with entries one bar later the Sharpe ratio rises from 2.00 to 2.25");
+        let ambiguous = words(&|e| e.ambiguous = Some(2.0), "ambiguous");
+        assert!(ambiguous.ends_with("the Sharpe ratio stays at 2.00"), "{ambiguous}");
     }
 
     #[test]
@@ -371,8 +393,8 @@ mod tests {
         assert_eq!(verdict.sentence(), "survives 9 of 9 checks: holds up");
         assert_eq!(
             verdict.checks[0].words,
-            "99.0 % sure that it is more than the luckiest of 4000 independent trials \
-             (42.0 % by the spread of all trials), 98.0 % beyond the market"
+            "it beats the luckiest of 4000 independent trials with a probability of 99.0 % \
+             (42.0 % by the spread of all trials), its returns beyond the market with 98.0 %"
         );
     }
 
