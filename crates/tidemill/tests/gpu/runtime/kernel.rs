@@ -1,4 +1,4 @@
-use crate::rig::{AddArgs, PlaneArgs, SumArgs, add, host_compiles, is_host, kernel, on_every_device, source};
+use super::rig::{AddArgs, PlaneArgs, SumArgs, add, host_compiles, is_host, kernel, on_every_device, source};
 use tidemill_gpu::{GpuError, Launch, Source, compile, probe};
 
 #[test]

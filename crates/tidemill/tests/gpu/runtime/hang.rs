@@ -4,7 +4,7 @@
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use crate::rig::{add, host_compiles};
+use super::rig::{add, host_compiles};
 use tidemill_gpu::{
     Device, Event, Fault, GpuError, Graph, HostOptions, Pipeline, Purpose, Stream, StreamPool,
     StreamPoolOptions, TripleBuffer,

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use crate::rig::{add, hold, on_every_device, slow};
+use super::rig::{add, hold, on_every_device, slow};
 use tidemill_gpu::{GpuError, SlotState, TripleBuffer};
 
 #[test]

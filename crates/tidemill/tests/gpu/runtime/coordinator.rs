@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::rig::{self, add, meet, on_every_device};
+use super::rig::{self, add, meet, on_every_device};
 use tidemill_gpu::{Coordinator, Device, GpuError, StreamPool, StreamPoolOptions, Timeline};
 
 fn coordinator(device: &Device, streams: usize) -> Coordinator {

@@ -8,7 +8,7 @@ mod hang;
 mod kernel;
 mod pipeline;
 mod pool;
-mod rig;
+pub mod rig;
 mod stream;
 mod timeline;
 mod triple;

@@ -11,27 +11,13 @@ use tidemill_coloring::random::Random;
 use tidemill_coloring::tabu::device::DeviceTabu;
 use tidemill_coloring::tabu::{Matrix, Tabu};
 use tidemill_coloring::temper::{Temper, TemperOptions};
-use tidemill_gpu::{Device, DeviceKind, GpuError, HostOptions};
+use tidemill_gpu::{Device, HostOptions};
 
-/// `None`, with the reason on standard error, where something is not there; a failure if `required` says so.
-fn unless_unavailable<T>(result: Result<T, GpuError>, required: &str) -> Option<T> {
-    match result {
-        Ok(value) => Some(value),
-        Err(error @ GpuError::Unavailable { .. }) => {
-            tidemill_skip::skipped_unless_required(required, &error);
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
-}
+use crate::device::{gpu, host, is_gpu, unless_unavailable};
 
 /// The host, and a GPU where there is one.
 fn devices() -> Vec<Device> {
-    let host = Device::host(HostOptions::default());
-    let empty = Graph::new(1, []);
-    let host = unless_unavailable(DeviceGraph::new(&host, &empty), "TIDEMILL_REQUIRE_EMULATION");
-    let gpu = unless_unavailable(Device::cuda(0), "TIDEMILL_REQUIRE_GPU");
-    host.map(|graph| graph.device().clone()).into_iter().chain(gpu).collect()
+    host(HostOptions::default()).into_iter().chain(gpu()).collect()
 }
 
 /// A random graph with an edge between a share of `percent` of all pairs.
@@ -81,7 +67,7 @@ pub fn check_tabu(device: &Device, (n, percent, k): Case, parts: &[u64]) {
 fn tabu_kernels_make_the_moves_of_their_twin() {
     let _turn = tidemill_skip::turn::beside_others();
     for device in devices() {
-        let is_gpu = device.info().kind == DeviceKind::Cuda;
+        let is_gpu = is_gpu(&device);
         // Single moves, then many.
         let mut parts = vec![1; if is_gpu { 100 } else { 8 }];
         parts.extend([100, if is_gpu { 20_000 } else { 200 }]);
@@ -144,7 +130,7 @@ fn pools_do_the_same_on_every_device() {
 fn populations_live_the_same_on_every_device() {
     let _turn = tidemill_skip::turn::beside_others();
     for device in devices() {
-        let is_gpu = device.info().kind == DeviceKind::Cuda;
+        let is_gpu = is_gpu(&device);
         let (n, k, n_islands, iterations, n_generations) =
             if is_gpu { (250, 26, 40, 3_000, 40) } else { (60, 9, 3, 30, 14) };
         let graph = random_graph(n, 50, 1);
@@ -215,7 +201,7 @@ pub fn check_walks(device: &Device, (n, percent, k): Case, parts: &[u64]) {
 fn walks_are_the_same_on_every_device() {
     let _turn = tidemill_skip::turn::beside_others();
     for device in devices() {
-        let is_gpu = device.info().kind == DeviceKind::Cuda;
+        let is_gpu = is_gpu(&device);
         // Single proposals, then many.
         let mut parts = vec![1; 8];
         parts.extend([33, 500, if is_gpu { 100_000 } else { 2_000 }]);
@@ -229,7 +215,7 @@ fn walks_are_the_same_on_every_device() {
 fn ladders_and_rings_do_the_same_on_every_device() {
     let _turn = tidemill_skip::turn::beside_others();
     for device in devices() {
-        let is_gpu = device.info().kind == DeviceKind::Cuda;
+        let is_gpu = is_gpu(&device);
         let (n, k, proposals) = if is_gpu { (250, 26, 20_000) } else { (60, 8, 300) };
         let graph = random_graph(n, 50, 1);
         let matrix = Matrix::new(&graph);
