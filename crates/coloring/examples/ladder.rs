@@ -13,14 +13,14 @@ use std::error::Error;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tidemill_coloring::anneal::{Anneal, AnnealOptions};
 use tidemill_coloring::device::DeviceGraph;
+use tidemill_coloring::experimental::anneal::{Anneal, AnnealOptions};
+use tidemill_coloring::experimental::metropolis::{CpuWalkers, DeviceWalkers, Walkers};
+use tidemill_coloring::experimental::temper::{Temper, TemperOptions};
 use tidemill_coloring::memetic::{CpuPool, DevicePool, Memetic, MemeticOptions, Pool};
-use tidemill_coloring::metropolis::{CpuWalkers, DeviceWalkers, Walkers};
 use tidemill_coloring::random::Random;
 use tidemill_coloring::tabu::device::DeviceTabu;
 use tidemill_coloring::tabu::{Matrix, Partial, Tabu, Weighted};
-use tidemill_coloring::temper::{Temper, TemperOptions};
 use tidemill_coloring::{Graph, read_graph, verify};
 use tidemill_gpu::Device;
 

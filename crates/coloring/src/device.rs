@@ -16,7 +16,7 @@ const COMMON: [(&str, &str); 3] = [
 
 const POOL: [(&str, &str); 2] = [
     ("coloring/memetic/memetic.cu", include_str!("memetic/memetic.cu")),
-    ("coloring/metropolis/metropolis.cu", include_str!("metropolis/metropolis.cu")),
+    ("coloring/experimental/metropolis/metropolis.cu", include_str!("experimental/metropolis/metropolis.cu")),
 ];
 
 /// The kernels of populations and walks.

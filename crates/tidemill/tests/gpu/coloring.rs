@@ -1,16 +1,16 @@
 //! Every kernel against its Rust twin, move by move: under emulation, and on a GPU where there is one.
 
 use tidemill_coloring::Graph;
-use tidemill_coloring::anneal::{Anneal, AnnealOptions};
 use tidemill_coloring::device::{DeviceGraph, source, tabu_source};
+use tidemill_coloring::experimental::anneal::{Anneal, AnnealOptions};
+use tidemill_coloring::experimental::metropolis::{CpuWalkers, DeviceWalkers, Walk, Walkers, weight};
+use tidemill_coloring::experimental::temper::{Temper, TemperOptions};
 use tidemill_coloring::memetic::{
     CpuPool, Cross, DevicePool, Generation, Memetic, MemeticOptions, Pool, Task,
 };
-use tidemill_coloring::metropolis::{CpuWalkers, DeviceWalkers, Walk, Walkers, weight};
 use tidemill_coloring::random::Random;
 use tidemill_coloring::tabu::device::DeviceTabu;
 use tidemill_coloring::tabu::{Matrix, Tabu};
-use tidemill_coloring::temper::{Temper, TemperOptions};
 use tidemill_gpu::{Device, HostOptions};
 
 use crate::device::{gpu, host, is_gpu, unless_unavailable};

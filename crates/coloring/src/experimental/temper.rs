@@ -5,7 +5,7 @@
 
 use tidemill_gpu::GpuError;
 
-use crate::metropolis::{Walk, Walkers, weight};
+use super::metropolis::{Walk, Walkers, weight};
 use crate::random::Random;
 
 /// A ladder of temperatures.
@@ -154,7 +154,7 @@ impl<W: Walkers> Temper<W> {
 mod tests {
     use super::*;
     use crate::Graph;
-    use crate::metropolis::CpuWalkers;
+    use crate::experimental::metropolis::CpuWalkers;
     use crate::tabu::Matrix;
 
     #[test]

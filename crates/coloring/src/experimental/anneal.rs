@@ -6,7 +6,7 @@
 
 use tidemill_gpu::GpuError;
 
-use crate::metropolis::{Walk, Walkers, weight};
+use super::metropolis::{Walk, Walkers, weight};
 use crate::random::Random;
 
 /// A schedule.
@@ -153,8 +153,8 @@ impl<W: Walkers> Anneal<W> {
 mod tests {
     use super::*;
     use crate::Graph;
+    use crate::experimental::metropolis::CpuWalkers;
     use crate::memetic::distance;
-    use crate::metropolis::CpuWalkers;
     use crate::tabu::Matrix;
 
     fn graph() -> Graph {
