@@ -5,6 +5,7 @@ mod auto;
 mod cmaes;
 mod differential;
 mod enqueue;
+mod evolution;
 mod generational;
 mod genetic;
 mod grid;
