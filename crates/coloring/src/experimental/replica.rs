@@ -3,10 +3,11 @@
 use tidemill_gpu::{GpuError, Stream};
 
 use super::anneal::{Anneal, AnnealOptions};
-use super::metropolis::{CpuWalkers, DeviceWalkers, Walkers};
+use super::metropolis::{DeviceWalkers, Walkers};
 use super::temper::{Temper, TemperOptions};
 use crate::device::DeviceGraph;
 use crate::phase::{Evolve, PhaseKind, Scene, Step};
+use crate::slot::CpuSlots;
 
 /// Proposals of a replica in a step, for each vertex.
 const PROPOSALS: u64 = 32;
@@ -33,7 +34,7 @@ impl Begin<'_> {
     /// A dozen replicas on the CPU.
     pub(crate) fn on_cpu<'a>(&self, scene: &Scene<'a>) -> Result<Box<dyn Evolve + 'a>, GpuError> {
         let n_replicas = ((REPLICAS as f64 * self.population) as usize).max(4);
-        let walkers = CpuWalkers::new(scene.graph, scene.matrix, scene.k);
+        let walkers = CpuSlots::new(scene.graph, scene.matrix, scene.k);
         let n = scene.graph.n();
         if self.kind == PhaseKind::Tempering {
             self.tempering(walkers, n, n_replicas)

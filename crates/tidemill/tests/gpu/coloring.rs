@@ -1,16 +1,14 @@
 //! Every kernel against its Rust twin, move by move: under emulation, and on a GPU where there is one.
 
-use tidemill_coloring::Graph;
 use tidemill_coloring::device::{DeviceGraph, source, tabu_source};
 use tidemill_coloring::experimental::anneal::{Anneal, AnnealOptions};
-use tidemill_coloring::experimental::metropolis::{CpuWalkers, DeviceWalkers, Walk, Walkers, weight};
+use tidemill_coloring::experimental::metropolis::{DeviceWalkers, Walk, Walkers, weight};
 use tidemill_coloring::experimental::temper::{Temper, TemperOptions};
-use tidemill_coloring::memetic::{
-    CpuPool, Cross, DevicePool, Generation, Memetic, MemeticOptions, Pool, Task,
-};
+use tidemill_coloring::memetic::{Cross, DevicePool, Generation, Memetic, MemeticOptions, Pool, Task};
 use tidemill_coloring::random::Random;
 use tidemill_coloring::tabu::device::DeviceTabu;
 use tidemill_coloring::tabu::{Matrix, Tabu};
+use tidemill_coloring::{CpuSlots, Graph};
 use tidemill_gpu::{Device, HostOptions};
 
 use crate::device::{gpu, host, is_gpu, unless_unavailable};
@@ -95,7 +93,7 @@ pub fn check_pool(device: &Device, (n, percent, k): Case) {
     let matrix = Matrix::new(&graph);
     let on_device = DeviceGraph::new(device, &graph).unwrap();
     let mut pool = DevicePool::new(&on_device, k as usize, device.stream().unwrap()).unwrap();
-    let mut twin = CpuPool::new(&graph, &matrix, k as usize);
+    let mut twin = CpuSlots::new(&graph, &matrix, k as usize);
     let both: [&mut dyn Pool; 2] = [&mut pool, &mut twin];
     let task = |slot: usize, stream: u64| Task { slot, random: Random::new(3, stream) };
     let found = both.map(|pool| {
@@ -145,7 +143,7 @@ fn populations_live_the_same_on_every_device() {
             };
             let pool = DevicePool::new(&on_device, k, device.stream().unwrap()).unwrap();
             let mut there = Memetic::new(pool, options, &[]).unwrap();
-            let mut here = Memetic::new(CpuPool::new(&graph, &matrix, k), options, &[]).unwrap();
+            let mut here = Memetic::new(CpuSlots::new(&graph, &matrix, k), options, &[]).unwrap();
             let mut lived: Vec<Generation> = Vec::new();
             for _ in 0..n_generations {
                 let (a, b) =
@@ -165,7 +163,7 @@ pub fn check_walks(device: &Device, (n, percent, k): Case, parts: &[u64]) {
     let matrix = Matrix::new(&graph);
     let on_device = DeviceGraph::new(device, &graph).unwrap();
     let mut there = DeviceWalkers::new(&on_device, k as usize, device.stream().unwrap()).unwrap();
-    let mut here = CpuWalkers::new(&graph, &matrix, k as usize);
+    let mut here = CpuSlots::new(&graph, &matrix, k as usize);
     let both: [&mut dyn Walkers; 2] = [&mut there, &mut here];
     let found = both.map(|walkers| {
         walkers.reserve(5).unwrap();
@@ -223,14 +221,14 @@ fn ladders_and_rings_do_the_same_on_every_device() {
         let walkers = || DeviceWalkers::new(&on_device, k, device.stream().unwrap()).unwrap();
         let options = TemperOptions::new(5, proposals, 3);
         let mut there = Temper::new(walkers(), options, &[]).unwrap();
-        let mut here = Temper::new(CpuWalkers::new(&graph, &matrix, k), options, &[]).unwrap();
+        let mut here = Temper::new(CpuSlots::new(&graph, &matrix, k), options, &[]).unwrap();
         for _ in 0..6 {
             assert_eq!(there.step().unwrap(), here.step().unwrap());
         }
         assert_eq!(there.best(), here.best());
         let options = AnnealOptions { n_slices: 4, ..AnnealOptions::new(2, 5, proposals, 3) };
         let mut there = Anneal::new(walkers(), options, &[]).unwrap();
-        let mut here = Anneal::new(CpuWalkers::new(&graph, &matrix, k), options, &[]).unwrap();
+        let mut here = Anneal::new(CpuSlots::new(&graph, &matrix, k), options, &[]).unwrap();
         for _ in 0..6 {
             assert_eq!(there.step().unwrap(), here.step().unwrap());
         }

@@ -10,9 +10,10 @@ use super::{Clock, Finding, Phase, PhaseKind, Report, Scene, Slice};
 use crate::error::ColoringError;
 use crate::experimental::replica::Begin;
 use crate::knob::Knobs;
-use crate::memetic::{CpuPool, DevicePool, Memetic, MemeticOptions};
+use crate::memetic::{DevicePool, Memetic, MemeticOptions};
 use crate::phase::Stage;
 use crate::random::mix;
+use crate::slot::CpuSlots;
 use crate::tabu::device::DeviceTabu;
 
 /// A child's search gets one iteration for so many edges: long enough to mend what crossing broke, not so long that nothing of the parents
@@ -106,7 +107,7 @@ impl<'a> Colony<'a> {
             }
             _ => {
                 let options = MemeticOptions::head(self.iterations(), seed);
-                Box::new(Memetic::new(CpuPool::new(graph, matrix, k), options, given)?)
+                Box::new(Memetic::new(CpuSlots::new(graph, matrix, k), options, given)?)
             }
         })
     }

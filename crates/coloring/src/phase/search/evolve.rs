@@ -80,7 +80,7 @@ impl<'a> Swarm<'a> {
             .map(|search| {
                 let random = Random::new(seed, search as u64 * 2);
                 let scattered =
-                    || crate::memetic::scattered(graph.n(), k, &Random::new(seed, search as u64 * 2 + 1));
+                    || crate::slot::scattered(graph.n(), k, &Random::new(seed, search as u64 * 2 + 1));
                 (random, given.get(search).cloned().unwrap_or_else(scattered))
             })
             .collect();
