@@ -36,7 +36,7 @@ impl AnnealOptions {
     }
 
     /// The field of a round.
-    pub fn field_of(&self, round: u64) -> f64 {
+    fn field_of(&self, round: u64) -> f64 {
         let last = self.n_rounds.saturating_sub(1).max(1);
         let share = (round % self.n_rounds.max(1)) as f64 / last as f64;
         self.field[0] + (self.field[1] - self.field[0]) * share
