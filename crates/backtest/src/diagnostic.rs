@@ -124,20 +124,10 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Edit distance, rows of the classic table.
+/// Edit distance of the first 64 characters, in whatever case.
 fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().take(64).enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let substitute = diagonal + usize::from(ca.to_lowercase().ne(cb.to_lowercase()));
-            diagonal = row[j + 1];
-            row[j + 1] = substitute.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+    let folded = |text: &str| text.chars().take(64).flat_map(char::to_lowercase).collect::<String>();
+    strsim::levenshtein(&folded(a), &folded(b))
 }
 
 #[cfg(test)]

@@ -13,15 +13,15 @@ use std::error::Error;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tidemill_coloring::anneal::{Anneal, AnnealOptions};
 use tidemill_coloring::device::DeviceGraph;
-use tidemill_coloring::memetic::{CpuPool, DevicePool, Memetic, MemeticOptions, Pool};
-use tidemill_coloring::metropolis::{CpuWalkers, DeviceWalkers, Walkers};
+use tidemill_coloring::experimental::anneal::{Anneal, AnnealOptions};
+use tidemill_coloring::experimental::metropolis::{DeviceWalkers, Walkers};
+use tidemill_coloring::experimental::temper::{Temper, TemperOptions};
+use tidemill_coloring::memetic::{DevicePool, Memetic, MemeticOptions, Pool};
 use tidemill_coloring::random::Random;
 use tidemill_coloring::tabu::device::DeviceTabu;
 use tidemill_coloring::tabu::{Matrix, Partial, Tabu, Weighted};
-use tidemill_coloring::temper::{Temper, TemperOptions};
-use tidemill_coloring::{Graph, read_graph, verify};
+use tidemill_coloring::{CpuSlots, Graph, read_graph, verify};
 use tidemill_gpu::Device;
 
 struct Job {
@@ -76,19 +76,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("tabu", Some(graph)) => device_tabu(&job, graph, k)?,
         ("partial", None) => partial(&job, &graph, &matrix, k),
         ("weighted", None) => weighted(&job, &graph, k),
-        ("memetic", None) => memetic(&job, CpuPool::new(&graph, &matrix, k), 2, 8_000.0)?,
+        ("memetic", None) => memetic(&job, CpuSlots::new(&graph, &matrix, k), 2, 8_000.0)?,
         ("memetic", Some(graph)) => {
             let pool = DevicePool::new(graph, k, graph.device().stream()?)?;
             let n = pool.n_resident();
             memetic(&job, pool, n, 8_000.0)?
         }
-        ("temper", None) => temper(&job, CpuWalkers::new(&graph, &matrix, k), 16)?,
+        ("temper", None) => temper(&job, CpuSlots::new(&graph, &matrix, k), 16)?,
         ("temper", Some(graph)) => {
             let walkers = DeviceWalkers::new(graph, k, graph.device().stream()?)?;
             let n = walkers.n_resident(false)?;
             temper(&job, walkers, n)?
         }
-        ("anneal", None) => anneal(&job, CpuWalkers::new(&graph, &matrix, k), 8)?,
+        ("anneal", None) => anneal(&job, CpuSlots::new(&graph, &matrix, k), 8)?,
         ("anneal", Some(graph)) => {
             let walkers = DeviceWalkers::new(graph, k, graph.device().stream()?)?;
             let n = walkers.n_resident(true)?;

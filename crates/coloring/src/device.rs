@@ -16,7 +16,7 @@ const COMMON: [(&str, &str); 3] = [
 
 const POOL: [(&str, &str); 2] = [
     ("coloring/memetic/memetic.cu", include_str!("memetic/memetic.cu")),
-    ("coloring/metropolis/metropolis.cu", include_str!("metropolis/metropolis.cu")),
+    ("coloring/experimental/metropolis/metropolis.cu", include_str!("experimental/metropolis/metropolis.cu")),
 ];
 
 /// The kernels of populations and walks.
@@ -161,6 +161,33 @@ impl DeviceGraph {
 }
 
 impl Shape {
+    /// Puts a colouring into a slot of a buffer.
+    pub(crate) fn upload(
+        &self,
+        stream: &Stream,
+        to: &DeviceBuffer<u32>,
+        slot: usize,
+        colors: &[u32],
+    ) -> Result<(), GpuError> {
+        let words = self.pack(colors);
+        let mut staging = stream.device().pinned(words.len())?;
+        staging.as_mut_slice()?.copy_from_slice(&words);
+        stream.upload(&staging, 0, to, slot * words.len(), words.len())
+    }
+
+    /// The colouring in a slot of a buffer.
+    pub(crate) fn download(
+        &self,
+        stream: &Stream,
+        from: &DeviceBuffer<u32>,
+        slot: usize,
+    ) -> Result<Vec<u32>, GpuError> {
+        let words = self.slot_words as usize;
+        let mut staging = stream.device().pinned(words)?;
+        stream.download(from, slot * words, &mut staging, 0, words)?;
+        Ok(self.unpack(staging.as_slice()?))
+    }
+
     /// A colouring as words of four bytes.
     pub(crate) fn pack(&self, colors: &[u32]) -> Vec<u32> {
         let mut words = vec![0; self.slot_words as usize];
@@ -171,7 +198,7 @@ impl Shape {
     }
 
     /// The colouring in such words.
-    pub(crate) fn unpack(&self, words: &[u32]) -> Vec<u32> {
+    fn unpack(&self, words: &[u32]) -> Vec<u32> {
         (0..self.n as usize).map(|vertex| words[vertex / 4] >> (vertex % 4 * 8) & 0xff).collect()
     }
 }

@@ -1,18 +1,11 @@
 //! First colourings: six ways to a proper colouring without search. What they find is where a search begins.
 
-mod community;
-mod dsatur;
-mod greedy;
-mod lanczos;
-mod randomized;
-mod rlf;
-mod spectral;
+pub(crate) mod dsatur;
+pub(crate) mod greedy;
+pub(crate) mod rlf;
 mod tournament;
 
-pub use lanczos::fiedler;
-
-use std::str::FromStr;
-
+use crate::experimental::{community, randomized, spectral};
 use crate::graph::Graph;
 
 /// A way to a first colouring.
@@ -33,7 +26,7 @@ pub enum Initial {
 }
 
 impl Initial {
-    /// All of them.
+    /// Every way.
     pub const ALL: [Initial; 6] = [
         Initial::Greedy,
         Initial::Dsatur,
@@ -42,18 +35,6 @@ impl Initial {
         Initial::Community,
         Initial::Randomized,
     ];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Initial::Greedy => "greedy",
-            Initial::Dsatur => "dsatur",
-            Initial::Rlf => "rlf",
-            Initial::Spectral => "spectral",
-            Initial::Community => "community",
-            Initial::Randomized => "randomized",
-        }
-    }
 
     /// A proper colouring. Every colour below the largest one is used.
     pub fn color(self, graph: &Graph, preference: &Preference, seed: u64) -> Vec<u32> {
@@ -65,17 +46,6 @@ impl Initial {
             Initial::Community => community::color(graph, preference),
             Initial::Randomized => randomized::color(graph, seed),
         }
-    }
-}
-
-impl FromStr for Initial {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|initial| initial.name() == text).ok_or_else(|| {
-            let names = Self::ALL.map(Initial::name).join(", ");
-            format!("there is no first colouring `{text}`; choose among {names}")
-        })
     }
 }
 
@@ -115,6 +85,10 @@ impl Preference {
         let mut rank: Vec<u32> = (0..n as u32).collect();
         draw.shuffle(&mut rank);
         Self { rank }
+    }
+
+    pub(crate) fn rank(&self, vertex: u32) -> u32 {
+        self.rank[vertex as usize]
     }
 
     /// The vertices, the preferred first.

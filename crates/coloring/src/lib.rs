@@ -10,7 +10,6 @@
 //! assert_eq!(verify(&instance, &outcome.colors).unwrap().k, 5);
 //! ```
 
-pub mod anneal;
 mod bound;
 mod certificate;
 mod clique;
@@ -19,6 +18,7 @@ pub mod device;
 mod draw;
 mod ensemble;
 mod error;
+pub mod experimental;
 mod folder;
 pub mod generate;
 mod graph;
@@ -26,14 +26,12 @@ pub mod initial;
 mod instance;
 mod knob;
 pub mod memetic;
-pub mod metropolis;
 pub mod phase;
 pub mod random;
 mod read;
 mod reduce;
-pub mod signal;
+mod slot;
 pub mod tabu;
-pub mod temper;
 mod verify;
 mod warm;
 
@@ -49,5 +47,6 @@ pub use instance::{Instance, MAX_VERTICES};
 pub use knob::{KnobRange, Knobs, RANGES};
 pub use read::{parse_graph, read_graph};
 pub use reduce::Reduction;
+pub use slot::{CpuSlots, Slots};
 pub use verify::{Flaw, Verified, verify};
 pub use warm::warm_start;

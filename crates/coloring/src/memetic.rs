@@ -15,8 +15,7 @@ mod pool;
 pub use crossover::crossover;
 pub use device::DevicePool;
 pub use distance::distance;
-pub(crate) use pool::scattered;
-pub use pool::{CpuPool, Cross, Pool, Task};
+pub use pool::{Cross, Pool, Task};
 
 use tidemill_gpu::GpuError;
 
@@ -148,11 +147,6 @@ impl<P: Pool> Memetic<P> {
     /// How it lives.
     pub fn options(&self) -> &MemeticOptions {
         &self.options
-    }
-
-    /// Changes the iterations of a child's search from the next generation on.
-    pub fn set_iterations(&mut self, iterations: u64) {
-        self.options.iterations = iterations;
     }
 
     /// Generations that are complete.

@@ -9,7 +9,6 @@ mod judge;
 mod kind;
 mod peel;
 mod search;
-mod sense;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -19,7 +18,7 @@ pub use judge::Judge;
 pub use kind::{Family, PhaseKind};
 pub use peel::Peel;
 pub use search::search;
-pub use sense::Sense;
+pub(crate) use search::{Evolve, Step};
 use tidemill_telemetry::DeviceMode;
 
 use crate::device::DeviceGraph;

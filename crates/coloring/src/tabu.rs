@@ -14,6 +14,7 @@ mod matrix;
 mod partial;
 mod scan;
 mod weighted;
+mod width;
 
 pub use chance::MAX_TENURE;
 pub use matrix::Matrix;
@@ -27,7 +28,8 @@ use board::{Board, Move};
 use chance::Chance;
 use class::Classes;
 use matrix::Place;
-use scan::{Count, Instructions, Work, dispatch};
+use scan::{Count, Instructions};
+use width::{Moves, Width, either};
 
 /// After so many iterations a search asks whether it shall stop: the fewer the larger the graph is, because each looks at all vertices.
 fn stride(n: usize) -> u64 {
@@ -92,22 +94,7 @@ pub(crate) fn fit(colors: &mut [u32], k: usize, limit: usize) {
 /// A TabuCol search.
 #[derive(Clone, Debug)]
 pub struct Tabu<'a> {
-    width: Width<'a>,
-}
-
-#[derive(Clone, Debug)]
-enum Width<'a> {
-    Narrow(Search<'a, u8>),
-    Wide(Search<'a, u16>),
-}
-
-macro_rules! search {
-    ($tabu:expr, $search:ident => $call:expr) => {
-        match &$tabu.width {
-            Width::Narrow($search) => $call,
-            Width::Wide($search) => $call,
-        }
-    };
+    width: Width<Search<'a, u8>, Search<'a, u16>>,
 }
 
 impl<'a> Tabu<'a> {
@@ -116,50 +103,37 @@ impl<'a> Tabu<'a> {
     /// # Panics
     /// If there is not one colour for each vertex, or `k` is 0 and the graph is not empty.
     pub fn new(graph: &'a Graph, matrix: &'a Matrix, k: usize, random: Random, colors: &[u32]) -> Self {
-        let width = if is_narrow(graph, k) {
-            Width::Narrow(Search::new(graph, matrix, k, random, colors))
-        } else {
-            Width::Wide(Search::new(graph, matrix, k, random, colors))
-        };
-        Self { width }
+        Self { width: Width::new(graph, matrix, k, random, colors) }
     }
 
     /// Makes up to `iterations` iterations; fewer if the colouring has no conflicts before or `stop` says so, which is asked now and then.
     pub fn run(&mut self, iterations: u64, stop: impl Fn() -> bool) -> Outcome {
-        match &mut self.width {
-            Width::Narrow(search) => search.run(iterations, stop),
-            Width::Wide(search) => search.run(iterations, stop),
-        }
+        self.width.run(iterations, stop)
     }
 
     /// The colouring as it is now.
     pub fn colors(&self) -> &[u32] {
-        search!(self, search => &search.colors)
+        either!(&self.width, search => &search.colors)
     }
 
     /// Conflicts of the colouring as it is now.
     pub fn conflicts(&self) -> u32 {
-        search!(self, search => search.conflicts)
+        either!(&self.width, search => search.conflicts)
     }
 
     /// The colouring with the fewest conflicts.
     pub fn best(&self) -> &[u32] {
-        search!(self, search => &search.best_colors)
+        either!(&self.width, search => &search.best_colors)
     }
 
     /// Conflicts of the best colouring.
     pub fn best_conflicts(&self) -> u32 {
-        search!(self, search => search.best_conflicts)
+        either!(&self.width, search => search.best_conflicts)
     }
 
     /// Iterations since the search began.
     pub fn iteration(&self) -> u64 {
-        search!(self, search => search.iteration)
-    }
-
-    /// Vertices in conflict.
-    pub fn n_conflicting(&self) -> usize {
-        search!(self, search => search.n_conflicting)
+        either!(&self.width, search => search.iteration)
     }
 }
 
@@ -184,115 +158,7 @@ struct Search<'a, C> {
     best_conflicts: u32,
 }
 
-/// Iterations up to a certain one.
-struct Steps<'s, 'a, C> {
-    search: &'s mut Search<'a, C>,
-    end: u64,
-}
-
-impl<C: Count> Work for Steps<'_, '_, C> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with<I: Instructions>(self) {
-        while self.search.conflicts > 0 && self.search.iteration < self.end {
-            self.search.step::<I>();
-        }
-    }
-}
-
 impl<'a, C: Count> Search<'a, C> {
-    fn new(graph: &'a Graph, matrix: &'a Matrix, k: usize, random: Random, colors: &[u32]) -> Self {
-        let n = graph.n();
-        assert_eq!(colors.len(), n, "every vertex has a colour");
-        assert!(k > 0 || n == 0, "at least one colour");
-        let limit = class_limit(graph, C::LARGEST);
-        let mut colors = colors.to_vec();
-        fit(&mut colors, k, limit);
-        let mut classes = Classes::new(n, k);
-        let mut board = Board::new(n, k);
-        for (vertex, color) in colors.iter().enumerate() {
-            board.put(Place { graph, matrix, vertex }, *color);
-        }
-        for (vertex, color) in colors.iter().enumerate() {
-            classes.enter(vertex as u32, *color);
-            board.ban(vertex, *color);
-        }
-        let (mut n_conflicting, mut ends) = (0, 0);
-        for (vertex, color) in colors.iter().enumerate() {
-            let own = board.count(vertex, *color);
-            ends += own;
-            if own > 0 {
-                n_conflicting += 1;
-                board.list(vertex, C::LARGEST - own);
-            }
-        }
-        Self {
-            graph,
-            matrix,
-            k,
-            limit,
-            random,
-            board,
-            calendar: Calendar::new(),
-            best_colors: colors.clone(),
-            colors,
-            classes,
-            touched: Vec::with_capacity(n),
-            n_conflicting,
-            conflicts: ends / 2,
-            iteration: 0,
-            best_conflicts: ends / 2,
-        }
-    }
-
-    fn run(&mut self, iterations: u64, stop: impl Fn() -> bool) -> Outcome {
-        let start = self.iteration;
-        while self.best_conflicts > 0 && self.iteration - start < iterations && !stop() {
-            let end = start + iterations.min((self.iteration - start) + stride(self.graph.n()));
-            dispatch(Steps { search: self, end });
-        }
-        Outcome { iterations: self.iteration - start, conflicts: self.best_conflicts }
-    }
-
-    #[inline(always)]
-    fn step<I: Instructions>(&mut self) {
-        let iteration = self.iteration;
-        self.iteration += 1;
-        self.calendar.begin(iteration, |vertex, color| self.board.allow(vertex as usize, color));
-        let chance = Chance::draw(&self.random, iteration, self.graph.n(), self.k);
-        let tenure = chance.tenure(self.n_conflicting);
-        let allowed = self.board.best::<I>(&chance);
-        let excused = self.excused(&chance, allowed.map(|best| best.cost));
-        let Some(Move { vertex, color: to, cost, .. }) = [allowed, excused].into_iter().flatten().min()
-        else {
-            return;
-        };
-        let from = self.colors[vertex as usize];
-        let is_banned = self.board.is_banned(vertex as usize, to);
-        if self.classes.of(to).len() >= self.limit {
-            if !is_banned {
-                self.board.ban(vertex as usize, to);
-                self.calendar.add(iteration, tenure.max(1), vertex, to);
-            }
-            return;
-        }
-        if is_banned {
-            self.calendar.lift(vertex, to);
-        }
-        if tenure > 0 {
-            self.calendar.add(iteration, tenure, vertex, from);
-        } else {
-            self.board.allow(vertex as usize, from);
-        }
-        self.make(vertex, from, to);
-        self.conflicts = self.conflicts + cost - C::LARGEST;
-        if self.conflicts < self.best_conflicts {
-            self.best_conflicts = self.conflicts;
-            self.best_colors.copy_from_slice(&self.colors);
-        }
-    }
-
     /// The best move that is banned and yet allowed because it leads to fewer conflicts than ever, if it is not dearer than `most`.
     #[inline(always)]
     fn excused(&self, chance: &Chance, most: Option<u32>) -> Option<Move> {
@@ -342,6 +208,95 @@ impl<'a, C: Count> Search<'a, C> {
             self.board.list(vertex as usize, C::LARGEST - own);
         } else {
             self.n_conflicting -= 1;
+        }
+    }
+}
+
+impl<'a, C: Count> Moves<'a> for Search<'a, C> {
+    fn new(graph: &'a Graph, matrix: &'a Matrix, k: usize, random: Random, colors: &[u32]) -> Self {
+        let n = graph.n();
+        assert_eq!(colors.len(), n, "every vertex has a colour");
+        assert!(k > 0 || n == 0, "at least one colour");
+        let limit = class_limit(graph, C::LARGEST);
+        let mut colors = colors.to_vec();
+        fit(&mut colors, k, limit);
+        let mut classes = Classes::new(n, k);
+        let mut board = Board::new(n, k);
+        for (vertex, color) in colors.iter().enumerate() {
+            board.put(Place { graph, matrix, vertex }, *color);
+        }
+        for (vertex, color) in colors.iter().enumerate() {
+            classes.enter(vertex as u32, *color);
+            board.ban(vertex, *color);
+        }
+        let (mut n_conflicting, mut ends) = (0, 0);
+        for (vertex, color) in colors.iter().enumerate() {
+            let own = board.count(vertex, *color);
+            ends += own;
+            if own > 0 {
+                n_conflicting += 1;
+                board.list(vertex, C::LARGEST - own);
+            }
+        }
+        Self {
+            graph,
+            matrix,
+            k,
+            limit,
+            random,
+            board,
+            calendar: Calendar::new(),
+            best_colors: colors.clone(),
+            colors,
+            classes,
+            touched: Vec::with_capacity(n),
+            n_conflicting,
+            conflicts: ends / 2,
+            iteration: 0,
+            best_conflicts: ends / 2,
+        }
+    }
+
+    #[inline(always)]
+    fn state(&self) -> (usize, u64, u32) {
+        (self.graph.n(), self.iteration, self.best_conflicts)
+    }
+
+    #[inline(always)]
+    fn step<I: Instructions>(&mut self) {
+        let iteration = self.iteration;
+        self.iteration += 1;
+        self.calendar.begin(iteration, |vertex, color| self.board.allow(vertex as usize, color));
+        let chance = Chance::draw(&self.random, iteration, self.graph.n(), self.k);
+        let tenure = chance.tenure(self.n_conflicting);
+        let allowed = self.board.best::<I>(&chance);
+        let excused = self.excused(&chance, allowed.map(|best| best.cost));
+        let Some(Move { vertex, color: to, cost, .. }) = [allowed, excused].into_iter().flatten().min()
+        else {
+            return;
+        };
+        let from = self.colors[vertex as usize];
+        let is_banned = self.board.is_banned(vertex as usize, to);
+        if self.classes.of(to).len() >= self.limit {
+            if !is_banned {
+                self.board.ban(vertex as usize, to);
+                self.calendar.add(iteration, tenure.max(1), vertex, to);
+            }
+            return;
+        }
+        if is_banned {
+            self.calendar.lift(vertex, to);
+        }
+        if tenure > 0 {
+            self.calendar.add(iteration, tenure, vertex, from);
+        } else {
+            self.board.allow(vertex as usize, from);
+        }
+        self.make(vertex, from, to);
+        self.conflicts = self.conflicts + cost - C::LARGEST;
+        if self.conflicts < self.best_conflicts {
+            self.best_conflicts = self.conflicts;
+            self.best_colors.copy_from_slice(&self.colors);
         }
     }
 }

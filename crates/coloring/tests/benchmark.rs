@@ -81,9 +81,9 @@ fn every_first_colouring_of_every_graph_passes_the_verifier_and_its_certificate_
             let k = n_colors(&colors);
             let text = Certificate::new(&instance, k, colors).text();
             let certificate = Certificate::parse(Path::new("x.sol"), &text).unwrap();
-            assert_eq!(certificate.check(&instance).unwrap().k, k, "{name}, {}", initial.name());
+            assert_eq!(certificate.check(&instance).unwrap().k, k, "{name}, {initial:?}");
             assert!(k < n);
-            line += &format!("  {} {k}", initial.name());
+            line += &format!("  {initial:?} {k}");
         }
         println!("{line}");
     }

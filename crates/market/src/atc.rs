@@ -106,7 +106,7 @@ pub fn atc(prices: &[f64], options: &AtcOptions) -> Result<Atc, AtcError> {
 }
 
 /// The same with moving averages of another series than the prices; crossings and returns are those of the prices.
-pub fn atc_of_source(source: &[f64], prices: &[f64], options: &AtcOptions) -> Result<Atc, AtcError> {
+fn atc_of_source(source: &[f64], prices: &[f64], options: &AtcOptions) -> Result<Atc, AtcError> {
     let growth = Growth::new(options, prices.len());
     let plan = prepare(source, prices, options, &growth)?;
     let moves = moves(prices, &growth, &plan);

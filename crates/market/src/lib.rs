@@ -21,4 +21,4 @@ pub use error::MarketError;
 pub use load::{BarStamp, LoadOptions, Loaded, load, symbol_of_file};
 pub use report::DataReport;
 pub use write::{check_output, write, write_csv, write_parquet};
-pub use year::{utc_days, year_days};
+pub use year::year_days;

@@ -9,7 +9,7 @@ use crate::timeframe::format_duration;
 use crate::timestamp::format_ms;
 
 /// Places kept per kind of issue.
-pub const PLACES_KEPT: usize = 5;
+const PLACES_KEPT: usize = 5;
 
 /// Places shown per kind in the summary for people.
 const PLACES_SHOWN: usize = 3;

@@ -13,13 +13,6 @@ const YEAR_HUNDREDTHS: i64 = 36_525;
 /// A history shorter than this many days says too little about holidays and gaps to be counted.
 const SHORT_DAYS: i64 = 365;
 
-/// The UTC days that hold at least one of the times, which ascend: each day once, counted from 1970-01-01.
-pub fn utc_days(ts_ms: &[i64]) -> Vec<i64> {
-    let mut days: Vec<i64> = ts_ms.iter().map(|ts_ms| ts_ms.div_euclid(DAY_MS)).collect();
-    days.dedup();
-    days
-}
-
 /// Days of a year of a history that has bars on `days`, which are UTC days since 1970-01-01 and strictly ascend.
 ///
 /// With D days from the first to the last, raw = 365.25 · (n − 1) / D. The first rule that applies decides:
@@ -222,6 +215,5 @@ mod tests {
     fn days_before_1970_have_their_weekdays() {
         // 1969-12-27 and 28 were a Saturday and a Sunday.
         assert_eq!(year_days(&[-5, -4]), 365);
-        assert_eq!(utc_days(&[-DAY_MS - 1, -DAY_MS, -1, 0, DAY_MS - 1, DAY_MS]), [-2, -1, 0, 1]);
     }
 }

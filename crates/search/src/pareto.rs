@@ -38,7 +38,7 @@ fn dominates_any(scores: &Scores, front: &[usize], trial_idx: usize) -> bool {
 
 /// How far each trial of a front lies from its neighbours: the sum over objectives of the gap between them, as a share of the
 /// front's range. Larger means lonelier; the ends of a range are infinitely lonely, so that a selection keeps them.
-pub fn crowding(scores: &Scores, front: &[usize]) -> Vec<f64> {
+fn crowding(scores: &Scores, front: &[usize]) -> Vec<f64> {
     let mut distance = vec![0.0; front.len()];
     let mut order: Vec<usize> = (0..front.len()).collect();
     for objective_idx in 0..scores.n_objectives() {

@@ -5,6 +5,7 @@ mod auto;
 mod cmaes;
 mod differential;
 mod enqueue;
+mod evolution;
 mod generational;
 mod genetic;
 mod grid;
@@ -180,7 +181,7 @@ impl SamplerKind {
     }
 
     /// Whether it learns from, or does not depend on, more than one objective.
-    pub fn serves_several_objectives(self) -> bool {
+    fn serves_several_objectives(self) -> bool {
         !matches!(self, Self::Genetic | Self::Differential | Self::CmaEs | Self::Generational)
     }
 

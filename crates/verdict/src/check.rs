@@ -169,9 +169,9 @@ impl Verdict {
 }
 
 /// Name of the check against luck.
-pub const LUCK: &str = "luck";
+const LUCK: &str = "luck";
 /// Name of the check against the market.
-pub const MARKET: &str = "market";
+const MARKET: &str = "market";
 /// Name of the check on out-of-sample data.
 pub const UNSEEN: &str = "out of sample";
 /// Name of the check on data that was held out.

@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::blocks::Blocks;
 
 /// Most blocks: beyond it there are more combinations than anyone waits for.
-pub const MAX_BLOCKS: usize = 20;
+const MAX_BLOCKS: usize = 20;
 
 /// Trials whose tables are made at a time.
 const TILE: usize = 32;

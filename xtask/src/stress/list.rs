@@ -58,7 +58,7 @@ pub const LIST: &[File] = &[
         tests: &[("several_host_threads_run_kernels_at_once", None)],
     },
     File {
-        path: "crates/gpu/tests/runtime/buffer.rs",
+        path: "crates/tidemill/tests/gpu/runtime/buffer.rs",
         tests: &[
             ("changing_pinned_memory_waits_for_every_upload_from_it", None),
             ("dropping_memory_waits_for_its_work", None),
@@ -66,30 +66,14 @@ pub const LIST: &[File] = &[
         ],
     },
     File {
-        path: "crates/gpu/tests/runtime/coordinator.rs",
-        tests: &[
-            ("forked_work_overlaps_and_joins", None),
-            ("operations_run_after_what_they_depend_on", None),
-            ("poll_tells_what_finished_and_only_once", None),
-            ("waiting_for_one_does_not_wait_for_others", None),
-        ],
-    },
-    File {
-        path: "crates/gpu/tests/runtime/fault.rs",
+        path: "crates/tidemill/tests/gpu/runtime/fault.rs",
         tests: &[
             ("a_failing_kernel_is_told_at_the_next_synchronisation_with_its_name", None),
             ("kernels_before_a_good_synchronisation_are_no_suspects", None),
         ],
     },
     File {
-        path: "crates/gpu/tests/runtime/graph.rs",
-        tests: &[
-            ("a_branch_that_was_not_joined_still_ends_before_the_graph_does", None),
-            ("streams_fork_and_join_inside_a_graph", None),
-        ],
-    },
-    File {
-        path: "crates/gpu/tests/runtime/hang.rs",
+        path: "crates/tidemill/tests/gpu/runtime/hang.rs",
         tests: &[
             ("a_pipeline_on_a_hanging_device_ends", None),
             ("a_wait_within_the_limit_is_as_good_as_one_without", None),
@@ -100,11 +84,11 @@ pub const LIST: &[File] = &[
         ],
     },
     File {
-        path: "crates/gpu/tests/runtime/kernel.rs",
+        path: "crates/tidemill/tests/gpu/runtime/kernel.rs",
         tests: &[("a_loaded_source_is_found_without_asking_the_compiler", None)],
     },
     File {
-        path: "crates/gpu/tests/runtime/pipeline.rs",
+        path: "crates/tidemill/tests/gpu/runtime/pipeline.rs",
         tests: &[
             ("a_lost_device_ends_the_run_with_its_error", None),
             ("a_pipeline_gives_the_results_of_one_batch_after_the_other", None),
@@ -114,7 +98,7 @@ pub const LIST: &[File] = &[
         ],
     },
     File {
-        path: "crates/gpu/tests/runtime/stream.rs",
+        path: "crates/tidemill/tests/gpu/runtime/stream.rs",
         tests: &[
             ("a_stream_can_be_dropped_by_work_on_the_host", None),
             ("a_stream_waits_for_an_event_of_another", None),
@@ -128,16 +112,8 @@ pub const LIST: &[File] = &[
         ],
     },
     File {
-        path: "crates/gpu/tests/runtime/timeline.rs",
+        path: "crates/tidemill/tests/gpu/runtime/timeline.rs",
         tests: &[("spans_have_the_times_of_their_work", None)],
-    },
-    File {
-        path: "crates/gpu/tests/runtime/triple.rs",
-        tests: &[
-            ("a_slot_advances_only_when_its_work_is_done", None),
-            ("there_are_three_slots_and_dropped_ones_come_back", None),
-            ("three_slots_keep_three_streams_at_work", None),
-        ],
     },
     File {
         path: "crates/lab/src/tune.rs",

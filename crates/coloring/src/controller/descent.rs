@@ -15,14 +15,13 @@ use super::{Moment, Observer};
 use crate::device::{DeviceGraph, MOST_VERTICES};
 use crate::ensemble::Ensemble;
 use crate::error::ColoringError;
+use crate::experimental::sense::Sense;
+use crate::experimental::signal::normalized;
 use crate::graph::Graph;
 use crate::initial::n_colors;
 use crate::instance::Instance;
-use crate::phase::{
-    Construct, Family, Finding, Judge, Peel, Phase, PhaseKind, Report, Scene, Sense, Slice, Stage,
-};
+use crate::phase::{Construct, Family, Finding, Judge, Peel, Phase, PhaseKind, Report, Scene, Slice, Stage};
 use crate::random::mix;
-use crate::signal::normalized;
 use crate::tabu::{MOST_WIDE, Matrix, class_limit};
 use crate::warm::warm_start;
 

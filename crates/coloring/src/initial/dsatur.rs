@@ -8,7 +8,7 @@ const NONE: u32 = u32::MAX;
 
 /// Always colours a vertex whose neighbours have most different colours; of those, the one that is preferred, which is that with most
 /// neighbours unless signals say otherwise. (Most uncoloured neighbours, as in the original, costs a colour or two on random graphs.)
-pub(super) fn color(graph: &Graph, preference: &Preference) -> Vec<u32> {
+pub(crate) fn color(graph: &Graph, preference: &Preference) -> Vec<u32> {
     let n = graph.n();
     let mut colors = vec![NONE; n];
     let mut saturation = vec![0_u32; n];

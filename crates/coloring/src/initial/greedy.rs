@@ -5,7 +5,7 @@ use crate::graph::Graph;
 const NONE: u32 = u32::MAX;
 
 /// Each vertex in turn gets the least colour that none of its neighbours has.
-pub(super) fn color(graph: &Graph, order: &[u32]) -> Vec<u32> {
+pub(crate) fn color(graph: &Graph, order: &[u32]) -> Vec<u32> {
     let mut colors = vec![NONE; graph.n()];
     // For each colour, the last vertex that could not have it.
     let mut refused: Vec<u32> = Vec::new();

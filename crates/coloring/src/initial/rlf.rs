@@ -12,7 +12,7 @@ const NONE: u32 = u32::MAX;
 
 /// A class begins with the vertex that has most uncoloured neighbours; then always the candidate joins that has most neighbours among
 /// the excluded, and of those the one with fewest among the candidates.
-pub(super) fn color(graph: &Graph, preference: &Preference) -> Vec<u32> {
+pub(crate) fn color(graph: &Graph, preference: &Preference) -> Vec<u32> {
     let n = graph.n();
     let mut colors = vec![NONE; n];
     // Neighbours without a colour.

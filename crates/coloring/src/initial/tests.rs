@@ -16,7 +16,7 @@ proptest::proptest! {
             for initial in Initial::ALL {
                 let colors = initial.color(&graph, &preference, seed);
                 let verified = verify(&instance, &colors);
-                proptest::prop_assert_eq!(verified.map(|it| it.k), Ok(n_colors(&colors)), "{}", initial.name());
+                proptest::prop_assert_eq!(verified.map(|it| it.k), Ok(n_colors(&colors)), "{:?}", initial);
                 proptest::prop_assert_eq!(colors, initial.color(&graph, &preference, seed));
             }
         }

@@ -6,6 +6,7 @@ use tidemill_gpu::{DeviceBuffer, DevicePtr, GpuError, Kernel, Launch, Stream};
 use super::pool::{self, Cross, Pool};
 use crate::device::{DeviceGraph, Feed, Task};
 use crate::random::Random;
+use crate::slot::Slots;
 use crate::tabu::device::{TabuKernel, TabuLaunch, TabuState};
 
 /// Twin of `CrossTask` in `memetic.cu`.
@@ -119,7 +120,7 @@ fn warps(n_tasks: usize, shared_words: u32) -> Launch {
     Launch::blocks(n_tasks as u32, 32).shared(shared_words * 4)
 }
 
-impl Pool for DevicePool<'_> {
+impl Slots for DevicePool<'_> {
     fn n(&self) -> usize {
         self.graph.n()
     }
@@ -134,19 +135,15 @@ impl Pool for DevicePool<'_> {
     }
 
     fn write(&mut self, slot: usize, colors: &[u32]) -> Result<(), GpuError> {
-        let words = self.tabu.shape().pack(colors);
-        let mut staging = self.graph.device().pinned(words.len())?;
-        staging.as_mut_slice()?.copy_from_slice(&words);
-        self.stream.upload(&staging, 0, &self.colors, slot * words.len(), words.len())
+        self.tabu.shape().upload(&self.stream, &self.colors, slot, colors)
     }
 
     fn read(&mut self, slot: usize) -> Result<Vec<u32>, GpuError> {
-        let words = self.tabu.shape().slot_words as usize;
-        let mut staging = self.graph.device().pinned(words)?;
-        self.stream.download(&self.colors, slot * words, &mut staging, 0, words)?;
-        Ok(self.tabu.shape().unpack(staging.as_slice()?))
+        self.tabu.shape().download(&self.stream, &self.colors, slot)
     }
+}
 
+impl Pool for DevicePool<'_> {
     fn scatter(&mut self, tasks: &[pool::Task]) -> Result<(), GpuError> {
         if tasks.is_empty() {
             return Ok(());

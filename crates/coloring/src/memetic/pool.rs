@@ -1,12 +1,12 @@
-//! Colourings by number, and what a population does with many of them at a time: on the CPU here, on a device in `device.rs`.
+//! What a population does with many colourings at a time: on the CPU here, on a device in `device.rs`.
 
 use rayon::prelude::*;
 use tidemill_gpu::GpuError;
 
 use super::{crossover, distance};
-use crate::Graph;
 use crate::random::Random;
-use crate::tabu::{Matrix, Tabu};
+use crate::slot::{CpuSlots, Slots, scattered};
+use crate::tabu::Tabu;
 
 /// A child that is to be made.
 #[derive(Clone, Copy, Debug)]
@@ -30,27 +30,12 @@ pub struct Task {
     pub random: Random,
 }
 
-/// Room for colourings with `k` colours, by number.
+/// What a population does with its colourings.
 ///
 /// - All implementations give the same numbers for the same calls.
 /// - Work of one call is independent, and its order does not matter.
 /// - `stop` is asked now and then; after it has said yes, results may be anything.
-pub trait Pool {
-    /// Vertices of the graph.
-    fn n(&self) -> usize;
-
-    /// Colours.
-    fn k(&self) -> usize;
-
-    /// Makes room for so many colourings.
-    fn reserve(&mut self, n_slots: usize) -> Result<(), GpuError>;
-
-    /// Gives a colouring from outside.
-    fn write(&mut self, slot: usize, colors: &[u32]) -> Result<(), GpuError>;
-
-    /// Takes a colouring out.
-    fn read(&mut self, slot: usize) -> Result<Vec<u32>, GpuError>;
-
+pub trait Pool: Slots {
     /// Gives every vertex a random colour.
     fn scatter(&mut self, tasks: &[Task]) -> Result<(), GpuError>;
 
@@ -72,50 +57,7 @@ pub trait Pool {
     fn distances(&mut self, pairs: &[(usize, usize)]) -> Result<Vec<u32>, GpuError>;
 }
 
-/// A pool in memory; searches run on the threads of the current rayon pool.
-#[derive(Debug)]
-pub struct CpuPool<'a> {
-    graph: &'a Graph,
-    matrix: &'a Matrix,
-    k: usize,
-    slots: Vec<Vec<u32>>,
-}
-
-impl<'a> CpuPool<'a> {
-    /// An empty pool.
-    pub fn new(graph: &'a Graph, matrix: &'a Matrix, k: usize) -> Self {
-        Self { graph, matrix, k, slots: Vec::new() }
-    }
-}
-
-/// The random colouring of some chances.
-pub(crate) fn scattered(n: usize, k: usize, random: &Random) -> Vec<u32> {
-    (0..n as u64).map(|vertex| random.below(vertex, k as u32)).collect()
-}
-
-impl Pool for CpuPool<'_> {
-    fn n(&self) -> usize {
-        self.graph.n()
-    }
-
-    fn k(&self) -> usize {
-        self.k
-    }
-
-    fn reserve(&mut self, n_slots: usize) -> Result<(), GpuError> {
-        self.slots.resize(n_slots, vec![0; self.graph.n()]);
-        Ok(())
-    }
-
-    fn write(&mut self, slot: usize, colors: &[u32]) -> Result<(), GpuError> {
-        self.slots[slot].copy_from_slice(colors);
-        Ok(())
-    }
-
-    fn read(&mut self, slot: usize) -> Result<Vec<u32>, GpuError> {
-        Ok(self.slots[slot].clone())
-    }
-
+impl Pool for CpuSlots<'_> {
     fn scatter(&mut self, tasks: &[Task]) -> Result<(), GpuError> {
         for task in tasks {
             self.slots[task.slot] = scattered(self.graph.n(), self.k, &task.random);

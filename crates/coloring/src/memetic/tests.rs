@@ -1,6 +1,6 @@
 use super::*;
-use crate::Graph;
 use crate::tabu::Matrix;
+use crate::{CpuSlots, Graph};
 
 /// A random graph that has a colouring with `k` colours.
 fn planted(n: u32, k: u32, percent: u32, seed: u64) -> Graph {
@@ -21,7 +21,7 @@ fn a_planted_colouring_is_found() {
     let graph = planted(120, 8, 60, 1);
     let matrix = Matrix::new(&graph);
     for options in [MemeticOptions::head(300, 4), MemeticOptions::islands(3, 300, 4)] {
-        let mut memetic = Memetic::new(CpuPool::new(&graph, &matrix, 8), options, &[]).unwrap();
+        let mut memetic = Memetic::new(CpuSlots::new(&graph, &matrix, 8), options, &[]).unwrap();
         for number in 0..200 {
             let generation = memetic.step(&|| false).unwrap().unwrap();
             assert_eq!(generation.number, number);
@@ -42,7 +42,7 @@ fn the_number_of_threads_changes_nothing() {
     let run = |threads: usize| {
         let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         threads.install(|| {
-            let mut memetic = Memetic::new(CpuPool::new(&graph, &matrix, 7), options, &[]).unwrap();
+            let mut memetic = Memetic::new(CpuSlots::new(&graph, &matrix, 7), options, &[]).unwrap();
             let all: Vec<Generation> = (0..15).map(|_| memetic.step(&|| false).unwrap().unwrap()).collect();
             (all, memetic.best().to_vec())
         })
@@ -60,7 +60,7 @@ fn a_given_colouring_is_where_it_begins() {
     let given: Vec<u32> = (0..60).map(|vertex| vertex % 6).collect();
     let options = MemeticOptions::head(1, 4);
     let given = [given.clone(), given];
-    let mut memetic = Memetic::new(CpuPool::new(&graph, &matrix, 6), options, &given).unwrap();
+    let mut memetic = Memetic::new(CpuSlots::new(&graph, &matrix, 6), options, &given).unwrap();
     assert_eq!(memetic.step(&|| false).unwrap().unwrap().best_conflicts, 0);
 }
 
@@ -69,7 +69,7 @@ fn a_stopped_generation_is_none() {
     let graph = planted(60, 6, 70, 1);
     let matrix = Matrix::new(&graph);
     let mut memetic =
-        Memetic::new(CpuPool::new(&graph, &matrix, 4), MemeticOptions::head(100, 4), &[]).unwrap();
+        Memetic::new(CpuSlots::new(&graph, &matrix, 4), MemeticOptions::head(100, 4), &[]).unwrap();
     assert_eq!(memetic.step(&|| true).unwrap(), None);
     assert!(memetic.best_conflicts() < u32::MAX);
 }

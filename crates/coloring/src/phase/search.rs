@@ -7,6 +7,7 @@ mod walk;
 use super::{Clock, Finding, Phase, PhaseKind, Report, Scene, Slice};
 use crate::tabu::{Partial, Tabu, Weighted};
 use colony::Colony;
+pub(crate) use evolve::{Evolve, Step};
 use walk::Walk;
 
 /// The search of a kind, where there is one; it begins at the scene's colouring. `stream` is its number among those of a device.

@@ -1,5 +1,7 @@
 //! Many TabuCol searches at a time on a device, a block for each.
 
+use std::marker::PhantomData;
+
 use bytemuck::{Pod, Zeroable};
 use tidemill_gpu::{DeviceBuffer, DevicePtr, GpuError, Kernel, Launch, Stream};
 
@@ -170,7 +172,8 @@ impl TabuKernel {
 /// TabuCol searches that run side by side on a device, and go on where they were. Each makes the moves of a [`Tabu`](super::Tabu) with the same chances.
 #[derive(Debug)]
 pub struct DeviceTabu<'a> {
-    graph: &'a DeviceGraph,
+    /// The kernel reads it.
+    graph: PhantomData<&'a DeviceGraph>,
     kernel: TabuKernel,
     stream: Stream,
     n_searches: usize,
@@ -198,7 +201,7 @@ impl<'a> DeviceTabu<'a> {
         let calendars = device.alloc(n_searches * DAYS * 2)?;
         stream.fill(&calendars, 0, calendars.len(), 0xff)?;
         Ok(Self {
-            graph,
+            graph: PhantomData,
             tasks: device.alloc_from(&tasks)?,
             colors: device.alloc_from(&words)?,
             best: device.alloc(words.len())?,
@@ -235,19 +238,12 @@ impl<'a> DeviceTabu<'a> {
 
     /// The colouring of a search as it is now.
     pub fn colors(&self, search: usize) -> Result<Vec<u32>, GpuError> {
-        self.read(&self.colors, search)
+        self.kernel.shape.download(&self.stream, &self.colors, search)
     }
 
     /// The colouring of a search with the fewest conflicts.
     pub fn best(&self, search: usize) -> Result<Vec<u32>, GpuError> {
-        self.read(&self.best, search)
-    }
-
-    fn read(&self, buffer: &DeviceBuffer<u32>, search: usize) -> Result<Vec<u32>, GpuError> {
-        let words = self.kernel.shape.slot_words as usize;
-        let mut staging = self.graph.device().pinned(words)?;
-        self.stream.download(buffer, search * words, &mut staging, 0, words)?;
-        Ok(self.kernel.shape.unpack(staging.as_slice()?))
+        self.kernel.shape.download(&self.stream, &self.best, search)
     }
 }
 

@@ -8,8 +8,9 @@ use super::board::Board;
 use super::chance::Chance;
 use super::class::Classes;
 use super::matrix::{Matrix, Place};
-use super::scan::{Count, Instructions, Work, dispatch};
-use super::{Outcome, class_limit, is_narrow, stride};
+use super::scan::{Count, Instructions};
+use super::width::{Moves, Width, either};
+use super::{Outcome, class_limit};
 use crate::Graph;
 use crate::random::Random;
 
@@ -19,13 +20,7 @@ const NONE: u32 = u32::MAX;
 /// A PartialCol search.
 #[derive(Clone, Debug)]
 pub struct Partial<'a> {
-    width: Width<'a>,
-}
-
-#[derive(Clone, Debug)]
-enum Width<'a> {
-    Narrow(Search<'a, u8>),
-    Wide(Search<'a, u16>),
+    width: Width<Search<'a, u8>, Search<'a, u16>>,
 }
 
 impl<'a> Partial<'a> {
@@ -34,45 +29,24 @@ impl<'a> Partial<'a> {
     /// # Panics
     /// If there is not one colour for each vertex, or `k` is 0 and the graph is not empty.
     pub fn new(graph: &'a Graph, matrix: &'a Matrix, k: usize, random: Random, colors: &[u32]) -> Self {
-        let width = if is_narrow(graph, k) {
-            Width::Narrow(Search::new(graph, matrix, k, random, colors))
-        } else {
-            Width::Wide(Search::new(graph, matrix, k, random, colors))
-        };
-        Self { width }
+        Self { width: Width::new(graph, matrix, k, random, colors) }
     }
 
     /// Makes up to `iterations` iterations; fewer if every vertex has a colour before or `stop` says so, which is asked now and then.
     pub fn run(&mut self, iterations: u64, stop: impl Fn() -> bool) -> Outcome {
-        match &mut self.width {
-            Width::Narrow(search) => search.run(iterations, stop),
-            Width::Wide(search) => search.run(iterations, stop),
-        }
+        self.width.run(iterations, stop)
     }
 
     /// The best colouring. Vertices without a colour get the one that the fewest neighbours have.
     pub fn best(&self) -> Vec<u32> {
-        match &self.width {
-            Width::Narrow(search) => search.completed(),
-            Width::Wide(search) => search.completed(),
-        }
+        either!(&self.width, search => search.completed())
     }
 
     /// The best colouring as it was found, `None` for a vertex without a colour.
-    pub fn best_partial(&self) -> Vec<Option<u32>> {
-        let best = match &self.width {
-            Width::Narrow(search) => &search.best,
-            Width::Wide(search) => &search.best,
-        };
+    #[cfg(test)]
+    fn best_partial(&self) -> Vec<Option<u32>> {
+        let best = either!(&self.width, search => &search.best);
         best.iter().map(|color| Some(*color).filter(|color| *color != NONE)).collect()
-    }
-
-    /// Iterations since the search began.
-    pub fn iteration(&self) -> u64 {
-        match &self.width {
-            Width::Narrow(search) => search.iteration,
-            Width::Wide(search) => search.iteration,
-        }
     }
 }
 
@@ -95,23 +69,38 @@ struct Search<'a, C> {
     best_without: usize,
 }
 
-struct Steps<'s, 'a, C> {
-    search: &'s mut Search<'a, C>,
-    end: u64,
-}
-
-impl<C: Count> Work for Steps<'_, '_, C> {
-    type Output = ();
+impl<'a, C: Count> Search<'a, C> {
+    #[inline(always)]
+    fn enter(&mut self, vertex: u32, color: u32) {
+        self.board.put(Place { graph: self.graph, matrix: self.matrix, vertex: vertex as usize }, color);
+        self.classes.enter(vertex, color);
+        self.colors[vertex as usize] = color;
+        self.n_without -= 1;
+    }
 
     #[inline(always)]
-    fn with<I: Instructions>(self) {
-        while self.search.n_without > 0 && self.search.iteration < self.end {
-            self.search.step::<I>();
+    fn leave(&mut self, vertex: u32, color: u32) {
+        self.board.take(Place { graph: self.graph, matrix: self.matrix, vertex: vertex as usize }, color);
+        self.classes.leave(vertex, color);
+        self.colors[vertex as usize] = NONE;
+        self.n_without += 1;
+    }
+
+    fn completed(&self) -> Vec<u32> {
+        let mut colors = self.best.clone();
+        for vertex in 0..colors.len() {
+            if colors[vertex] == NONE {
+                let mut counts = vec![0; self.k];
+                let of_others = self.graph.neighbours(vertex).iter().map(|other| colors[*other as usize]);
+                of_others.filter(|color| *color != NONE).for_each(|color| counts[color as usize] += 1);
+                colors[vertex] = (0..self.k).min_by_key(|&color| counts[color]).unwrap_or(0) as u32;
+            }
         }
+        colors
     }
 }
 
-impl<'a, C: Count> Search<'a, C> {
+impl<'a, C: Count> Moves<'a> for Search<'a, C> {
     fn new(graph: &'a Graph, matrix: &'a Matrix, k: usize, random: Random, colors: &[u32]) -> Self {
         let n = graph.n();
         assert_eq!(colors.len(), n, "every vertex has a colour");
@@ -149,13 +138,9 @@ impl<'a, C: Count> Search<'a, C> {
         search
     }
 
-    fn run(&mut self, iterations: u64, stop: impl Fn() -> bool) -> Outcome {
-        let start = self.iteration;
-        while self.n_without > 0 && self.iteration - start < iterations && !stop() {
-            let end = start + iterations.min((self.iteration - start) + stride(self.graph.n()));
-            dispatch(Steps { search: self, end });
-        }
-        Outcome { iterations: self.iteration - start, conflicts: self.best_without as u32 }
+    #[inline(always)]
+    fn state(&self) -> (usize, u64, u32) {
+        (self.graph.n(), self.iteration, self.best_without as u32)
     }
 
     #[inline(always)]
@@ -191,35 +176,6 @@ impl<'a, C: Count> Search<'a, C> {
             self.best_without = self.n_without;
             self.best.copy_from_slice(&self.colors);
         }
-    }
-
-    #[inline(always)]
-    fn enter(&mut self, vertex: u32, color: u32) {
-        self.board.put(Place { graph: self.graph, matrix: self.matrix, vertex: vertex as usize }, color);
-        self.classes.enter(vertex, color);
-        self.colors[vertex as usize] = color;
-        self.n_without -= 1;
-    }
-
-    #[inline(always)]
-    fn leave(&mut self, vertex: u32, color: u32) {
-        self.board.take(Place { graph: self.graph, matrix: self.matrix, vertex: vertex as usize }, color);
-        self.classes.leave(vertex, color);
-        self.colors[vertex as usize] = NONE;
-        self.n_without += 1;
-    }
-
-    fn completed(&self) -> Vec<u32> {
-        let mut colors = self.best.clone();
-        for vertex in 0..colors.len() {
-            if colors[vertex] == NONE {
-                let mut counts = vec![0; self.k];
-                let of_others = self.graph.neighbours(vertex).iter().map(|other| colors[*other as usize]);
-                of_others.filter(|color| *color != NONE).for_each(|color| counts[color as usize] += 1);
-                colors[vertex] = (0..self.k).min_by_key(|&color| counts[color]).unwrap_or(0) as u32;
-            }
-        }
-        colors
     }
 }
 

@@ -35,15 +35,6 @@ impl Class {
             Self::Long => 1,
         }
     }
-
-    /// The class of a device's number.
-    pub fn from_number(number: i32) -> Self {
-        match number {
-            1.. => Self::Long,
-            0 => Self::Neutral,
-            _ => Self::Short,
-        }
-    }
 }
 
 impl std::fmt::Display for Class {
@@ -79,7 +70,6 @@ mod tests {
             [0.1000001, 0.1, 0.0, -0.1, -0.1000001, f64::NAN].map(|average| classify(average, &options));
         use Class::{Long, Neutral, Short};
         assert_eq!(classes, [Long, Neutral, Neutral, Neutral, Short, Neutral]);
-        assert!(classes.iter().all(|class| Class::from_number(class.number()) == *class));
     }
 
     #[test]

@@ -28,7 +28,7 @@ fn first_semantics() -> u32 {
 }
 
 /// The table of the configuration that only describes: what is in it may differ when a study is resumed.
-pub const ABOUT: &str = "about";
+const ABOUT: &str = "about";
 
 /// `study.toml` as a whole: the layout version stands first, so that a later one can be recognised.
 #[derive(Serialize, Deserialize)]

@@ -192,7 +192,7 @@ pub struct Comparison {
 
 impl Comparison {
     /// On how many functions a sampler is as good as the suite demands, and on how many that can be judged.
-    pub fn n_met(&self, kind: SamplerKind) -> (usize, usize) {
+    fn n_met(&self, kind: SamplerKind) -> (usize, usize) {
         let Some(kind_idx) = self.kinds.iter().position(|other| *other == kind) else {
             return (0, 0);
         };

@@ -4,14 +4,9 @@
 //! along a valley, so do their differences, and steps shrink as the elites draw together. It converges faster than the genetic
 //! algorithm where one basin leads to the optimum, and explores less.
 
-use crate::point::Points;
-use crate::sampler::archive::fresh::Fresh;
-use crate::sampler::archive::gene::{Gene, Streams, points_from_genes, reflect};
-use crate::sampler::archive::{Archive, Pool};
-use crate::sampler::genetic::{n_elites, n_start};
-use crate::sampler::{Sampler, SamplerSettings, Sobol};
-use crate::score::Scores;
-use crate::space::Space;
+use crate::sampler::archive::Archive;
+use crate::sampler::archive::gene::{Streams, reflect};
+use crate::sampler::evolution::{Evolution, Operator, Parents};
 
 /// Share of the elites that a child may move towards.
 const BEST_SHARE: f64 = 0.2;
@@ -26,30 +21,19 @@ const STEP: (f64, f64) = (0.1, 1.0);
 const CHANGE: u64 = 0;
 const DRAW: u64 = 1;
 
-/// Keeps the streams of this sampler apart from those of others under the same seed.
-const SEED_TWIST: u64 = 0x4469_6666_6572_656e;
-
 /// Moves elites towards the best and along the differences of others (the scheme known as current-to-pbest/1).
 ///
 /// Both the length of the step and the share of changed genes are drawn anew for each child, so that nothing needs tuning.
-/// Categories are inherited from the elites. Steps are reflected at the bounds. Until enough valid points were told, points come
-/// from a scrambled Sobol sequence.
-#[derive(Clone, Debug)]
-pub struct Differential {
-    space: Space,
-    streams: Streams,
-    start: Sobol,
-    /// How many valid points make a start.
-    n_start: u64,
-    archive: Archive,
-    /// Keeps points from being asked twice; none if somebody else sees to that.
-    fresh: Option<Fresh>,
-    n_asked: u64,
-}
+/// Categories are inherited from the elites. Steps are reflected at the bounds.
+pub type Differential = Evolution<Differences>;
+
+/// Steps along the differences of elites.
+#[derive(Clone, Copy, Debug)]
+pub struct Differences;
 
 /// What a child is made of; the elites are places in the archive.
 #[derive(Clone, Copy, Debug)]
-struct Recipe {
+pub(super) struct Recipe {
     current: u16,
     best: u16,
     plus: u16,
@@ -60,48 +44,15 @@ struct Recipe {
     sure_gene: u32,
 }
 
-impl Differential {
-    /// A sampler over a valid space.
-    pub fn new(space: &Space, settings: &SamplerSettings) -> Self {
-        Self { fresh: Fresh::new(space, settings.seed), ..Self::member(space, settings) }
-    }
+impl Operator for Differences {
+    const NAME: &'static str = "de";
+    const SEED_TWIST: u64 = 0x4469_6666_6572_656e;
 
-    /// A sampler that may ask for a point twice.
-    pub(super) fn member(space: &Space, settings: &SamplerSettings) -> Self {
-        Self {
-            space: space.clone(),
-            streams: Streams::new(settings.seed, SEED_TWIST),
-            start: Sobol::new(space, settings.seed),
-            n_start: n_start(settings),
-            archive: Archive::new(space, n_elites(settings)),
-            fresh: None,
-            n_asked: 0,
-        }
-    }
+    type Recipe = Recipe;
 
-    /// The next points, which may repeat others.
-    fn propose(&mut self, n: usize) -> Points {
-        let first_trial = self.n_asked;
-        self.n_asked += n as u64;
-        if self.archive.n_valid() < self.n_start {
-            return self.start.ask(n);
-        }
-        let genes = self.archive.genes();
-        let recipes: Vec<Recipe> = (0..n as u64).map(|idx| self.recipe(first_trial + idx)).collect();
-        points_from_genes(&self.space, genes, n, |gene_idx, column| {
-            let pool = self.archive.pool(gene_idx);
-            let mixer = Mixer { gene_idx, gene: &genes[gene_idx], pool: &pool, streams: &self.streams };
-            if mixer.gene.is_category || pool.values.iter().any(|value| value.is_nan()) {
-                mixer.mix_each(first_trial, &recipes, column);
-            } else {
-                mixer.mix_all(first_trial, &recipes, column);
-            }
-        })
-    }
-
-    fn recipe(&self, trial: u64) -> Recipe {
-        let n_elites = self.archive.elites().len();
-        let unit = |purpose: u64| self.streams.point(purpose).unit(trial);
+    fn recipe(archive: &Archive, streams: &Streams, trial: u64) -> Recipe {
+        let n_elites = archive.elites().len();
+        let unit = |purpose: u64| streams.point(purpose).unit(trial);
         let place =
             |purpose: u64, n_places: usize| ((unit(purpose) * n_places as f64) as usize).min(n_places - 1);
         let n_best = ((n_elites as f64 * BEST_SHARE) as usize).clamp(1, n_elites);
@@ -116,45 +67,20 @@ impl Differential {
             minus: minus as u16,
             step: STEP.0 + (STEP.1 - STEP.0) * unit(4),
             change_share: CHANGE_SHARES[place(5, CHANGE_SHARES.len())],
-            sure_gene: place(6, self.archive.genes().len().max(1)) as u32,
+            sure_gene: place(6, archive.genes().len().max(1)) as u32,
+        }
+    }
+
+    fn breed(parents: &Parents<'_>, first_trial: u64, recipes: &[Recipe], column: &mut [f64]) {
+        if parents.is_special() {
+            parents.mix_each(first_trial, recipes, column);
+        } else {
+            parents.mix_all(first_trial, recipes, column);
         }
     }
 }
 
-impl Sampler for Differential {
-    fn name(&self) -> &'static str {
-        "de"
-    }
-
-    fn ask(&mut self, n: usize) -> Points {
-        let mut points = self.propose(n);
-        if let Some(fresh) = &mut self.fresh {
-            fresh.refresh(&mut points);
-        }
-        points
-    }
-
-    fn tell(&mut self, points: &Points, scores: &Scores) {
-        self.archive.extend(points, scores);
-        if let Some(fresh) = &mut self.fresh {
-            fresh.extend(points);
-        }
-    }
-
-    fn remaining(&self) -> Option<u64> {
-        None
-    }
-}
-
-/// Makes one gene of all children.
-struct Mixer<'a> {
-    gene_idx: usize,
-    gene: &'a Gene,
-    pool: &'a Pool,
-    streams: &'a Streams,
-}
-
-impl Mixer<'_> {
+impl Parents<'_> {
     /// For a number that every elite has. Whether a gene changes is a coin toss that no processor can predict, so that the first
     /// loop has no branches and only notes where there is more to do.
     fn mix_all(&self, first_trial: u64, recipes: &[Recipe], column: &mut [f64]) {

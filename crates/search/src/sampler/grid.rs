@@ -73,10 +73,10 @@ enum State {
 }
 
 /// Levels of a continuous parameter if nobody says how many trials there will be.
-pub const DEFAULT_LEVELS: usize = 10;
+const DEFAULT_LEVELS: usize = 10;
 
 /// The most levels that a numeric parameter is given to use up a number of trials.
-pub const MAX_LEVELS: u64 = 1 << 20;
+const MAX_LEVELS: u64 = 1 << 20;
 
 impl Grid {
     /// A grid over a valid space that fits into `n_trials` points, if that is given.

@@ -50,7 +50,11 @@ fn fixed_sources() -> Vec<Source> {
     let tabu = [1, 2, 4, 8].map(coloring::tabu_source);
     let mut sources = vec![atc::device::source(), column_source()];
     sources.extend(tabu);
-    sources.extend([coloring::source(), Source::splice("overlap", &[overlap]), crate::rig::source()]);
+    sources.extend([
+        coloring::source(),
+        Source::splice("overlap", &[overlap]),
+        crate::runtime::rig::source(),
+    ]);
     sources
 }
 

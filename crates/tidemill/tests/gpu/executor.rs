@@ -15,28 +15,12 @@ use tidemill_backtest::random::{data, text};
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::tally::Tally;
 use tidemill_backtest::{DeviceEngine, DeviceOptions, Engine, EngineOptions, Outcome, Overrides, Strategy};
-use tidemill_gpu::{Device, GpuError, HostOptions, Source};
+use tidemill_gpu::{Device, GpuError};
 use tidemill_market::Universe;
 use tidemill_market::synth::lcg;
 use tidemill_search::Points;
-use tidemill_skip::skipped_unless_required;
 
-/// The GPU and true, or the host in its place; none where kernels cannot be compiled for either.
-pub fn device() -> Option<(Device, bool)> {
-    match Device::cuda(0) {
-        Ok(device) => return Some((device, true)),
-        Err(error) => skipped_unless_required("TIDEMILL_REQUIRE_GPU", &error),
-    }
-    let host = Device::host(HostOptions::default());
-    match host.load(&Source::splice("nothing.cu", &[])) {
-        Ok(_) => Some((host, false)),
-        Err(error @ GpuError::Unavailable { .. }) => {
-            skipped_unless_required("TIDEMILL_REQUIRE_EMULATION", &error);
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
-}
+use crate::device::{gpu_or_host, is_gpu, unless_unavailable};
 
 /// A random strategy over random data: one batch, then the same in small parts on several lanes whose trades do not fit at once, each twice,
 /// so that columns are computed and found again.
@@ -119,11 +103,11 @@ pub fn bits(outcome: &Outcome) -> Vec<Vec<u64>> {
 #[test]
 fn random_strategies_give_the_same_bits() {
     let _turn = tidemill_skip::turn::beside_others();
-    let Some((device, is_gpu)) = device() else { return };
+    let Some(device) = gpu_or_host() else { return };
     // A strategy is compiled for each case, which takes its time.
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() {
         Config::default().cases
-    } else if is_gpu {
+    } else if is_gpu(&device) {
         60
     } else {
         12
@@ -151,11 +135,6 @@ fn every_shipped_strategy_compiles_for_a_gpu() {
     }
     let compiled: Result<Vec<Vec<u8>>, GpuError> =
         sources.par_iter().map(|source| tidemill_gpu::compile(source, "sm_90")).collect();
-    match compiled {
-        Ok(compiled) => assert!(compiled.iter().all(|binary| !binary.is_empty())),
-        Err(error @ GpuError::Unavailable { .. }) => {
-            skipped_unless_required("TIDEMILL_REQUIRE_NVRTC", &error);
-        }
-        Err(error) => panic!("{error}"),
-    }
+    let compiled = unless_unavailable(compiled, "TIDEMILL_REQUIRE_NVRTC");
+    assert!(compiled.into_iter().flatten().all(|binary| !binary.is_empty()));
 }

@@ -7,6 +7,9 @@ use tidemill_market::indicator::device::{
 };
 use tidemill_market::indicator::{self, Moments, Prefix};
 
+use crate::device::unless_unavailable;
+use crate::random::Random;
+
 /// Bars of each symbol: around warps, tiles, blocks of sums and blocks of extremes.
 const LENGTHS: [usize; 12] = [1, 2, 31, 32, 33, 64, 300, 700, 256, 512, 4_500, 8_700];
 
@@ -61,24 +64,6 @@ const N_SERIES: usize = 4;
 
 fn window(scalar: f64) -> usize {
     if scalar >= 1.0 && scalar < u32::MAX as f64 { scalar as usize } else { 0 }
-}
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let x = (self.0 ^ (self.0 >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x ^ (x >> 32)
-    }
-
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
 }
 
 /// One series of all symbols: a walk, a walk with holes and infinities, small whole numbers with ties and both zeros,
@@ -537,18 +522,6 @@ pub fn check(bench: &Bench, function: &Function, kinds: &[Kind]) -> Result<(), G
         }
     }
     Ok(())
-}
-
-/// `None`, with the reason on standard error, where the device is not there; a failure if `required` says so.
-fn unless_unavailable<T>(result: Result<T, GpuError>, required: &str) -> Option<T> {
-    match result {
-        Ok(value) => Some(value),
-        Err(error @ GpuError::Unavailable { .. }) => {
-            tidemill_skip::skipped_unless_required(required, &error);
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
 }
 
 #[test]

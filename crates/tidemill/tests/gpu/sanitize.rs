@@ -9,7 +9,7 @@ use tidemill_backtest::cuda::{column_source, device_sources};
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{DeviceEngine, DeviceOptions, Engine, EngineOptions, Overrides, Strategy};
 use tidemill_coloring::device::{source as coloring_source, tabu_source};
-use tidemill_gpu::{Device, GpuError, HostOptions, Source};
+use tidemill_gpu::{Device, HostOptions, Source};
 use tidemill_market::Universe;
 use tidemill_market::atc::device::source as atc_source;
 use tidemill_market::atc::{AtcOptions, Preset};
@@ -17,26 +17,14 @@ use tidemill_market::indicator::device::FUNCTIONS;
 use tidemill_market::synth::lcg;
 use tidemill_scan::{ScanOptions, Scanner, Symbol};
 use tidemill_search::Points;
-use tidemill_skip::skipped_unless_required;
 
+use crate::device::{gpu, host};
 use crate::executor::bits;
-use crate::{atc_kernel, coloring, executor, indicator, scan};
+use crate::{atc, coloring, executor, indicator, scan};
 
 /// The GPU, or the host with every access looked at; none where kernels cannot be compiled for either.
 fn device() -> Option<Device> {
-    match Device::cuda(0) {
-        Ok(device) => return Some(device),
-        Err(error) => skipped_unless_required("TIDEMILL_REQUIRE_GPU", &error),
-    }
-    let host = Device::host(HostOptions { checks: true, ..HostOptions::default() });
-    match host.load(&Source::splice("nothing.cu", &[])) {
-        Ok(_) => Some(host),
-        Err(error @ GpuError::Unavailable { .. }) => {
-            skipped_unless_required("TIDEMILL_REQUIRE_EMULATION", &error);
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
+    gpu().or_else(|| host(HostOptions { checks: true, ..HostOptions::default() }))
 }
 
 /// Every kernel of these sources was launched. Numbers in the names of generated kernels stand for their places: one of each kind will do.
@@ -67,12 +55,10 @@ fn trend_classification() {
     let _turn = tidemill_skip::turn::beside_others();
     let Some(device) = device() else { return };
     let lengths: Vec<usize> = (0..34).map(|symbol| [0, 1, 47, 60, 33, 90][symbol % 6]).collect();
-    let bench = atc_kernel::Bench::new(device.clone(), &lengths).unwrap();
-    for (case, mix) in
-        [atc_kernel::Mix::Wild, atc_kernel::Mix::Tame, atc_kernel::Mix::TameSource].into_iter().enumerate()
-    {
-        atc_kernel::check_fused(&bench, case, mix);
-        atc_kernel::check_parts(&bench, case);
+    let bench = atc::Bench::new(device.clone(), &lengths).unwrap();
+    for (case, mix) in [atc::Mix::Wild, atc::Mix::Tame, atc::Mix::TameSource].into_iter().enumerate() {
+        atc::check_fused(&bench, case, mix);
+        atc::check_parts(&bench, case);
     }
     // As the scanner does it, in its own memory.
     let closes: Vec<Vec<f64>> = (0..40).map(|seed| scan::walk(seed as u64, 30 + seed)).collect();

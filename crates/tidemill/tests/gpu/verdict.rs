@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::executor::device;
+use crate::device::{gpu_or_host, is_gpu};
 
 /// The program: the one that `TIDEMILL_BINARY` names, that of this build, or the one beside this test.
 fn program() -> Option<PathBuf> {
@@ -37,13 +37,14 @@ fn run(program: &Path, dir: &Path, line: &str) -> String {
 
 #[test]
 fn sweeps_and_walks_have_the_same_verdicts_bit_for_bit() {
-    let Some((_, is_gpu)) = device() else { return };
+    let Some(device) = gpu_or_host() else { return };
     let Some(program) = program() else { return };
     let place = tempfile::tempdir().unwrap();
     let run = |line: &str| run(&program, place.path(), line);
     let read = |name: &str| std::fs::read(place.path().join(name)).unwrap();
     // Emulated kernels are slow.
-    let (device, bars, trials) = if is_gpu { ("cuda", 12_000, 3_000) } else { ("emulated", 3_000, 96) };
+    let (device, bars, trials) =
+        if is_gpu(&device) { ("cuda", 12_000, 3_000) } else { ("emulated", 3_000, 96) };
     run(&format!("data generate --bars {bars} --timeframe 1h --edge 0.5 --seed 4 --out one.parquet"));
     run(&format!("data generate --bars {bars} --timeframe 1h --symbols 3 --seed 5 --out three.parquet"));
     for (at, more) in [

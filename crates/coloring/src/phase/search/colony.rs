@@ -5,17 +5,16 @@
 use tidemill_gpu::GpuError;
 use tidemill_telemetry::DeviceMode;
 
-use super::evolve::{Annealing, Evolve, Swarm};
+use super::evolve::{Evolve, Step, Swarm};
 use super::{Clock, Finding, Phase, PhaseKind, Report, Scene, Slice};
-use crate::anneal::{Anneal, AnnealOptions};
 use crate::error::ColoringError;
+use crate::experimental::replica::Begin;
 use crate::knob::Knobs;
-use crate::memetic::{CpuPool, DevicePool, Memetic, MemeticOptions};
-use crate::metropolis::{CpuWalkers, DeviceWalkers};
+use crate::memetic::{DevicePool, Memetic, MemeticOptions};
 use crate::phase::Stage;
 use crate::random::mix;
+use crate::slot::CpuSlots;
 use crate::tabu::device::DeviceTabu;
-use crate::temper::{Temper, TemperOptions};
 
 /// A child's search gets one iteration for so many edges: long enough to mend what crossing broke, not so long that nothing of the parents
 /// is left. In sparse graphs that is soon.
@@ -26,15 +25,6 @@ const LEAST: u64 = 2_500;
 
 /// In every third pass with a number of colours that failed before, children search longer by this factor: some graphs need it.
 const LONGER: u64 = 4;
-
-/// Proposals of a replica in a step, for each vertex.
-const PROPOSALS: u64 = 32;
-
-/// Replicas on the CPU.
-const REPLICAS: usize = 12;
-
-/// Rounds of an annealing.
-const ROUNDS: u64 = 400;
 
 /// A colouring on a device is given an iteration where one on the CPU is given so many: single ones are slower there, and so both take about as
 /// long.
@@ -111,21 +101,13 @@ impl<'a> Colony<'a> {
     ) -> Result<Box<dyn Evolve + 'a>, GpuError> {
         self.width = 1;
         let Scene { graph, matrix, k, .. } = self.scene;
-        let n_replicas = ((REPLICAS as f64 * knobs.population) as usize).max(4);
-        let proposals = PROPOSALS * graph.n() as u64;
         Ok(match self.kind {
-            PhaseKind::Tempering => {
-                let options = heated(TemperOptions::new(n_replicas, proposals, seed), self.heat);
-                Box::new(Temper::new(CpuWalkers::new(graph, matrix, k), options, given)?)
-            }
-            PhaseKind::Annealing => {
-                let options =
-                    AnnealOptions { n_slices: n_replicas, ..AnnealOptions::new(1, ROUNDS, proposals, seed) };
-                self.annealing(CpuWalkers::new(graph, matrix, k), options, given)?
+            PhaseKind::Tempering | PhaseKind::Annealing => {
+                self.replicas(knobs, seed, given).on_cpu(&self.scene)?
             }
             _ => {
                 let options = MemeticOptions::head(self.iterations(), seed);
-                Box::new(Memetic::new(CpuPool::new(graph, matrix, k), options, given)?)
+                Box::new(Memetic::new(CpuSlots::new(graph, matrix, k), options, given)?)
             }
         })
     }
@@ -140,26 +122,16 @@ impl<'a> Colony<'a> {
         let (graph, k) = (stage.graph, self.scene.k);
         let stream = graph.device().stream()?;
         let many = |n: usize| ((n as f64 * knobs.population) as usize).max(2);
-        let proposals = PROPOSALS * graph.n() as u64;
         Ok(match self.kind {
             PhaseKind::Tabu => {
                 let n_searches = many(DeviceTabu::n_resident(graph, k)?);
                 self.width = n_searches as u64;
                 Box::new(Swarm::new(graph, k, stream, n_searches, self.iterations(), seed, given)?)
             }
-            PhaseKind::Tempering => {
-                let walkers = DeviceWalkers::new(graph, k, stream)?;
-                let n_replicas = many(walkers.n_resident(false)?);
-                self.width = n_replicas as u64;
-                let options = heated(TemperOptions::new(n_replicas, proposals, seed), self.heat);
-                Box::new(Temper::new(walkers, options, given)?)
-            }
-            PhaseKind::Annealing => {
-                let walkers = DeviceWalkers::new(graph, k, stream)?;
-                let n_rings = (many(walkers.n_resident(true)?) / 8).max(1);
-                self.width = n_rings as u64 * 8;
-                let options = AnnealOptions::new(n_rings, ROUNDS, proposals, seed);
-                self.annealing(walkers, options, given)?
+            PhaseKind::Tempering | PhaseKind::Annealing => {
+                let replicas = self.replicas(knobs, seed, given).on_device(graph, k, stream)?;
+                self.width = replicas.1;
+                replicas.0
             }
             _ => {
                 let pool = DevicePool::new(graph, k, stream)?;
@@ -171,23 +143,12 @@ impl<'a> Colony<'a> {
         })
     }
 
-    fn annealing<W: crate::metropolis::Walkers + Send + 'a>(
-        &self,
-        walkers: W,
-        options: AnnealOptions,
-        given: &[Vec<u32>],
-    ) -> Result<Box<dyn Evolve + 'a>, GpuError> {
-        let temperature = options.temperature * self.heat;
-        let anneal = Anneal::new(walkers, AnnealOptions { temperature, ..options }, given)?;
-        Ok(Box::new(Annealing { anneal, temperature }))
+    fn replicas<'g>(&self, knobs: &Knobs, seed: u64, given: &'g [Vec<u32>]) -> Begin<'g> {
+        Begin { kind: self.kind, population: knobs.population, heat: self.heat, seed, given }
     }
 
     /// One step; if the device fails and may, the CPU takes over.
-    fn step(
-        &mut self,
-        evolve: &mut Box<dyn Evolve + 'a>,
-        slice: &Slice<'_>,
-    ) -> Result<super::evolve::Step, ColoringError> {
+    fn step(&mut self, evolve: &mut Box<dyn Evolve + 'a>, slice: &Slice<'_>) -> Result<Step, ColoringError> {
         match evolve.step(&|| slice.is_stopped()) {
             Err(error) if self.stage().is_some_and(|stage| stage.may_fall_back) => {
                 self.fallback = Some(error.to_string());
@@ -198,10 +159,6 @@ impl<'a> Colony<'a> {
             result => Ok(result?),
         }
     }
-}
-
-fn heated(options: TemperOptions, heat: f64) -> TemperOptions {
-    TemperOptions { coldest: options.coldest * heat, hottest: options.hottest * heat, ..options }
 }
 
 impl Phase for Colony<'_> {

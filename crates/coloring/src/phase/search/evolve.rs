@@ -2,25 +2,22 @@
 
 use tidemill_gpu::GpuError;
 
-use crate::anneal::Anneal;
 use crate::memetic::{Memetic, Pool};
-use crate::metropolis::Walkers;
 use crate::random::Random;
 use crate::tabu::device::DeviceTabu;
-use crate::temper::Temper;
 
 /// What a step has brought.
-pub(super) struct Step {
+pub(crate) struct Step {
     /// Iterations of all colourings.
-    pub(super) iterations: u64,
+    pub(crate) iterations: u64,
     /// Whether it was cut short, so that the whole is of no further use.
-    pub(super) is_cut: bool,
+    pub(crate) is_cut: bool,
     /// Measured numbers, by name.
-    pub(super) values: Vec<(&'static str, f64)>,
+    pub(crate) values: Vec<(&'static str, f64)>,
 }
 
 /// Many colourings that change in steps.
-pub(super) trait Evolve: Send {
+pub(crate) trait Evolve: Send {
     /// One step.
     fn step(&mut self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Step, GpuError>;
 
@@ -59,59 +56,6 @@ impl<P: Pool + Send> Evolve for Memetic<P> {
     }
 }
 
-impl<W: Walkers + Send> Evolve for Temper<W> {
-    fn step(&mut self, _stop: &(dyn Fn() -> bool + Sync)) -> Result<Step, GpuError> {
-        let round = Temper::step(self)?;
-        Ok(Step {
-            iterations: round.proposals,
-            is_cut: false,
-            values: vec![
-                ("coldest", f64::from(round.coldest)),
-                ("hottest", f64::from(round.hottest)),
-                ("swaps", round.swaps as f64),
-            ],
-        })
-    }
-
-    fn conflicts(&self) -> u32 {
-        self.best_conflicts()
-    }
-
-    fn found(&mut self) -> Result<Vec<u32>, GpuError> {
-        Ok(self.best().to_vec())
-    }
-
-    fn heat(&mut self, factor: f64) {
-        self.scale_temperatures(factor);
-    }
-}
-
-/// An annealing that remembers its temperature.
-pub(super) struct Annealing<W> {
-    pub(super) anneal: Anneal<W>,
-    pub(super) temperature: f64,
-}
-
-impl<W: Walkers + Send> Evolve for Annealing<W> {
-    fn step(&mut self, _stop: &(dyn Fn() -> bool + Sync)) -> Result<Step, GpuError> {
-        let cooling = self.anneal.step()?;
-        Ok(Step { iterations: cooling.proposals, is_cut: false, values: vec![("field", cooling.field)] })
-    }
-
-    fn conflicts(&self) -> u32 {
-        self.anneal.best_conflicts()
-    }
-
-    fn found(&mut self) -> Result<Vec<u32>, GpuError> {
-        Ok(self.anneal.best().to_vec())
-    }
-
-    fn heat(&mut self, factor: f64) {
-        self.temperature *= factor;
-        self.anneal.set_temperature(self.temperature);
-    }
-}
-
 /// Many tabu searches side by side on a device.
 pub(super) struct Swarm<'a> {
     tabu: DeviceTabu<'a>,
@@ -136,7 +80,7 @@ impl<'a> Swarm<'a> {
             .map(|search| {
                 let random = Random::new(seed, search as u64 * 2);
                 let scattered =
-                    || crate::memetic::scattered(graph.n(), k, &Random::new(seed, search as u64 * 2 + 1));
+                    || crate::slot::scattered(graph.n(), k, &Random::new(seed, search as u64 * 2 + 1));
                 (random, given.get(search).cloned().unwrap_or_else(scattered))
             })
             .collect();

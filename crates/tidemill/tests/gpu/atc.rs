@@ -10,33 +10,14 @@ use tidemill_market::atc::{
     Undefined, ZeroPrice, average, average_of_source, classify, equity, moving_averages, weighted_signal,
 };
 
+use crate::device::unless_unavailable;
+use crate::random::Random;
+
 /// Bars of the symbols: none, one, around the least number that can be classified, around tiles; more than a group of 32.
 const LENGTHS: [usize; 41] = [
     0, 1, 2, 15, 16, 17, 33, 34, 35, 48, 63, 64, 65, 100, 127, 128, 150, 31, 32, 40, 41, 42, 43, 44, 45, 46,
     47, 0, 70, 71, 72, 73, 300, 33, 34, 90, 1, 200, 55, 56, 57,
 ];
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let x = (self.0 ^ (self.0 >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x ^ (x >> 32)
-    }
-
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    fn pick<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())]
-    }
-}
 
 /// Prices of a symbol: a walk; one in ticks with flat stretches; one with holes, zeros and infinities; numbers beyond all bounds.
 fn prices(n: usize, kind: usize, random: &mut Random) -> Vec<f64> {
@@ -377,18 +358,6 @@ fn check_weighted_and_classes(
             equal(*kernel, twin[bar], || format!("case {case}, weighted signal, bar {bar}"));
             assert_eq!(class, classify(twin[bar], options).number(), "case {case}, class, bar {bar}");
         }
-    }
-}
-
-/// `None`, with the reason on standard error, where the device is not there; a failure if `required` says so.
-fn unless_unavailable<T>(result: Result<T, GpuError>, required: &str) -> Option<T> {
-    match result {
-        Ok(value) => Some(value),
-        Err(error @ GpuError::Unavailable { .. }) => {
-            tidemill_skip::skipped_unless_required(required, &error);
-            None
-        }
-        Err(error) => panic!("{error}"),
     }
 }
 

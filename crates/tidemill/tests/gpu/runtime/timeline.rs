@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use crate::rig::{add, on_every_device};
+use super::rig::{add, on_every_device};
 use tidemill_gpu::Timeline;
 
 #[test]

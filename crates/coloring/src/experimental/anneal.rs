@@ -6,8 +6,9 @@
 
 use tidemill_gpu::GpuError;
 
-use crate::metropolis::{Walk, Walkers, weight};
+use super::metropolis::{Walk, Walkers, weight};
 use crate::random::Random;
+use crate::slot::fill;
 
 /// A schedule.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +36,7 @@ impl AnnealOptions {
     }
 
     /// The field of a round.
-    pub fn field_of(&self, round: u64) -> f64 {
+    fn field_of(&self, round: u64) -> f64 {
         let last = self.n_rounds.saturating_sub(1).max(1);
         let share = (round % self.n_rounds.max(1)) as f64 / last as f64;
         self.field[0] + (self.field[1] - self.field[0]) * share
@@ -80,14 +81,7 @@ impl<W: Walkers> Anneal<W> {
             n_slices: options.n_slices.max(4).next_multiple_of(2),
             ..options
         };
-        let n_slots = options.n_rings * options.n_slices;
-        walkers.reserve(n_slots)?;
-        for slot in 0..n_slots {
-            let random = Random::new(options.seed, slot as u64 * 2 + 1);
-            let scattered = || crate::memetic::scattered(walkers.n(), walkers.k(), &random);
-            let colors = given.get(slot).cloned().unwrap_or_else(scattered);
-            walkers.write(slot, &colors)?;
-        }
+        fill(&mut walkers, options.n_rings * options.n_slices, given, options.seed)?;
         Ok(Self { best: vec![0; walkers.n()], walkers, options, round: 0, best_conflicts: u32::MAX })
     }
 
@@ -154,7 +148,7 @@ mod tests {
     use super::*;
     use crate::Graph;
     use crate::memetic::distance;
-    use crate::metropolis::CpuWalkers;
+    use crate::slot::{CpuSlots, Slots};
     use crate::tabu::Matrix;
 
     fn graph() -> Graph {
@@ -181,7 +175,7 @@ mod tests {
         let mean_distance = |field: f64| {
             // With five colours there is no end before all rounds are done.
             let options = AnnealOptions { field: [field, field], ..AnnealOptions::new(1, 40, 3_000, 2) };
-            let mut anneal = Anneal::new(CpuWalkers::new(&graph, &matrix, 5), options, &[]).unwrap();
+            let mut anneal = Anneal::new(CpuSlots::new(&graph, &matrix, 5), options, &[]).unwrap();
             for _ in 0..40 {
                 anneal.step().unwrap();
             }
@@ -197,7 +191,7 @@ mod tests {
         let graph = graph();
         let matrix = Matrix::new(&graph);
         let options = AnnealOptions::new(2, 30, 3_000, 5);
-        let mut anneal = Anneal::new(CpuWalkers::new(&graph, &matrix, 6), options, &[]).unwrap();
+        let mut anneal = Anneal::new(CpuSlots::new(&graph, &matrix, 6), options, &[]).unwrap();
         while anneal.best_conflicts() > 0 {
             let cooling = anneal.step().unwrap();
             assert!(cooling.number < 300, "{cooling:?}");

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::rig::{SlowArgs, add, host_compiles, kernel, meet, on_every_device};
+use super::rig::{SlowArgs, add, host_compiles, kernel, meet, on_every_device};
 use tidemill_gpu::{
     Device, DeviceBuffer, Fault, GpuError, HostOptions, Launch, Pinned, Pipeline, Purpose, StreamMode,
     StreamPool, StreamPoolOptions, Timeline,

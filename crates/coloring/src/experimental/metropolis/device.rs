@@ -6,6 +6,7 @@ use tidemill_gpu::{DeviceBuffer, DevicePtr, GpuError, Kernel, Launch, Stream};
 use super::{Walk, Walked, Walkers, logarithms};
 use crate::device::{DeviceGraph, Feed, Shape};
 use crate::random::Random;
+use crate::slot::Slots;
 
 /// Twin of `WalkTask` in `metropolis.cu`.
 #[repr(C)]
@@ -105,16 +106,9 @@ impl<'a> DeviceWalkers<'a> {
         }
         Ok(words * 4)
     }
-
-    fn download(&self, buffer: &DeviceBuffer<u32>, slot: usize) -> Result<Vec<u32>, GpuError> {
-        let words = self.shape.slot_words as usize;
-        let mut staging = self.graph.device().pinned(words)?;
-        self.stream.download(buffer, slot * words, &mut staging, 0, words)?;
-        Ok(self.shape.unpack(staging.as_slice()?))
-    }
 }
 
-impl Walkers for DeviceWalkers<'_> {
+impl Slots for DeviceWalkers<'_> {
     fn n(&self) -> usize {
         self.shape.n as usize
     }
@@ -131,18 +125,17 @@ impl Walkers for DeviceWalkers<'_> {
     }
 
     fn write(&mut self, slot: usize, colors: &[u32]) -> Result<(), GpuError> {
-        let words = self.shape.pack(colors);
-        let mut staging = self.graph.device().pinned(words.len())?;
-        staging.as_mut_slice()?.copy_from_slice(&words);
-        self.stream.upload(&staging, 0, &self.colors, slot * words.len(), words.len())
+        self.shape.upload(&self.stream, &self.colors, slot, colors)
     }
 
     fn read(&mut self, slot: usize) -> Result<Vec<u32>, GpuError> {
-        self.download(&self.colors, slot)
+        self.shape.download(&self.stream, &self.colors, slot)
     }
+}
 
+impl Walkers for DeviceWalkers<'_> {
     fn read_best(&mut self, slot: usize) -> Result<Vec<u32>, GpuError> {
-        self.download(&self.best, slot)
+        self.shape.download(&self.stream, &self.best, slot)
     }
 
     fn walk(&mut self, walks: &[Walk]) -> Result<Vec<Walked>, GpuError> {

@@ -1,37 +1,21 @@
 //! Every kernel against its Rust twin, move by move: under emulation, and on a GPU where there is one.
 
-use tidemill_coloring::Graph;
-use tidemill_coloring::anneal::{Anneal, AnnealOptions};
 use tidemill_coloring::device::{DeviceGraph, source, tabu_source};
-use tidemill_coloring::memetic::{
-    CpuPool, Cross, DevicePool, Generation, Memetic, MemeticOptions, Pool, Task,
-};
-use tidemill_coloring::metropolis::{CpuWalkers, DeviceWalkers, Walk, Walkers, weight};
+use tidemill_coloring::experimental::anneal::{Anneal, AnnealOptions};
+use tidemill_coloring::experimental::metropolis::{DeviceWalkers, Walk, Walkers, weight};
+use tidemill_coloring::experimental::temper::{Temper, TemperOptions};
+use tidemill_coloring::memetic::{Cross, DevicePool, Generation, Memetic, MemeticOptions, Pool, Task};
 use tidemill_coloring::random::Random;
 use tidemill_coloring::tabu::device::DeviceTabu;
 use tidemill_coloring::tabu::{Matrix, Tabu};
-use tidemill_coloring::temper::{Temper, TemperOptions};
-use tidemill_gpu::{Device, DeviceKind, GpuError, HostOptions};
+use tidemill_coloring::{CpuSlots, Graph};
+use tidemill_gpu::{Device, HostOptions};
 
-/// `None`, with the reason on standard error, where something is not there; a failure if `required` says so.
-fn unless_unavailable<T>(result: Result<T, GpuError>, required: &str) -> Option<T> {
-    match result {
-        Ok(value) => Some(value),
-        Err(error @ GpuError::Unavailable { .. }) => {
-            tidemill_skip::skipped_unless_required(required, &error);
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
-}
+use crate::device::{gpu, host, is_gpu, unless_unavailable};
 
 /// The host, and a GPU where there is one.
 fn devices() -> Vec<Device> {
-    let host = Device::host(HostOptions::default());
-    let empty = Graph::new(1, []);
-    let host = unless_unavailable(DeviceGraph::new(&host, &empty), "TIDEMILL_REQUIRE_EMULATION");
-    let gpu = unless_unavailable(Device::cuda(0), "TIDEMILL_REQUIRE_GPU");
-    host.map(|graph| graph.device().clone()).into_iter().chain(gpu).collect()
+    host(HostOptions::default()).into_iter().chain(gpu()).collect()
 }
 
 /// A random graph with an edge between a share of `percent` of all pairs.
@@ -81,7 +65,7 @@ pub fn check_tabu(device: &Device, (n, percent, k): Case, parts: &[u64]) {
 fn tabu_kernels_make_the_moves_of_their_twin() {
     let _turn = tidemill_skip::turn::beside_others();
     for device in devices() {
-        let is_gpu = device.info().kind == DeviceKind::Cuda;
+        let is_gpu = is_gpu(&device);
         // Single moves, then many.
         let mut parts = vec![1; if is_gpu { 100 } else { 8 }];
         parts.extend([100, if is_gpu { 20_000 } else { 200 }]);
@@ -109,7 +93,7 @@ pub fn check_pool(device: &Device, (n, percent, k): Case) {
     let matrix = Matrix::new(&graph);
     let on_device = DeviceGraph::new(device, &graph).unwrap();
     let mut pool = DevicePool::new(&on_device, k as usize, device.stream().unwrap()).unwrap();
-    let mut twin = CpuPool::new(&graph, &matrix, k as usize);
+    let mut twin = CpuSlots::new(&graph, &matrix, k as usize);
     let both: [&mut dyn Pool; 2] = [&mut pool, &mut twin];
     let task = |slot: usize, stream: u64| Task { slot, random: Random::new(3, stream) };
     let found = both.map(|pool| {
@@ -144,7 +128,7 @@ fn pools_do_the_same_on_every_device() {
 fn populations_live_the_same_on_every_device() {
     let _turn = tidemill_skip::turn::beside_others();
     for device in devices() {
-        let is_gpu = device.info().kind == DeviceKind::Cuda;
+        let is_gpu = is_gpu(&device);
         let (n, k, n_islands, iterations, n_generations) =
             if is_gpu { (250, 26, 40, 3_000, 40) } else { (60, 9, 3, 30, 14) };
         let graph = random_graph(n, 50, 1);
@@ -159,7 +143,7 @@ fn populations_live_the_same_on_every_device() {
             };
             let pool = DevicePool::new(&on_device, k, device.stream().unwrap()).unwrap();
             let mut there = Memetic::new(pool, options, &[]).unwrap();
-            let mut here = Memetic::new(CpuPool::new(&graph, &matrix, k), options, &[]).unwrap();
+            let mut here = Memetic::new(CpuSlots::new(&graph, &matrix, k), options, &[]).unwrap();
             let mut lived: Vec<Generation> = Vec::new();
             for _ in 0..n_generations {
                 let (a, b) =
@@ -179,7 +163,7 @@ pub fn check_walks(device: &Device, (n, percent, k): Case, parts: &[u64]) {
     let matrix = Matrix::new(&graph);
     let on_device = DeviceGraph::new(device, &graph).unwrap();
     let mut there = DeviceWalkers::new(&on_device, k as usize, device.stream().unwrap()).unwrap();
-    let mut here = CpuWalkers::new(&graph, &matrix, k as usize);
+    let mut here = CpuSlots::new(&graph, &matrix, k as usize);
     let both: [&mut dyn Walkers; 2] = [&mut there, &mut here];
     let found = both.map(|walkers| {
         walkers.reserve(5).unwrap();
@@ -215,7 +199,7 @@ pub fn check_walks(device: &Device, (n, percent, k): Case, parts: &[u64]) {
 fn walks_are_the_same_on_every_device() {
     let _turn = tidemill_skip::turn::beside_others();
     for device in devices() {
-        let is_gpu = device.info().kind == DeviceKind::Cuda;
+        let is_gpu = is_gpu(&device);
         // Single proposals, then many.
         let mut parts = vec![1; 8];
         parts.extend([33, 500, if is_gpu { 100_000 } else { 2_000 }]);
@@ -229,7 +213,7 @@ fn walks_are_the_same_on_every_device() {
 fn ladders_and_rings_do_the_same_on_every_device() {
     let _turn = tidemill_skip::turn::beside_others();
     for device in devices() {
-        let is_gpu = device.info().kind == DeviceKind::Cuda;
+        let is_gpu = is_gpu(&device);
         let (n, k, proposals) = if is_gpu { (250, 26, 20_000) } else { (60, 8, 300) };
         let graph = random_graph(n, 50, 1);
         let matrix = Matrix::new(&graph);
@@ -237,14 +221,14 @@ fn ladders_and_rings_do_the_same_on_every_device() {
         let walkers = || DeviceWalkers::new(&on_device, k, device.stream().unwrap()).unwrap();
         let options = TemperOptions::new(5, proposals, 3);
         let mut there = Temper::new(walkers(), options, &[]).unwrap();
-        let mut here = Temper::new(CpuWalkers::new(&graph, &matrix, k), options, &[]).unwrap();
+        let mut here = Temper::new(CpuSlots::new(&graph, &matrix, k), options, &[]).unwrap();
         for _ in 0..6 {
             assert_eq!(there.step().unwrap(), here.step().unwrap());
         }
         assert_eq!(there.best(), here.best());
         let options = AnnealOptions { n_slices: 4, ..AnnealOptions::new(2, 5, proposals, 3) };
         let mut there = Anneal::new(walkers(), options, &[]).unwrap();
-        let mut here = Anneal::new(CpuWalkers::new(&graph, &matrix, k), options, &[]).unwrap();
+        let mut here = Anneal::new(CpuSlots::new(&graph, &matrix, k), options, &[]).unwrap();
         for _ in 0..6 {
             assert_eq!(there.step().unwrap(), here.step().unwrap());
         }

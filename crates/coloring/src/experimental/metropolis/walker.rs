@@ -4,68 +4,26 @@ use rayon::prelude::*;
 use tidemill_gpu::GpuError;
 
 use super::{Walk, Walked, Walkers, chance_of, log_of_chance, logarithms};
-use crate::Graph;
 use crate::random::scale;
-use crate::tabu::{MOST_NARROW, MOST_WIDE, Matrix, class_limit, fit, is_narrow};
+use crate::slot::CpuSlots;
+use crate::tabu::{MOST_NARROW, MOST_WIDE, class_limit, fit, is_narrow};
 
-/// Colourings in memory; they walk on the threads of the current rayon pool.
-#[derive(Debug)]
-pub struct CpuWalkers<'a> {
-    graph: &'a Graph,
-    matrix: &'a Matrix,
-    k: usize,
-    limit: usize,
-    logarithms: [u32; 256],
-    slots: Vec<Vec<u32>>,
-    best: Vec<Vec<u32>>,
-}
-
-impl<'a> CpuWalkers<'a> {
-    /// No colourings yet.
-    pub fn new(graph: &'a Graph, matrix: &'a Matrix, k: usize) -> Self {
-        let largest = if is_narrow(graph, k) { MOST_NARROW } else { MOST_WIDE };
-        let limit = class_limit(graph, largest);
-        Self { graph, matrix, k, limit, logarithms: logarithms(), slots: Vec::new(), best: Vec::new() }
-    }
-
-    fn go(&self, walk: &Walk) -> (Walked, Vec<u32>, Vec<u32>) {
-        let mut walker = Walker::new(self, walk);
-        walker.go();
-        let walked = Walked { conflicts: walker.conflicts, best_conflicts: walker.best_conflicts };
-        (walked, walker.colors, walker.best)
-    }
-}
-
-impl Walkers for CpuWalkers<'_> {
-    fn n(&self) -> usize {
-        self.graph.n()
-    }
-
-    fn k(&self) -> usize {
-        self.k
-    }
-
-    fn reserve(&mut self, n_slots: usize) -> Result<(), GpuError> {
-        self.slots.resize(n_slots, vec![0; self.graph.n()]);
-        self.best.resize(n_slots, vec![0; self.graph.n()]);
-        Ok(())
-    }
-
-    fn write(&mut self, slot: usize, colors: &[u32]) -> Result<(), GpuError> {
-        self.slots[slot].copy_from_slice(colors);
-        Ok(())
-    }
-
-    fn read(&mut self, slot: usize) -> Result<Vec<u32>, GpuError> {
-        Ok(self.slots[slot].clone())
-    }
-
+impl Walkers for CpuSlots<'_> {
     fn read_best(&mut self, slot: usize) -> Result<Vec<u32>, GpuError> {
         Ok(self.best[slot].clone())
     }
 
     fn walk(&mut self, walks: &[Walk]) -> Result<Vec<Walked>, GpuError> {
-        let ends: Vec<_> = walks.par_iter().with_max_len(1).map(|walk| self.go(walk)).collect();
+        let largest = if is_narrow(self.graph, self.k) { MOST_NARROW } else { MOST_WIDE };
+        let (limit, logarithms) = (class_limit(self.graph, largest), logarithms());
+        let go = |walk: &Walk| {
+            let mut walker = Walker::new(self, walk, limit, &logarithms);
+            walker.go();
+            let walked = Walked { conflicts: walker.conflicts, best_conflicts: walker.best_conflicts };
+            (walked, walker.colors, walker.best)
+        };
+        let ends: Vec<_> = walks.par_iter().with_max_len(1).map(go).collect();
+        self.best.resize_with(self.slots.len(), Vec::new);
         let mut all = Vec::with_capacity(walks.len());
         for (walk, (walked, colors, best)) in walks.iter().zip(ends) {
             self.slots[walk.slot] = colors;
@@ -78,8 +36,10 @@ impl Walkers for CpuWalkers<'_> {
 
 /// One walk.
 struct Walker<'w> {
-    all: &'w CpuWalkers<'w>,
+    all: &'w CpuSlots<'w>,
     walk: &'w Walk,
+    limit: usize,
+    logarithms: &'w [u32; 256],
     colors: Vec<u32>,
     sizes: Vec<usize>,
     /// Neighbours by colour and vertex.
@@ -93,16 +53,18 @@ struct Walker<'w> {
 }
 
 impl<'w> Walker<'w> {
-    fn new(all: &'w CpuWalkers<'w>, walk: &'w Walk) -> Self {
+    fn new(all: &'w CpuSlots<'w>, walk: &'w Walk, limit: usize, logarithms: &'w [u32; 256]) -> Self {
         let (n, k) = (all.graph.n(), all.k);
         let mut colors = all.slots[walk.slot].clone();
-        fit(&mut colors, k, all.limit);
+        fit(&mut colors, k, limit);
         let stride = n.next_multiple_of(64);
         let mut sizes = vec![0; k];
         colors.iter().for_each(|color| sizes[*color as usize] += 1);
         let mut walker = Self {
             all,
             walk,
+            limit,
+            logarithms,
             sizes,
             counts: vec![0; k * stride],
             stride,
@@ -146,7 +108,7 @@ impl<'w> Walker<'w> {
             }
             let to = scale(bits as u32, k - 1);
             let to = to + u32::from(to >= from);
-            if self.sizes[to as usize] >= self.all.limit {
+            if self.sizes[to as usize] >= self.limit {
                 continue;
             }
             let change = i64::from(self.count(vertex, to)) - i64::from(own);
@@ -156,7 +118,7 @@ impl<'w> Walker<'w> {
                 let lost = self.shared(vertex, from) - 2;
                 cost += i64::from(self.walk.coupling) * (lost - self.shared(vertex, to));
             }
-            if cost > 0 && cost > log_of_chance(&self.all.logarithms, chance_of(bits)) {
+            if cost > 0 && cost > log_of_chance(self.logarithms, chance_of(bits)) {
                 continue;
             }
             self.step(vertex, from, to);

@@ -17,7 +17,7 @@ const RESTARTS: usize = 60;
 const GOOD: f64 = 1e-8;
 
 /// The second smallest eigenvalue of the Laplacian, and its vector of length 1. A graph of less than two vertices has zeros.
-pub fn fiedler(graph: &Graph, seed: u64) -> (f64, Vec<f64>) {
+pub(super) fn fiedler(graph: &Graph, seed: u64) -> (f64, Vec<f64>) {
     let n = graph.n();
     if n < 2 {
         return (0.0, vec![0.0; n]);

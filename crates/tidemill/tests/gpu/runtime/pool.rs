@@ -1,4 +1,4 @@
-use crate::rig::on_every_device;
+use super::rig::on_every_device;
 use tidemill_gpu::{Device, GpuError, HostOptions, Purpose, StreamMode, StreamPool, StreamPoolOptions};
 
 fn pool(device: &Device, streams: usize, mode: StreamMode) -> StreamPool {

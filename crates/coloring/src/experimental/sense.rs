@@ -1,8 +1,8 @@
 //! Ordering signals as a phase.
 
-use super::{Clock, Finding, Phase, PhaseKind, Report, Scene, Slice};
+use super::signal::{Trajectory, inference, reservoir, transfer};
 use crate::error::ColoringError;
-use crate::signal::{Trajectory, inference, reservoir, transfer};
+use crate::phase::{Clock, Finding, Phase, PhaseKind, Report, Scene, Slice};
 
 /// Samples of a recorded search.
 const SAMPLES: usize = 256;

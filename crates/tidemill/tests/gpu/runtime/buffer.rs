@@ -1,4 +1,4 @@
-use crate::rig::{add, hold, is_host, on_every_device, slow, slow_result};
+use super::rig::{add, hold, is_host, on_every_device, slow, slow_result};
 use tidemill_gpu::{Device, DevicePtr, GpuError, HostOptions};
 
 #[test]

@@ -5,8 +5,9 @@
 
 use tidemill_gpu::GpuError;
 
-use crate::metropolis::{Walk, Walkers, weight};
+use super::metropolis::{Walk, Walkers, weight};
 use crate::random::Random;
+use crate::slot::fill;
 
 /// A ladder of temperatures.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,13 +72,7 @@ impl<W: Walkers> Temper<W> {
     /// Replicas that begin at the given colourings, the first on the coldest rung, and at random ones.
     pub fn new(mut walkers: W, options: TemperOptions, given: &[Vec<u32>]) -> Result<Self, GpuError> {
         let options = TemperOptions { n_replicas: options.n_replicas.max(1), ..options };
-        walkers.reserve(options.n_replicas)?;
-        for replica in 0..options.n_replicas {
-            let random = Random::new(options.seed, replica as u64 * 2 + 1);
-            let scattered = || crate::memetic::scattered(walkers.n(), walkers.k(), &random);
-            let colors = given.get(replica).cloned().unwrap_or_else(scattered);
-            walkers.write(replica, &colors)?;
-        }
+        fill(&mut walkers, options.n_replicas, given, options.seed)?;
         Ok(Self {
             best: vec![0; walkers.n()],
             walkers,
@@ -154,7 +149,7 @@ impl<W: Walkers> Temper<W> {
 mod tests {
     use super::*;
     use crate::Graph;
-    use crate::metropolis::CpuWalkers;
+    use crate::slot::CpuSlots;
     use crate::tabu::Matrix;
 
     #[test]
@@ -174,7 +169,7 @@ mod tests {
         let graph = Graph::new(80, joined);
         let matrix = Matrix::new(&graph);
         let options = TemperOptions { hottest: 3.0, ..TemperOptions::new(6, 2_000, 2) };
-        let mut temper = Temper::new(CpuWalkers::new(&graph, &matrix, 6), options, &[]).unwrap();
+        let mut temper = Temper::new(CpuSlots::new(&graph, &matrix, 6), options, &[]).unwrap();
         let (mut cold, mut hot, mut swaps) = (0, 0, 0);
         while temper.best_conflicts() > 0 {
             let round = temper.step().unwrap();

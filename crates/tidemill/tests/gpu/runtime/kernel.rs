@@ -1,4 +1,4 @@
-use crate::rig::{AddArgs, PlaneArgs, SumArgs, add, host_compiles, is_host, kernel, on_every_device, source};
+use super::rig::{AddArgs, PlaneArgs, SumArgs, add, host_compiles, is_host, kernel, on_every_device, source};
 use tidemill_gpu::{GpuError, Launch, Source, compile, probe};
 
 #[test]
@@ -153,7 +153,7 @@ fn a_loaded_source_is_found_without_asking_the_compiler() {
     std::fs::write(&script, text).unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
     let output = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "kernel::child", "--nocapture"])
+        .args(["--exact", "runtime::kernel::child", "--nocapture"])
         .env(DIR, dir.path())
         .env("CXX", &script)
         .env("TIDEMILL_CACHE", dir.path())

@@ -2,15 +2,15 @@
 
 use rayon::prelude::*;
 
-use super::{Preference, dsatur, n_colors, rlf};
 use crate::draw::Draw;
 use crate::graph::Graph;
+use crate::initial::{Preference, dsatur, n_colors, rlf};
 
 /// How many are tried.
 const TRIES: u64 = 16;
 
 /// The one with fewest colours; of several the first. The number of threads changes nothing.
-pub(super) fn color(graph: &Graph, seed: u64) -> Vec<u32> {
+pub(crate) fn color(graph: &Graph, seed: u64) -> Vec<u32> {
     let tried = (0..TRIES).into_par_iter().map(|number| {
         let preference = Preference::random(graph.n(), &mut Draw::new(seed, 0x7261_6e64 + number));
         let colors =

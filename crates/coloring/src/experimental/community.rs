@@ -1,20 +1,20 @@
 //! One community after the other: what belongs together is coloured together.
 
-use super::{Preference, greedy};
 use crate::graph::Graph;
+use crate::initial::{Preference, greedy};
 
 /// How often all labels are looked at, at most.
 const ROUNDS: usize = 100;
 
 /// First fit, the largest community first, within each the preferred vertices first.
-pub(super) fn color(graph: &Graph, preference: &Preference) -> Vec<u32> {
+pub(crate) fn color(graph: &Graph, preference: &Preference) -> Vec<u32> {
     let labels = communities(graph);
     let mut sizes = vec![0_u32; graph.n()];
     labels.iter().for_each(|label| sizes[*label as usize] += 1);
     let mut order: Vec<u32> = (0..graph.n() as u32).collect();
     order.sort_by_key(|vertex| {
         let label = labels[*vertex as usize];
-        let rank = preference.rank[*vertex as usize];
+        let rank = preference.rank(*vertex);
         (std::cmp::Reverse(sizes[label as usize]), label, std::cmp::Reverse(rank))
     });
     greedy::color(graph, &order)
@@ -25,7 +25,7 @@ pub(super) fn color(graph: &Graph, preference: &Preference) -> Vec<u32> {
 /// Each vertex in turn takes the label that weighs most among its neighbours; of several the one it has, else the smallest. A neighbour
 /// weighs the more the more neighbours the two have in common, so that a bridge carries little. Nothing is left to chance. It ends when
 /// no label changes.
-pub(super) fn communities(graph: &Graph) -> Vec<u32> {
+fn communities(graph: &Graph) -> Vec<u32> {
     let n = graph.n();
     let mut labels: Vec<u32> = (0..n as u32).collect();
     let mut around = vec![0_u64; graph.n_words()];

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::rig::{add, meet, on_every_device, slow, slow_result};
+use super::rig::{add, meet, on_every_device, slow, slow_result};
 use tidemill_gpu::{Device, GpuError, HostOptions, Priority};
 
 #[test]

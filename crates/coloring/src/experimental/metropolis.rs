@@ -8,11 +8,11 @@ mod device;
 mod walker;
 
 pub use device::DeviceWalkers;
-pub use walker::CpuWalkers;
 
 use tidemill_gpu::GpuError;
 
 use crate::random::{Random, mix};
+use crate::slot::Slots;
 
 /// One in logarithms.
 const ONE: f64 = 65_536.0;
@@ -45,26 +45,11 @@ pub struct Walked {
     pub best_conflicts: u32,
 }
 
-/// Colourings by number that walk, many at a time.
+/// Colourings that walk, many at a time.
 ///
 /// - All implementations give the same numbers for the same calls.
 /// - A walk ends early where there are no conflicts.
-pub trait Walkers {
-    /// Vertices of the graph.
-    fn n(&self) -> usize;
-
-    /// Colours.
-    fn k(&self) -> usize;
-
-    /// Makes room for so many colourings.
-    fn reserve(&mut self, n_slots: usize) -> Result<(), GpuError>;
-
-    /// Gives a colouring.
-    fn write(&mut self, slot: usize, colors: &[u32]) -> Result<(), GpuError>;
-
-    /// The colouring as it is now.
-    fn read(&mut self, slot: usize) -> Result<Vec<u32>, GpuError>;
-
+pub trait Walkers: Slots {
     /// The colouring with the fewest conflicts on the last walk.
     fn read_best(&mut self, slot: usize) -> Result<Vec<u32>, GpuError>;
 
