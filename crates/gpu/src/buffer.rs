@@ -1,7 +1,7 @@
 //! Memory of the device, and memory of the host that the device can reach while the host goes on.
 
 use std::marker::PhantomData;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::{Pod, Zeroable};
 
@@ -83,18 +83,13 @@ unsafe impl<T> Zeroable for DevicePtr<T> {}
 // SAFETY: a transparent u64: every bit pattern is valid, there is no padding, and it holds no T.
 unsafe impl<T: 'static> Pod for DevicePtr<T> {}
 
-/// `len` elements in device memory.
-///
-/// Operations on streams borrow it only while they are submitted. That is sound because dropping it waits for the device; it is
-/// up to the caller that two streams do not use the same elements at the same time.
-pub struct DeviceBuffer<T> {
+/// A piece of device memory, given back when the last owner is gone.
+pub(crate) struct Memory {
     device: Device,
     address: u64,
-    len: usize,
-    element: PhantomData<fn() -> T>,
 }
 
-impl<T> Drop for DeviceBuffer<T> {
+impl Drop for Memory {
     fn drop(&mut self) {
         if self.address != 0 {
             self.device.release(self.address);
@@ -102,9 +97,19 @@ impl<T> Drop for DeviceBuffer<T> {
     }
 }
 
+/// `len` elements in device memory.
+///
+/// Operations on streams borrow it only while they are submitted. That is sound because dropping it waits for the device; it is
+/// up to the caller that two streams do not use the same elements at the same time.
+pub struct DeviceBuffer<T> {
+    memory: Arc<Memory>,
+    len: usize,
+    element: PhantomData<fn() -> T>,
+}
+
 impl<T: Pod> DeviceBuffer<T> {
     pub(crate) fn new(device: Device, address: u64, len: usize) -> Self {
-        Self { device, address, len, element: PhantomData }
+        Self { memory: Arc::new(Memory { device, address }), len, element: PhantomData }
     }
 
     /// Number of elements.
@@ -124,12 +129,12 @@ impl<T: Pod> DeviceBuffer<T> {
 
     /// The address of its first element, for the arguments of a kernel. Null if it is empty.
     pub fn ptr(&self) -> DevicePtr<T> {
-        DevicePtr::from_address(self.address)
+        DevicePtr::from_address(self.memory.address)
     }
 
     /// The device it lies on.
     pub fn device(&self) -> &Device {
-        &self.device
+        &self.memory.device
     }
 
     /// Waits for the device and copies all elements to the host. For tests and small results.
@@ -141,16 +146,20 @@ impl<T: Pod> DeviceBuffer<T> {
         Ok(staging.as_slice()?.to_vec())
     }
 
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
     /// The address of element `at`, if `at .. at + len` lies inside.
     pub(crate) fn range(&self, what: &'static str, at: usize, len: usize) -> Result<u64, GpuError> {
         check_range(what, at, len, self.len)?;
-        Ok(self.address + (at * size_of::<T>()) as u64)
+        Ok(self.memory.address + (at * size_of::<T>()) as u64)
     }
 }
 
 impl<T> std::fmt::Debug for DeviceBuffer<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "DeviceBuffer({} elements at {:#x})", self.len, self.address)
+        write!(f, "DeviceBuffer({} elements at {:#x})", self.len, self.memory.address)
     }
 }
 

@@ -13,16 +13,12 @@ const MAGIC: &[u8; 8] = b"TIDEKRN1";
 
 /// Where kernels compiled for GPUs are kept: in the folder named by `TIDEMILL_CACHE`, else in the user's cache folder.
 pub fn kernel_folder() -> Option<PathBuf> {
-    user_folder().map(|folder| folder.join("kernels"))
-}
-
-/// The folder for all that is compiled once and kept.
-pub(crate) fn user_folder() -> Option<PathBuf> {
     let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    named("TIDEMILL_CACHE")
+    let folder = named("TIDEMILL_CACHE")
         .or_else(|| named("XDG_CACHE_HOME").map(|folder| folder.join("tidemill")))
         .or_else(|| named("HOME").map(|folder| folder.join(".cache/tidemill")))
-        .or_else(|| named("LOCALAPPDATA").map(|folder| folder.join("tidemill")))
+        .or_else(|| named("LOCALAPPDATA").map(|folder| folder.join("tidemill")));
+    folder.map(|folder| folder.join("kernels"))
 }
 
 /// A folder of compiled kernels.
@@ -56,8 +52,7 @@ impl Cache {
     }
 }
 
-/// The name of what these parts decide.
-pub(crate) fn key(parts: &[&str]) -> String {
+fn key(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
         hash.update((part.len() as u64).to_le_bytes());

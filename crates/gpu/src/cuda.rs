@@ -15,13 +15,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{
     self, CUcontext, CUdevice, CUdevice_attribute, CUevent, CUevent_flags, CUevent_wait_flags, CUfunction,
-    CUfunction_attribute, CUmodule, CUresult, CUstream,
+    CUfunction_attribute, CUgraphExec, CUgraphInstantiate_flags, CUmodule, CUresult, CUstream,
+    CUstreamCaptureMode,
 };
 
 use crate::cache::Cache;
 use crate::caller::Caller;
 use crate::device::{DeviceInfo, DeviceKind};
-use crate::driver::{Driver, EventId, KernelFacts, KernelId, ModuleId, Op, StreamId};
+use crate::driver::{
+    Driver, EventId, GraphAction, GraphId, GraphStep, KernelFacts, KernelId, ModuleId, Op, StreamId,
+};
 use crate::error::GpuError;
 use crate::module::Source;
 use crate::nvrtc::{compile_cached, nvrtc};
@@ -220,6 +223,58 @@ impl CudaDriver {
         // SAFETY: the range lies in a buffer that lives until the device has been waited for.
         check("cuMemsetD8Async", unsafe { result::memset_d8_async(at, byte, bytes, stream) })
     }
+
+    /// Writes the steps into a capture that has begun on lane 0, and joins all lanes there.
+    fn capture(&self, steps: &[GraphStep], lanes: &[CUstream], events: &[CUevent]) -> Result<(), GpuError> {
+        let (records, joins) = events.split_at(events.len() - (lanes.len() - 1));
+        let no_flags = CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        for step in steps {
+            let stream = lanes[step.lane];
+            match &step.action {
+                GraphAction::Copy { from, to, bytes } => self.copy_inside(stream, *from, *to, *bytes)?,
+                GraphAction::Fill { at, bytes, byte } => self.fill(stream, *at, *bytes, *byte)?,
+                GraphAction::Launch { kernel, name, launch, args } => {
+                    self.launch(stream, *kernel, name, *launch, args)?;
+                }
+                GraphAction::Record(number) => {
+                    // SAFETY: event and stream live until the graph is built.
+                    check("cuEventRecord", unsafe { result::event::record(records[*number], stream) })?;
+                }
+                GraphAction::Wait(number) => {
+                    // SAFETY: as above.
+                    let waits = unsafe { result::stream::wait_event(stream, records[*number], no_flags) };
+                    check("cuStreamWaitEvent", waits)?;
+                }
+            }
+        }
+        for (&lane, &event) in lanes[1..].iter().zip(joins) {
+            // SAFETY: as above.
+            check("cuEventRecord", unsafe { result::event::record(event, lane) })?;
+            // SAFETY: as above.
+            check("cuStreamWaitEvent", unsafe { result::stream::wait_event(lanes[0], event, no_flags) })?;
+        }
+        Ok(())
+    }
+
+    fn build_graph(&self, steps: &[GraphStep], scratch: &Scratch) -> Result<GraphId, GpuError> {
+        let origin = scratch.lanes[0];
+        // Relaxed: these streams are private, nobody else can disturb the capture.
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        // SAFETY: the stream lives until the graph is built.
+        check("cuStreamBeginCapture", unsafe { result::stream::begin_capture(origin, mode) })?;
+        let captured = self.capture(steps, &scratch.lanes, &scratch.events);
+        // SAFETY: a capture that has begun is ended, also after a failure.
+        let graph = check("cuStreamEndCapture", unsafe { result::stream::end_capture(origin) });
+        captured?;
+        let graph = graph?;
+        // SAFETY: the graph is whole; it is no longer needed once it is instantiated.
+        let ready = unsafe { result::graph::instantiate(graph, CUgraphInstantiate_flags(0)) };
+        // SAFETY: as above.
+        let destroyed = unsafe { result::graph::destroy(graph) };
+        let ready = check("cuGraphInstantiate", ready)?;
+        check("cuGraphDestroy", destroyed)?;
+        Ok(GraphId(ready as u64))
+    }
 }
 
 impl Streams {
@@ -270,6 +325,26 @@ fn event_done(event: u64) -> Result<bool, GpuError> {
     match unsafe { result::event::query(event as CUevent) } {
         Err(DriverError(CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
         other => check("cuEventQuery", other).map(|()| true),
+    }
+}
+
+/// Streams and events that exist only while a graph is built.
+#[derive(Default)]
+struct Scratch {
+    lanes: Vec<CUstream>,
+    events: Vec<CUevent>,
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        for &event in &self.events {
+            // SAFETY: made for this scratch, destroyed once. A failure leaves nothing to do.
+            let _ = unsafe { result::event::destroy(event) };
+        }
+        for &lane in &self.lanes {
+            // SAFETY: as above.
+            let _ = unsafe { result::stream::destroy(lane) };
+        }
     }
 }
 
@@ -413,6 +488,10 @@ impl Driver for CudaDriver {
                 let waits = unsafe { result::stream::wait_event(stream, event.0 as CUevent, no_flags) };
                 check("cuStreamWaitEvent", waits)
             }
+            Op::Graph(graph) => {
+                // SAFETY: graph and stream are alive; the graph is dropped only after the device has been waited for.
+                check("cuGraphLaunch", unsafe { result::graph::launch(graph.0 as CUgraphExec, stream) })
+            }
         }
     }
 
@@ -540,6 +619,28 @@ impl Driver for CudaDriver {
             local_bytes: attribute(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
             max_threads: attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
         }))
+    }
+
+    fn graph(&self, steps: Vec<GraphStep>) -> Result<GraphId, GpuError> {
+        self.enter()?;
+        let n_lanes = steps.iter().map(|step| step.lane + 1).max().unwrap_or(1);
+        let n_records = steps.iter().filter(|step| matches!(step.action, GraphAction::Record(_))).count();
+        let mut scratch = Scratch::default();
+        for _ in 0..n_lanes {
+            scratch.lanes.push(self.new_stream(0)?);
+        }
+        for _ in 0..n_records + n_lanes - 1 {
+            let event = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING);
+            scratch.events.push(check("cuEventCreate", event)?);
+        }
+        self.build_graph(&steps, &scratch)
+    }
+
+    fn drop_graph(&self, graph: GraphId) -> Result<(), GpuError> {
+        self.call(move || {
+            // SAFETY: made by `graph`, destroyed once, no longer running.
+            check("cuGraphExecDestroy", unsafe { result::graph::exec_destroy(graph.0 as CUgraphExec) })
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::{env, fs, io};
 
-use crate::cache::{key, user_folder};
+use sha2::{Digest, Sha256};
 
 const HEADER: &str = include_str!("emulate.h");
 
@@ -126,7 +126,7 @@ impl Library {
         let check = if options.contains(&INSTRUMENT) { CHECK } else { "" };
         let source = format!("{HEADER}\n{check}\n#line 1 \"{name}\"\n{}", rewrite_dynamic_shared(text));
         let options: Vec<&str> = OPTIONS.iter().chain(options).copied().collect();
-        let hash = key(&[&source, &options.join(" "), &compiler.version]);
+        let hash = hash([&source, &options.join(" "), &compiler.version]);
         let load = |path: &Path| {
             // SAFETY: the file was written by the compiler from kernel text; it has no initialisers.
             let loaded = unsafe { libloading::Library::new(path) };
@@ -276,7 +276,20 @@ impl Compiler {
 
 /// Where compiled libraries are kept: in the folder named by `TIDEMILL_CACHE`, else in the user's cache folder.
 pub fn cache_folder() -> Option<PathBuf> {
-    user_folder().map(|folder| folder.join("emulated"))
+    let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = named("TIDEMILL_CACHE")
+        .or_else(|| named("XDG_CACHE_HOME").map(|folder| folder.join("tidemill")))
+        .or_else(|| named("HOME").map(|folder| folder.join(".cache/tidemill")))?;
+    Some(folder.join("emulated"))
+}
+
+fn hash<const N: usize>(parts: [&str; N]) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Turns `extern __shared__ T name[];` into a pointer to the block's dynamic memory, on the same line.

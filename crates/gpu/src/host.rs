@@ -11,7 +11,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::device::{DeviceInfo, DeviceKind};
-use crate::driver::{Driver, EventId, KernelFacts, KernelId, ModuleId, Op, StreamId};
+use crate::driver::{
+    Driver, EventId, GraphAction, GraphId, GraphStep, KernelFacts, KernelId, ModuleId, Op, StreamId,
+};
 use crate::emulate::{EmulateError, EmulatedKernel, Library};
 use crate::error::GpuError;
 use crate::fault::Fault;
@@ -64,6 +66,7 @@ pub(crate) struct HostDriver {
     events: Mutex<HashMap<EventId, Option<Arc<Completion>>>>,
     modules: Mutex<HashMap<ModuleId, Library>>,
     kernels: Mutex<HashMap<KernelId, Arc<EmulatedKernel>>>,
+    graphs: Mutex<HashMap<GraphId, Arc<[Work]>>>,
     launches: Mutex<Launches>,
 }
 
@@ -136,12 +139,13 @@ impl Completion {
 /// One operation, owned by its stream.
 enum Task {
     Work(Work),
+    Graph(Arc<[Work]>),
     Host(Box<dyn FnOnce() + Send>),
     Record(Arc<Completion>),
     Wait(Arc<Completion>),
 }
 
-/// What the device itself does.
+/// What a graph can repeat.
 enum Work {
     Copy {
         from: u64,
@@ -182,27 +186,31 @@ impl Shared {
             // A lost device does nothing more, but nobody waits for it for ever.
             _ if self.lost.get().is_some() => {}
             Task::Host(work) => work(),
-            Task::Work(work) => self.do_work(work),
+            Task::Work(work) => self.do_work(&work),
+            Task::Graph(all) => all.iter().for_each(|work| self.do_work(work)),
         }
     }
 
-    fn do_work(&self, work: Work) {
+    fn do_work(&self, work: &Work) {
+        if self.lost.get().is_some() {
+            return;
+        }
         match work {
             Work::Copy { from, to, bytes } => {
                 // SAFETY: both ranges were checked by the caller and do not overlap; memory is freed only after a
                 // synchronisation, and host memory only after the event that follows this task.
-                unsafe { std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes) }
+                unsafe { std::ptr::copy_nonoverlapping(*from as *const u8, *to as *mut u8, *bytes) }
             }
             Work::Fill { at, bytes, byte } => {
                 // SAFETY: as above.
-                unsafe { std::ptr::write_bytes(at as *mut u8, byte, bytes) }
+                unsafe { std::ptr::write_bytes(*at as *mut u8, *byte, *bytes) }
             }
             Work::Launch { kernel, launch, args } => {
-                if let Err(error) = kernel.try_run(launch.grid, launch.block, launch.shared_bytes, &args) {
+                if let Err(error) = kernel.try_run(launch.grid, launch.block, launch.shared_bytes, args) {
                     self.lose(fault(error.to_string()));
                 }
             }
-            Work::Fail(error) => self.lose(error),
+            Work::Fail(error) => self.lose(error.clone()),
             Work::Hang => loop {
                 std::thread::park();
             },
@@ -259,6 +267,7 @@ impl HostDriver {
             events: Mutex::default(),
             modules: Mutex::default(),
             kernels: Mutex::default(),
+            graphs: Mutex::default(),
             launches: Mutex::default(),
         }
     }
@@ -351,6 +360,7 @@ impl HostDriver {
                 completion.fire();
                 completion
             })),
+            Op::Graph(graph) => Task::Graph(lock(&self.graphs)[&graph].clone()),
         })
     }
 }
@@ -533,6 +543,29 @@ impl Driver for HostDriver {
             local_bytes: 0,
             max_threads: 1024,
         }))
+    }
+
+    fn graph(&self, steps: Vec<GraphStep>) -> Result<GraphId, GpuError> {
+        // In the order of capture: a wait stands behind its record there, so one stream can run it all.
+        let tasks: Result<Arc<[Work]>, GpuError> = steps
+            .into_iter()
+            .filter_map(|step| match step.action {
+                GraphAction::Copy { from, to, bytes } => Some(Ok(Work::Copy { from, to, bytes })),
+                GraphAction::Fill { at, bytes, byte } => Some(Ok(Work::Fill { at, bytes, byte })),
+                GraphAction::Launch { kernel, name, launch, args } => {
+                    Some(self.launch_work(kernel, &name, launch, &args))
+                }
+                GraphAction::Record(_) | GraphAction::Wait(_) => None,
+            })
+            .collect();
+        let id = GraphId(self.next());
+        lock(&self.graphs).insert(id, tasks?);
+        Ok(id)
+    }
+
+    fn drop_graph(&self, graph: GraphId) -> Result<(), GpuError> {
+        lock(&self.graphs).remove(&graph);
+        Ok(())
     }
 }
 

@@ -48,7 +48,10 @@
 //! | [`Device`], [`DeviceBuffer`], [`Pinned`] | who owns memory, and when it may go |
 //! | [`Stream`], [`Event`], [`EventPool`] | what runs after what, and when it ran |
 //! | [`Source`], [`Module`], [`Kernel`], [`compile()`] | text to machine code, cached in memory and on disk |
+//! | [`Graph`] | many launches as one |
 //! | [`StreamPool`] | which stream takes which work |
+//! | [`TripleBuffer`] | three slots in a round, each step only when the one before is done |
+//! | [`Coordinator`] | operations with dependencies, by number; fork and join |
 //! | [`Pipeline`] | batches through typed stages, several in flight; how well the time was used |
 //! | [`Timeline`] | spans on the device's clock, as a trace for Perfetto |
 //! | [`probe`] | what this machine has and lacks |
@@ -57,7 +60,7 @@
 //! # Rules
 //!
 //! - **Nothing waits unless it says so.** Methods of a stream return at once. `wait`, `synchronize`, looking at [`Pinned`]
-//!   memory and dropping memory wait; `is_done` never does.
+//!   memory and dropping memory wait; `is_done`, `is_idle` and `poll` never do.
 //! - **Memory lives long enough.** `Pinned` memory knows the transfers that use it, and dropping a [`DeviceBuffer`] waits for
 //!   the device. Two things are the caller's: pointers inside kernel arguments, and that two streams do not use the same
 //!   elements at the same time.
@@ -80,6 +83,8 @@
 mod buffer;
 mod cache;
 mod caller;
+mod capture;
+mod coordinator;
 mod cuda;
 mod device;
 mod driver;
@@ -87,6 +92,7 @@ pub mod emulate;
 mod error;
 mod event;
 mod fault;
+mod graph;
 mod host;
 mod module;
 mod nvrtc;
@@ -96,14 +102,17 @@ mod probe;
 mod statistics;
 mod stream;
 mod timeline;
+mod triple;
 mod wait;
 
 pub use buffer::{DeviceBuffer, DevicePtr, Pinned};
 pub use cache::kernel_folder;
+pub use coordinator::{Coordinator, OperationId};
 pub use device::{Device, DeviceInfo, DeviceKind};
 pub use error::GpuError;
 pub use event::{Event, EventPool};
 pub use fault::Fault;
+pub use graph::Graph;
 pub use host::HostOptions;
 pub use module::{Kernel, Module, Source};
 pub use nvrtc::{LEAST_ARCHITECTURE, Nvrtc, NvrtcInfo, capability, compile};
@@ -113,6 +122,7 @@ pub use probe::{Probe, probe};
 pub use statistics::{PipelineStatistics, StageStatistics};
 pub use stream::{Launch, Priority, Stream};
 pub use timeline::{Span, Timeline};
+pub use triple::{Refused, Slot, SlotState, TripleBuffer, slot};
 
 /// What every kernel text begins with: number types, "not available", and how a kernel is declared.
 pub const TIDEMILL_CUH: &str = include_str!("tidemill.cuh");

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytemuck::Pod;
 
 use crate::buffer::{DeviceBuffer, Pinned, byte_len};
+use crate::capture::Capture;
 use crate::device::Device;
-use crate::driver::{Op, StreamId};
+use crate::driver::{GraphAction, Op, StreamId};
 use crate::error::GpuError;
 use crate::event::Event;
 use crate::module::Kernel;
@@ -71,11 +72,18 @@ pub struct Stream {
     inner: Arc<StreamInner>,
 }
 
-struct StreamInner {
+pub(crate) struct StreamInner {
     device: Device,
     id: StreamId,
     number: u64,
     state: Arc<StreamState>,
+    capture: Mutex<Option<Arc<Capture>>>,
+}
+
+impl StreamInner {
+    pub(crate) fn leave_capture(&self) {
+        *self.capture.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
 }
 
 impl Drop for StreamInner {
@@ -155,7 +163,7 @@ fn marked<R>(call: impl FnOnce() -> R) -> R {
 
 impl Stream {
     pub(crate) fn new(device: Device, id: StreamId, number: u64, state: Arc<StreamState>) -> Self {
-        Self { inner: Arc::new(StreamInner { device, id, number, state }) }
+        Self { inner: Arc::new(StreamInner { device, id, number, state, capture: Mutex::default() }) }
     }
 
     /// The device it works on.
@@ -186,7 +194,7 @@ impl Stream {
         self.device().same_as(to.device())?;
         let (from_address, to) =
             (from.range("upload from", from_at, len)?, to.range("upload to", to_at, len)?);
-        self.device().alive()?;
+        self.refuse_capture("an upload")?;
         if len == 0 {
             return Ok(());
         }
@@ -207,7 +215,7 @@ impl Stream {
         self.device().same_as(to.device())?;
         let (from, to_address) =
             (from.range("download from", from_at, len)?, to.range("download to", to_at, len)?);
-        self.device().alive()?;
+        self.refuse_capture("a download")?;
         if len == 0 {
             return Ok(());
         }
@@ -235,7 +243,15 @@ impl Stream {
         if from_address < to_address + bytes as u64 && to_address < from_address + bytes as u64 {
             return Err(GpuError::misuse("the two ranges of a copy overlap"));
         }
-        self.submit(Op::Copy { from: from_address, to: to_address, bytes })
+        match self.capture()? {
+            Some(capture) => {
+                capture.keep(from.memory());
+                capture.keep(to.memory());
+                capture.push(&self.inner, GraphAction::Copy { from: from_address, to: to_address, bytes });
+                Ok(())
+            }
+            None => self.submit(Op::Copy { from: from_address, to: to_address, bytes }),
+        }
     }
 
     /// Sets every byte of `len` elements to `byte`.
@@ -252,7 +268,14 @@ impl Stream {
             return Ok(());
         }
         let bytes = byte_len::<T>(len)?;
-        self.submit(Op::Fill { at: address, bytes, byte })
+        match self.capture()? {
+            Some(capture) => {
+                capture.keep(buffer.memory());
+                capture.push(&self.inner, GraphAction::Fill { at: address, bytes, byte });
+                Ok(())
+            }
+            None => self.submit(Op::Fill { at: address, bytes, byte }),
+        }
     }
 
     /// Runs a kernel. The size of `args` must be that of the kernel's structure.
@@ -272,14 +295,26 @@ impl Stream {
         }
         kernel.count_launch();
         let args = bytemuck::bytes_of(args);
-        self.device().alive()?;
-        self.inner.state.note_launch(kernel.shared_name());
-        self.submit(Op::Launch { kernel: kernel.id(), name: kernel.name(), launch, args })
+        match self.capture()? {
+            Some(capture) => {
+                capture.name(kernel.shared_name());
+                let (kernel, name) = (kernel.id(), kernel.name().to_string());
+                capture.push(&self.inner, GraphAction::Launch { kernel, name, launch, args: args.into() });
+                Ok(())
+            }
+            None => {
+                self.inner.state.note_launch(kernel.shared_name());
+                self.submit(Op::Launch { kernel: kernel.id(), name: kernel.name(), launch, args })
+            }
+        }
     }
 
     /// Marks this point of the work.
     pub fn record(&self) -> Result<Event, GpuError> {
-        self.device().alive()?;
+        if let Some(capture) = self.capture()? {
+            let number = capture.record(&self.inner);
+            return Ok(Event::captured(capture, number));
+        }
         let device = self.device();
         let id = device.events().take(|| device.call(None, |driver| driver.event()))?;
         let event = Event::new(device.clone(), id, self.inner.state.clone());
@@ -289,9 +324,28 @@ impl Stream {
 
     /// Lets all later work of this stream wait for `event`.
     pub fn wait(&self, event: &Event) -> Result<(), GpuError> {
-        self.device().alive()?;
-        self.device().same_as(event.device())?;
-        self.submit(Op::Wait(event.id()))
+        let own = self.capture()?;
+        match (event.capture(), own) {
+            (Some((theirs, number)), own) => {
+                if theirs.is_closed() {
+                    return Err(GpuError::misuse("an event of a finished graph cannot be waited for"));
+                }
+                if own.is_some_and(|own| !Arc::ptr_eq(&own, theirs)) {
+                    return Err(GpuError::misuse("an event of another graph cannot be waited for"));
+                }
+                self.join_capture(theirs);
+                theirs.push(&self.inner, GraphAction::Wait(number));
+                Ok(())
+            }
+            (None, Some(_)) => Err(GpuError::misuse(
+                "a graph cannot wait for an event from outside: let the stream wait before it launches",
+            )),
+            (None, None) => {
+                let (device, id, _) = event.on_device()?;
+                self.device().same_as(device)?;
+                self.submit(Op::Wait(id))
+            }
+        }
     }
 
     /// Runs a closure on the host when the work before it is done; the work after it waits.
@@ -299,7 +353,7 @@ impl Stream {
     /// The closure must not wait for the device: that is an error here, and a deadlock elsewhere. What it owns may be dropped inside;
     /// memory of the device is then freed later. A panic is reported at the next synchronisation.
     pub fn host(&self, work: impl FnOnce() + Send + 'static) -> Result<(), GpuError> {
-        self.device().alive()?;
+        self.refuse_capture("work on the host")?;
         let state = self.inner.state.clone();
         let mut work = HostWork(Some(work));
         self.submit(Op::Host(Box::new(move || {
@@ -311,15 +365,46 @@ impl Stream {
 
     /// Waits until all work of this stream is done.
     pub fn synchronize(&self) -> Result<(), GpuError> {
-        self.device().alive()?;
+        self.refuse_capture("a synchronisation")?;
         self.device().forbid_in_host_work("synchronising a stream")?;
         let launched = self.inner.state.launched();
         self.device().call(Some(&self.inner.state), |driver| driver.synchronize_stream(self.inner.id))?;
         self.inner.state.settle(&launched)
     }
 
-    fn submit(&self, op: Op<'_>) -> Result<(), GpuError> {
+    pub(crate) fn submit(&self, op: Op<'_>) -> Result<(), GpuError> {
         self.device().call(Some(&self.inner.state), |driver| driver.submit(self.inner.id, op))
+    }
+
+    pub(crate) fn note_launch(&self, kernel: &Arc<str>) {
+        self.inner.state.note_launch(kernel);
+    }
+
+    /// Begins to write this stream's operations down.
+    pub(crate) fn begin_capture(&self) -> Result<Arc<Capture>, GpuError> {
+        if self.capture()?.is_some() {
+            return Err(GpuError::misuse("this stream is already being captured"));
+        }
+        let capture = Arc::new(Capture::default());
+        self.join_capture(&capture);
+        Ok(capture)
+    }
+
+    pub(crate) fn refuse_capture(&self, what: &str) -> Result<(), GpuError> {
+        match self.capture()? {
+            Some(_) => Err(GpuError::misuse(format!("{what} cannot be part of a graph"))),
+            None => Ok(()),
+        }
+    }
+
+    fn join_capture(&self, capture: &Arc<Capture>) {
+        capture.join(&self.inner);
+        *self.inner.capture.lock().unwrap_or_else(PoisonError::into_inner) = Some(capture.clone());
+    }
+
+    fn capture(&self) -> Result<Option<Arc<Capture>>, GpuError> {
+        self.device().alive()?;
+        Ok(self.inner.capture.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
     /// Records an event after a transfer and hands it to the host memory in use. If that fails the memory may be in use still, so

@@ -66,10 +66,26 @@ pub const LIST: &[File] = &[
         ],
     },
     File {
+        path: "crates/tidemill/tests/gpu/runtime/coordinator.rs",
+        tests: &[
+            ("forked_work_overlaps_and_joins", None),
+            ("operations_run_after_what_they_depend_on", None),
+            ("poll_tells_what_finished_and_only_once", None),
+            ("waiting_for_one_does_not_wait_for_others", None),
+        ],
+    },
+    File {
         path: "crates/tidemill/tests/gpu/runtime/fault.rs",
         tests: &[
             ("a_failing_kernel_is_told_at_the_next_synchronisation_with_its_name", None),
             ("kernels_before_a_good_synchronisation_are_no_suspects", None),
+        ],
+    },
+    File {
+        path: "crates/tidemill/tests/gpu/runtime/graph.rs",
+        tests: &[
+            ("a_branch_that_was_not_joined_still_ends_before_the_graph_does", None),
+            ("streams_fork_and_join_inside_a_graph", None),
         ],
     },
     File {
@@ -132,6 +148,14 @@ pub const LIST: &[File] = &[
             ("a_stopped_sweep_says_so_and_goes_on_to_the_same_end", None),
             ("an_experiment_can_be_run_from_any_thread_with_the_same_result", None),
             ("the_folder_is_locked_until_the_last_event", None),
+        ],
+    },
+    File {
+        path: "crates/tidemill/tests/gpu/runtime/triple.rs",
+        tests: &[
+            ("a_slot_advances_only_when_its_work_is_done", None),
+            ("there_are_three_slots_and_dropped_ones_come_back", None),
+            ("three_slots_keep_three_streams_at_work", None),
         ],
     },
     File {

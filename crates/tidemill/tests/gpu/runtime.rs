@@ -1,7 +1,9 @@
 //! The rules of the runtime, as tests. Every test runs on the host backend, and on the first CUDA device if there is one.
 
 mod buffer;
+mod coordinator;
 mod fault;
+mod graph;
 mod hang;
 mod kernel;
 mod pipeline;
@@ -9,3 +11,4 @@ mod pool;
 pub mod rig;
 mod stream;
 mod timeline;
+mod triple;
