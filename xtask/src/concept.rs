@@ -39,7 +39,9 @@ fn problems(page: &str, read: impl Fn(&str) -> Option<String>) -> Vec<String> {
         let found = place.split_once(':').map(|(path, symbol)| (read(path), symbol));
         match found {
             Some((Some(text), symbol)) if has_word(&text, symbol) => {}
-            Some((Some(_), symbol)) => problems.push(format!("{PAGE}:{line}: {place}: there is no `{symbol}`")),
+            Some((Some(_), symbol)) => {
+                problems.push(format!("{PAGE}:{line}: {place}: there is no `{symbol}`"))
+            }
             Some((None, _)) => problems.push(format!("{PAGE}:{line}: {place}: there is no such file")),
             None => problems.push(format!("{PAGE}:{line}: {place}: write `path/of/file.rs:symbol`")),
         }
@@ -51,9 +53,8 @@ fn problems(page: &str, read: impl Fn(&str) -> Option<String>) -> Vec<String> {
 fn has_word(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let name = name.rsplit("::").next().unwrap_or(name);
-    text.match_indices(name).any(|(at, _)| {
-        !text[..at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part)
-    })
+    text.match_indices(name)
+        .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part))
 }
 
 #[cfg(test)]
@@ -63,7 +64,8 @@ mod tests {
     #[test]
     fn rows_must_be_in_order_and_lead_somewhere() {
         let read = |path: &str| (path == "a.rs").then(|| "fn fill_price() {}\nstruct Fill;".to_owned());
-        let page = |rows: &str| format!("# A\n\n{HEADING}\n\n| concept | place |\n|---|---|\n{rows}\n## Next\n");
+        let page =
+            |rows: &str| format!("# A\n\n{HEADING}\n\n| concept | place |\n|---|---|\n{rows}\n## Next\n");
         let good = page("| a fill | `a.rs:Fill` |\n| the price | `a.rs:fill_price` |");
         assert_eq!(problems(&good, read), Vec::<String>::new());
         let bad = page("| x | `a.rs:fill` |\n| b | `gone.rs:b` |\n| c | `a.rs` |");

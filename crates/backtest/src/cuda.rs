@@ -4,46 +4,40 @@
 //! tuples are computed; groups of lanes walk the trials; a thread per trial books them. The host decides between the second and the third
 //! step how much memory is needed, and nothing per trial.
 //!
-//! Columns stay on the device from batch to batch. A batch that does not fit is cut.
+//! Three things have a part in it. `DevicePlan` is what is decided once: keys, places, conditions, kernels, data. `ColumnStore` is the
+//! memory that stays from batch to batch. A `Part` is as much of a batch as fits at once, with memory of its own; it moves through one
+//! state after the other. [`DeviceEngine`] cuts batches into parts, gives each a lane, and puts the outcomes together.
 
-mod batch;
 mod code;
+mod column_store;
+mod data;
 mod detail;
-mod finish;
 mod formula;
-mod group;
-mod lane;
+mod kernel;
 mod layout;
+mod memory;
 mod module;
+mod part;
+mod plan;
 mod pool;
-mod shared;
-mod tuples;
 
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tidemill_gpu::{Device, DeviceBuffer, Event, GpuError, Kernel, Priority, Stream};
-use tidemill_market::indicator::device as columns;
+use tidemill_gpu::{Device, Event, GpuError, Stream};
 use tidemill_search::Points;
 
 use crate::exec::engine::{Engine, Outcome};
-use crate::graph::{Node, Source as Series};
-use crate::plan::{KeyParts, Plan, Slot};
-use crate::segment::Role;
 use crate::strategy::Strategy;
-use batch::Batch;
+use column_store::ColumnStore;
 use detail::Recording;
 pub use detail::{DeviceDetail, FoundTrade};
-use lane::Lane;
-use layout::{Segment, Tile};
-use module::Kernels;
+use memory::Memory;
 pub use module::{column_source, device_sources};
-use pool::Pool;
-
-/// Bars of a tile: what one warp writes of a mask at a time.
-const TILE: usize = 8192;
+use part::{Part, Staged, UnderWay, Walking};
+use plan::DevicePlan;
 
 /// Settings that change no result.
 #[derive(Clone, Copy, Debug)]
@@ -108,106 +102,30 @@ pub struct StageSpan {
     pub end_ms: f64,
 }
 
-/// Where a slot's items are.
-enum Place {
-    /// A series of the data, at this bar of the buffer of sources.
-    Source(usize),
-    /// A pool, and which of the keys tells the items.
-    Pool { pool: usize, key: usize },
-}
-
-/// One key: the tuple that decides what is shared.
-struct KeyPlan {
-    parts: KeyParts,
-    /// The pool that keeps its items, or none where they are the batch's own.
-    pool: Option<usize>,
-    /// Keys of one pool are looked up one after the other.
-    wave: usize,
-}
-
-/// Keys of a condition and of its factors.
-struct ConditionPlan {
-    whole: usize,
-    factors: Vec<FactorPlan>,
-}
-
-struct FactorPlan {
-    key: usize,
-    /// The columns that it reads.
-    slots: Vec<usize>,
-    /// Key of the series that is compared with a threshold, the threshold's scalar, and whether it must be above.
-    threshold: Option<(usize, usize, bool)>,
-}
-
 /// A strategy over data, on one device.
 pub struct DeviceEngine {
-    device: Device,
-    plan: Plan,
-    /// The strategy's own kernels, and those of the columns.
-    kernels: Kernels,
-    places: Vec<Place>,
-    pools: Vec<Pool>,
-    keys: Vec<KeyPlan>,
-    n_waves: usize,
-    conditions: Vec<ConditionPlan>,
-    data: Data,
-    segments: Vec<Segment>,
-    roles: Vec<Role>,
-    n_symbols_of: [u32; 2],
-    n_days: usize,
-    /// Blocks of time that results are kept by.
-    n_blocks: usize,
-    /// First and last day of the calendar on which a segment of each role has a bar.
-    days_of: [(u32, u32); 2],
-    n_params: usize,
-    n_timeframes: usize,
-    options: DeviceOptions,
-    /// Memory that may be used in all.
-    budget: usize,
-    /// Finds distinct tuples, batch after batch.
-    prepare: Stream,
-    /// When the columns sent last are computed.
-    columns_done: Option<Event>,
-    lanes: Vec<Option<Lane>>,
-    under_way: VecDeque<Batch>,
+    plan: Arc<DevicePlan>,
+    columns: ColumnStore,
+    lanes: Vec<Lane>,
+    n_lanes_wanted: usize,
+    under_way: UnderWay,
     jobs: VecDeque<Job>,
+    /// Submissions that were collected.
+    n_collected: u64,
     /// Times are counted from here.
     base: Event,
     began: Instant,
-    /// Submissions that were collected.
-    n_collected: u64,
     spans: Vec<StageSpan>,
-    /// Where the details of trials are kept, while they are asked for.
-    recording: Option<Recording>,
+    /// The details of trials, while they are asked for.
+    details: Option<Vec<DeviceDetail>>,
 }
 
-/// What never changes, on the device.
-struct Data {
-    start: DeviceBuffer<u32>,
-    word_start: DeviceBuffer<u32>,
-    timeframe: DeviceBuffer<u32>,
-    sources: DeviceBuffer<f64>,
-    day: DeviceBuffer<u32>,
-    day_start: DeviceBuffer<u32>,
-    day_close: DeviceBuffer<f64>,
-    day_low: DeviceBuffer<f64>,
-    day_high: DeviceBuffer<f64>,
-    day_end: DeviceBuffer<u32>,
-    extremes: DeviceBuffer<f64>,
-    calendar: DeviceBuffer<u32>,
-    block_of: DeviceBuffer<u32>,
-    segments: DeviceBuffer<Segment>,
-    tiles: DeviceBuffer<Tile>,
-    /// Scalars of all keys, one list after the other.
-    tuples: DeviceBuffer<u32>,
-    tuple_at: Vec<usize>,
-    /// Where open, high, low and close begin among the sources.
-    prices: [usize; 4],
-    n_symbols: usize,
-    n_bars: usize,
-    n_words: usize,
-    n_tiles: usize,
-    longest: usize,
+/// Room for one part.
+enum Lane {
+    Empty,
+    /// What the last part has left.
+    Idle(Stream, Box<Memory>),
+    Busy,
 }
 
 /// Points that were submitted: parts still to be begun, and what came of those that are done.
@@ -226,57 +144,33 @@ impl DeviceEngine {
         strategy: &Strategy,
         options: DeviceOptions,
     ) -> Result<Self, GpuError> {
-        let plan = Plan::with_all_slots(&engine.program);
-        let timeframes = timeframes(engine, &plan);
-        let kernels = Kernels::load(device, &plan, strategy, &timeframes)?;
-        // What the host waits for goes before what is under way.
-        let prepare = device.stream_with(Priority::High)?;
+        let plan = Arc::new(DevicePlan::new(device, engine, strategy, options)?);
+        let columns = ColumnStore::new(plan.clone())?;
         let mut out = Self {
-            device: device.clone(),
-            base: prepare.record()?,
+            base: columns.stream().record()?,
             began: Instant::now(),
+            plan,
+            columns,
+            lanes: Vec::new(),
+            n_lanes_wanted: options.lanes.max(1),
+            under_way: UnderWay::new(device),
+            jobs: VecDeque::new(),
             n_collected: 0,
             spans: Vec::new(),
-            recording: None,
-            kernels,
-            places: Vec::new(),
-            pools: Vec::new(),
-            keys: Vec::new(),
-            n_waves: 0,
-            conditions: Vec::new(),
-            data: Data::new(device, engine, &plan, &timeframes)?,
-            segments: Vec::new(),
-            roles: engine.segments.iter().map(|segment| segment.role).collect(),
-            n_symbols_of: engine.n_symbols.map(|n| n as u32),
-            n_days: engine.n_days,
-            n_blocks: engine.blocks.days.len(),
-            days_of: [Role::Train, Role::Test].map(|role| engine.days_of(role)),
-            n_params: strategy.params.len(),
-            n_timeframes: timeframes.len(),
-            options,
-            budget: 0,
-            prepare,
-            columns_done: None,
-            lanes: (0..options.lanes.max(1)).map(|_| None).collect(),
-            under_way: VecDeque::new(),
-            jobs: VecDeque::new(),
-            plan,
+            details: None,
         };
-        out.segments = segments(engine);
-        out.plan_keys();
-        out.upload_tuples()?;
-        out.budget = (device.free_bytes()? as f64 * options.memory_fraction) as usize;
+        out.grow_or_shrink_lanes();
         Ok(out)
     }
 
     /// The device it runs on.
     pub fn device(&self) -> &Device {
-        &self.device
+        &self.plan.device
     }
 
     /// Takes on points; they are begun as soon as the device has room for them.
     pub fn submit(&mut self, points: Arc<Points>) -> Result<(), GpuError> {
-        let most = self.most_trials(points.len());
+        let most = self.plan.most_trials(points.len(), self.lanes.len());
         let waiting = (0..points.len()).step_by(most).map(|at| at..(at + most).min(points.len())).collect();
         self.jobs.push_back(Job { points, waiting, n_under_way: 0, outcomes: Vec::new() });
         self.pump()
@@ -298,10 +192,7 @@ impl DeviceEngine {
 
     /// Whether [`collect`](Self::collect) would not have to wait long.
     pub fn is_ready(&mut self) -> Result<bool, GpuError> {
-        match self.under_way.front() {
-            Some(batch) => batch.is_done(),
-            None => Ok(true),
-        }
+        self.under_way.is_ready()
     }
 
     /// When its time began: spans are counted from here.
@@ -311,19 +202,18 @@ impl DeviceEngine {
 
     /// How many parts are under way at a time, at least one. No result depends on it.
     pub fn set_lanes(&mut self, n_lanes: usize) {
-        self.options.lanes = n_lanes.max(1);
+        self.n_lanes_wanted = n_lanes.max(1);
         self.grow_or_shrink_lanes();
     }
 
     /// Lanes that are at work stay until they are done.
     fn grow_or_shrink_lanes(&mut self) {
-        let wanted = self.options.lanes.max(1);
-        let is_idle = |lane: &Option<Lane>| lane.as_ref().is_none_or(Lane::is_idle);
-        while self.lanes.len() > wanted && self.lanes.last().is_some_and(is_idle) {
+        let wanted = self.n_lanes_wanted;
+        while self.lanes.len() > wanted && self.lanes.last().is_some_and(|lane| !lane.is_busy()) {
             self.lanes.pop();
         }
         if self.lanes.len() < wanted {
-            self.lanes.resize_with(wanted, || None);
+            self.lanes.resize_with(wanted, || Lane::Empty);
         }
     }
 
@@ -334,8 +224,8 @@ impl DeviceEngine {
 
     /// Forgets all columns, as though nothing had been evaluated yet.
     pub fn clear(&mut self) -> Result<(), GpuError> {
-        self.device.synchronize()?;
-        self.pools.iter_mut().try_for_each(|pool| pool.clear(&self.prepare))
+        self.plan.device.synchronize()?;
+        self.columns.clear()
     }
 
     /// Evaluates points; results in their order.
@@ -347,16 +237,13 @@ impl DeviceEngine {
     /// Begins as many parts as there are lanes.
     fn pump(&mut self) -> Result<(), GpuError> {
         self.grow_or_shrink_lanes();
-        while let Some(lane) =
-            self.lanes.iter().position(|lane| lane.is_none() || lane.as_ref().is_some_and(Lane::is_idle))
-        {
+        while let Some(lane) = self.lanes.iter().position(|lane| !lane.is_busy()) {
             let Some(job) = self.jobs.iter().position(|job| !job.waiting.is_empty()) else { return Ok(()) };
             let Some(range) = self.jobs[job].waiting.pop_front() else { return Ok(()) };
-            let points = self.jobs[job].points.clone();
-            match self.begin(lane, &points, range.clone()) {
-                Ok(mut batch) => {
-                    batch.job = self.n_collected + job as u64;
-                    self.under_way.push_back(batch);
+            match self.begin(lane, job, range.clone()) {
+                Ok(part) => {
+                    self.lanes[lane] = Lane::Busy;
+                    self.under_way.push(part);
                     self.jobs[job].n_under_way += 1;
                 }
                 // Too much at once: what is under way is finished first, then the part is cut in half.
@@ -377,9 +264,49 @@ impl DeviceEngine {
         Ok(())
     }
 
+    /// Sends a part to the device. On an error nothing of it is under way, and its memory is given back.
+    fn begin(&mut self, lane: usize, job: usize, range: Range<usize>) -> Result<Part<Walking>, GpuError> {
+        let (stream, memory) = match std::mem::replace(&mut self.lanes[lane], Lane::Empty) {
+            Lane::Idle(stream, memory) => (stream, *memory),
+            Lane::Empty | Lane::Busy => (self.plan.device.stream()?, Memory::default()),
+        };
+        let part = Part {
+            plan: self.plan.clone(),
+            stream,
+            memory,
+            lane,
+            job: self.n_collected + job as u64,
+            n_trials: range.len(),
+            n_rows: range.len() * self.plan.n_timeframes,
+            share: self.plan.budget / self.lanes.len(),
+            marks: Vec::new(),
+            recording: self.details.as_ref().map(|_| Recording::default()),
+            state: Staged { points: self.jobs[job].points.clone(), range },
+        };
+        let (columns, under_way) = (&mut self.columns, &mut self.under_way);
+        let sent = part
+            .find_distinct(columns, under_way)
+            .and_then(|part| part.describe(columns, under_way))
+            .and_then(|part| part.compute_columns(columns))
+            .and_then(Part::write_masks)
+            .and_then(Part::walk);
+        if sent.is_err() {
+            // Tuples may be in the tables whose columns were never computed.
+            let _ = self.under_way.settle();
+            self.columns.release();
+        }
+        sent
+    }
+
     fn finish_oldest(&mut self) -> Result<(), GpuError> {
-        let Some(batch) = self.under_way.pop_front() else { return Ok(()) };
-        let outcomes = self.finish(batch)?;
+        let Some(mut part) = self.under_way.pop() else { return Ok(()) };
+        self.lanes[part.lane] = Lane::Empty;
+        let outcomes = part.finish()?;
+        self.spans.extend(part.spans(&self.base)?);
+        if let (Some(details), Some(recording)) = (&mut self.details, part.recording) {
+            details.extend(recording.details);
+        }
+        self.lanes[part.lane] = Lane::Idle(part.stream, Box::new(part.memory));
         // Parts are finished in the order in which they were begun, and begun in their order.
         if let Some(job) = self.jobs.iter_mut().find(|job| job.n_under_way > 0) {
             job.n_under_way -= 1;
@@ -395,196 +322,14 @@ impl DeviceEngine {
     /// Gives back what can be had again: columns and the memory of idle lanes.
     fn release_memory(&mut self) {
         if self.under_way.is_empty() {
-            self.pools.iter_mut().for_each(Pool::release);
-            self.lanes.iter_mut().for_each(|lane| *lane = None);
+            self.columns.release();
+            self.lanes.iter_mut().for_each(|lane| *lane = Lane::Empty);
         }
-    }
-
-    /// Most trials of one part: what fits a lane's share of the memory if nothing is shared, and not more than are wanted.
-    fn most_trials(&self, n_trials: usize) -> usize {
-        let n_segments = self.segments.len();
-        let per_row = self.plan.scalars.len() * 8
-            + self.keys.len() * 12
-            + self.conditions.len() * self.data.n_words * 8;
-        let per_trial = per_row * self.n_timeframes
-            + (self.n_params + 4 * self.n_blocks) * 8
-            + n_segments
-                * (size_of::<layout::WalkState>()
-                    + 2 * size_of::<crate::tally::Tally>()
-                    + 16 * size_of::<layout::Trade>())
-            + size_of::<layout::BookState>() * (n_segments / self.segments_each()).max(1)
-            + 2 * 8 * self.n_days * (n_segments / self.segments_each()).max(1);
-        let fits = self.budget / 3 / self.lanes.len() / per_trial.max(1);
-        fits.clamp(1, self.options.most_trials.max(1)).min(n_trials.max(1))
-    }
-
-    /// Keys of all slots, conditions and factors; pools of all shapes.
-    fn plan_keys(&mut self) {
-        let (n_bars, n_symbols, n_words) = (self.data.n_bars, self.data.n_symbols, self.data.n_words);
-        let mut source = 0;
-        let mut n_of_pool: Vec<usize> = Vec::new();
-        for slot in &self.plan.slots {
-            let (parts, stride) = match slot {
-                Slot::Source(_) => {
-                    self.places.push(Place::Source(source));
-                    source += n_bars;
-                    continue;
-                }
-                Slot::Call { func, key, .. } => {
-                    let output = columns::function(code::kernel_name(*func)).map(|function| function.output);
-                    (
-                        key,
-                        output
-                            .map_or(n_bars, |output| output.stride(n_bars as u32, n_symbols as u32) as usize),
-                    )
-                }
-                Slot::Formula { key, .. } => (key, n_bars),
-                Slot::Mask { key, .. } => (key, n_words),
-            };
-            // A mask and a column of one formula are two things.
-            let known = self.pools.iter().position(|pool| pool.shape == parts.shape && pool.stride == stride);
-            let pool = known.unwrap_or_else(|| {
-                self.pools.push(Pool::new(parts.shape, stride, parts.scalars.len()));
-                n_of_pool.push(0);
-                self.pools.len() - 1
-            });
-            self.places.push(Place::Pool { pool, key: self.keys.len() });
-            self.keys.push(KeyPlan { parts: parts.clone(), pool: Some(pool), wave: n_of_pool[pool] });
-            n_of_pool[pool] += 1;
-        }
-        let keys = &mut self.keys;
-        let mut own = |parts: &KeyParts| {
-            keys.push(KeyPlan { parts: parts.clone(), pool: None, wave: 0 });
-            keys.len() - 1
-        };
-        for condition in self.plan.conditions() {
-            let whole = own(&condition.whole.key);
-            let factors = code::factors(condition)
-                .iter()
-                .map(|factor| FactorPlan {
-                    key: own(&factor.itself.key),
-                    slots: factor.itself.tape.slots(),
-                    threshold: factor.threshold.as_ref().map(|threshold| {
-                        let above = matches!(threshold.op, crate::graph::Op2::Gt | crate::graph::Op2::Ge);
-                        (own(&threshold.series.key), threshold.scalar, above)
-                    }),
-                })
-                .collect();
-            self.conditions.push(ConditionPlan { whole, factors });
-        }
-        self.n_waves = n_of_pool.into_iter().max().unwrap_or(0).max(1);
-    }
-
-    fn upload_tuples(&mut self) -> Result<(), GpuError> {
-        let mut tuples: Vec<u32> = Vec::new();
-        for key in &self.keys {
-            self.data.tuple_at.push(tuples.len());
-            tuples.extend(key.parts.scalars.iter().map(|scalar| *scalar as u32));
-        }
-        self.data.tuples = self.device.alloc_from(&tuples)?;
-        Ok(())
-    }
-
-    fn kernel(&self, name: &str) -> Result<Kernel, GpuError> {
-        self.kernels.get(name)
     }
 }
 
-/// The timeframes of the data, ascending; where the strategy does not ask for the time, one stands for all.
-fn timeframes(engine: &Engine<'_>, plan: &Plan) -> Vec<i64> {
-    let uses_time = plan.graph.nodes.iter().any(|node| matches!(node, Node::Bars(_)));
-    let mut timeframes: Vec<i64> = engine.symbols.iter().map(|symbol| symbol.bars.timeframe_ms).collect();
-    timeframes.sort_unstable();
-    timeframes.dedup();
-    if !uses_time {
-        timeframes.truncate(1);
-    }
-    timeframes
-}
-
-fn segments(engine: &Engine<'_>) -> Vec<Segment> {
-    let segment = |segment: &crate::segment::Segment| Segment {
-        symbol: segment.symbol as u32,
-        first: segment.range.start as u32,
-        end: segment.range.end as u32,
-        role: segment.role as u32,
-    };
-    engine.segments.iter().map(segment).collect()
-}
-
-impl Data {
-    fn new(device: &Device, engine: &Engine<'_>, plan: &Plan, timeframes: &[i64]) -> Result<Self, GpuError> {
-        let symbols = &engine.symbols;
-        let (mut start, mut word_start, mut day_start) = (vec![0_u32], vec![0_u32], vec![0_u32]);
-        let (mut day, mut day_close, mut calendar) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut day_low, mut day_high, mut day_end) = (Vec::new(), Vec::new(), Vec::new());
-        let mut extremes = Vec::new();
-        let mut tiles = Vec::new();
-        let mut longest = 0;
-        for (at, symbol) in symbols.iter().enumerate() {
-            let n = symbol.bars.len();
-            longest = longest.max(n);
-            start.push(start[at] + n as u32);
-            word_start.push(word_start[at] + n.div_ceil(64) as u32);
-            day_start.push(day_start[at] + symbol.day_close.len() as u32);
-            day.extend_from_slice(&symbol.day);
-            day_close.extend_from_slice(&symbol.day_close);
-            calendar.extend_from_slice(&symbol.calendar);
-            day_low.extend_from_slice(&symbol.day_low);
-            day_high.extend_from_slice(&symbol.day_high);
-            day_end.extend_from_slice(&symbol.day_end);
-            extremes.extend([symbol.lowest, symbol.highest]);
-            tiles.extend((0..n).step_by(TILE).map(|first| Tile {
-                symbol: at as u32,
-                first: first as u32,
-                end: (first + TILE).min(n) as u32,
-            }));
-        }
-        let timeframe: Vec<u32> = symbols
-            .iter()
-            .map(|symbol| {
-                timeframes.iter().position(|ms| *ms == symbol.bars.timeframe_ms).unwrap_or(0) as u32
-            })
-            .collect();
-        let n_bars = start[symbols.len()] as usize;
-        let mut sources: Vec<f64> = Vec::new();
-        let mut append = |series: Series| {
-            let at = sources.len();
-            for symbol in symbols {
-                sources.extend_from_slice(symbol.source(series));
-            }
-            at
-        };
-        for slot in &plan.slots {
-            if let Slot::Source(series) = slot {
-                append(*series);
-            }
-        }
-        let prices = [Series::Open, Series::High, Series::Low, Series::Close].map(append);
-        Ok(Self {
-            start: device.alloc_from(&start)?,
-            word_start: device.alloc_from(&word_start)?,
-            timeframe: device.alloc_from(&timeframe)?,
-            sources: device.alloc_from(&sources)?,
-            day: device.alloc_from(&day)?,
-            day_start: device.alloc_from(&day_start)?,
-            day_close: device.alloc_from(&day_close)?,
-            day_low: device.alloc_from(&day_low)?,
-            day_high: device.alloc_from(&day_high)?,
-            day_end: device.alloc_from(&day_end)?,
-            extremes: device.alloc_from(&extremes)?,
-            calendar: device.alloc_from(&calendar)?,
-            block_of: device.alloc_from(&engine.blocks.block_of)?,
-            segments: device.alloc_from(&segments(engine))?,
-            n_tiles: tiles.len(),
-            tiles: device.alloc_from(&tiles)?,
-            tuples: device.alloc(1)?,
-            tuple_at: Vec::new(),
-            prices,
-            n_symbols: symbols.len(),
-            n_bars,
-            n_words: word_start[symbols.len()] as usize,
-            longest,
-        })
+impl Lane {
+    fn is_busy(&self) -> bool {
+        matches!(self, Self::Busy)
     }
 }

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use bytemuck::{Pod, Zeroable};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use tidemill_gpu::{
     Device, DeviceBuffer, DeviceKind, DevicePtr, GpuError, Kernel, Launch, Pinned, Pipeline,
     PipelineStatistics, Purpose, Source, Stream, StreamMode, StreamPool, StreamPoolOptions, Timeline,
+    kernel_structs,
 };
 
 use tidemill_lab::number;
@@ -51,16 +51,18 @@ const PARTS: [f64; 3] = [2.0, 5.0, 2.0];
 /// By how many elements the input of a batch lies behind that of the batch before, so that all differ.
 const STEP: usize = 1024;
 
-/// What the kernel takes.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct SpinArgs {
-    from: DevicePtr<u32>,
-    to: DevicePtr<u32>,
-    n_in: u32,
-    n_out: u32,
-    seed: u32,
-    n_rounds: u32,
+kernel_structs! {
+    const LAYOUTS;
+
+    /// What the kernel takes.
+    struct SpinArgs {
+        from: DevicePtr<u32>,
+        to: DevicePtr<u32>,
+        n_in: u32,
+        n_out: u32,
+        seed: u32,
+        n_rounds: u32,
+    }
 }
 
 /// Everything that both runs share.
@@ -283,7 +285,9 @@ impl Workload {
             seed: number as u32,
             n_rounds: self.n_rounds,
         };
-        stream.launch(&self.kernel, self.launch, &args)
+        // SAFETY: `source` compares the layout of `SpinArgs`; threads stride over the `n_in` and `n_out` elements that `lane` allocated. The
+        // streams of both runs order what reads and writes a lane.
+        unsafe { stream.launch(&self.kernel, self.launch, &args) }
     }
 
     /// What comes of one element.
@@ -348,7 +352,7 @@ impl Workload {
 
 /// The kernel's text.
 fn source() -> Source {
-    Source::splice("overlap", &[("overlap.cu", include_str!("overlap.cu"))])
+    Source::splice("overlap", &[("overlap.cu", include_str!("overlap.cu"))]).comparing("", &[LAYOUTS])
 }
 
 /// How long some work takes on an idle device: the median of five times, after two that do not count.

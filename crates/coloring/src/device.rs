@@ -1,11 +1,14 @@
 //! A graph in the memory of a device, in the form that the kernels of this crate read.
 
-use bytemuck::{Pod, Zeroable};
-use tidemill_gpu::{Device, DeviceBuffer, DevicePtr, GpuError, Module, Pinned, Source, Stream};
+use bytemuck::Pod;
+use tidemill_gpu::{
+    Device, DeviceBuffer, DevicePtr, GpuError, Module, Pinned, Source, Stream, kernel_structs,
+};
 
-use crate::Graph;
+use crate::experimental::metropolis;
 use crate::random::{self, Random};
 use crate::tabu::{MOST_NARROW, class_limit, is_narrow};
+use crate::{Graph, memetic, tabu};
 
 /// What all kernels share: file names and texts, to be spliced behind `tidemill.cuh`.
 const COMMON: [(&str, &str); 3] = [
@@ -21,7 +24,8 @@ const POOL: [(&str, &str); 2] = [
 
 /// The kernels of populations and walks.
 pub fn source() -> Source {
-    Source::splice("coloring.cu", &[&COMMON[..], &POOL].concat())
+    let layouts = [random::LAYOUTS, LAYOUTS, memetic::device::LAYOUTS, metropolis::device::LAYOUTS];
+    Source::splice("coloring.cu", &[&COMMON[..], &POOL].concat()).comparing("", &layouts)
 }
 
 /// The kernels of tabu searches with so many warps for each: 1, 2, 4 or 8.
@@ -31,7 +35,8 @@ pub fn tabu_source(n_warps: usize) -> Source {
         ("coloring/tabu/warps.cuh", define.as_str()),
         ("coloring/tabu/tabu.cu", include_str!("tabu/tabu.cu")),
     ];
-    Source::splice("tabu.cu", &[&COMMON[..], &pieces].concat())
+    let layouts = [random::LAYOUTS, LAYOUTS, tabu::device::LAYOUTS];
+    Source::splice("tabu.cu", &[&COMMON[..], &pieces].concat()).comparing("", &layouts)
 }
 
 /// The most vertices of a graph on a device: numbers of vertices have 16 bits, and the adjacency then takes half a gibibyte.
@@ -56,29 +61,31 @@ pub struct DeviceGraph {
     limit: usize,
 }
 
-/// The shape of rows for some number of colours. Twin of `Shape` in `shape.cuh`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(crate) struct Shape {
-    pub(crate) n: u32,
-    pub(crate) k: u32,
-    /// Words of a row of counts: odd, so that a column lies in different banks.
-    pub(crate) row_words: u32,
-    /// Words of a colouring in memory.
-    pub(crate) slot_words: u32,
-    /// Groups of adjacency of a vertex.
-    pub(crate) n_groups: u32,
-    /// Vertices of a class, at most.
-    pub(crate) limit: u32,
-}
+kernel_structs! {
+    const LAYOUTS;
 
-/// Twin of `Task` in `shape.cuh`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(crate) struct Task {
-    pub(crate) slot: u32,
-    unused: u32,
-    pub(crate) random: Random,
+    /// The shape of rows for some number of colours. Twin of `Shape` in `shape.cuh`.
+    #[derive(Debug)]
+    pub(crate) struct Shape {
+        pub(crate) n: u32,
+        pub(crate) k: u32,
+        /// Words of a row of counts: odd, so that a column lies in different banks.
+        pub(crate) row_words: u32,
+        /// Words of a colouring in memory.
+        pub(crate) slot_words: u32,
+        /// Groups of adjacency of a vertex.
+        pub(crate) n_groups: u32,
+        /// Vertices of a class, at most.
+        pub(crate) limit: u32,
+    }
+
+    /// Twin of `Task` in `shape.cuh`.
+    #[derive(Debug)]
+    pub(crate) struct Task {
+        pub(crate) slot: u32,
+        unused: u32,
+        pub(crate) random: Random,
+    }
 }
 
 impl Task {

@@ -8,7 +8,7 @@
 //! numbers, so that a population makes the same way on both.
 
 mod crossover;
-mod device;
+pub(crate) mod device;
 mod distance;
 mod pool;
 

@@ -3,7 +3,7 @@
 //! A search draws number `t` in its iteration `t`, so there is no state to carry between threads, launches or devices. `random.cuh` is
 //! the twin for kernels; integers only.
 
-use bytemuck::{Pod, Zeroable};
+use tidemill_gpu::kernel_structs;
 
 /// The twin for kernels, to be spliced behind `tidemill.cuh`.
 pub const PIECE: (&str, &str) = ("coloring/random.cuh", include_str!("random.cuh"));
@@ -11,12 +11,15 @@ pub const PIECE: (&str, &str) = ("coloring/random.cuh", include_str!("random.cuh
 /// 2^64 divided by the golden ratio, made odd.
 const WEYL: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// One stream of random numbers, addressed by a counter: a mix of the terms of a Weyl sequence of its own.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-pub struct Random {
-    start: u64,
-    increment: u64,
+kernel_structs! {
+    pub(crate) const LAYOUTS;
+
+    /// One stream of random numbers, addressed by a counter: a mix of the terms of a Weyl sequence of its own.
+    #[derive(Debug, PartialEq, Eq)]
+    pub struct Random {
+        start: u64,
+        increment: u64,
+    }
 }
 
 impl Random {

@@ -180,18 +180,10 @@ impl EmulatedKernel {
 
     /// Runs every block of the grid, one after another, on this thread.
     ///
-    /// # Panics
-    /// Where [`try_run`](Self::try_run) gives an error.
-    pub fn run(&self, grid: [u32; 3], block: [u32; 3], shared_bytes: u32, args: &[u8]) {
-        if let Err(error) = self.try_run(grid, block, shared_bytes, args) {
-            panic!("{error}");
-        }
-    }
-
-    /// Runs every block of the grid, one after another, on this thread.
+    /// # Safety
     ///
-    /// The pointers in `args` are trusted, as they are on a device.
-    pub fn try_run(
+    /// That of [`Stream::launch`](crate::Stream::launch), with pointers to memory of this process.
+    pub unsafe fn run(
         &self,
         grid: [u32; 3],
         block: [u32; 3],
@@ -202,7 +194,8 @@ impl EmulatedKernel {
             let kernel = self.name.clone();
             return Err(EmulateError::Arguments { kernel, expected: self.args_size, given: args.len() });
         }
-        // SAFETY: the trampoline copies `args_size` bytes and reads three numbers each of grid and block; the library is held.
+        // SAFETY: the trampoline copies `args_size` bytes and reads three numbers each of grid and block; the library is held. What the
+        // kernel does with its arguments is the caller's.
         let message =
             unsafe { (self.launch)(args.as_ptr().cast(), grid.as_ptr(), block.as_ptr(), shared_bytes) };
         if message.is_null() {

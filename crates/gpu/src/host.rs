@@ -206,7 +206,9 @@ impl Shared {
                 unsafe { std::ptr::write_bytes(*at as *mut u8, *byte, *bytes) }
             }
             Work::Launch { kernel, launch, args } => {
-                if let Err(error) = kernel.try_run(launch.grid, launch.block, launch.shared_bytes, args) {
+                // SAFETY: the work comes from `Stream::launch`, whose caller has promised it.
+                let run = unsafe { kernel.run(launch.grid, launch.block, launch.shared_bytes, args) };
+                if let Err(error) = run {
                     self.lose(fault(error.to_string()));
                 }
             }

@@ -6,15 +6,16 @@
 //! serves all: driver and compiler are looked for at run time, and what is missing is an error with a cure.
 //!
 //! ```
-//! use bytemuck::{Pod, Zeroable};
-//! use tidemill_gpu::{Device, DevicePtr, GpuError, HostOptions, Launch, Source};
+//! use tidemill_gpu::{Device, DevicePtr, GpuError, HostOptions, Launch, Source, kernel_structs};
 //!
-//! // The twin of the structure in the kernel's text.
-//! #[repr(C)]
-//! #[derive(Clone, Copy, Pod, Zeroable)]
-//! struct DoubleArgs {
-//!     data: DevicePtr<u64>,
-//!     n: u64,
+//! kernel_structs! {
+//!     const LAYOUTS;
+//!
+//!     // The twin of the struct in the kernel's text.
+//!     struct DoubleArgs {
+//!         data: DevicePtr<u64>,
+//!         n: u64,
+//!     }
 //! }
 //!
 //! const TEXT: &str = "
@@ -27,14 +28,17 @@
 //! # fn main() -> Result<(), GpuError> {
 //! let device = Device::cuda(0).or_else(|_| Ok::<_, GpuError>(Device::host(HostOptions::default())))?;
 //! # if matches!(device.load(&Source::splice("example", &[])), Err(GpuError::Unavailable { .. })) { return Ok(()) }
-//! let kernel = device.load(&Source::splice("example", &[("twice.cu", TEXT)]))?.kernel("twice")?;
+//! let source = Source::splice("example", &[("twice.cu", TEXT)]).comparing("", &[LAYOUTS]);
+//! let kernel = device.load(&source)?.kernel("twice")?;
 //!
 //! let mut pinned = device.pinned::<u64>(100)?;
 //! pinned.as_mut_slice()?.fill(21);
 //! let buffer = device.alloc::<u64>(100)?;
 //! let stream = device.stream()?;
 //! stream.upload(&pinned, 0, &buffer, 0, 100)?;
-//! stream.launch(&kernel, Launch::blocks(1, 128), &DoubleArgs { data: buffer.ptr(), n: 100 })?;
+//! let args = DoubleArgs { data: buffer.ptr(), n: 100 };
+//! // SAFETY: the kernel takes `DoubleArgs` and touches `n` elements, which the buffer has; it lives until the download is done.
+//! unsafe { stream.launch(&kernel, Launch::blocks(1, 128), &args)? };
 //! stream.download(&buffer, 0, &mut pinned, 0, 100)?;
 //! assert_eq!(pinned.as_slice()?, [42; 100]); // waits for the download
 //! # Ok(())
@@ -48,6 +52,7 @@
 //! | [`Device`], [`DeviceBuffer`], [`Pinned`] | who owns memory, and when it may go |
 //! | [`Stream`], [`Event`], [`EventPool`] | what runs after what, and when it ran |
 //! | [`Source`], [`Module`], [`Kernel`], [`compile()`] | text to machine code, cached in memory and on disk |
+//! | [`kernel_structs!`], [`StructLayout`] | structs that host and kernels share, and that both see them alike |
 //! | [`Graph`] | many launches as one |
 //! | [`StreamPool`] | which stream takes which work |
 //! | [`TripleBuffer`] | three slots in a round, each step only when the one before is done |
@@ -62,8 +67,8 @@
 //! - **Nothing waits unless it says so.** Methods of a stream return at once. `wait`, `synchronize`, looking at [`Pinned`]
 //!   memory and dropping memory wait; `is_done`, `is_idle` and `poll` never do.
 //! - **Memory lives long enough.** `Pinned` memory knows the transfers that use it, and dropping a [`DeviceBuffer`] waits for
-//!   the device. Two things are the caller's: pointers inside kernel arguments, and that two streams do not use the same
-//!   elements at the same time.
+//!   the device. Two things are the caller's: pointers inside kernel arguments, which is why [`Stream::launch`] is `unsafe`, and
+//!   that two streams do not use the same elements at the same time.
 //! - **Late failures have names.** A kernel that goes wrong is reported by the next call that waits, with the kernels launched
 //!   since the last good synchronisation. After that the device is lost, and every call returns that same error.
 //! - **No wait is endless.** A wait that lasts longer than [`Device::set_wait_limit`] allows takes the device for lost. Nothing is
@@ -94,6 +99,7 @@ mod event;
 mod fault;
 mod graph;
 mod host;
+mod layout;
 mod module;
 mod nvrtc;
 mod pipeline;
@@ -114,6 +120,7 @@ pub use event::{Event, EventPool};
 pub use fault::Fault;
 pub use graph::Graph;
 pub use host::HostOptions;
+pub use layout::StructLayout;
 pub use module::{Kernel, Module, Source};
 pub use nvrtc::{LEAST_ARCHITECTURE, Nvrtc, NvrtcInfo, capability, compile};
 pub use pipeline::Pipeline;

@@ -278,11 +278,17 @@ impl Stream {
         }
     }
 
-    /// Runs a kernel. The size of `args` must be that of the kernel's structure.
+    /// Runs a kernel. Arguments of another size than the kernel's struct are an error.
     ///
-    /// Pointers inside `args` are as in C: the buffers must live until the work is done (dropping one waits for it) and must be as
-    /// large as the kernel believes.
-    pub fn launch<A: Pod>(&self, kernel: &Kernel, launch: Launch, args: &A) -> Result<(), GpuError> {
+    /// # Safety
+    ///
+    /// - `A` is the twin of the kernel's struct: declared by [`kernel_structs!`](crate::kernel_structs) and among the layouts that the
+    ///   kernel's source was [compared](crate::Source::comparing) with.
+    /// - The pointers inside `args`, and inside what they point to, belong to buffers of this device that are as large as the kernel
+    ///   believes and live until the work is done. Dropping a buffer waits for the device, so it is enough that none is dropped before
+    ///   the launch; a graph may be launched until it is dropped.
+    /// - Nothing else that runs at the same time writes what the kernel reads or writes.
+    pub unsafe fn launch<A: Pod>(&self, kernel: &Kernel, launch: Launch, args: &A) -> Result<(), GpuError> {
         self.device().same_as(kernel.device())?;
         if let Some(expected) = kernel.args_size()
             && expected != size_of::<A>()

@@ -27,6 +27,13 @@ typedef long long i64;
 #define KERNEL_BOUNDED(name, Args, threads, blocks) KERNEL(name, Args)
 #endif
 
+// Where a field lies in its struct. NVRTC has no `offsetof`.
+#ifdef __CUDACC_RTC__
+#define OFFSET_OF(Struct, field) __INTADDR__(&((Struct*)0)->field)
+#else
+#define OFFSET_OF(Struct, field) __builtin_offsetof(Struct, field)
+#endif
+
 // The barrier of a block for warps that take different ways: each may call it at a place of its own, as long as all call it equally
 // often. `__syncthreads` demands one place for all.
 __device__ __forceinline__ void meet_block() {

@@ -1,12 +1,18 @@
 //! A real fault of a CUDA device. It has a process of its own, because the device is lost to that process.
 
-use tidemill_gpu::{Device, DevicePtr, GpuError, Launch, Source};
+use tidemill_gpu::{Device, DevicePtr, GpuError, Kernel, Launch, Source, Stream};
 
 const TEXT: &str = "
 struct PokeArgs { u64* at; };
 KERNEL(poke, PokeArgs) { *args.at = 1; }
 KERNEL(innocent, PokeArgs) { if (args.at != nullptr) *args.at = 2; }
 ";
+
+/// Launches a kernel in one thread; it takes one pointer.
+fn launch(stream: &Stream, kernel: &Kernel, at: DevicePtr<u64>) -> Result<(), GpuError> {
+    // SAFETY: the pointer is that of a buffer that outlives the work; the one that is not is what the test is about.
+    unsafe { stream.launch(kernel, Launch::blocks(1, 1), &at) }
+}
 
 #[test]
 fn an_illegal_address_is_told_with_the_kernel_and_stays() {
@@ -22,11 +28,11 @@ fn an_illegal_address_is_told_with_the_kernel_and_stays() {
     let buffer = device.alloc::<u64>(1).unwrap();
     let mut pinned = device.pinned::<u64>(1).unwrap();
     let stream = device.stream().unwrap();
-    stream.launch(&innocent, Launch::blocks(1, 1), &buffer.ptr()).unwrap();
+    launch(&stream, &innocent, buffer.ptr()).unwrap();
     stream.synchronize().unwrap();
     assert_eq!(buffer.to_vec().unwrap(), [2]);
 
-    stream.launch(&poke, Launch::blocks(1, 1), &DevicePtr::<u64>::from_address(0x10)).unwrap();
+    launch(&stream, &poke, DevicePtr::<u64>::from_address(0x10)).unwrap();
     let error = stream.synchronize().unwrap_err();
     match &error {
         GpuError::Fault { kernels, code, .. } => {

@@ -2,13 +2,19 @@
 
 use std::time::Duration;
 
-use tidemill_gpu::{Device, GpuError, Launch, Source};
+use tidemill_gpu::{Device, DevicePtr, GpuError, Kernel, Launch, Source, Stream};
 
 const TEXT: &str = "
 struct SpinArgs { volatile u64* at; };
 KERNEL(spin, SpinArgs) { while (*args.at == 0) {} }
 KERNEL(brief, SpinArgs) { *args.at = 0; }
 ";
+
+/// Launches a kernel in one thread; it takes one pointer.
+fn launch(stream: &Stream, kernel: &Kernel, at: DevicePtr<u64>) -> Result<(), GpuError> {
+    // SAFETY: the pointer is that of a buffer which outlives the process.
+    unsafe { stream.launch(kernel, Launch::blocks(1, 1), &at) }
+}
 
 #[test]
 fn a_kernel_that_never_ends_is_told_and_nothing_waits_for_it_any_more() {
@@ -28,23 +34,23 @@ fn a_kernel_that_never_ends_is_told_and_nothing_waits_for_it_any_more() {
     let (stream, service) = (device.stream().unwrap(), device.stream().unwrap());
     // More than the driver's queue takes: submitting has a limit too.
     for _ in 0..3_000 {
-        stream.launch(&brief, Launch::blocks(1, 1), &buffer.ptr()).unwrap();
+        launch(&stream, &brief, buffer.ptr()).unwrap();
     }
     stream.synchronize().unwrap();
 
-    stream.launch(&spin, Launch::blocks(1, 1), &buffer.ptr()).unwrap();
+    launch(&stream, &spin, buffer.ptr()).unwrap();
     stream.download(&buffer, 0, &mut pinned, 0, 1).unwrap();
     let event = stream.record().unwrap();
     assert!(!event.is_done().unwrap());
     // Other streams work beside it.
-    service.launch(&brief, Launch::blocks(1, 1), &other.ptr()).unwrap();
+    launch(&service, &brief, other.ptr()).unwrap();
     service.synchronize().unwrap();
 
     let limit = Duration::from_secs(2);
     device.set_wait_limit(limit);
     let mut submitted = Ok(());
     for _ in 0..3_000 {
-        submitted = submitted.and_then(|()| stream.launch(&brief, Launch::blocks(1, 1), &buffer.ptr()));
+        submitted = submitted.and_then(|()| launch(&stream, &brief, buffer.ptr()));
     }
     let error = submitted.unwrap_err();
     match &error {
@@ -87,7 +93,7 @@ fn each_call_that_waits_has_the_limit() {
     let (mut pinned, idle) = (device.pinned::<u64>(1).unwrap(), device.pinned::<u64>(1 << 20).unwrap());
     let stream = device.stream().unwrap();
     device.set_wait_limit(Duration::from_secs(1));
-    stream.launch(&spin, Launch::blocks(1, 1), &buffer.ptr()).unwrap();
+    launch(&stream, &spin, buffer.ptr()).unwrap();
     let event = stream.record().unwrap();
     let found = match step.to_str().unwrap() {
         "stream" => stream.synchronize(),

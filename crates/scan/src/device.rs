@@ -86,7 +86,9 @@ impl DeviceScanner {
                     classes: lane.classes.ptr(),
                     averages: staged.history.then(|| lane.averages.ptr()),
                 };
-                kernels.launch(stream, &launch)?;
+                // SAFETY: `Lane::reserve` made room for the symbols and bars that were staged, and the pipeline gives a lane to one
+                // batch at a time.
+                unsafe { kernels.launch(stream, &launch)? };
                 Ok(staged)
             })
             .stage(Stage::Download.name(), Purpose::Download, |stream, lane, mut staged| {

@@ -466,40 +466,7 @@ impl Writer<'_> {
             let _ = writeln!(binds, "  f.s{shift} = bars_ago(scalar_of(world, {shift}, row));");
         }
         for slot in &flexible {
-            let Slot::Call { func, inputs, arguments, .. } = &self.plan.slots[*slot] else { continue };
-            let entry = prefix_entry(*func);
-            let mut windows = Vec::new();
-            for (k, argument) in arguments.iter().enumerate() {
-                let _ = writeln!(fields, "  u32 w{slot}_{k};");
-                let _ = writeln!(binds, "  f.w{slot}_{k} = window(scalar_of(world, {argument}, row));");
-                windows.push(format!("w{slot}_{k}"));
-            }
-            let windows = windows.join(", ");
-            let function = kernel_name(*func);
-            let value = match (func, entry) {
-                (Func::Zscore, Some(_)) => {
-                    format!(
-                        "zscore_at(c{}, q{slot}.entries, q{slot}.counts, n_bars, bar, {windows})",
-                        inputs[0]
-                    )
-                }
-                (_, Some(_)) => {
-                    format!("{function}_at(q{slot}.entries, q{slot}.counts, n_bars, bar, {windows})")
-                }
-                _ => format!("{function}_at(c{}, n_bars, bar, {windows})", inputs[0]),
-            };
-            if let Some(entry) = entry {
-                let prefix = inputs[inputs.len() - 1];
-                let _ = writeln!(fields, "  Sums<{entry}> q{slot};");
-                let _ = writeln!(
-                    binds,
-                    "  if (!f.c{slot}) f.q{slot} = sums_of<{entry}>(world, {prefix}, row, symbol);"
-                );
-            }
-            let _ = writeln!(
-                fields,
-                "  __device__ double at{slot}(u32 bar) const {{ return c{slot} ? c{slot}[bar] : {value}; }}"
-            );
+            self.write_flexible(*slot, &mut fields, &mut binds);
         }
         if !flexible.is_empty() {
             fields.push_str("  u32 n_bars;\n");
@@ -508,5 +475,40 @@ impl Writer<'_> {
         format!(
             "struct {name}Frame {{\n{fields}}};\n__device__ inline {name}Frame bind_{name}(const World& world, u32 row, u32 symbol) {{\n  {name}Frame f = {{}};\n{binds}  return f;\n}}\n"
         )
+    }
+
+    /// What a slot is read by that may have no column: windows, sums, and its value at one bar.
+    fn write_flexible(&self, slot: usize, fields: &mut String, binds: &mut String) {
+        let Slot::Call { func, inputs, arguments, .. } = &self.plan.slots[slot] else { return };
+        let entry = prefix_entry(*func);
+        let mut windows = Vec::new();
+        for (k, argument) in arguments.iter().enumerate() {
+            let _ = writeln!(fields, "  u32 w{slot}_{k};");
+            let _ = writeln!(binds, "  f.w{slot}_{k} = window(scalar_of(world, {argument}, row));");
+            windows.push(format!("w{slot}_{k}"));
+        }
+        let windows = windows.join(", ");
+        let function = kernel_name(*func);
+        let value = match (func, entry) {
+            (Func::Zscore, Some(_)) => {
+                format!("zscore_at(c{}, q{slot}.entries, q{slot}.counts, n_bars, bar, {windows})", inputs[0])
+            }
+            (_, Some(_)) => {
+                format!("{function}_at(q{slot}.entries, q{slot}.counts, n_bars, bar, {windows})")
+            }
+            _ => format!("{function}_at(c{}, n_bars, bar, {windows})", inputs[0]),
+        };
+        if let Some(entry) = entry {
+            let prefix = inputs[inputs.len() - 1];
+            let _ = writeln!(fields, "  Sums<{entry}> q{slot};");
+            let _ = writeln!(
+                binds,
+                "  if (!f.c{slot}) f.q{slot} = sums_of<{entry}>(world, {prefix}, row, symbol);"
+            );
+        }
+        let _ = writeln!(
+            fields,
+            "  __device__ double at{slot}(u32 bar) const {{ return c{slot} ? c{slot}[bar] : {value}; }}"
+        );
     }
 }

@@ -1,13 +1,15 @@
 //! What the kernels found, mask by mask and trade by trade: for comparing them with the CPU, where sums could hide two errors that cancel.
 
 use bytemuck::Pod;
-use tidemill_gpu::{DeviceBuffer, GpuError, Stream};
+use tidemill_gpu::{DeviceBuffer, GpuError};
 use tidemill_search::Points;
 
-use super::lane::Lane;
+use super::DeviceEngine;
 use super::layout::{self, WalkState};
-use super::{ConditionPlan, DeviceEngine};
+use super::part::Part;
+use super::plan::ConditionPlan;
 use crate::exec::engine::Engine;
+use crate::plan::ExitValue;
 use crate::trade::{Reason, Trade};
 
 /// Trials that are looked at together, so that all of them go through the kernels as one part.
@@ -109,10 +111,10 @@ impl DeviceDetail {
     }
 }
 
-/// Details that are being collected.
+/// What the kernels found for the trials of a part.
 #[derive(Default)]
 pub(super) struct Recording {
-    details: Vec<DeviceDetail>,
+    pub(super) details: Vec<DeviceDetail>,
     /// The walks that go on in this round; the trades of others wait to be booked, or are booked already.
     running: Vec<bool>,
 }
@@ -122,23 +124,25 @@ impl DeviceEngine {
     /// [`evaluate`](Self::evaluate).
     pub fn detail(&mut self, points: &Points) -> Result<Vec<DeviceDetail>, GpuError> {
         let mut out = Vec::new();
-        let at_once = AT_ONCE.min(self.options.most_trials.max(1));
+        let at_once = AT_ONCE.min(self.plan.options.most_trials.max(1));
         for first in (0..points.len()).step_by(at_once) {
             let mut some = Points::new(points.n_params());
             some.extend_from(points, first..(first + at_once).min(points.len()));
-            self.recording = Some(Recording::default());
+            self.details = Some(Vec::new());
             let result = self.evaluate(&some);
-            let recording = self.recording.take().unwrap_or_default();
+            let details = self.details.take().unwrap_or_default();
             result?;
-            out.extend(recording.details);
+            out.extend(details);
         }
         Ok(out)
     }
+}
 
-    /// Notes which walks a round will take up.
-    pub(super) fn note_running(&mut self, lane: &Lane, n_walks: usize) -> Result<(), GpuError> {
+impl<S> Part<S> {
+    /// Notes which walks a round will take up, where the part is recorded.
+    pub(super) fn note_running(&mut self) -> Result<(), GpuError> {
         if self.recording.is_some() {
-            let states: Vec<WalkState> = self.fetch(&lane.stream, lane.walks.buffer(), n_walks)?;
+            let states: Vec<WalkState> = self.fetch(self.memory.walks.buffer(), self.n_walks())?;
             let running: Vec<bool> = states.iter().map(|state| state.status == layout::RUNNING).collect();
             self.recording.iter_mut().for_each(|recording| recording.running.clone_from(&running));
         }
@@ -146,26 +150,18 @@ impl DeviceEngine {
     }
 
     /// Keeps what a round of walking found, before it is booked.
-    pub(super) fn record_round(
-        &mut self,
-        lane: &Lane,
-        n_trials: usize,
-        capacity: usize,
-    ) -> Result<(), GpuError> {
+    pub(super) fn record_round(&mut self, capacity: usize) -> Result<(), GpuError> {
         let Some(mut recording) = self.recording.take() else { return Ok(()) };
         if recording.details.is_empty() {
-            let entries = self.entries(lane, n_trials)?;
-            recording.details = entries
-                .into_iter()
-                .map(|entries| DeviceDetail { entries, trades: vec![Vec::new(); self.segments.len()] })
-                .collect();
+            let trades = vec![Vec::new(); self.plan.segments.len()];
+            let detail = |entries| DeviceDetail { entries, trades: trades.clone() };
+            recording.details = self.entries()?.into_iter().map(detail).collect();
         }
-        let n_walks = n_trials * self.segments.len();
-        let states: Vec<WalkState> = self.fetch(&lane.stream, lane.walks.buffer(), n_walks)?;
-        let trades: Vec<layout::Trade> =
-            self.fetch(&lane.stream, lane.trades.buffer(), n_walks * capacity)?;
+        let n_walks = self.n_walks();
+        let states: Vec<WalkState> = self.fetch(self.memory.walks.buffer(), n_walks)?;
+        let trades: Vec<layout::Trade> = self.fetch(self.memory.trades.buffer(), n_walks * capacity)?;
         for (walk, state) in states.iter().enumerate().filter(|(walk, _)| recording.running[*walk]) {
-            let (segment, trial) = (walk / n_trials, walk % n_trials);
+            let (segment, trial) = (walk / self.n_trials, walk % self.n_trials);
             let found = &trades[walk * capacity..][..state.n_trades as usize];
             recording.details[trial].trades[segment].extend(found.iter().map(FoundTrade::from));
         }
@@ -174,51 +170,40 @@ impl DeviceEngine {
     }
 
     /// By trial, symbol and side: the bars of its entry mask.
-    fn entries(&self, lane: &Lane, n_trials: usize) -> Result<Vec<Vec<Vec<Vec<usize>>>>, GpuError> {
-        let n_rows = n_trials * self.n_timeframes;
-        let timeframe: Vec<u32> =
-            self.fetch(&lane.stream, Some(&self.data.timeframe), self.data.n_symbols)?;
-        let word_start: Vec<u32> =
-            self.fetch(&lane.stream, Some(&self.data.word_start), self.data.n_symbols + 1)?;
-        let mut out = vec![vec![Vec::new(); self.data.n_symbols]; n_trials];
+    fn entries(&self) -> Result<Vec<Vec<Vec<Vec<usize>>>>, GpuError> {
+        let (data, n_rows, n_trials) = (&self.plan.data, self.n_rows, self.n_trials);
+        let timeframe: Vec<u32> = self.fetch(Some(&data.timeframe), data.n_symbols)?;
+        let word_start: Vec<u32> = self.fetch(Some(&data.word_start), data.n_symbols + 1)?;
+        let mut out = vec![vec![Vec::new(); data.n_symbols]; n_trials];
         let mut at = 0;
-        for side in self.plan.sides.iter().flatten() {
-            let ConditionPlan { whole, .. } = &self.conditions[at];
-            let rows: Vec<u32> = self.fetch(&lane.stream, lane.rows.buffer(), (3 * whole + 1) * n_rows)?;
+        for side in self.plan.plan.sides.iter().flatten() {
+            let ConditionPlan { whole, .. } = &self.plan.keys.conditions[at];
+            let rows: Vec<u32> = self.fetch(self.memory.rows.buffer(), (3 * whole + 1) * n_rows)?;
             let item_of = &rows[3 * whole * n_rows..];
             let n_items = item_of.iter().max().map_or(0, |item| *item as usize + 1);
-            let masks: Vec<u64> =
-                self.fetch(&lane.stream, lane.masks[at].buffer(), n_items * self.data.n_words)?;
+            let masks: Vec<u64> = self.fetch(self.memory.masks[at].buffer(), n_items * data.n_words)?;
             for (trial, symbols) in out.iter_mut().enumerate() {
                 for (symbol, sides) in symbols.iter_mut().enumerate() {
                     let row = timeframe[symbol] as usize * n_trials + trial;
-                    let words = &masks[item_of[row] as usize * self.data.n_words..];
+                    let words = &masks[item_of[row] as usize * data.n_words..];
                     let words = &words[word_start[symbol] as usize..word_start[symbol + 1] as usize];
                     sides.push(
                         (0..64 * words.len()).filter(|bar| words[bar / 64] >> (bar % 64) & 1 == 1).collect(),
                     );
                 }
             }
-            at += 1 + side
-                .exits
-                .iter()
-                .filter(|exit| matches!(exit.value, crate::plan::ExitValue::Signal(_)))
-                .count();
+            let signals = side.exits.iter().filter(|exit| matches!(exit.value, ExitValue::Signal(_)));
+            at += 1 + signals.count();
         }
         Ok(out)
     }
 
-    /// Waits for a stream and copies the beginning of a buffer.
-    fn fetch<T: Pod>(
-        &self,
-        stream: &Stream,
-        buffer: Option<&DeviceBuffer<T>>,
-        len: usize,
-    ) -> Result<Vec<T>, GpuError> {
+    /// Waits for the stream and copies the beginning of a buffer.
+    fn fetch<T: Pod>(&self, buffer: Option<&DeviceBuffer<T>>, len: usize) -> Result<Vec<T>, GpuError> {
         let Some(buffer) = buffer.filter(|_| len > 0) else { return Ok(Vec::new()) };
-        let mut host = self.device.pinned(len)?;
-        stream.download(buffer, 0, &mut host, 0, len)?;
-        stream.record()?.wait()?;
+        let mut host = self.plan.device.pinned(len)?;
+        self.stream.download(buffer, 0, &mut host, 0, len)?;
+        self.stream.record()?.wait()?;
         Ok(host.as_slice()?[..len].to_vec())
     }
 }

@@ -1,62 +1,20 @@
-//! The modules of a strategy: what their sources are, and which of them holds which kernel.
+//! The sources of a strategy's modules.
 
-use std::collections::HashMap;
-
-use tidemill_gpu::{Device, GpuError, Kernel, Module, Source};
+use tidemill_gpu::Source;
 use tidemill_market::indicator::device as columns;
 
-use super::{code, timeframes};
+use super::data::timeframes;
+use super::{code, layout};
 use crate::exec::engine::Engine;
 use crate::plan::Plan;
 use crate::strategy::Strategy;
-
-/// The kernels of a strategy and of the columns, by name.
-///
-/// A driver is never asked for a kernel that a module does not hold: tools that watch for failed calls would report each of them.
-pub(super) struct Kernels {
-    modules: Vec<Module>,
-    /// The first module that has a kernel of this name.
-    module_of: HashMap<String, usize>,
-}
-
-impl Kernels {
-    /// Compiles and loads all modules of a strategy, and that of the columns.
-    pub(super) fn load(
-        device: &Device,
-        plan: &Plan,
-        strategy: &Strategy,
-        timeframes: &[i64],
-    ) -> Result<Self, GpuError> {
-        let mut sources = sources(plan, strategy, timeframes);
-        sources.push(column_source());
-        Ok(Self { modules: device.load_all(&sources)?, module_of: module_of(&sources) })
-    }
-
-    /// The kernel of this name.
-    pub(super) fn get(&self, name: &str) -> Result<Kernel, GpuError> {
-        match self.module_of.get(name) {
-            Some(module) => self.modules[*module].kernel(name),
-            None => Err(GpuError::NoKernel { module: "none".into(), kernel: name.into() }),
-        }
-    }
-}
-
-/// Which of some sources is the first that has a kernel of each name.
-fn module_of(sources: &[Source]) -> HashMap<String, usize> {
-    let mut out = HashMap::new();
-    for (module, source) in sources.iter().enumerate() {
-        for kernel in source.kernels() {
-            out.entry(kernel.to_owned()).or_insert(module);
-        }
-    }
-    out
-}
+use crate::tally;
 
 /// Characters of generated code that one module holds, about. Modules are compiled side by side; each costs the same preamble.
 const MODULE_CHARACTERS: usize = 24_000;
 
 /// The device code of a strategy: first what walks and books, with as many conditions as it has room for, then the other ones.
-fn sources(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> Vec<Source> {
+pub(super) fn sources(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> Vec<Source> {
     let code = code::generate(plan, strategy, timeframes);
     let before = [
         ("point.cu", include_str!("../point.cu")),
@@ -88,16 +46,20 @@ fn sources(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> Vec<Source> 
     }
     let module = |(at, conditions): (usize, &String)| {
         let own = [("conditions.cu", conditions.as_str())];
-        let pieces = if at == 0 { [&before[..], &walk, &own].concat() } else { [&before[..], &own].concat() };
-        let number = if at == 0 { String::new() } else { format!("-{at}") };
-        Source::splice(format!("{}{number}.cu", strategy.name), &pieces)
+        if at > 0 {
+            let name = format!("{}-{at}.cu", strategy.name);
+            return Source::splice(name, &[&before[..], &own].concat());
+        }
+        // The first has the text of all structs, so the others need not compare theirs.
+        Source::splice(format!("{}.cu", strategy.name), &[&before[..], &walk, &own].concat())
+            .comparing("", &[columns::LAYOUTS, tally::LAYOUTS, layout::LAYOUTS])
     };
     conditions.iter().enumerate().map(module).collect()
 }
 
 /// The kernels of all columns, the same for every strategy.
 pub fn column_source() -> Source {
-    Source::splice("indicators.cu", columns::PIECES)
+    columns::source()
 }
 
 /// The device code of a strategy over data, for those who want to compile or read it.
@@ -112,6 +74,7 @@ mod tests {
     use tidemill_market::synth::lcg;
 
     use super::*;
+    use crate::cuda::kernel::module_of;
     use crate::exec::engine::EngineOptions;
     use crate::segment::Layout;
     use crate::strategy::Overrides;

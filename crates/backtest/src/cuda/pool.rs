@@ -1,50 +1,14 @@
-//! Device memory that grows: plain buffers, and pools of columns that stay from batch to batch.
+//! A pool of columns that stay on the device from batch to batch.
 
-use bytemuck::Pod;
 use tidemill_gpu::{Device, DeviceBuffer, DevicePtr, GpuError, Stream};
 
-/// A buffer that is replaced by a larger one when needed; its contents are lost then.
-pub(super) struct Grow<T: Pod> {
-    buffer: Option<DeviceBuffer<T>>,
-    len: usize,
-}
-
-impl<T: Pod> Default for Grow<T> {
-    fn default() -> Self {
-        Self { buffer: None, len: 0 }
-    }
-}
-
-impl<T: Pod> Grow<T> {
-    /// Room for so many values, and where they begin.
-    pub(super) fn room(&mut self, device: &Device, len: usize) -> Result<DevicePtr<T>, GpuError> {
-        if self.len < len.max(1) {
-            // The old one goes first, so that both need not fit.
-            self.buffer = None;
-            self.len = 0;
-            let wanted = len.max(1) + len / 8;
-            self.buffer = Some(device.alloc(wanted)?);
-            self.len = wanted;
-        }
-        Ok(self.ptr())
-    }
-
-    pub(super) fn ptr(&self) -> DevicePtr<T> {
-        self.buffer.as_ref().map_or(DevicePtr::NULL, DeviceBuffer::ptr)
-    }
-
-    pub(super) fn buffer(&self) -> Option<&DeviceBuffer<T>> {
-        self.buffer.as_ref()
-    }
-}
+use super::plan::PoolPlan;
 
 /// The columns of one shape, one per distinct tuple of scalars met so far.
 pub(super) struct Pool {
-    pub(super) shape: u32,
-    /// Numbers of 8 bytes in one item.
-    pub(super) stride: usize,
-    /// Scalars in a tuple.
-    pub(super) n_scalars: usize,
+    /// As in [`PoolPlan`].
+    stride: usize,
+    n_scalars: usize,
     items: Option<DeviceBuffer<f64>>,
     /// Items that there is room for.
     n_room: usize,
@@ -57,11 +21,10 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    pub(super) fn new(shape: u32, stride: usize, n_scalars: usize) -> Self {
+    pub(super) fn new(plan: &PoolPlan) -> Self {
         Self {
-            shape,
-            stride,
-            n_scalars,
+            stride: plan.stride,
+            n_scalars: plan.n_scalars,
             items: None,
             n_room: 0,
             n_items: 0,
@@ -76,9 +39,13 @@ impl Pool {
         self.items.as_ref().map_or(DevicePtr::NULL, DeviceBuffer::ptr)
     }
 
-    pub(super) fn table(&self) -> (DevicePtr<u32>, u32) {
-        let ptr = self.table.as_ref().map_or(DevicePtr::NULL, DeviceBuffer::ptr);
-        (ptr, self.n_places.saturating_sub(1) as u32)
+    pub(super) fn table(&self) -> DevicePtr<u32> {
+        self.table.as_ref().map_or(DevicePtr::NULL, DeviceBuffer::ptr)
+    }
+
+    /// Its places are a power of two: the bits of a hash that count.
+    pub(super) fn table_mask(&self) -> u32 {
+        self.n_places.saturating_sub(1) as u32
     }
 
     pub(super) fn keys(&self) -> DevicePtr<f64> {
@@ -139,25 +106,24 @@ impl Pool {
         Ok(())
     }
 
-    /// Room for so many items; those that were computed stay. They move, so nothing that reads them may be under way if they do.
+    /// Takes in so many items in all; those that are known stay. They move, so nothing that reads them may be under way if there is no room.
     pub(super) fn reserve_items(
         &mut self,
         device: &Device,
         stream: &Stream,
         n_items: usize,
-        n_computed: usize,
     ) -> Result<(), GpuError> {
-        if self.has_room(n_items) {
-            return Ok(());
+        if !self.has_room(n_items) {
+            let n_room = n_items + (n_items / 2).min(self.n_items);
+            let items = device.alloc(n_room * self.stride)?;
+            if let (Some(old), true) = (&self.items, self.n_items > 0) {
+                stream.copy(old, 0, &items, 0, self.n_items * self.stride)?;
+                stream.synchronize()?;
+            }
+            self.items = Some(items);
+            self.n_room = n_room;
         }
-        let n_room = n_items + (n_items / 2).min(n_computed);
-        let items = device.alloc(n_room * self.stride)?;
-        if let (Some(old), true) = (&self.items, n_computed > 0) {
-            stream.copy(old, 0, &items, 0, n_computed * self.stride)?;
-            stream.synchronize()?;
-        }
-        self.items = Some(items);
-        self.n_room = n_room;
+        self.n_items = n_items;
         Ok(())
     }
 
@@ -168,30 +134,5 @@ impl Pool {
         self.n_items = 0;
         self.table = None;
         self.n_places = 0;
-    }
-}
-
-/// Small structs that travel together: each is put in its place, and all are uploaded at once.
-pub(super) struct Parcel {
-    bytes: Vec<u8>,
-    base: DevicePtr<u8>,
-}
-
-impl Parcel {
-    /// An empty parcel that will lie at `base`.
-    pub(super) fn new(base: DevicePtr<u8>) -> Self {
-        Self { bytes: Vec::new(), base }
-    }
-
-    /// Adds values; where they will lie on the device.
-    pub(super) fn put<T: Pod>(&mut self, values: &[T]) -> DevicePtr<T> {
-        self.bytes.resize(self.bytes.len().next_multiple_of(16), 0);
-        let at = self.base.add(self.bytes.len());
-        self.bytes.extend_from_slice(bytemuck::cast_slice(values));
-        at.cast()
-    }
-
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes
     }
 }

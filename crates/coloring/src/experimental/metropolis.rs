@@ -4,7 +4,7 @@
 //! walks, fewer pairs of vertices that share a class here and in the colourings beside it. Probabilities are compared as logarithms to the base 2 in 65536ths, from a table made once on the host, so
 //! that all is done in integers, and kernels accept what the host accepts.
 
-mod device;
+pub(crate) mod device;
 mod walker;
 
 pub use device::DeviceWalkers;

@@ -1,7 +1,6 @@
 //! A pool in the memory of a device. Only conflicts, distances and colourings that are asked for come to the host.
 
-use bytemuck::{Pod, Zeroable};
-use tidemill_gpu::{DeviceBuffer, DevicePtr, GpuError, Kernel, Launch, Stream};
+use tidemill_gpu::{DeviceBuffer, DevicePtr, GpuError, Kernel, Launch, Stream, kernel_structs};
 
 use super::pool::{self, Cross, Pool};
 use crate::device::{DeviceGraph, Feed, Task};
@@ -9,38 +8,38 @@ use crate::random::Random;
 use crate::slot::Slots;
 use crate::tabu::device::{TabuKernel, TabuLaunch, TabuState};
 
-/// Twin of `CrossTask` in `memetic.cu`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct CrossTask {
-    first: u32,
-    second: u32,
-    child: u32,
-    unused: u32,
-    random: Random,
-}
+kernel_structs! {
+    pub(crate) const LAYOUTS;
 
-/// Twin of `PairTask` in `memetic.cu`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct PairTask {
-    first: u32,
-    second: u32,
-}
+    /// Twin of `CrossTask` in `memetic.cu`.
+    #[derive(Debug)]
+    struct CrossTask {
+        first: u32,
+        second: u32,
+        child: u32,
+        unused: u32,
+        random: Random,
+    }
 
-/// Twin of `PoolArgs` in `memetic.cu`.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct PoolArgs {
-    colors: DevicePtr<u32>,
-    crosses: DevicePtr<CrossTask>,
-    tasks: DevicePtr<Task>,
-    pairs: DevicePtr<PairTask>,
-    distances: DevicePtr<u32>,
-    n: u32,
-    k: u32,
-    slot_words: u32,
-    unused: u32,
+    /// Twin of `PairTask` in `memetic.cu`.
+    #[derive(Debug)]
+    struct PairTask {
+        first: u32,
+        second: u32,
+    }
+
+    /// Twin of `PoolArgs` in `memetic.cu`.
+    struct PoolArgs {
+        colors: DevicePtr<u32>,
+        crosses: DevicePtr<CrossTask>,
+        tasks: DevicePtr<Task>,
+        pairs: DevicePtr<PairTask>,
+        distances: DevicePtr<u32>,
+        n: u32,
+        k: u32,
+        slot_words: u32,
+        unused: u32,
+    }
 }
 
 /// A pool on a device, on a stream of its own.
@@ -103,6 +102,23 @@ impl<'a> DevicePool<'a> {
         }
     }
 
+    /// Runs a kernel with a warp for each of some tasks.
+    ///
+    /// # Safety
+    ///
+    /// The kernel takes `PoolArgs` and reads lists of at least `n_tasks` entries from it, of slots that were reserved.
+    unsafe fn launch(
+        &self,
+        kernel: &Kernel,
+        n_tasks: usize,
+        shared_words: u32,
+        args: &PoolArgs,
+    ) -> Result<(), GpuError> {
+        let shape = Launch::blocks(n_tasks as u32, 32).shared(shared_words * 4);
+        // SAFETY: `source` compares the layout of `PoolArgs`, and its buffers are this pool's own, on its one stream. The rest is the caller's.
+        unsafe { self.stream.launch(kernel, shape, args) }
+    }
+
     fn send_tasks(&mut self, tasks: &[pool::Task]) -> Result<DevicePtr<Task>, GpuError> {
         let twin = |task: &pool::Task| Task::new(task.slot, task.random);
         self.tasks.send(&self.stream, &tasks.iter().map(twin).collect::<Vec<_>>())
@@ -113,11 +129,6 @@ impl<'a> DevicePool<'a> {
             |(first, second): &(usize, usize)| PairTask { first: *first as u32, second: *second as u32 };
         self.pairs.send(&self.stream, &pairs.iter().map(twin).collect::<Vec<_>>())
     }
-}
-
-/// A warp for each of some tasks.
-fn warps(n_tasks: usize, shared_words: u32) -> Launch {
-    Launch::blocks(n_tasks as u32, 32).shared(shared_words * 4)
 }
 
 impl Slots for DevicePool<'_> {
@@ -149,7 +160,8 @@ impl Pool for DevicePool<'_> {
             return Ok(());
         }
         let args = PoolArgs { tasks: self.send_tasks(tasks)?, ..self.args() };
-        self.stream.launch(&self.scatter, warps(tasks.len(), 0), &args)
+        // SAFETY: the kernel reads the tasks that were just sent.
+        unsafe { self.launch(&self.scatter, tasks.len(), 0, &args) }
     }
 
     fn copy(&mut self, pairs: &[(usize, usize)]) -> Result<(), GpuError> {
@@ -157,7 +169,8 @@ impl Pool for DevicePool<'_> {
             return Ok(());
         }
         let args = PoolArgs { pairs: self.send_pairs(pairs)?, ..self.args() };
-        self.stream.launch(&self.copy, warps(pairs.len(), 0), &args)
+        // SAFETY: the kernel reads the pairs that were just sent.
+        unsafe { self.launch(&self.copy, pairs.len(), 0, &args) }
     }
 
     fn cross(&mut self, crosses: &[Cross]) -> Result<(), GpuError> {
@@ -174,7 +187,8 @@ impl Pool for DevicePool<'_> {
         let sent = self.crosses.send(&self.stream, &crosses.iter().map(twin).collect::<Vec<_>>())?;
         let args = PoolArgs { crosses: sent, ..self.args() };
         let shared_words = 3 * args.n.div_ceil(4) + 2 * args.k;
-        self.stream.launch(&self.cross, warps(crosses.len(), shared_words), &args)
+        // SAFETY: the kernel reads the crosses that were just sent, and needs these words of shared memory.
+        unsafe { self.launch(&self.cross, crosses.len(), shared_words, &args) }
     }
 
     fn improve(
@@ -205,7 +219,8 @@ impl Pool for DevicePool<'_> {
         let distances = self.distances.room(&self.stream, pairs.len())?;
         let args = PoolArgs { pairs: sent, distances, ..self.args() };
         let shared_words = 2 * args.k + (args.k * args.k).div_ceil(2);
-        self.stream.launch(&self.distance, warps(pairs.len(), shared_words), &args)?;
+        // SAFETY: the kernel reads the pairs that were just sent, writes as many distances, and needs these words of shared memory.
+        unsafe { self.launch(&self.distance, pairs.len(), shared_words, &args)? };
         self.distances.fetch(&self.stream, pairs.len())
     }
 }

@@ -2,8 +2,7 @@
 
 use std::marker::PhantomData;
 
-use bytemuck::{Pod, Zeroable};
-use tidemill_gpu::{DeviceBuffer, DevicePtr, GpuError, Kernel, Launch, Stream};
+use tidemill_gpu::{DeviceBuffer, DevicePtr, GpuError, Kernel, Launch, Stream, kernel_structs};
 
 use super::Outcome;
 use super::chance::{MAX_TENURE, mask};
@@ -13,32 +12,33 @@ use crate::random::Random;
 /// Days of a calendar, as in the kernel.
 const DAYS: usize = MAX_TENURE as usize + 1;
 
-/// Twin of `TabuState` in `tabu.cu`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-pub(crate) struct TabuState {
-    pub(crate) iteration: u64,
-    pub(crate) conflicts: u32,
-    pub(crate) best_conflicts: u32,
-}
+kernel_structs! {
+    pub(crate) const LAYOUTS;
 
-/// Twin of `TabuArgs` in `tabu.cu`.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct TabuArgs {
-    tasks: DevicePtr<Task>,
-    adjacency: DevicePtr<u32>,
-    colors: DevicePtr<u32>,
-    best: DevicePtr<u32>,
-    states: DevicePtr<TabuState>,
-    calendars: DevicePtr<u32>,
-    counts: DevicePtr<u32>,
-    iterations: u64,
-    shape: Shape,
-    vertex_mask: u32,
-    color_mask: u32,
-    keeps: u32,
-    unused: u32,
+    /// Twin of `TabuState` in `tabu.cu`.
+    #[derive(Debug, Default)]
+    pub(crate) struct TabuState {
+        pub(crate) iteration: u64,
+        pub(crate) conflicts: u32,
+        pub(crate) best_conflicts: u32,
+    }
+
+    /// Twin of `TabuArgs` in `tabu.cu`.
+    struct TabuArgs {
+        tasks: DevicePtr<Task>,
+        adjacency: DevicePtr<u32>,
+        colors: DevicePtr<u32>,
+        best: DevicePtr<u32>,
+        states: DevicePtr<TabuState>,
+        calendars: DevicePtr<u32>,
+        counts: DevicePtr<u32>,
+        iterations: u64,
+        shape: Shape,
+        vertex_mask: u32,
+        color_mask: u32,
+        keeps: u32,
+        unused: u32,
+    }
 }
 
 /// Where the searches of a launch read and write.
@@ -161,11 +161,11 @@ impl TabuKernel {
             keeps: u32::from(!launch.calendars.is_null()),
             unused: 0,
         };
-        stream.launch(
-            &self.kernel,
-            Launch::blocks(launch.n_tasks as u32, self.n_threads).shared(self.shared_bytes),
-            &args,
-        )
+        let shape = Launch::blocks(launch.n_tasks as u32, self.n_threads).shared(self.shared_bytes);
+        // SAFETY: `tabu_source` compares the layout of `TabuArgs`; a block takes one of `n_tasks` tasks. `DeviceTabu` and `DevicePool`, the
+        // only callers, own the buffers of the launch, sized by `Shape`, and wait for the states before they change them. The counts were
+        // made large enough above, and the shared memory is what `Layout` says the kernel lays out.
+        unsafe { stream.launch(&self.kernel, shape, &args) }
     }
 }
 

@@ -231,49 +231,53 @@ impl OnDevice {
                 out: self.out.ptr(),
                 stride,
             };
-            return self.kernels.moving_averages(stream, family, &launch);
+            // SAFETY: `new` made all memory for these symbols, and only this stream uses it.
+            return unsafe { self.kernels.moving_averages(stream, family, &launch) };
         }
-        match part {
-            "equity" => self.kernels.equity(
-                stream,
-                &EquityLaunch {
-                    plan,
-                    symbols,
-                    prices: self.prices.ptr(),
-                    signal: self.signals.ptr(),
-                    growth: self.growth.ptr(),
-                    start: 1.0,
-                    out: self.out.ptr(),
-                },
-            ),
-            "weighted_signal" => self.kernels.weighted_signal(
-                stream,
-                &WeightedLaunch {
-                    signals: self.signals.ptr(),
-                    equities: self.equities.ptr(),
-                    stride,
-                    n_bars: stride,
-                    round: self.round,
-                    out: self.out.ptr(),
-                },
-            ),
-            "classify" => {
-                self.kernels.classify(stream, plan, self.averages.ptr(), stride, self.classes.ptr())
+        // SAFETY: as above.
+        unsafe {
+            match part {
+                "equity" => self.kernels.equity(
+                    stream,
+                    &EquityLaunch {
+                        plan,
+                        symbols,
+                        prices: self.prices.ptr(),
+                        signal: self.signals.ptr(),
+                        growth: self.growth.ptr(),
+                        start: 1.0,
+                        out: self.out.ptr(),
+                    },
+                ),
+                "weighted_signal" => self.kernels.weighted_signal(
+                    stream,
+                    &WeightedLaunch {
+                        signals: self.signals.ptr(),
+                        equities: self.equities.ptr(),
+                        stride,
+                        n_bars: stride,
+                        round: self.round,
+                        out: self.out.ptr(),
+                    },
+                ),
+                "classify" => {
+                    self.kernels.classify(stream, plan, self.averages.ptr(), stride, self.classes.ptr())
+                }
+                _ => self.kernels.launch(
+                    stream,
+                    &AtcLaunch {
+                        plan,
+                        symbols,
+                        prices: self.prices.ptr(),
+                        source: None,
+                        growth: self.growth.ptr(),
+                        scratch: self.scratch.ptr(),
+                        last: self.out.ptr(),
+                        classes: self.classes.ptr(),
+                        averages: None,
+                    },
+                ),
             }
-            _ => self.kernels.launch(
-                stream,
-                &AtcLaunch {
-                    plan,
-                    symbols,
-                    prices: self.prices.ptr(),
-                    source: None,
-                    growth: self.growth.ptr(),
-                    scratch: self.scratch.ptr(),
-                    last: self.out.ptr(),
-                    classes: self.classes.ptr(),
-                    averages: None,
-                },
-            ),
         }
     }
 

@@ -6,11 +6,10 @@
 //!
 //! Everything here has the bits of the functions of the same name on the host.
 
-use bytemuck::{Pod, Zeroable};
-use tidemill_gpu::{Device, DevicePtr, GpuError, Kernel, Launch, Source, Stream};
+use tidemill_gpu::{Device, DevicePtr, GpuError, Kernel, Launch, Source, Stream, kernel_structs};
 
 use super::family::{Family, N_FAMILIES};
-use super::plan::Plan;
+use super::plan::{self, Plan};
 
 /// The kernels: file names and texts, to be spliced behind `tidemill.cuh`.
 pub const PIECES: &[(&str, &str)] = &[
@@ -145,76 +144,70 @@ pub struct WeightedLaunch {
     pub out: DevicePtr<f64>,
 }
 
-/// Twin of `FusedArgs` in `fused.cu`.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct FusedArgs {
-    plan: Plan,
-    prices: DevicePtr<f64>,
-    source: DevicePtr<f64>,
-    offsets: DevicePtr<u64>,
-    lengths: DevicePtr<u32>,
-    growth: DevicePtr<f64>,
-    scratch: DevicePtr<f64>,
-    last: DevicePtr<f64>,
-    classes: DevicePtr<i32>,
-    averages: DevicePtr<f64>,
-    n_symbols: u32,
-    capacity: u32,
-}
+kernel_structs! {
+    const LAYOUTS;
 
-/// Twin of `PartArgs` in `parts.cu`.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct PartArgs {
-    plan: Plan,
-    source: DevicePtr<f64>,
-    offsets: DevicePtr<u64>,
-    lengths: DevicePtr<u32>,
-    scratch: DevicePtr<f64>,
-    out: DevicePtr<f64>,
-    stride: u64,
-    n_symbols: u32,
-    capacity: u32,
-}
+    /// Twin of `FusedArgs` in `fused.cu`.
+    struct FusedArgs {
+        plan: Plan,
+        prices: DevicePtr<f64>,
+        source: DevicePtr<f64>,
+        offsets: DevicePtr<u64>,
+        lengths: DevicePtr<u32>,
+        growth: DevicePtr<f64>,
+        scratch: DevicePtr<f64>,
+        last: DevicePtr<f64>,
+        classes: DevicePtr<i32>,
+        averages: DevicePtr<f64>,
+        n_symbols: u32,
+        capacity: u32,
+    }
 
-/// Twin of `EquityArgs` in `parts.cu`.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct EquityArgs {
-    plan: Plan,
-    prices: DevicePtr<f64>,
-    signals: DevicePtr<f64>,
-    offsets: DevicePtr<u64>,
-    lengths: DevicePtr<u32>,
-    growth: DevicePtr<f64>,
-    out: DevicePtr<f64>,
-    start: f64,
-    n_symbols: u32,
-    unused: u32,
-}
+    /// Twin of `PartArgs` in `parts.cu`.
+    struct PartArgs {
+        plan: Plan,
+        source: DevicePtr<f64>,
+        offsets: DevicePtr<u64>,
+        lengths: DevicePtr<u32>,
+        scratch: DevicePtr<f64>,
+        out: DevicePtr<f64>,
+        stride: u64,
+        n_symbols: u32,
+        capacity: u32,
+    }
 
-/// Twin of `WeightedArgs` in `parts.cu`.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct WeightedArgs {
-    signals: DevicePtr<f64>,
-    equities: DevicePtr<f64>,
-    out: DevicePtr<f64>,
-    stride: u64,
-    n_bars: u64,
-    round: u32,
-    unused: u32,
-}
+    /// Twin of `EquityArgs` in `parts.cu`.
+    struct EquityArgs {
+        plan: Plan,
+        prices: DevicePtr<f64>,
+        signals: DevicePtr<f64>,
+        offsets: DevicePtr<u64>,
+        lengths: DevicePtr<u32>,
+        growth: DevicePtr<f64>,
+        out: DevicePtr<f64>,
+        start: f64,
+        n_symbols: u32,
+        unused: u32,
+    }
 
-/// Twin of `ClassifyArgs` in `parts.cu`.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct ClassifyArgs {
-    plan: Plan,
-    averages: DevicePtr<f64>,
-    out: DevicePtr<i32>,
-    n_bars: u64,
+    /// Twin of `WeightedArgs` in `parts.cu`.
+    struct WeightedArgs {
+        signals: DevicePtr<f64>,
+        equities: DevicePtr<f64>,
+        out: DevicePtr<f64>,
+        stride: u64,
+        n_bars: u64,
+        round: u32,
+        unused: u32,
+    }
+
+    /// Twin of `ClassifyArgs` in `parts.cu`.
+    struct ClassifyArgs {
+        plan: Plan,
+        averages: DevicePtr<f64>,
+        out: DevicePtr<i32>,
+        n_bars: u64,
+    }
 }
 
 impl AtcKernels {
@@ -243,7 +236,11 @@ impl AtcKernels {
     }
 
     /// Classifies all symbols; what [`average`](super::average) and [`classify`](super::classify) do on the host.
-    pub fn launch(&self, stream: &Stream, launch: &AtcLaunch<'_>) -> Result<(), GpuError> {
+    ///
+    /// # Safety
+    ///
+    /// The memory of `launch` is as large as its fields say, lives until the work is done, and nothing else writes it meanwhile.
+    pub unsafe fn launch(&self, stream: &Stream, launch: &AtcLaunch<'_>) -> Result<(), GpuError> {
         let n_symbols = launch.symbols.n_symbols;
         if n_symbols == 0 {
             return Ok(());
@@ -262,11 +259,16 @@ impl AtcKernels {
             n_symbols,
             capacity: capacity(launch.plan),
         };
-        stream.launch(&self.fused, Launch::blocks(self.n_blocks(n_symbols), THREADS), &args)
+        // SAFETY: `source` compares the layout of `FusedArgs`, and the grid is the one that `scratch_len` counts. The memory is the caller's.
+        unsafe { stream.launch(&self.fused, Launch::blocks(self.n_blocks(n_symbols), THREADS), &args) }
     }
 
     /// The nine moving averages of a family; what [`moving_averages`](super::moving_averages) does on the host.
-    pub fn moving_averages(
+    ///
+    /// # Safety
+    ///
+    /// The memory of `launch` is as large as its fields say, lives until the work is done, and nothing else writes it meanwhile.
+    pub unsafe fn moving_averages(
         &self,
         stream: &Stream,
         family: Family,
@@ -287,11 +289,17 @@ impl AtcKernels {
             n_symbols,
             capacity: capacity(launch.plan),
         };
-        stream.launch(&self.averages[family as usize], Launch::blocks(self.n_blocks(n_symbols), GROUP), &args)
+        let shape = Launch::blocks(self.n_blocks(n_symbols), GROUP);
+        // SAFETY: as in `launch`, with `PartArgs`.
+        unsafe { stream.launch(&self.averages[family as usize], shape, &args) }
     }
 
     /// The equity curves of a signal; what [`equity`](super::equity()) does on the host.
-    pub fn equity(&self, stream: &Stream, launch: &EquityLaunch<'_>) -> Result<(), GpuError> {
+    ///
+    /// # Safety
+    ///
+    /// The memory of `launch` is as large as its fields say, lives until the work is done, and nothing else writes it meanwhile.
+    pub unsafe fn equity(&self, stream: &Stream, launch: &EquityLaunch<'_>) -> Result<(), GpuError> {
         let n_symbols = launch.symbols.n_symbols;
         if n_symbols == 0 {
             return Ok(());
@@ -308,11 +316,16 @@ impl AtcKernels {
             n_symbols,
             unused: 0,
         };
-        stream.launch(&self.equity, plain(u64::from(n_symbols)), &args)
+        // SAFETY: as in `launch`, with `EquityArgs`; threads beyond the last symbol return.
+        unsafe { stream.launch(&self.equity, plain(u64::from(n_symbols)), &args) }
     }
 
     /// A layer-1 signal; what [`weighted_signal`](super::weighted_signal) does on the host.
-    pub fn weighted_signal(&self, stream: &Stream, launch: &WeightedLaunch) -> Result<(), GpuError> {
+    ///
+    /// # Safety
+    ///
+    /// The memory of `launch` is as large as its fields say, lives until the work is done, and nothing else writes it meanwhile.
+    pub unsafe fn weighted_signal(&self, stream: &Stream, launch: &WeightedLaunch) -> Result<(), GpuError> {
         if launch.n_bars == 0 {
             return Ok(());
         }
@@ -325,11 +338,16 @@ impl AtcKernels {
             round: u32::from(launch.round),
             unused: 0,
         };
-        stream.launch(&self.weighted_signal, plain(launch.n_bars), &args)
+        // SAFETY: as in `launch`, with `WeightedArgs`; threads beyond the last bar return.
+        unsafe { stream.launch(&self.weighted_signal, plain(launch.n_bars), &args) }
     }
 
     /// The class of every average, as [`Class::number`](super::Class::number); what [`classify`](super::classify) does on the host.
-    pub fn classify(
+    ///
+    /// # Safety
+    ///
+    /// The two series have `n_bars` numbers, live until the work is done, and nothing else writes them meanwhile.
+    pub unsafe fn classify(
         &self,
         stream: &Stream,
         plan: &Plan,
@@ -340,13 +358,15 @@ impl AtcKernels {
         if n_bars == 0 {
             return Ok(());
         }
-        stream.launch(&self.classify, plain(n_bars), &ClassifyArgs { plan: *plan, averages, out, n_bars })
+        let args = ClassifyArgs { plan: *plan, averages, out, n_bars };
+        // SAFETY: as in `launch`, with `ClassifyArgs`; threads beyond the last bar return.
+        unsafe { stream.launch(&self.classify, plain(n_bars), &args) }
     }
 }
 
 /// The text of the kernels.
 pub fn source() -> Source {
-    Source::splice("atc.cu", PIECES)
+    Source::splice("atc.cu", PIECES).comparing("atc", &[plan::LAYOUTS, LAYOUTS])
 }
 
 fn kernel_name(family: Family) -> &'static str {

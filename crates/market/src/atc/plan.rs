@@ -1,67 +1,68 @@
 //! The options as numbers, the same for the host and for a device.
 
-use bytemuck::{Pod, Zeroable};
+use tidemill_gpu::kernel_structs;
 
 use super::error::AtcError;
 use super::family::{Family, N_FAMILIES, N_LENGTHS, Nine};
 use super::options::{AtcOptions, HmaMode, KamaMode, LsmaMode, SignalMode, Undefined, ZeroPrice};
 
-/// The weights of exponential averages: of the newest value, and of the average before it.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(super) struct Smoothing {
-    pub a: Nine,
-    pub b: Nine,
-}
+kernel_structs! {
+    pub(super) const LAYOUTS;
 
-/// Averages of windows as combinations of running sums: `(now·P + then·P' + sums·(Q − Q')) / divisor`; see `window.rs`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(super) struct Weights {
-    pub now: Nine,
-    pub then: Nine,
-    pub sums: Nine,
-    pub divisor: Nine,
-    pub reciprocal: Nine,
-}
+    /// The weights of exponential averages: of the newest value, and of the average before it.
+    #[derive(Debug)]
+    pub(super) struct Smoothing {
+        pub a: Nine,
+        pub b: Nine,
+    }
 
-/// Valid options, as numbers that are ready to compute with; twin of `Plan` in `plan.cuh`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub struct Plan {
-    pub(super) ema: Smoothing,
-    pub(super) dema: Smoothing,
-    pub(super) hma: Weights,
-    /// Hull's average: the inner one of half the length.
-    pub(super) half: Weights,
-    pub(super) wma: Weights,
-    pub(super) lsma: Weights,
-    pub(super) kama_slowest: f64,
-    pub(super) kama_range: f64,
-    /// What a bar leaves of an equity.
-    pub(super) keep: f64,
-    pub(super) floor: f64,
-    /// First equity of layer 1, and of each family in layer 2.
-    pub(super) start: f64,
-    pub(super) starts: [f64; N_FAMILIES],
-    pub(super) long_cut: f64,
-    pub(super) short_cut: f64,
-    pub(super) long_threshold: f64,
-    pub(super) short_threshold: f64,
-    /// What `factor` in `growth.rs` takes.
-    pub(super) rate: f64,
-    pub(super) lengths: [[u32; N_LENGTHS]; N_FAMILIES],
-    /// Hull's average: lengths of the inner one and of the outer one.
-    pub(super) half_lengths: [u32; N_LENGTHS],
-    pub(super) root_lengths: [u32; N_LENGTHS],
-    pub(super) cutout: u32,
-    /// The cutout of layer 1.
-    pub(super) l1_cutout: u32,
-    pub(super) min_bars: u32,
-    pub(super) flags: u32,
-    /// Bars that a device has to keep.
-    pub(super) lookback: u32,
-    pub(super) unused: u32,
+    /// Averages of windows as combinations of running sums: `(now·P + then·P' + sums·(Q − Q')) / divisor`; see `window.rs`.
+    #[derive(Debug)]
+    pub(super) struct Weights {
+        pub now: Nine,
+        pub then: Nine,
+        pub sums: Nine,
+        pub divisor: Nine,
+        pub reciprocal: Nine,
+    }
+
+    /// Valid options, as numbers that are ready to compute with; twin of `Plan` in `plan.cuh`.
+    #[derive(Debug)]
+    pub struct Plan {
+        pub(super) ema: Smoothing,
+        pub(super) dema: Smoothing,
+        pub(super) hma: Weights,
+        /// Hull's average: the inner one of half the length.
+        pub(super) half: Weights,
+        pub(super) wma: Weights,
+        pub(super) lsma: Weights,
+        pub(super) kama_slowest: f64,
+        pub(super) kama_range: f64,
+        /// What a bar leaves of an equity.
+        pub(super) keep: f64,
+        pub(super) floor: f64,
+        /// First equity of layer 1, and of each family in layer 2.
+        pub(super) start: f64,
+        pub(super) starts: [f64; N_FAMILIES],
+        pub(super) long_cut: f64,
+        pub(super) short_cut: f64,
+        pub(super) long_threshold: f64,
+        pub(super) short_threshold: f64,
+        /// What `factor` in `growth.rs` takes.
+        pub(super) rate: f64,
+        pub(super) lengths: [[u32; N_LENGTHS]; N_FAMILIES],
+        /// Hull's average: lengths of the inner one and of the outer one.
+        pub(super) half_lengths: [u32; N_LENGTHS],
+        pub(super) root_lengths: [u32; N_LENGTHS],
+        pub(super) cutout: u32,
+        /// The cutout of layer 1.
+        pub(super) l1_cutout: u32,
+        pub(super) min_bars: u32,
+        pub(super) flags: u32,
+        /// Bars that a device has to keep.
+        pub(super) lookback: u32,
+        pub(super) unused: u32,
+    }
 }
 
 pub(super) const IMPULSE: u32 = 1;

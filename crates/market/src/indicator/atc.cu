@@ -21,7 +21,7 @@ struct Column {
 __device__ __forceinline__ u32 n_entries_of(const ColumnArgs& args) { return args.n_bars + args.n_symbols; }
 
 // The item whose sums item j reads.
-__device__ __forceinline__ u32 owner_of(const ColumnArgs& args, u32 j) { return args.in[0].item_of ? j : 0; }
+__device__ __forceinline__ u32 owner_of(const ColumnArgs& args, u32 j) { return args.inputs[0].item_of ? j : 0; }
 
 __device__ __forceinline__ Column column_of(const ColumnArgs& args, u32 j, u32 symbol) {
   u64 n = n_entries_of(args);
@@ -34,7 +34,7 @@ __device__ __forceinline__ double* growth_of(const ColumnArgs& args, u32 j) {
 }
 
 __device__ __forceinline__ double rate_of(const ColumnArgs& args, u32 j) {
-  return args.argument[1][args.trial[j]] / 1000.0;
+  return args.arguments[1][args.trial[j]] / 1000.0;
 }
 
 // A lane per item.
@@ -204,7 +204,7 @@ struct Items {
 
 __device__ __forceinline__ bool is_valid(const ColumnArgs& args, u32 j) {
   u32 middle = window_of(args, 0, j);
-  double decay = args.argument[2][args.trial[j]] / 100.0;
+  double decay = args.arguments[2][args.trial[j]] / 100.0;
   return middle >= 1 && middle <= ATC_MAX_LENGTH && is_finite(rate_of(args, j)) && decay >= 0.0 && decay <= 1.0;
 }
 
@@ -214,9 +214,9 @@ __device__ __forceinline__ void atc_along(const ColumnArgs& args, AtcShared& sha
   u32 place = min(lane, (u32)ATC_LANES - 1);
   u32 j = items.at(place / N_LENGTHS);
   u32 middle = is_valid(args, j) ? window_of(args, 0, j) : 1;
-  double keep = 1.0 - args.argument[2][args.trial[j]] / 100.0;
+  double keep = 1.0 - args.arguments[2][args.trial[j]] / 100.0;
   // Lanes of layer 2 have an item each.
-  double account_keep = 1.0 - args.argument[2][args.trial[items.at(min(lane, (u32)ATC_ITEMS - 1))]] / 100.0;
+  double account_keep = 1.0 - args.arguments[2][args.trial[items.at(min(lane, (u32)ATC_ITEMS - 1))]] / 100.0;
   const double* x = input_of(args, 0, j) + items.start;
   Average average(x, column_of(args, j, items.symbol), length_of(middle, place % N_LENGTHS));
   double price_before = NA, average_before = NA, equity = NA, account = NA, vote_before = NA;

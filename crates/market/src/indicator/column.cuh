@@ -15,9 +15,9 @@ struct Input {
 };
 
 struct ColumnArgs {
-  Input in[3];
-  // argument[k][trial]
-  const double* argument[3];
+  Input inputs[3];
+  // arguments[k][trial]
+  const double* arguments[3];
   const u32* trial;
   double* out;
   u64 out_stride;
@@ -45,12 +45,12 @@ __device__ __forceinline__ u32 window(double scalar) {
 
 // The window that new item j has as its k-th argument.
 __device__ __forceinline__ u32 window_of(const ColumnArgs& args, u32 k, u32 j) {
-  return window(args.argument[k][args.trial[j]]);
+  return window(args.arguments[k][args.trial[j]]);
 }
 
 // The item that new item j has as its k-th input.
 __device__ __forceinline__ const double* input_of(const ColumnArgs& args, u32 k, u32 j) {
-  const Input& in = args.in[k];
+  const Input& in = args.inputs[k];
   return in.pool + (in.item_of ? (u64)in.item_of[args.trial[j]] * in.stride : 0);
 }
 

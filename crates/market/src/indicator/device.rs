@@ -8,8 +8,7 @@
 //! `N` sums followed by `N` pairs of `u32` (missing values before the entry, changes up to its bar). Sums are read 16 bytes at a
 //! time, so an item of a pool has to start at a multiple of 16 bytes: use [`Output::stride`].
 
-use bytemuck::{Pod, Zeroable};
-use tidemill_gpu::{DevicePtr, Launch};
+use tidemill_gpu::{DevicePtr, GpuError, Kernel, Launch, Source, Stream, kernel_structs};
 
 macro_rules! pieces {
     ($($(#[$meta:meta])* $name:ident = [$($file:literal),* $(,)?];)*) => {
@@ -73,48 +72,56 @@ pieces! {
     ];
 }
 
-/// A series input: a pool of columns and which of them each trial uses.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-pub struct Input {
-    /// The first item. Masks are passed as the same addresses, their words as wide as numbers.
-    pub pool: DevicePtr<f64>,
-    /// Numbers from one item to the next.
-    pub stride: u64,
-    /// The item of each trial; null: item 0 for all.
-    pub item_of: DevicePtr<u32>,
+kernel_structs! {
+    /// The layouts of the structs that column kernels read.
+    pub const LAYOUTS;
+
+    /// A series input: a pool of columns and which of them each trial uses.
+    #[derive(Debug, Default)]
+    pub struct Input {
+        /// The first item. Masks are passed as the same addresses, their words as wide as numbers.
+        pub pool: DevicePtr<f64>,
+        /// Numbers from one item to the next.
+        pub stride: u64,
+        /// The item of each trial; null: item 0 for all.
+        pub item_of: DevicePtr<u32>,
+    }
+
+    /// What every column kernel takes; twin of `ColumnArgs` in `column.cuh`.
+    #[derive(Debug, Default)]
+    pub struct ColumnArgs {
+        /// Series inputs, in the order of the function's.
+        pub inputs: [Input; 3],
+        /// Scalar arguments: for each, one number per trial.
+        pub arguments: [DevicePtr<f64>; 3],
+        /// For each new item, a trial that uses it.
+        pub trial: DevicePtr<u32>,
+        /// The pool that gets the new items.
+        pub out: DevicePtr<f64>,
+        /// Numbers from one of its items to the next.
+        pub out_stride: u64,
+        /// First bar of each symbol, and one past the last.
+        pub start: DevicePtr<u32>,
+        /// The same for the 64-bit words of masks.
+        pub word_start: DevicePtr<u32>,
+        /// Scratch columns of each new item; null if the function needs none.
+        pub scratch: DevicePtr<f64>,
+        /// Numbers from one item's scratch columns to the next one's.
+        pub scratch_stride: u64,
+        /// The first new item's place in the pool.
+        pub first: u32,
+        /// How many new items there are.
+        pub count: u32,
+        /// How many symbols there are.
+        pub n_symbols: u32,
+        /// How many bars all symbols have together.
+        pub n_bars: u32,
+    }
 }
 
-/// What every column kernel takes; twin of `ColumnArgs` in `column.cuh`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-pub struct ColumnArgs {
-    /// Series inputs, in the order of the function's.
-    pub inputs: [Input; 3],
-    /// Scalar arguments: for each, one number per trial.
-    pub arguments: [DevicePtr<f64>; 3],
-    /// For each new item, a trial that uses it.
-    pub trial: DevicePtr<u32>,
-    /// The pool that gets the new items.
-    pub out: DevicePtr<f64>,
-    /// Numbers from one of its items to the next.
-    pub out_stride: u64,
-    /// First bar of each symbol, and one past the last.
-    pub start: DevicePtr<u32>,
-    /// The same for the 64-bit words of masks.
-    pub word_start: DevicePtr<u32>,
-    /// Scratch columns of each new item; null if the function needs none.
-    pub scratch: DevicePtr<f64>,
-    /// Numbers from one item's scratch columns to the next one's.
-    pub scratch_stride: u64,
-    /// The first new item's place in the pool.
-    pub first: u32,
-    /// How many new items there are.
-    pub count: u32,
-    /// How many symbols there are.
-    pub n_symbols: u32,
-    /// How many bars all symbols have together.
-    pub n_bars: u32,
+/// The kernels of all functions, the same for every strategy.
+pub fn source() -> Source {
+    Source::splice("indicators.cu", PIECES).comparing("", &[LAYOUTS])
 }
 
 /// What an item of a function's pool holds.
@@ -183,8 +190,25 @@ enum Shape {
 }
 
 impl Pass {
-    /// The launch for `count` items, at least one; `longest` is the number of bars of the longest symbol.
-    pub fn launch(&self, count: u32, n_symbols: u32, n_bars: u32, longest: u32) -> Launch {
+    /// Launches its kernel; `longest` is the number of bars of the longest symbol.
+    ///
+    /// # Safety
+    ///
+    /// `kernel` is the one of this pass, from [`source`]. The memory of `args` is as large as [`Function`] and [`ColumnArgs`] say, lives
+    /// until the work is done, and nothing else uses the new items and the scratch columns meanwhile.
+    pub unsafe fn launch(
+        &self,
+        stream: &Stream,
+        kernel: &Kernel,
+        args: &ColumnArgs,
+        longest: u32,
+    ) -> Result<(), GpuError> {
+        // SAFETY: `source` compares the layout of `ColumnArgs`; the rest is the caller's.
+        unsafe { stream.launch(kernel, self.grid(args.count, args.n_symbols, args.n_bars, longest), args) }
+    }
+
+    /// The grid for `count` items, at least one.
+    fn grid(&self, count: u32, n_symbols: u32, n_bars: u32, longest: u32) -> Launch {
         let tiles = |bars: u32| u64::from(n_bars.div_ceil(bars).max(1)) * u64::from(count);
         let pairs = u64::from(count) * u64::from(n_symbols);
         let (blocks, rows, threads) = match self.shape {

@@ -214,7 +214,8 @@ pub fn check_fused(bench: &Bench, case: usize, mix: Mix) {
             classes: classes.ptr(),
             averages: all.then_some(averages.ptr()),
         };
-        bench.kernels.launch(&bench.stream, &launch).unwrap();
+        // SAFETY: the buffers were made for these bars above, and outlive the work.
+        unsafe { bench.kernels.launch(&bench.stream, &launch).unwrap() };
         bench.stream.synchronize().unwrap();
         let (last, classes, averages) =
             (last.to_vec().unwrap(), classes.to_vec().unwrap(), averages.to_vec().unwrap());
@@ -272,7 +273,8 @@ pub fn check_parts(bench: &Bench, case: usize) {
             out: out.ptr(),
             stride: stride as u64,
         };
-        bench.kernels.moving_averages(&bench.stream, family, &launch).unwrap();
+        // SAFETY: the buffers were made for these bars above, and outlive the work.
+        unsafe { bench.kernels.moving_averages(&bench.stream, family, &launch).unwrap() };
         bench.stream.synchronize().unwrap();
         let out = out.to_vec().unwrap();
         let series: Vec<&[f64]> = (0..n_symbols).map(|symbol| bench.of(&price, symbol)).collect();
@@ -304,7 +306,8 @@ pub fn check_parts(bench: &Bench, case: usize) {
         start: 1.5,
         out: out.ptr(),
     };
-    bench.kernels.equity(&bench.stream, &launch).unwrap();
+    // SAFETY: the buffers were made for these bars above, and outlive the work.
+    unsafe { bench.kernels.equity(&bench.stream, &launch).unwrap() };
     bench.stream.synchronize().unwrap();
     let out = out.to_vec().unwrap();
     for symbol in 0..n_symbols {
@@ -345,9 +348,11 @@ fn check_weighted_and_classes(
             round,
             out: out.ptr(),
         };
-        bench.kernels.weighted_signal(&bench.stream, &launch).unwrap();
+        // SAFETY: the buffers were made for these bars above, and outlive the work.
+        unsafe { bench.kernels.weighted_signal(&bench.stream, &launch).unwrap() };
         let classes = bench.device.alloc::<i32>(n).unwrap();
-        bench.kernels.classify(&bench.stream, plan, out.ptr(), n as u64, classes.ptr()).unwrap();
+        // SAFETY: the buffers were made for these bars above, and outlive the work.
+        unsafe { bench.kernels.classify(&bench.stream, plan, out.ptr(), n as u64, classes.ptr()).unwrap() };
         bench.stream.synchronize().unwrap();
         let mut twin = vec![0.0; n];
         let signals: [&[f64]; N_LENGTHS] = std::array::from_fn(|k| &signals[k][..]);

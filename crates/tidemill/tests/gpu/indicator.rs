@@ -1,9 +1,11 @@
 //! Every indicator kernel against its Rust twin, bit for bit: under emulation, and on a GPU where there is one.
 
-use bytemuck::{Pod, Zeroable};
-use tidemill_gpu::{Device, DeviceBuffer, DevicePtr, GpuError, HostOptions, Launch, Module, Source};
+use bytemuck::Zeroable;
+use tidemill_gpu::{
+    Device, DeviceBuffer, DevicePtr, GpuError, HostOptions, Launch, Module, Source, kernel_structs,
+};
 use tidemill_market::indicator::device::{
-    ColumnArgs, FUNCTIONS, Function, Input, Output, PIECES, POINT_PIECES, function,
+    self, ColumnArgs, FUNCTIONS, Function, Input, Output, POINT_PIECES, function,
 };
 use tidemill_market::indicator::{self, Moments, Prefix};
 
@@ -125,7 +127,7 @@ impl<T> Pool<T> {
 impl Bench {
     /// Symbols with so many bars each, and so many trials, whose number has no factor 29.
     pub fn new(device: Device, lengths: &[usize], n_trials: usize) -> Result<Self, GpuError> {
-        let module = device.load(&Source::splice("indicator.cu", PIECES))?;
+        let module = device.load(&device::source())?;
         let (mut starts, mut word_starts) = (vec![0], vec![0]);
         for (symbol, n) in lengths.iter().enumerate() {
             starts.push(starts[symbol] + n);
@@ -250,7 +252,8 @@ impl Bench {
         let stream = self.device.stream()?;
         for pass in function.passes {
             let kernel = self.module.kernel(pass.kernel)?;
-            stream.launch(&kernel, pass.launch(count as u32, n_symbols, n_bars, longest), &args)?;
+            // SAFETY: all memory was made above, in the sizes that the function asks for, and lives until the stream is done.
+            unsafe { pass.launch(&stream, &kernel, &args, longest)? };
         }
         stream.synchronize()?;
         let numbers = out.to_vec()?;
@@ -545,9 +548,8 @@ fn kernels_on_a_gpu_equal_their_twins() {
 
 #[test]
 fn kernels_compile_for_a_gpu() {
-    let source = Source::splice("indicator.cu", PIECES);
-    let Some(code) = unless_unavailable(tidemill_gpu::compile(&source, "sm_90"), "TIDEMILL_REQUIRE_NVRTC")
-    else {
+    let code = tidemill_gpu::compile(&device::source(), "sm_90");
+    let Some(code) = unless_unavailable(code, "TIDEMILL_REQUIRE_NVRTC") else {
         return;
     };
     assert!(!code.is_empty());
@@ -562,18 +564,20 @@ fn items_of_prefix_pools_are_aligned() {
     }
 }
 
-/// What the test's own kernel takes: one symbol's part of a column and of its sums.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct PointArgs {
-    x: DevicePtr<f64>,
-    sums: [DevicePtr<f64>; 3],
-    counts: [DevicePtr<f64>; 3],
-    out: DevicePtr<f64>,
-    n: u32,
-    w: u32,
-    ahead: u32,
-    unused: u32,
+kernel_structs! {
+    const LAYOUTS;
+
+    /// What the test's own kernel takes: one symbol's part of a column and of its sums.
+    struct PointArgs {
+        x: DevicePtr<f64>,
+        sums: [DevicePtr<f64>; 3],
+        counts: [DevicePtr<f64>; 3],
+        out: DevicePtr<f64>,
+        n: u32,
+        w: u32,
+        ahead: u32,
+        unused: u32,
+    }
 }
 
 const POINT_KERNEL: &str = "
@@ -611,7 +615,8 @@ fn values_at_one_bar_equal_their_twins() {
     let Some(bench) = unless_unavailable(bench, "TIDEMILL_REQUIRE_EMULATION") else { return };
     let pieces: Vec<(&str, &str)> =
         POINT_PIECES.iter().copied().chain([("points.cu", POINT_KERNEL)]).collect();
-    let points = bench.device.load(&Source::splice("points.cu", &pieces)).unwrap().kernel("points").unwrap();
+    let source = Source::splice("points.cu", &pieces).comparing("", &[LAYOUTS]);
+    let points = bench.device.load(&source).unwrap().kernel("points").unwrap();
     for kind in 0..4 {
         let columns = bench.columns(true, 5, kind).unwrap();
         let names = ["prefix_sum", "prefix_squares", "prefix_index"];
@@ -634,7 +639,9 @@ fn values_at_one_bar_equal_their_twins() {
                     unused: 0,
                 };
                 let stream = bench.device.stream().unwrap();
-                stream.launch(&points, Launch::blocks((n as u32 + 1).div_ceil(64), 64), &args).unwrap();
+                let shape = Launch::blocks((n as u32 + 1).div_ceil(64), 64);
+                // SAFETY: the kernel reads the series, prefix sums and counts of one symbol and writes ten numbers for each of `n + 1` bars.
+                unsafe { stream.launch(&points, shape, &args).unwrap() };
                 stream.synchronize().unwrap();
                 let [sum, squares, index] = [0, 1, 2].map(|k| &prefixes[k].items[0][symbol]);
                 let mut zscore = vec![f64::NAN; n + 1];

@@ -1,49 +1,48 @@
 //! Walks on a device, a warp for each.
 
-use bytemuck::{Pod, Zeroable};
-use tidemill_gpu::{DeviceBuffer, DevicePtr, GpuError, Kernel, Launch, Stream};
+use tidemill_gpu::{DeviceBuffer, DevicePtr, GpuError, Kernel, Launch, Stream, kernel_structs};
 
 use super::{Walk, Walked, Walkers, logarithms};
 use crate::device::{DeviceGraph, Feed, Shape};
 use crate::random::Random;
 use crate::slot::Slots;
 
-/// Twin of `WalkTask` in `metropolis.cu`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct WalkTask {
-    slot: u32,
-    left: u32,
-    right: u32,
-    unused: u32,
-    first: u64,
-    count: u64,
-    random: Random,
-    weight: u32,
-    coupling: u32,
-}
+kernel_structs! {
+    pub(crate) const LAYOUTS;
 
-/// Twin of `WalkState` in `metropolis.cu`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct WalkState {
-    conflicts: u32,
-    best_conflicts: u32,
-}
+    /// Twin of `WalkTask` in `metropolis.cu`.
+    #[derive(Debug)]
+    struct WalkTask {
+        slot: u32,
+        left: u32,
+        right: u32,
+        unused: u32,
+        first: u64,
+        count: u64,
+        random: Random,
+        weight: u32,
+        coupling: u32,
+    }
 
-/// Twin of `WalkArgs` in `metropolis.cu`.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct WalkArgs {
-    tasks: DevicePtr<WalkTask>,
-    adjacency: DevicePtr<u32>,
-    logarithms: DevicePtr<u32>,
-    colors: DevicePtr<u32>,
-    best: DevicePtr<u32>,
-    states: DevicePtr<WalkState>,
-    shape: Shape,
-    is_coupled: u32,
-    unused: u32,
+    /// Twin of `WalkState` in `metropolis.cu`.
+    #[derive(Debug)]
+    struct WalkState {
+        conflicts: u32,
+        best_conflicts: u32,
+    }
+
+    /// Twin of `WalkArgs` in `metropolis.cu`.
+    struct WalkArgs {
+        tasks: DevicePtr<WalkTask>,
+        adjacency: DevicePtr<u32>,
+        logarithms: DevicePtr<u32>,
+        colors: DevicePtr<u32>,
+        best: DevicePtr<u32>,
+        states: DevicePtr<WalkState>,
+        shape: Shape,
+        is_coupled: u32,
+        unused: u32,
+    }
 }
 
 /// Colourings on a device that walk there, on a stream of their own.
@@ -166,11 +165,10 @@ impl Walkers for DeviceWalkers<'_> {
             is_coupled: u32::from(is_coupled),
             unused: 0,
         };
-        self.stream.launch(
-            &self.kernel,
-            Launch::blocks(walks.len() as u32, 32).shared(shared_bytes),
-            &args,
-        )?;
+        let shape = Launch::blocks(walks.len() as u32, 32).shared(shared_bytes);
+        // SAFETY: `source` compares the layout of `WalkArgs`; a block takes one of the walks, for which tasks and states have room. All
+        // buffers are this struct's own, on its one stream, and hold the slots that `reserve` was asked for.
+        unsafe { self.stream.launch(&self.kernel, shape, &args)? };
         let states = self.states.fetch(&self.stream, walks.len())?;
         let end =
             |state: &WalkState| Walked { conflicts: state.conflicts, best_conflicts: state.best_conflicts };

@@ -1,4 +1,4 @@
-use super::rig::{add, host_compiles, kernel, source};
+use super::rig::{add, host_compiles, kernel, launch, source};
 use tidemill_gpu::{Device, Fault, GpuError, HostOptions, Launch};
 
 fn with(faults: &[Fault]) -> Device {
@@ -87,7 +87,7 @@ fn after_a_lost_device_every_call_fails_with_the_same_error() {
         stream.fill(&buffer, 0, 5, 0).err(),
         stream.upload(&pinned, 0, &buffer, 0, 5).err(),
         stream.download(&buffer, 0, &mut pinned, 0, 5).err(),
-        stream.launch(&add_kernel, Launch::blocks(1, 1), &[0u64; 3]).err(),
+        launch(&stream, &add_kernel, Launch::blocks(1, 1), &[0u64; 3]).err(),
         pinned.as_slice().err(),
         buffer.to_vec().err(),
         tidemill_gpu::Graph::capture(&stream, |_| Ok(())).err(),
@@ -136,7 +136,7 @@ fn a_kernel_that_waits_for_ever_is_a_fault_of_the_host_device() {
     let device = with(&[]);
     let module = device.load(&tidemill_gpu::Source::splice("stuck", &[("stuck.cu", text)])).unwrap();
     let stream = device.stream().unwrap();
-    stream.launch(&module.kernel("stuck").unwrap(), Launch::blocks(1, 2), &0u32).unwrap();
+    launch(&stream, &module.kernel("stuck").unwrap(), Launch::blocks(1, 2), &0u32).unwrap();
     let error = stream.synchronize().unwrap_err();
     assert!(error.is_lost() && error.to_string().contains("stuck"), "{error}");
 }

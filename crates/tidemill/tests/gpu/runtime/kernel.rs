@@ -1,5 +1,8 @@
-use super::rig::{AddArgs, PlaneArgs, SumArgs, add, host_compiles, is_host, kernel, on_every_device, source};
-use tidemill_gpu::{GpuError, Launch, Source, compile, probe};
+use super::rig::{
+    AddArgs, LAYOUTS, PlaneArgs, SumArgs, add, host_compiles, is_host, kernel, launch, on_every_device,
+    source,
+};
+use tidemill_gpu::{GpuError, Launch, Source, StructLayout, compile, probe};
 
 #[test]
 fn a_kernel_gives_the_bits_of_the_host() {
@@ -10,9 +13,9 @@ fn a_kernel_gives_the_bits_of_the_host() {
         let slope = 1.0 + 1e-8;
         let (dx, dy) = (device.alloc_from(&x).unwrap(), device.alloc_from(&y).unwrap());
         let out = device.alloc::<f64>(1000).unwrap();
-        let args = PlaneArgs { x: dx.ptr(), y: dy.ptr(), out: out.ptr(), slope, n: 1000, pad: 0 };
+        let args = PlaneArgs { x: dx.ptr(), y: dy.ptr(), out: out.ptr(), slope, n: 1000, unused: 0 };
         let stream = device.stream().unwrap();
-        stream.launch(&kernel(device, "plane"), Launch::blocks(8, 128), &args).unwrap();
+        launch(&stream, &kernel(device, "plane"), Launch::blocks(8, 128), &args).unwrap();
         stream.synchronize().unwrap();
         let expected: Vec<u64> = x.iter().zip(&y).map(|(x, y)| (x * slope + y).to_bits()).collect();
         let fused: Vec<u64> = x.iter().zip(&y).map(|(x, y)| x.mul_add(slope, *y).to_bits()).collect();
@@ -28,19 +31,19 @@ fn dynamic_shared_memory_is_as_large_as_asked_for() {
     on_every_device(|device| {
         let data: Vec<u64> = (0..4096).collect();
         let (data, sums) = (device.alloc_from(&data).unwrap(), device.alloc::<u64>(4).unwrap());
-        let args = SumArgs { data: data.ptr(), sums: sums.ptr(), n: 4096, pad: 0 };
+        let args = SumArgs { data: data.ptr(), sums: sums.ptr(), n: 4096, unused: 0 };
         let stream = device.stream().unwrap();
         let sum = kernel(device, "sum");
         // Also more than the 48 KiB that every launch may have.
         for shared in [8 * 1024, 90 * 1024] {
             stream.fill(&sums, 0, 4, 0).unwrap();
-            stream.launch(&sum, Launch::blocks(4, 1024).shared(shared), &args).unwrap();
+            launch(&stream, &sum, Launch::blocks(4, 1024).shared(shared), &args).unwrap();
             stream.synchronize().unwrap();
             let expected: Vec<u64> = (0..4).map(|b| (b * 1024..(b + 1) * 1024).sum()).collect();
             assert_eq!(sums.to_vec().unwrap(), expected);
         }
         let too_much = Launch::blocks(4, 1024).shared(device.info().shared_bytes + 8);
-        let error = stream.launch(&sum, too_much, &args).unwrap_err();
+        let error = launch(&stream, &sum, too_much, &args).unwrap_err();
         assert!(matches!(&error, GpuError::Launch { kernel, .. } if kernel == "sum"), "{error}");
         stream.synchronize().unwrap();
     });
@@ -50,7 +53,7 @@ fn dynamic_shared_memory_is_as_large_as_asked_for() {
 fn arguments_of_another_size_are_refused() {
     on_every_device(|device| {
         let stream = device.stream().unwrap();
-        let error = stream.launch(&kernel(device, "add"), Launch::blocks(1, 1), &[0u64; 4]).unwrap_err();
+        let error = launch(&stream, &kernel(device, "add"), Launch::blocks(1, 1), &[0u64; 4]).unwrap_err();
         let expected =
             GpuError::ArgumentSize { kernel: "add".into(), expected: size_of::<AddArgs>(), given: 32 };
         assert_eq!(error, expected);
@@ -58,18 +61,50 @@ fn arguments_of_another_size_are_refused() {
 }
 
 #[test]
+fn a_struct_that_differs_from_its_twin_is_refused_by_name() {
+    let add = LAYOUTS[0];
+    assert_eq!((add.name, add.size), ("AddArgs", 24));
+    let swapped = StructLayout { fields: &[("data", 8), ("amount", 0), ("n", 16)], ..add };
+    let longer = StructLayout { size: 32, ..add };
+    let unknown = StructLayout { fields: &[("data", 0), ("step", 8)], ..add };
+    let differences = [
+        (
+            swapped,
+            ["field AddArgs.data is at byte 8 on the host", "field AddArgs.amount is at byte 0 on the host"],
+        ),
+        (longer, ["struct AddArgs has 32 bytes on the host", "AddArgs"]),
+        (unknown, ["AddArgs", "step"]),
+    ];
+    for (layout, named) in differences {
+        let other = source().comparing("", &[&[layout]]);
+        let check = |error: GpuError| match error {
+            GpuError::Compile { log, .. } => assert!(named.iter().all(|name| log.contains(name)), "{log}"),
+            other => panic!("{other}"),
+        };
+        on_every_device(|device| check(device.load(&other).unwrap_err()));
+        // NVRTC needs no GPU.
+        match compile(&other, "sm_90") {
+            Err(error @ GpuError::Unavailable { .. }) => {
+                tidemill_skip::skipped_unless_required("TIDEMILL_REQUIRE_NVRTC", error);
+            }
+            result => check(result.unwrap_err()),
+        }
+    }
+}
+
+#[test]
 fn impossible_shapes_are_refused() {
     on_every_device(|device| {
         let stream = device.stream().unwrap();
         let buffer = device.alloc::<u64>(1).unwrap();
-        let args = AddArgs { data: buffer.ptr(), amount: 1, n: 1, pad: 0 };
+        let args = AddArgs { data: buffer.ptr(), amount: 1, n: 1, unused: 0 };
         let add = kernel(device, "add");
         for (grid, block) in [([0, 1, 1], [1, 1, 1]), ([1, 1, 1], [0, 1, 1]), ([1, 1, 1], [32, 33, 1])] {
-            let error = stream.launch(&add, Launch { grid, block, shared_bytes: 0 }, &args).unwrap_err();
+            let error = launch(&stream, &add, Launch { grid, block, shared_bytes: 0 }, &args).unwrap_err();
             assert!(matches!(error, GpuError::Launch { .. }), "{error}");
         }
         let tall = Launch { grid: [1, 70_000, 1], block: [1, 1, 1], shared_bytes: 0 };
-        assert!(matches!(stream.launch(&add, tall, &args), Err(GpuError::Launch { .. })));
+        assert!(matches!(launch(&stream, &add, tall, &args), Err(GpuError::Launch { .. })));
         stream.synchronize().unwrap();
         assert_eq!(buffer.to_vec().unwrap(), [0]);
     });

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::rig::{SlowArgs, add, host_compiles, kernel, meet, on_every_device};
+use super::rig::{SlowArgs, add, host_compiles, kernel, launch, meet, on_every_device};
 use tidemill_gpu::{
     Device, DeviceBuffer, Fault, GpuError, HostOptions, Launch, Pinned, Pipeline, Purpose, StreamMode,
     StreamPool, StreamPoolOptions, Timeline,
@@ -44,8 +44,8 @@ fn pipeline(device: &Device, pool: StreamPool, n_lanes: usize, n_rounds: u32) ->
             Ok(batch)
         })
         .stage("compute", Purpose::Compute, move |stream, lane, batch| {
-            let args = SlowArgs { out: lane.spare.ptr(), seed: batch, n_rounds, pad: 0 };
-            stream.launch(&slow, Launch::blocks(1, 1), &args)?;
+            let args = SlowArgs { out: lane.spare.ptr(), seed: batch, n_rounds, unused: 0 };
+            launch(stream, &slow, Launch::blocks(1, 1), &args)?;
             add(stream, &lane.buffer, 1000)?;
             Ok(batch)
         })

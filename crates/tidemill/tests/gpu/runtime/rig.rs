@@ -2,9 +2,10 @@
 
 use std::sync::OnceLock;
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Pod;
 use tidemill_gpu::{
     Device, DeviceBuffer, DeviceKind, DevicePtr, GpuError, HostOptions, Kernel, Launch, Source, Stream,
+    kernel_structs,
 };
 use tidemill_skip::{skipped_unless_required, turn};
 
@@ -57,79 +58,82 @@ pub fn is_host(device: &Device) -> bool {
 }
 
 pub fn source() -> Source {
-    Source::splice("runtime tests", &[("tests/runtime/kernels.cu", include_str!("kernels.cu"))])
+    let pieces = [("tests/runtime/kernels.cu", include_str!("kernels.cu"))];
+    Source::splice("runtime tests", &pieces).comparing("", &[LAYOUTS])
 }
 
 pub fn kernel(device: &Device, name: &str) -> Kernel {
     device.load(&source()).unwrap().kernel(name).unwrap()
 }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub struct AddArgs {
-    pub data: DevicePtr<u64>,
-    pub amount: u64,
-    pub n: u32,
-    pub pad: u32,
+kernel_structs! {
+    pub const LAYOUTS;
+
+    pub struct AddArgs {
+        pub data: DevicePtr<u64>,
+        pub amount: u64,
+        pub n: u32,
+        pub unused: u32,
+    }
+
+    pub struct PlaneArgs {
+        pub x: DevicePtr<f64>,
+        pub y: DevicePtr<f64>,
+        pub out: DevicePtr<f64>,
+        pub slope: f64,
+        pub n: u32,
+        pub unused: u32,
+    }
+
+    pub struct SlowArgs {
+        pub out: DevicePtr<u64>,
+        pub seed: u64,
+        pub n_rounds: u32,
+        pub unused: u32,
+    }
+
+    pub struct MeetArgs {
+        pub arrived: DevicePtr<u32>,
+        pub met: DevicePtr<u64>,
+        pub most_looks: u64,
+        pub n_all: u32,
+        pub unused: u32,
+    }
+
+    pub struct SumArgs {
+        pub data: DevicePtr<u64>,
+        pub sums: DevicePtr<u64>,
+        pub n: u32,
+        pub unused: u32,
+    }
 }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub struct PlaneArgs {
-    pub x: DevicePtr<f64>,
-    pub y: DevicePtr<f64>,
-    pub out: DevicePtr<f64>,
-    pub slope: f64,
-    pub n: u32,
-    pub pad: u32,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub struct SlowArgs {
-    pub out: DevicePtr<u64>,
-    pub seed: u64,
-    pub n_rounds: u32,
-    pub pad: u32,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub struct MeetArgs {
-    pub arrived: DevicePtr<u32>,
-    pub met: DevicePtr<u64>,
-    pub most_looks: u64,
-    pub n_all: u32,
-    pub pad: u32,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub struct SumArgs {
-    pub data: DevicePtr<u64>,
-    pub sums: DevicePtr<u64>,
-    pub n: u32,
-    pub pad: u32,
+/// Launches one of the tests' kernels.
+pub fn launch<A: Pod>(stream: &Stream, kernel: &Kernel, shape: Launch, args: &A) -> Result<(), GpuError> {
+    // SAFETY: `source` compares the structs. Tests give buffers that are large enough and outlive the work, or arguments that are refused.
+    unsafe { stream.launch(kernel, shape, args) }
 }
 
 /// Adds `amount` to every element.
 pub fn add(stream: &Stream, buffer: &DeviceBuffer<u64>, amount: u64) -> Result<(), GpuError> {
     let kernel = kernel(stream.device(), "add");
     let n = buffer.len() as u32;
-    stream.launch(
+    launch(
+        stream,
         &kernel,
         Launch::blocks(n.div_ceil(128), 128),
-        &AddArgs { data: buffer.ptr(), amount, n, pad: 0 },
+        &AddArgs { data: buffer.ptr(), amount, n, unused: 0 },
     )
 }
 
 /// Keeps one thread of the device busy for some ten milliseconds, then writes [`slow_result`] to the first element.
 pub fn slow(stream: &Stream, out: &DeviceBuffer<u64>, seed: u64) -> Result<(), GpuError> {
     let kernel = kernel(stream.device(), "slow");
-    stream.launch(
+    launch(
+        stream,
         &kernel,
         Launch::blocks(1, 1),
-        &SlowArgs { out: out.ptr(), seed, n_rounds: SLOW_ROUNDS, pad: 0 },
+        &SlowArgs { out: out.ptr(), seed, n_rounds: SLOW_ROUNDS, unused: 0 },
     )
 }
 
@@ -147,8 +151,8 @@ pub fn meet(
     // Minutes in both cases.
     let most_looks = if is_host(stream.device()) { 1 << 34 } else { 1 << 27 };
     let n_all = met.len() as u32;
-    let args = MeetArgs { arrived: arrived.ptr(), met: met[i].ptr(), most_looks, n_all, pad: 0 };
-    stream.launch(&kernel, Launch::blocks(1, 1), &args)
+    let args = MeetArgs { arrived: arrived.ptr(), met: met[i].ptr(), most_looks, n_all, unused: 0 };
+    launch(stream, &kernel, Launch::blocks(1, 1), &args)
 }
 
 /// Holds a stream up until the gate is opened or dropped.

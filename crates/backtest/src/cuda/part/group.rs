@@ -1,47 +1,45 @@
 //! The order in which the items of a condition are taken: those that read the same masks and columns next to each other.
 
-use tidemill_gpu::{DevicePtr, GpuError, Launch};
+use tidemill_gpu::{DevicePtr, GpuError};
 use tidemill_market::indicator::device::Input;
 
-use super::lane::{Lane, threads};
-use super::layout::{EXACT, FactorMask, GroupArgs, LEVEL, LEVELS, Sharer};
-use super::tuples::Span;
-use super::{ConditionPlan, DeviceEngine, Place};
+use super::{Computed, ConditionWork, Distinct, Part, Span};
+use crate::cuda::layout::{EXACT, FactorMask, GroupArgs, LEVEL, LEVELS, Sharer};
+use crate::cuda::plan::{ConditionPlan, Place};
 
 /// Masks and columns that decide the groups of a condition, at most.
-pub(super) const MOST_SHARERS: usize = 8;
+pub(in crate::cuda) const MOST_SHARERS: usize = 8;
 
 /// Items of a group on average, at least: about the warps that a multiprocessor works on at a time.
 const GROUP: usize = 16;
 
-impl DeviceEngine {
+impl Part<Distinct> {
     /// The masks and columns by which the items of a condition are grouped: those with the fewest different ones first, as many as
     /// leave groups of some size.
     pub(super) fn sharers(
         &self,
         condition: &ConditionPlan,
         factors: &[FactorMask],
-        spans: &[Span],
         inputs: &[Input],
-        n_items: usize,
     ) -> Vec<Sharer> {
+        let (spans, keys) = (&self.state.spans, &self.plan.keys);
         let mut all: Vec<(usize, Sharer)> = Vec::new();
         for (plan, factor) in condition.factors.iter().zip(factors) {
             let mut add = |item_of, level_of, n_items: usize, n_levels: usize| {
                 let sharer = Sharer { item_of, level_of, n_items: n_items as u32, unused: 0 };
                 all.push((n_items * n_levels, sharer));
             };
-            match (factor.mode, plan.threshold) {
+            match (factor.mode, &plan.threshold) {
                 (EXACT, _) => add(factor.item_of, DevicePtr::NULL, spans[plan.key].all, 1),
-                (LEVEL, Some((series, ..))) => {
-                    add(factor.item_of, factor.level_of, spans[series].all, LEVELS + 1);
+                (LEVEL, Some(threshold)) => {
+                    add(factor.item_of, factor.level_of, spans[threshold.key].all, LEVELS + 1);
                 }
                 _ => {
                     for slot in &plan.slots {
-                        if let Place::Pool { pool, .. } = self.places[*slot]
+                        if let Place::Pool { pool, .. } = keys.places[*slot]
                             && !inputs[*slot].pool.is_null()
                         {
-                            add(inputs[*slot].item_of, DevicePtr::NULL, self.n_items(pool, spans), 1);
+                            add(inputs[*slot].item_of, DevicePtr::NULL, keys.n_items(pool, spans), 1);
                         }
                     }
                 }
@@ -51,48 +49,41 @@ impl DeviceEngine {
         let mut n_groups = 1;
         let fits = |(n_different, _): &(usize, Sharer)| {
             n_groups *= n_different;
-            n_groups * GROUP <= n_items
+            n_groups * GROUP <= spans[condition.whole].all
         };
         let chosen: Vec<(usize, Sharer)> = all.into_iter().filter(|(n, _)| *n > 1).take_while(fits).collect();
         chosen.into_iter().map(|(_, sharer)| sharer).take(MOST_SHARERS).collect()
     }
+}
 
+impl Part<Computed> {
     /// Finds the order of the items of a condition; null where there is nothing to group by.
-    pub(super) fn group(
-        &mut self,
-        lane: &Lane,
-        span: Span,
-        on_device: DevicePtr<Sharer>,
-        sharers: &[Sharer],
-    ) -> Result<DevicePtr<u32>, GpuError> {
-        if sharers.is_empty() {
+    pub(super) fn group(&self, span: Span, work: &ConditionWork) -> Result<DevicePtr<u32>, GpuError> {
+        if work.sharers.is_empty() {
             return Ok(DevicePtr::NULL);
         }
         let n_different = |sharer: &Sharer| {
             sharer.n_items as usize * if sharer.level_of.is_null() { 1 } else { LEVELS + 1 }
         };
-        let n_groups: usize = sharers.iter().map(n_different).product();
-        let group_of = lane.groups.ptr();
+        let n_groups: usize = work.sharers.iter().map(n_different).product();
+        let group_of = self.memory.groups.ptr();
         let (counts, order) = (group_of.add(span.all), group_of.add(span.all + n_groups));
         let args = GroupArgs {
-            sharers: on_device,
+            sharers: work.sharers_at,
             row: span.row,
             group_of,
             counts,
             order,
             count: span.all as u32,
-            n_sharers: sharers.len() as u32,
+            n_sharers: work.sharers.len() as u32,
             n_groups: n_groups as u32,
             unused: 0,
         };
-        if let Some(groups) = lane.groups.buffer() {
-            lane.stream.fill(groups, span.all, n_groups, 0)?;
-        }
-        let (count, begin, place) =
-            (self.kernel("group_count")?, self.kernel("group_begin")?, self.kernel("group_place")?);
-        lane.stream.launch(&count, threads(span.all), &args)?;
-        lane.stream.launch(&begin, Launch::blocks(1, 1024), &args)?;
-        lane.stream.launch(&place, threads(span.all), &args)?;
+        self.memory.groups.fill(&self.stream, span.all..span.all + n_groups, 0)?;
+        let kernels = &self.plan.kernels;
+        kernels.group_count(&self.stream, &args)?;
+        kernels.group_begin(&self.stream, &args)?;
+        kernels.group_place(&self.stream, &args)?;
         Ok(order)
     }
 }

@@ -1,0 +1,161 @@
+//! The columns that stay on the device from batch to batch, shared by all parts.
+
+use std::sync::Arc;
+
+use tidemill_gpu::{DevicePtr, Event, GpuError, Priority, Stream};
+use tidemill_market::indicator::device::Input;
+
+use super::code;
+use super::part::{Span, UnderWay};
+use super::plan::{DevicePlan, Place};
+use super::pool::Pool;
+use crate::plan::Slot;
+
+/// Something is shared where at least this many use it on average.
+pub(super) const SHARERS: usize = 4;
+
+/// Pools of columns, with the tables that find them.
+pub(super) struct ColumnStore {
+    plan: Arc<DevicePlan>,
+    pools: Vec<Pool>,
+    /// Finds distinct tuples, batch after batch.
+    stream: Stream,
+    /// When the columns sent last are computed.
+    computed: Option<Event>,
+}
+
+impl ColumnStore {
+    pub(super) fn new(plan: Arc<DevicePlan>) -> Result<Self, GpuError> {
+        let pools = plan.keys.pools.iter().map(Pool::new).collect();
+        // What the host waits for goes before what is under way.
+        let stream = plan.device.stream_with(Priority::High)?;
+        Ok(Self { plan, pools, stream, computed: None })
+    }
+
+    /// The stream that looks tuples up.
+    pub(super) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    pub(super) fn pool(&self, pool: usize) -> &Pool {
+        &self.pools[pool]
+    }
+
+    pub(super) fn n_pools(&self) -> usize {
+        self.pools.len()
+    }
+
+    /// Items of each pool.
+    pub(super) fn n_items(&self) -> impl Iterator<Item = usize> {
+        self.pools.iter().map(|pool| pool.n_items)
+    }
+
+    /// Forgets all columns. Nothing that reads them may be under way.
+    pub(super) fn clear(&mut self) -> Result<(), GpuError> {
+        self.pools.iter_mut().try_for_each(|pool| pool.clear(&self.stream))
+    }
+
+    /// Forgets all columns and gives their memory back. Nothing that reads them may be under way.
+    pub(super) fn release(&mut self) {
+        self.pools.iter_mut().for_each(Pool::release);
+    }
+
+    /// Room in the tables for the tuples of so many rows.
+    pub(super) fn reserve_tuples(&mut self, n_rows: usize, under_way: &mut UnderWay) -> Result<(), GpuError> {
+        for (pool, plan) in self.pools.iter_mut().zip(&self.plan.keys.pools) {
+            let n_more = n_rows * plan.n_keys;
+            if !pool.has_places(n_more) {
+                under_way.settle()?;
+            }
+            pool.reserve_tuples(&self.plan.device, &self.stream, n_more)?;
+        }
+        Ok(())
+    }
+
+    /// Which pools are written out as columns; none if what must be written does not fit the memory.
+    ///
+    /// What a function reads as a whole must be. Of the others, extremes are where there is room, because one value costs a whole window;
+    /// what comes from prefix sums only where enough rows share it.
+    pub(super) fn choose_written(&self, spans: &[Span], n_rows: usize) -> Option<Vec<bool>> {
+        let plan = &self.plan.plan;
+        let most = self.plan.budget / 3 * 2;
+        let mut written = vec![false; self.pools.len()];
+        let mut bytes = 0;
+        let choice = |slot: usize| match &plan.slots[slot] {
+            _ if !code::is_flexible(plan, slot) => 0,
+            Slot::Call { func, .. } if func.has_point() => 1,
+            _ => 2,
+        };
+        for round in 0..3 {
+            for (slot, place) in self.plan.keys.places.iter().enumerate() {
+                let Place::Pool { pool, .. } = *place else { continue };
+                if written[pool] || choice(slot) != round {
+                    continue;
+                }
+                let n_items = self.plan.keys.n_items(pool, spans);
+                let more = self.pools[pool].bytes(n_items);
+                if round == 0 || bytes + more <= most && (round == 1 || n_items * SHARERS <= n_rows) {
+                    written[pool] = true;
+                    bytes += more;
+                }
+            }
+        }
+        (bytes <= most).then_some(written)
+    }
+
+    /// Memory that all pools would take, if all were written.
+    pub(super) fn bytes(&self, spans: &[Span]) -> usize {
+        let bytes = |(at, pool): (usize, &Pool)| pool.bytes(self.plan.keys.n_items(at, spans));
+        self.pools.iter().enumerate().map(bytes).sum()
+    }
+
+    /// Room for the columns of a part in the pools that are written; the others forget theirs.
+    pub(super) fn reserve_items(
+        &mut self,
+        spans: &[Span],
+        written: &[bool],
+        under_way: &mut UnderWay,
+    ) -> Result<(), GpuError> {
+        for (at, pool) in self.pools.iter_mut().enumerate() {
+            if written[at] {
+                let n_items = self.plan.keys.n_items(at, spans);
+                if !pool.has_room(n_items) {
+                    under_way.settle()?;
+                }
+                pool.reserve_items(&self.plan.device, &self.stream, n_items)?;
+            } else {
+                if pool.n_items > 0 {
+                    under_way.settle()?;
+                }
+                pool.clear(&self.stream)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where kernels find the column of each slot; nowhere if its pool is not written.
+    pub(super) fn inputs(&self, spans: &[Span], written: &[bool]) -> Vec<Input> {
+        let input = |place: &Place| match *place {
+            Place::Source(at) => {
+                Input { pool: self.plan.data.sources.ptr().add(at), stride: 0, item_of: DevicePtr::NULL }
+            }
+            Place::Pool { pool, key } if written[pool] => Input {
+                pool: self.pools[pool].ptr(),
+                stride: self.plan.keys.pools[pool].stride as u64,
+                item_of: spans[key].item_of,
+            },
+            Place::Pool { .. } => Input::default(),
+        };
+        self.plan.keys.places.iter().map(input).collect()
+    }
+
+    /// Lets a stream wait for columns that another part computes.
+    pub(super) fn wait_for_columns(&self, stream: &Stream) -> Result<(), GpuError> {
+        self.computed.as_ref().map_or(Ok(()), |computed| stream.wait(computed))
+    }
+
+    /// Notes when the columns that were sent are computed.
+    pub(super) fn set_computed(&mut self, computed: Event) {
+        self.computed = Some(computed);
+    }
+}

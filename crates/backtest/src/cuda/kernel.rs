@@ -1,0 +1,269 @@
+//! The kernels of a strategy: one safe function for each.
+//!
+//! What makes a launch sound, and who sees to it:
+//!
+//! - Kernel and host see an argument struct alike: `module.rs` has the compiler compare all layouts.
+//! - Pointers are valid: the structs are made in this folder alone, by [`Part`](super::part::Part), from buffers of its own memory, of the
+//!   `ColumnStore` and of the `DevicePlan`. All three outlive the launch, and dropping a buffer waits for the device.
+//! - Indexes are in bounds: buffers are made for the counts that stand in the same struct (`Grow::room`, `Pool::reserve_items`), items that
+//!   kernels read from memory were counted by kernels, and threads beyond a count return.
+//! - Nobody writes what another reads: a part's memory belongs to its stream. The prepare stream, which uses it before, is waited for by the
+//!   host. Columns of earlier parts are only read, after the event that `ColumnStore` keeps; before they are moved or forgotten, everything
+//!   under way ends (`UnderWay::settle`).
+//!
+//! Each function adds what is its own: how many threads it starts, and for which count.
+
+use std::collections::HashMap;
+
+use bytemuck::Pod;
+use tidemill_gpu::{Device, GpuError, Kernel, Launch, Module, Source, Stream};
+use tidemill_market::indicator::device::{self as columns, ColumnArgs, Pass};
+
+use super::code;
+use super::layout::{
+    BookArgs, DistinctArgs, FormulaArgs, GroupArgs, LevelArgs, MaskArgs, PoolArgs, ScalarArgs, SpreadArgs,
+    WARPS, WalkArgs,
+};
+use super::module::sources;
+use crate::plan::Plan;
+use crate::strategy::Strategy;
+
+/// Threads of a block where nothing asks for another number.
+const THREADS: usize = 256;
+/// Threads of a block that walks.
+const WALK_THREADS: usize = 128;
+/// Threads of a block that books: few, because each takes long.
+const BOOK_THREADS: usize = 64;
+/// The one block of a kernel that looks at everything.
+const ONE_BLOCK: Launch = Launch { grid: [1, 1, 1], block: [1024, 1, 1], shared_bytes: 0 };
+
+/// The kernels of a strategy and of the columns, by name.
+///
+/// A driver is never asked for a kernel that a module does not hold: tools that watch for failed calls would report each of them.
+pub(super) struct Kernels {
+    modules: Vec<Module>,
+    /// The first module that has a kernel of this name.
+    module_of: HashMap<String, usize>,
+}
+
+impl Kernels {
+    /// Compiles and loads all modules of a strategy, and that of the columns.
+    pub(super) fn load(
+        device: &Device,
+        plan: &Plan,
+        strategy: &Strategy,
+        timeframes: &[i64],
+    ) -> Result<Self, GpuError> {
+        let mut sources = sources(plan, strategy, timeframes);
+        sources.push(columns::source());
+        Ok(Self { modules: device.load_all(&sources)?, module_of: module_of(&sources) })
+    }
+
+    fn get(&self, name: &str) -> Result<Kernel, GpuError> {
+        match self.module_of.get(name) {
+            Some(module) => self.modules[*module].kernel(name),
+            None => Err(GpuError::NoKernel { module: "none".into(), kernel: name.into() }),
+        }
+    }
+
+    /// Launches the kernel of this name.
+    ///
+    /// # Safety
+    ///
+    /// It takes `A`, and the arguments are as the module demands.
+    unsafe fn launch<A: Pod>(
+        &self,
+        stream: &Stream,
+        name: &str,
+        shape: Launch,
+        args: &A,
+    ) -> Result<(), GpuError> {
+        // SAFETY: the caller's.
+        unsafe { stream.launch(&self.get(name)?, shape, args) }
+    }
+
+    /// The scalars of every row.
+    pub(super) fn scalars(&self, stream: &Stream, args: &ScalarArgs) -> Result<(), GpuError> {
+        // SAFETY: a thread for each of `n_rows`, for which points and scalars have room.
+        unsafe { self.launch(stream, "scalars", threads(args.n_rows as usize), args) }
+    }
+
+    /// Notes how many items each key has.
+    pub(super) fn distinct_begin(&self, stream: &Stream, args: &DistinctArgs) -> Result<(), GpuError> {
+        // SAFETY: a thread for each of `n_keys`.
+        unsafe { self.launch(stream, "distinct_begin", threads(args.n_keys as usize), args) }
+    }
+
+    /// Finds the tuple of every row in the tables of the keys, or enters it there.
+    pub(super) fn distinct_insert(&self, stream: &Stream, args: &DistinctArgs) -> Result<(), GpuError> {
+        // SAFETY: a thread for each of `n_rows` and `n_keys`. Tables have twice as many places as there can be tuples, so a search ends.
+        unsafe { self.launch(stream, "distinct_insert", rows_of_keys(args), args) }
+    }
+
+    /// Numbers the tuples that are new.
+    pub(super) fn distinct_settle(&self, stream: &Stream, args: &DistinctArgs) -> Result<(), GpuError> {
+        // SAFETY: as `distinct_insert`, which wrote the places that it reads.
+        unsafe { self.launch(stream, "distinct_settle", rows_of_keys(args), args) }
+    }
+
+    /// Notes how many items each key has now.
+    pub(super) fn distinct_end(&self, stream: &Stream, args: &DistinctArgs) -> Result<(), GpuError> {
+        // SAFETY: a thread for each of `n_keys`.
+        unsafe { self.launch(stream, "distinct_end", threads(args.n_keys as usize), args) }
+    }
+
+    /// One pass of a function that makes columns.
+    pub(super) fn column(
+        &self,
+        stream: &Stream,
+        pass: &Pass,
+        args: &ColumnArgs,
+        longest: u32,
+    ) -> Result<(), GpuError> {
+        // SAFETY: the kernel is that of the pass; pools have the stride of the function's output and room for the new items, and scratch
+        // columns are made for `count` items.
+        unsafe { pass.launch(stream, &self.get(pass.kernel)?, args, longest) }
+    }
+
+    /// Columns of a slot that is a formula.
+    pub(super) fn formula(&self, stream: &Stream, slot: usize, args: &FormulaArgs) -> Result<(), GpuError> {
+        // SAFETY: a warp for each of `count` items and `n_tiles` tiles; the pool has room for the items.
+        unsafe { self.launch(stream, &format!("formula_{slot}"), warps(args.count, args.n_tiles), args) }
+    }
+
+    /// Masks of a slot that is a condition.
+    pub(super) fn mask(&self, stream: &Stream, slot: usize, args: &MaskArgs) -> Result<(), GpuError> {
+        // SAFETY: as `formula`.
+        unsafe { self.launch(stream, &format!("mask_{slot}"), warps(args.count, args.n_tiles), args) }
+    }
+
+    /// Masks of a factor.
+    pub(super) fn factor(
+        &self,
+        stream: &Stream,
+        condition: usize,
+        factor: usize,
+        args: &MaskArgs,
+    ) -> Result<(), GpuError> {
+        let name = format!("factor_{condition}_{factor}");
+        // SAFETY: as `formula`, with the part's own masks.
+        unsafe { self.launch(stream, &name, warps(args.count, args.n_tiles), args) }
+    }
+
+    /// Spreads levels over the thresholds of all rows.
+    pub(super) fn spread_levels(&self, stream: &Stream, args: &SpreadArgs) -> Result<(), GpuError> {
+        // SAFETY: one block looks at `n_rows` thresholds and writes `LEVELS` levels.
+        unsafe { self.launch(stream, "spread_levels", ONE_BLOCK, args) }
+    }
+
+    /// Picks the level nearest to the threshold of each row.
+    pub(super) fn pick_level(&self, stream: &Stream, args: &SpreadArgs) -> Result<(), GpuError> {
+        // SAFETY: a thread for each of `n_rows`.
+        unsafe { self.launch(stream, "pick_level", threads(args.n_rows as usize), args) }
+    }
+
+    /// Masks of a factor at all levels.
+    pub(super) fn levels(
+        &self,
+        stream: &Stream,
+        condition: usize,
+        factor: usize,
+        args: &LevelArgs,
+    ) -> Result<(), GpuError> {
+        let name = format!("levels_{condition}_{factor}");
+        // SAFETY: a warp for each of `count` items and `n_tiles` tiles; there are masks for `LEVELS` levels of each item.
+        unsafe { self.launch(stream, &name, warps(args.count, args.n_tiles), args) }
+    }
+
+    /// Counts the items of each group.
+    pub(super) fn group_count(&self, stream: &Stream, args: &GroupArgs) -> Result<(), GpuError> {
+        // SAFETY: a thread for each of `count` items; the counts of `n_groups` were set to zero.
+        unsafe { self.launch(stream, "group_count", threads(args.count as usize), args) }
+    }
+
+    /// Where each group begins.
+    pub(super) fn group_begin(&self, stream: &Stream, args: &GroupArgs) -> Result<(), GpuError> {
+        // SAFETY: one block takes `n_groups` counts.
+        unsafe { self.launch(stream, "group_begin", ONE_BLOCK, args) }
+    }
+
+    /// Puts each item into its group.
+    pub(super) fn group_place(&self, stream: &Stream, args: &GroupArgs) -> Result<(), GpuError> {
+        // SAFETY: a thread for each of `count` items; the counts say how many each group has room for.
+        unsafe { self.launch(stream, "group_place", threads(args.count as usize), args) }
+    }
+
+    /// Masks of a whole condition.
+    pub(super) fn condition(
+        &self,
+        stream: &Stream,
+        condition: usize,
+        args: &MaskArgs,
+    ) -> Result<(), GpuError> {
+        let name = format!("condition_{condition}");
+        // SAFETY: as `factor`; the order, where there is one, has each of `count` items once.
+        unsafe { self.launch(stream, &name, warps(args.count, args.n_tiles), args) }
+    }
+
+    /// Puts every walk of `n_trials` trials at the beginning of its segment.
+    pub(super) fn begin_walks(
+        &self,
+        stream: &Stream,
+        n_trials: usize,
+        args: &WalkArgs,
+    ) -> Result<(), GpuError> {
+        // SAFETY: a thread for each trial and segment, which `states` has room for.
+        unsafe { self.launch(stream, "begin_walks", threads(n_trials * args.n_segments as usize), args) }
+    }
+
+    /// Walks on until every buffer is full or every walk is done.
+    pub(super) fn walk(&self, stream: &Stream, n_trials: usize, args: &WalkArgs) -> Result<(), GpuError> {
+        let n_lanes = n_trials * args.n_segments as usize * code::WALK_LANES;
+        let shape = Launch::blocks(n_lanes.div_ceil(WALK_THREADS) as u32, WALK_THREADS as u32);
+        // SAFETY: `WALK_LANES` threads for each trial and segment, which has room for `capacity` trades.
+        unsafe { self.launch(stream, "walk", shape, args) }
+    }
+
+    /// Books the trades that were found.
+    pub(super) fn book(&self, stream: &Stream, n_trials: usize, args: &BookArgs) -> Result<(), GpuError> {
+        let n_books = n_trials * (args.n_segments / args.n_each) as usize;
+        let shape = Launch::blocks(n_books.div_ceil(BOOK_THREADS) as u32, BOOK_THREADS as u32);
+        // SAFETY: a thread for each trial and `n_each` segments; books, tallies, days and blocks are made for as many.
+        unsafe { self.launch(stream, "book", shape, args) }
+    }
+
+    /// Pools the segments of one role.
+    pub(super) fn pool(&self, stream: &Stream, args: &PoolArgs) -> Result<(), GpuError> {
+        // SAFETY: a thread for each of `n_trials`; `daily` has `n_days` for each trial and `n_each` segments.
+        unsafe { self.launch(stream, "pool", threads(args.n_trials as usize), args) }
+    }
+}
+
+/// Which of some sources is the first that has a kernel of each name.
+pub(super) fn module_of(sources: &[Source]) -> HashMap<String, usize> {
+    let mut out = HashMap::new();
+    for (module, source) in sources.iter().enumerate() {
+        for kernel in source.kernels() {
+            out.entry(kernel.to_owned()).or_insert(module);
+        }
+    }
+    out
+}
+
+/// A thread for each of `n`.
+fn threads(n: usize) -> Launch {
+    Launch::blocks(n.div_ceil(THREADS).max(1) as u32, THREADS as u32)
+}
+
+/// A thread for each row, for each key.
+fn rows_of_keys(args: &DistinctArgs) -> Launch {
+    let mut launch = threads(args.n_rows as usize);
+    launch.grid[1] = args.n_keys;
+    launch
+}
+
+/// A warp for each item and tile.
+fn warps(n_items: u32, n_tiles: u32) -> Launch {
+    let n = n_items as usize * n_tiles as usize;
+    Launch::blocks(n.div_ceil(WARPS as usize).max(1) as u32, 32 * WARPS)
+}

@@ -1,0 +1,171 @@
+//! One part of a batch on its way through the device, with its memory.
+//!
+//! It moves through the states below, one method per stage; all of it is only sent, and the host waits once, for the numbers of distinct
+//! tuples:
+//!
+//! | state | method | what happens |
+//! |---|---|---|
+//! | [`Staged`] | `find_distinct` | parameters become scalars; their distinct tuples are found |
+//! | [`Distinct`] | `describe` | memory is reserved; the structs that kernels read are uploaded |
+//! | [`Described`] | `compute_columns` | columns of new tuples |
+//! | [`Computed`] | `write_masks` | masks of factors and conditions |
+//! | [`Masked`] | `walk` | trades are found, booked and pooled; sums go to the host |
+//! | [`Walking`] | `finish` | rounds that are still needed; outcomes |
+
+mod column;
+mod describe;
+mod distinct;
+pub(super) mod group;
+mod mask;
+mod result;
+mod walk;
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use tidemill_gpu::{Device, DevicePtr, Event, GpuError, Stream};
+use tidemill_market::indicator::device::Input;
+use tidemill_search::Points;
+
+use super::Stage;
+use super::detail::Recording;
+use super::layout::{BookArgs, ConditionMask, FactorMask, Sharer, WalkArgs, World};
+use super::memory::Memory;
+use super::plan::DevicePlan;
+
+/// One part of a batch; `S` says how far it has come.
+pub(super) struct Part<S> {
+    pub(super) plan: Arc<DevicePlan>,
+    pub(super) stream: Stream,
+    pub(super) memory: Memory,
+    pub(super) lane: usize,
+    /// Which of the submissions it belongs to.
+    pub(super) job: u64,
+    pub(super) n_trials: usize,
+    /// A row for each trial and timeframe.
+    pub(super) n_rows: usize,
+    /// The lane's share of all memory that may be used.
+    pub(super) share: usize,
+    /// When each stage begins; each ends with the beginning of the next.
+    pub(super) marks: Vec<(Stage, Event)>,
+    /// What the kernels found, if it is asked for.
+    pub(super) recording: Option<Recording>,
+    pub(super) state: S,
+}
+
+/// Points that have a lane.
+pub(super) struct Staged {
+    pub(super) points: Arc<Points>,
+    pub(super) range: Range<usize>,
+}
+
+/// Distinct tuples are known, and so is which pools are written out as columns.
+pub(super) struct Distinct {
+    spans: Vec<Span>,
+    written: Vec<bool>,
+}
+
+/// All memory is reserved, and the structs that kernels read are on the device.
+pub(super) struct Described {
+    spans: Vec<Span>,
+    inputs: Vec<Input>,
+    world: DevicePtr<World>,
+    conditions: Vec<ConditionWork>,
+    condition_masks: DevicePtr<ConditionMask>,
+}
+
+/// The columns are sent.
+pub(super) struct Computed(Described);
+
+/// The masks are sent.
+pub(super) struct Masked {
+    world: DevicePtr<World>,
+    condition_masks: DevicePtr<ConditionMask>,
+}
+
+/// The walks are sent, and what is to be done with their trades.
+pub(super) struct Walking {
+    walk: WalkArgs,
+    book: BookArgs,
+    done: Event,
+}
+
+/// What the distinct tuples of a part are, for one key.
+#[derive(Clone, Copy)]
+pub(super) struct Span {
+    known: usize,
+    pub(super) all: usize,
+    pub(super) item_of: DevicePtr<u32>,
+    row: DevicePtr<u32>,
+}
+
+impl Span {
+    fn n_new(&self) -> usize {
+        self.all - self.known
+    }
+}
+
+/// How the masks of a condition are made.
+struct ConditionWork {
+    factors: Vec<FactorMask>,
+    factors_at: DevicePtr<FactorMask>,
+    sharers: Vec<Sharer>,
+    sharers_at: DevicePtr<Sharer>,
+    mask: ConditionMask,
+}
+
+impl<S> Part<S> {
+    /// The same part in its next state.
+    fn advance<T>(self, next: impl FnOnce(S) -> T) -> Part<T> {
+        let Self { plan, stream, memory, lane, job, n_trials, n_rows, share, marks, recording, state } = self;
+        let state = next(state);
+        Part { plan, stream, memory, lane, job, n_trials, n_rows, share, marks, recording, state }
+    }
+
+    /// Notes that a stage begins here.
+    fn mark(&mut self, stage: Stage) -> Result<(), GpuError> {
+        self.marks.push((stage, self.stream.record()?));
+        Ok(())
+    }
+
+    /// Walks of all trials and segments.
+    pub(super) fn n_walks(&self) -> usize {
+        self.n_trials * self.plan.segments.len()
+    }
+}
+
+/// Parts that were sent, in their order.
+pub(super) struct UnderWay {
+    device: Device,
+    parts: VecDeque<Part<Walking>>,
+}
+
+impl UnderWay {
+    pub(super) fn new(device: &Device) -> Self {
+        Self { device: device.clone(), parts: VecDeque::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    pub(super) fn push(&mut self, part: Part<Walking>) {
+        self.parts.push_back(part);
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Part<Walking>> {
+        self.parts.pop_front()
+    }
+
+    /// Whether the oldest is done, or there is none.
+    pub(super) fn is_ready(&self) -> Result<bool, GpuError> {
+        self.parts.front().map_or(Ok(true), |part| part.state.done.is_done())
+    }
+
+    /// Lets everything come to its end, so that columns may be moved or forgotten.
+    pub(super) fn settle(&mut self) -> Result<(), GpuError> {
+        self.parts.iter_mut().try_for_each(Part::walk_on)?;
+        self.device.synchronize()
+    }
+}

@@ -1,0 +1,107 @@
+//! Computes the columns of tuples that are new.
+
+use tidemill_gpu::{DevicePtr, GpuError};
+use tidemill_market::indicator::device::{ColumnArgs, function};
+
+use super::{Computed, Described, Part, Span};
+use crate::cuda::column_store::ColumnStore;
+use crate::cuda::layout::{FormulaArgs, MaskArgs};
+use crate::cuda::plan::Place;
+use crate::cuda::{Stage, code};
+use crate::graph::Func;
+use crate::plan::Slot;
+
+/// Memory for what columns need only while they are computed.
+const SCRATCH_BYTES: usize = 256 << 20;
+
+impl Part<Described> {
+    /// Computes the columns of new tuples in the pools that are written.
+    pub(in crate::cuda) fn compute_columns(
+        mut self,
+        columns: &mut ColumnStore,
+    ) -> Result<Part<Computed>, GpuError> {
+        // Columns of another lane may still be computed.
+        columns.wait_for_columns(&self.stream)?;
+        self.mark(Stage::Columns)?;
+        for slot in 0..self.plan.plan.slots.len() {
+            self.compute_slot(slot, columns)?;
+        }
+        let computed = self.stream.record()?;
+        self.marks.push((Stage::Masks, computed.clone()));
+        columns.set_computed(computed);
+        Ok(self.advance(Computed))
+    }
+
+    /// Computes the new items of one slot.
+    fn compute_slot(&mut self, slot: usize, columns: &ColumnStore) -> Result<(), GpuError> {
+        let plan = self.plan.clone();
+        let Place::Pool { pool, key } = plan.keys.places[slot] else { return Ok(()) };
+        let span = self.state.spans[key];
+        if span.n_new() == 0 || self.state.inputs[slot].pool.is_null() {
+            return Ok(());
+        }
+        let out = columns.pool(pool).ptr();
+        let (first, count) = (span.known as u32, span.n_new() as u32);
+        let (world, tiles, n_tiles) = (self.state.world, plan.data.tiles.ptr(), plan.data.tiles.len() as u32);
+        match &plan.plan.slots[slot] {
+            Slot::Source(_) => Ok(()),
+            Slot::Formula { .. } => {
+                let args = FormulaArgs { world, tiles, row: span.row, out, first, count, n_tiles, unused: 0 };
+                plan.kernels.formula(&self.stream, slot, &args)
+            }
+            Slot::Mask { .. } => {
+                let args = MaskArgs {
+                    world,
+                    tiles,
+                    factors: DevicePtr::NULL,
+                    row: span.row,
+                    order: DevicePtr::NULL,
+                    out: out.cast(),
+                    first,
+                    count,
+                    n_tiles,
+                    n_factors: 0,
+                };
+                plan.kernels.mask(&self.stream, slot, &args)
+            }
+            Slot::Call { func, inputs, arguments, .. } => {
+                let mut args = ColumnArgs {
+                    out,
+                    out_stride: plan.keys.pools[pool].stride as u64,
+                    start: plan.data.start.ptr(),
+                    word_start: plan.data.word_start.ptr(),
+                    n_symbols: plan.data.n_symbols as u32,
+                    n_bars: plan.data.n_bars as u32,
+                    ..ColumnArgs::default()
+                };
+                args.inputs.iter_mut().zip(inputs).for_each(|(to, slot)| *to = self.state.inputs[*slot]);
+                for (to, scalar) in args.arguments.iter_mut().zip(arguments) {
+                    *to = self.memory.scalars.ptr().add(scalar * self.n_rows);
+                }
+                self.call(*func, span, args)
+            }
+        }
+    }
+
+    /// Computes the new items of a function, as many at a time as there is scratch memory for.
+    fn call(&mut self, func: Func, span: Span, mut args: ColumnArgs) -> Result<(), GpuError> {
+        let Self { plan, memory, stream, .. } = self;
+        let name = code::kernel_name(func);
+        let function = function(name)
+            .ok_or_else(|| GpuError::NoKernel { kernel: name.into(), module: "columns".into() })?;
+        let (n_bars, n_symbols, count) = (plan.data.n_bars, plan.data.n_symbols, span.n_new());
+        let stride = (function.scratch_columns * (n_bars + n_symbols)).next_multiple_of(2);
+        let at_once = SCRATCH_BYTES.checked_div(stride * 8).unwrap_or(count).clamp(1, count);
+        args.scratch = memory.scratch.room(&plan.device, at_once * stride)?;
+        args.scratch_stride = stride as u64;
+        for begin in (0..count).step_by(at_once) {
+            args.trial = span.row.add(begin);
+            args.first = (span.known + begin) as u32;
+            args.count = at_once.min(count - begin) as u32;
+            for pass in function.passes {
+                plan.kernels.column(stream, pass, &args, plan.data.longest as u32)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,114 @@
+//! Reserves the memory of a part, and uploads the structs that its kernels read.
+
+use tidemill_gpu::GpuError;
+use tidemill_market::indicator::device::Input;
+
+use super::{ConditionWork, Described, Distinct, Part, UnderWay};
+use crate::cuda::column_store::{ColumnStore, SHARERS};
+use crate::cuda::layout::{ConditionMask, EVALUATE, EXACT, FactorMask, LEVEL, LEVELS};
+use crate::cuda::memory::{Grow, PackedStructs};
+use crate::cuda::plan::{ConditionPlan, FactorPlan};
+
+/// How the truth of a factor is found.
+struct FactorMode {
+    mode: u32,
+    /// Masks of its own.
+    n_masks: usize,
+    /// The key that tells them apart.
+    key: usize,
+}
+
+impl Part<Distinct> {
+    /// Reserves the memory that columns, masks and groups take, and describes all of it to the kernels.
+    pub(in crate::cuda) fn describe(
+        mut self,
+        columns: &mut ColumnStore,
+        under_way: &mut UnderWay,
+    ) -> Result<Part<Described>, GpuError> {
+        columns.reserve_items(&self.state.spans, &self.state.written, under_way)?;
+        let inputs = columns.inputs(&self.state.spans, &self.state.written);
+        let plan = self.plan.clone();
+        let base = self.memory.structs.room(&plan.device, plan.struct_bytes())?;
+        let mut structs = PackedStructs::new(base);
+        let slots = structs.put(&inputs);
+        let scalars = self.memory.scalars.ptr();
+        let world = structs.put(&[plan.data.world(scalars, slots, self.n_trials, self.n_rows)]);
+        self.reserve_factors()?;
+        let mut conditions = Vec::with_capacity(plan.keys.conditions.len());
+        for (at, condition) in plan.keys.conditions.iter().enumerate() {
+            conditions.push(self.describe_condition(at, condition, &inputs, &mut structs)?);
+        }
+        let masks: Vec<ConditionMask> = conditions.iter().map(|condition| condition.mask).collect();
+        let condition_masks = structs.put(&masks);
+        self.memory.structs.send(&self.stream, &structs)?;
+        Ok(self.advance(|Distinct { spans, .. }| Described {
+            spans,
+            inputs,
+            world,
+            conditions,
+            condition_masks,
+        }))
+    }
+
+    /// Memory for the factors and groups of all conditions.
+    fn reserve_factors(&mut self) -> Result<(), GpuError> {
+        let Self { plan, memory, n_rows, .. } = self;
+        let (device, n_rows, n_factors) = (&plan.device, *n_rows, plan.keys.n_factors());
+        memory.masks.resize_with(plan.keys.conditions.len(), Grow::default);
+        memory.factor_masks.resize_with(n_factors, Grow::default);
+        memory.level_of.room(device, n_factors * n_rows)?;
+        memory.levels.room(device, n_factors * LEVELS)?;
+        // Of any condition: items are at most rows, and groups are fewer than items.
+        memory.groups.room(device, 3 * n_rows)?;
+        Ok(())
+    }
+
+    fn describe_condition(
+        &mut self,
+        at: usize,
+        condition: &ConditionPlan,
+        inputs: &[Input],
+        structs: &mut PackedStructs,
+    ) -> Result<ConditionWork, GpuError> {
+        let plan = self.plan.clone();
+        let n_words = plan.data.n_words;
+        let mut factors = Vec::with_capacity(condition.factors.len());
+        for factor in &condition.factors {
+            let FactorMode { mode, n_masks, key } = self.factor_mode(condition, factor);
+            factors.push(FactorMask {
+                pool: self.memory.factor_masks[factor.number].room(&plan.device, n_masks * n_words)?,
+                item_of: self.state.spans[key].item_of,
+                level_of: self.memory.level_of.ptr().add(factor.number * self.n_rows),
+                mode,
+                unused: 0,
+            });
+        }
+        let whole = self.state.spans[condition.whole];
+        let sharers = self.sharers(condition, &factors, inputs);
+        let factors_at = structs.put(&factors);
+        let sharers_at = structs.put(&sharers);
+        let pool = self.memory.masks[at].room(&plan.device, whole.all * n_words)?;
+        let mask = ConditionMask { pool, item_of: whole.item_of };
+        Ok(ConditionWork { factors, factors_at, sharers, sharers_at, mask })
+    }
+
+    /// How the truth of a factor is found: by a mask of its own if enough items of the condition share it, by masks at levels if these are
+    /// few enough, else bar by bar.
+    fn factor_mode(&self, condition: &ConditionPlan, factor: &FactorPlan) -> FactorMode {
+        let Distinct { spans, .. } = &self.state;
+        let mask_bytes = self.plan.data.n_words * 8;
+        let most_bytes = self.share / 16;
+        let (n_wholes, n_items) = (spans[condition.whole].all, spans[factor.key].all);
+        if condition.factors.len() > 1 && n_items * SHARERS <= n_wholes && n_items * mask_bytes <= most_bytes
+        {
+            return FactorMode { mode: EXACT, n_masks: n_items, key: factor.key };
+        }
+        if let Some(threshold) = &factor.threshold {
+            let n_masks = spans[threshold.key].all * LEVELS;
+            if 2 * n_masks <= n_wholes && n_masks * mask_bytes <= most_bytes {
+                return FactorMode { mode: LEVEL, n_masks, key: threshold.key };
+            }
+        }
+        FactorMode { mode: EVALUATE, n_masks: 0, key: factor.key }
+    }
+}

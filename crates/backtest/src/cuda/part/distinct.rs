@@ -1,0 +1,173 @@
+//! From points to the distinct tuples of every key.
+
+use rayon::prelude::*;
+use tidemill_gpu::{DevicePtr, GpuError, Stream};
+
+use super::{Distinct, Part, Span, Staged, UnderWay};
+use crate::cuda::Stage;
+use crate::cuda::column_store::ColumnStore;
+use crate::cuda::layout::{DistinctArgs, Key, ScalarArgs};
+use crate::cuda::memory::PackedStructs;
+
+/// Where the tuples of a part are looked up.
+struct Tables {
+    /// For each key: items, places and rows.
+    rows: DevicePtr<u32>,
+    /// Numbers of items, then two numbers of each key.
+    spans: DevicePtr<u32>,
+    n_counts: usize,
+    own_tables: DevicePtr<u32>,
+    own_places: usize,
+    own_keys: DevicePtr<f64>,
+}
+
+impl Part<Staged> {
+    /// Finds the distinct tuples of every key, and decides which columns are written.
+    pub(in crate::cuda) fn find_distinct(
+        mut self,
+        columns: &mut ColumnStore,
+        under_way: &mut UnderWay,
+    ) -> Result<Part<Distinct>, GpuError> {
+        let mut spans = self.look_up(columns, under_way)?;
+        let mut written = columns.choose_written(&spans, self.n_rows);
+        if written.is_none() {
+            // Columns of earlier batches make room.
+            under_way.settle()?;
+            columns.release();
+            spans = self.look_up(columns, under_way)?;
+            written = columns.choose_written(&spans, self.n_rows);
+        }
+        let Some(written) = written else {
+            let (bytes, free) = (columns.bytes(&spans) as u64, self.plan.budget as u64);
+            return Err(GpuError::OutOfMemory { bytes, free });
+        };
+        Ok(self.advance(|_| Distinct { spans, written }))
+    }
+
+    /// Uploads the points, computes their scalars and looks their tuples up. Waits for the numbers of items.
+    fn look_up(
+        &mut self,
+        columns: &mut ColumnStore,
+        under_way: &mut UnderWay,
+    ) -> Result<Vec<Span>, GpuError> {
+        let stream = columns.stream().clone();
+        self.compute_scalars(&stream)?;
+        columns.reserve_tuples(self.n_rows, under_way)?;
+        let tables = self.reserve_tables(&stream, columns)?;
+        let mut keys = self.keys(columns, &tables);
+        keys.sort_by_key(|(wave, _)| *wave);
+        self.launch(&stream, &keys)?;
+        let (n_keys, n_rows) = (keys.len(), self.n_rows);
+        self.memory.spans.download(&stream, tables.n_counts..tables.n_counts + 2 * n_keys)?;
+        self.marks.push((Stage::Wait, stream.record()?));
+        let found = &self.memory.spans.host()?[tables.n_counts..];
+        let span = |at: usize| Span {
+            known: found[2 * at] as usize,
+            all: found[2 * at + 1] as usize,
+            item_of: tables.rows.add(3 * at * n_rows),
+            row: tables.rows.add((3 * at + 2) * n_rows),
+        };
+        Ok((0..n_keys).map(span).collect())
+    }
+
+    fn compute_scalars(&mut self, stream: &Stream) -> Result<(), GpuError> {
+        let Self { plan, memory, n_trials, n_rows, .. } = self;
+        let (n_trials, n_rows) = (*n_trials, *n_rows);
+        let Staged { points, range } = &self.state;
+        let n_values = plan.n_params * n_trials;
+        let device_points = memory.points.room(&plan.device, n_values)?;
+        memory.points.host_mut()?[..n_values]
+            .par_chunks_mut(n_trials)
+            .enumerate()
+            .for_each(|(param, out)| out.copy_from_slice(&points.column(param)[range.clone()]));
+        self.marks.clear();
+        self.marks.push((Stage::Upload, stream.record()?));
+        memory.points.upload(stream, n_values)?;
+        self.marks.push((Stage::Distinct, stream.record()?));
+        let args = ScalarArgs {
+            points: device_points,
+            scalars: memory.scalars.room(&plan.device, plan.plan.scalars.len() * n_rows)?,
+            n_trials: n_trials as u32,
+            n_rows: n_rows as u32,
+        };
+        plan.kernels.scalars(stream, &args)
+    }
+
+    /// Room for what the keys find; tables of keys without a pool begin empty.
+    fn reserve_tables(&mut self, stream: &Stream, columns: &ColumnStore) -> Result<Tables, GpuError> {
+        let Self { plan, memory, n_rows, .. } = self;
+        let (device, keys, n_rows) = (&plan.device, &plan.keys.keys, *n_rows);
+        let own = || keys.iter().filter(|key| key.pool.is_none());
+        let (n_own, own_width) = (own().count(), own().map(|key| key.n_scalars).sum::<usize>());
+        let own_places = (2 * n_rows).next_power_of_two();
+        let own_tables = memory.own_tables.room(device, n_own * own_places)?;
+        memory.own_tables.fill(stream, 0..n_own * own_places, 0xff)?;
+        let own_keys = memory.own_keys.room(device, own_width * n_rows)?;
+        let rows = memory.rows.room(device, 3 * keys.len() * n_rows)?;
+        // Counts of the pools, then of the keys of their own, then the spans.
+        let n_counts = columns.n_pools() + n_own;
+        let spans = memory.spans.room(device, n_counts + 2 * keys.len())?;
+        let counts = columns.n_items().map(|n_items| n_items as u32).chain(std::iter::repeat(0));
+        memory.spans.host_mut()?[..n_counts].iter_mut().zip(counts).for_each(|(to, count)| *to = count);
+        memory.spans.upload(stream, n_counts)?;
+        Ok(Tables { rows, spans, n_counts, own_tables, own_places, own_keys })
+    }
+
+    /// What kernels read of each key, with its wave.
+    fn keys(&self, columns: &ColumnStore, tables: &Tables) -> Vec<(usize, Key)> {
+        let n_rows = self.n_rows;
+        let (mut n_own, mut own_width) = (0, 0);
+        let mut keys = Vec::with_capacity(self.plan.keys.keys.len());
+        for (at, key) in self.plan.keys.keys.iter().enumerate() {
+            let of_key = |which: usize| tables.rows.add((3 * at + which) * n_rows);
+            let of_pool = key.pool.map(|pool| (columns.pool(pool), tables.spans.add(pool)));
+            let (table, mask, tuples, count) = match of_pool {
+                Some((pool, count)) => (pool.table(), pool.table_mask(), pool.keys(), count),
+                None => {
+                    let table = tables.own_tables.add(n_own * tables.own_places);
+                    let tuples = tables.own_keys.add(own_width * n_rows);
+                    let count = tables.spans.add(columns.n_pools() + n_own);
+                    n_own += 1;
+                    own_width += key.n_scalars;
+                    (table, tables.own_places as u32 - 1, tuples, count)
+                }
+            };
+            let key_args = Key {
+                table,
+                keys: tuples,
+                item_of: of_key(0),
+                place_of: of_key(1),
+                row: of_key(2),
+                scalars: self.plan.tuples.ptr().add(key.tuple_at),
+                count,
+                span: tables.spans.add(tables.n_counts + 2 * at),
+                n_scalars: key.n_scalars as u32,
+                mask,
+            };
+            keys.push((key.wave, key_args));
+        }
+        keys
+    }
+
+    /// Looks the tuples of all keys up, wave by wave.
+    fn launch(&mut self, stream: &Stream, keys: &[(usize, Key)]) -> Result<(), GpuError> {
+        let Self { plan, memory, n_rows, .. } = self;
+        let mut structs = PackedStructs::new(memory.structs.room(&plan.device, plan.struct_bytes())?);
+        let mut at = structs.put(&keys.iter().map(|(_, key)| *key).collect::<Vec<_>>());
+        memory.structs.send(stream, &structs)?;
+        for wave in keys.chunk_by(|(a, _), (b, _)| a == b) {
+            let args = DistinctArgs {
+                keys: at,
+                scalars: memory.scalars.ptr(),
+                n_rows: *n_rows as u32,
+                n_keys: wave.len() as u32,
+            };
+            plan.kernels.distinct_begin(stream, &args)?;
+            plan.kernels.distinct_insert(stream, &args)?;
+            plan.kernels.distinct_settle(stream, &args)?;
+            plan.kernels.distinct_end(stream, &args)?;
+            at = at.add(wave.len());
+        }
+        Ok(())
+    }
+}

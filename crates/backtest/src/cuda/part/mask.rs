@@ -1,0 +1,89 @@
+//! Writes the masks of factors that are shared, then those of whole conditions.
+
+use tidemill_gpu::{DevicePtr, GpuError};
+
+use super::{Computed, ConditionWork, Masked, Part};
+use crate::cuda::layout::{EXACT, FactorMask, LEVEL, LEVELS, LevelArgs, MaskArgs, SpreadArgs};
+use crate::cuda::plan::ThresholdPlan;
+
+impl Part<Computed> {
+    /// Writes the masks of all conditions.
+    pub(in crate::cuda) fn write_masks(self) -> Result<Part<Masked>, GpuError> {
+        for (at, work) in self.state.0.conditions.iter().enumerate() {
+            for (factor, mask) in work.factors.iter().enumerate() {
+                self.write_factor(at, factor, mask)?;
+            }
+            self.write_condition(at, work)?;
+        }
+        Ok(self.advance(|Computed(described)| Masked {
+            world: described.world,
+            condition_masks: described.condition_masks,
+        }))
+    }
+
+    /// The masks of one factor: exact, at levels, or none.
+    fn write_factor(&self, condition: usize, factor: usize, mask: &FactorMask) -> Result<(), GpuError> {
+        let factor_plan = &self.plan.keys.conditions[condition].factors[factor];
+        match (mask.mode, &factor_plan.threshold) {
+            (EXACT, _) => {
+                let args = self.mask_args(factor_plan.key, mask.pool);
+                self.plan.kernels.factor(&self.stream, condition, factor, &args)
+            }
+            (LEVEL, Some(threshold)) => {
+                let levels = self.memory.levels.ptr().add(factor_plan.number * LEVELS);
+                self.spread_levels(threshold, levels, mask.level_of)?;
+                let MaskArgs { world, tiles, row, out, first, count, n_tiles, .. } =
+                    self.mask_args(threshold.key, mask.pool);
+                let args = LevelArgs { world, tiles, row, levels, out, first, count, n_tiles, unused: 0 };
+                self.plan.kernels.levels(&self.stream, condition, factor, &args)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Chooses levels for the thresholds of all rows, and the one that each row takes.
+    fn spread_levels(
+        &self,
+        threshold: &ThresholdPlan,
+        levels: DevicePtr<f64>,
+        level_of: DevicePtr<u32>,
+    ) -> Result<(), GpuError> {
+        let args = SpreadArgs {
+            threshold: self.memory.scalars.ptr().add(threshold.scalar * self.n_rows),
+            levels,
+            level_of,
+            n_rows: self.n_rows as u32,
+            above: u32::from(threshold.above),
+        };
+        self.plan.kernels.spread_levels(&self.stream, &args)?;
+        self.plan.kernels.pick_level(&self.stream, &args)
+    }
+
+    fn write_condition(&self, at: usize, work: &ConditionWork) -> Result<(), GpuError> {
+        let whole = self.plan.keys.conditions[at].whole;
+        let args = MaskArgs {
+            order: self.group(self.state.0.spans[whole], work)?,
+            factors: work.factors_at,
+            n_factors: work.factors.len() as u32,
+            ..self.mask_args(whole, work.mask.pool)
+        };
+        self.plan.kernels.condition(&self.stream, at, &args)
+    }
+
+    /// Arguments for the masks of all items of a key, without factors and in no order.
+    fn mask_args(&self, key: usize, out: DevicePtr<u64>) -> MaskArgs {
+        let span = self.state.0.spans[key];
+        MaskArgs {
+            world: self.state.0.world,
+            tiles: self.plan.data.tiles.ptr(),
+            factors: DevicePtr::NULL,
+            row: span.row,
+            order: DevicePtr::NULL,
+            out,
+            first: 0,
+            count: span.all as u32,
+            n_tiles: self.plan.data.tiles.len() as u32,
+            n_factors: 0,
+        }
+    }
+}

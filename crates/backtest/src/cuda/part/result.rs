@@ -1,0 +1,107 @@
+//! The end of a part: pools, and what came of it.
+
+use rayon::prelude::*;
+use tidemill_gpu::{DevicePtr, Event, GpuError};
+
+use super::{Part, Walking};
+use crate::cuda::layout::PoolArgs;
+use crate::cuda::{Stage, StageSpan};
+use crate::exec::engine::Outcome;
+use crate::segment::Role;
+use crate::tally::Tally;
+
+impl<S> Part<S> {
+    /// Pools the segments, and takes all sums back to the host.
+    pub(super) fn send_results(&mut self) -> Result<(), GpuError> {
+        self.mark(Stage::Download)?;
+        for role in [Role::Train, Role::Test] {
+            if self.plan.segments.is_pooled(role) {
+                self.plan.kernels.pool(&self.stream, &self.pool_args(role))?;
+                self.memory.pooled[role as usize].download(&self.stream, 0..self.n_trials)?;
+            }
+        }
+        let n_sums = 2 * self.plan.segments.n_blocks * self.n_trials;
+        if n_sums > 0 {
+            self.memory.blocks.download(&self.stream, 0..n_sums)?;
+        }
+        let n_walks = self.n_walks();
+        self.memory.tallies.download(&self.stream, 0..n_walks)
+    }
+
+    fn pool_args(&self, role: Role) -> PoolArgs {
+        let Self { plan, memory, n_trials, .. } = self;
+        let (segments, at) = (&plan.segments, role as usize);
+        let (first_day, last_day) = segments.days_of[at];
+        let has_blocks = role == Role::Train && segments.n_blocks > 0;
+        PoolArgs {
+            segments: plan.data.segments.ptr(),
+            tallies: memory.tallies.ptr(),
+            daily: memory.daily[at].ptr(),
+            pooled: memory.pooled[at].ptr(),
+            blocks: if has_blocks { memory.blocks.ptr() } else { DevicePtr::NULL },
+            block_of: plan.data.block_of.ptr(),
+            n_segments: segments.len() as u32,
+            n_trials: *n_trials as u32,
+            role: at as u32,
+            first_day,
+            last_day,
+            n_symbols: segments.n_symbols[at],
+            n_each: segments.n_each as u32,
+            n_days: segments.n_days as u32,
+            n_blocks: segments.n_blocks as u32,
+            unused: 0,
+        }
+    }
+}
+
+impl Part<Walking> {
+    /// Waits until every trial is done, and reads what came of them.
+    pub(in crate::cuda) fn finish(&mut self) -> Result<Vec<Outcome>, GpuError> {
+        self.walk_on()?;
+        let end = self.stream.record()?;
+        self.marks.push((Stage::Wait, end.clone()));
+        end.wait()?;
+        self.outcomes()
+    }
+
+    fn outcomes(&self) -> Result<Vec<Outcome>, GpuError> {
+        let (segments, n_trials) = (&self.plan.segments, self.n_trials);
+        let tallies = self.memory.tallies.host()?;
+        let pooled = [self.memory.pooled[0].host()?, self.memory.pooled[1].host()?];
+        let sums = self.memory.blocks.host()?;
+        let of_role = |role: Role, tallies: &[Tally], trial: usize| {
+            let mut of =
+                segments.roles.iter().zip(tallies).filter(|(of, _)| **of == role).map(|(_, tally)| *tally);
+            let first = of.next()?;
+            Some(if of.next().is_none() { first } else { pooled[role as usize][trial] })
+        };
+        let outcome = |trial: usize| {
+            let of_trial: Vec<Tally> =
+                (0..segments.len()).map(|segment| tallies[segment * n_trials + trial]).collect();
+            Outcome {
+                train: of_role(Role::Train, &of_trial, trial).unwrap_or_default(),
+                test: of_role(Role::Test, &of_trial, trial),
+                segments: of_trial,
+                blocks: (0..segments.n_blocks)
+                    .map(|block| [0, 1].map(|which| sums[(2 * block + which) * n_trials + trial]))
+                    .collect(),
+            }
+        };
+        Ok((0..n_trials).into_par_iter().map(outcome).collect())
+    }
+
+    /// When its stages ran, counted from `base`.
+    pub(in crate::cuda) fn spans(&self, base: &Event) -> Result<Vec<StageSpan>, GpuError> {
+        let stages = self.marks.windows(2).filter(|pair| pair[0].0 != Stage::Wait);
+        let span = |pair: &[(Stage, Event)]| {
+            Ok(StageSpan {
+                stage: pair[0].0,
+                lane: self.lane,
+                job: self.job,
+                begin_ms: pair[0].1.since_ms(base)?,
+                end_ms: pair[1].1.since_ms(base)?,
+            })
+        };
+        stages.map(span).collect()
+    }
+}

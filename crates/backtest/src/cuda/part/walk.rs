@@ -1,0 +1,129 @@
+//! Walks and books, in rounds: a trial may have more trades than there is room for at once.
+
+use tidemill_gpu::{DevicePtr, GpuError};
+
+use super::{Masked, Part, Walking};
+use crate::cuda::Stage;
+use crate::cuda::layout::{BookArgs, Trade, WalkArgs};
+use crate::segment::Role;
+
+impl Part<Masked> {
+    /// Walks and books for a first round, which is the last one for most parts, and takes the sums to the host.
+    pub(in crate::cuda) fn walk(mut self) -> Result<Part<Walking>, GpuError> {
+        let daily = self.reserve_pooled()?;
+        let has_blocks = self.reserve_blocks()?;
+        let walk = self.walk_args()?;
+        let book = self.book_args(&walk, daily, has_blocks)?;
+        self.memory.books.fill(&self.stream, 0..self.n_trials * self.plan.segments.n_books(), 0)?;
+        self.plan.kernels.begin_walks(&self.stream, self.n_trials, &walk)?;
+        self.round(&walk, &book)?;
+        self.send_results()?;
+        let done = self.stream.record()?;
+        self.marks.push((Stage::Wait, done.clone()));
+        Ok(self.advance(|_| Walking { walk, book, done }))
+    }
+
+    /// Memory for the daily returns of segments that are pooled, zeroed, and for what comes of them; by role.
+    fn reserve_pooled(&mut self) -> Result<[DevicePtr<f64>; 2], GpuError> {
+        let Self { plan, memory, stream, n_trials, .. } = self;
+        let mut daily = [DevicePtr::NULL; 2];
+        for role in [Role::Train, Role::Test] {
+            if plan.segments.is_pooled(role) {
+                let at = role as usize;
+                let n_returns = plan.segments.n_books() * plan.segments.n_days * *n_trials;
+                daily[at] = memory.daily[at].room(&plan.device, n_returns)?;
+                memory.daily[at].fill(stream, 0..n_returns, 0)?;
+                memory.pooled[at].room(&plan.device, *n_trials)?;
+            }
+        }
+        Ok(daily)
+    }
+
+    /// Memory for the sums by block, zeroed; whether there are any.
+    fn reserve_blocks(&mut self) -> Result<bool, GpuError> {
+        let n_sums = 2 * self.plan.segments.n_blocks * self.n_trials;
+        if n_sums > 0 {
+            self.memory.blocks.room(&self.plan.device, n_sums)?;
+            self.memory.blocks.fill(&self.stream, n_sums, 0)?;
+        }
+        Ok(n_sums > 0)
+    }
+
+    fn walk_args(&mut self) -> Result<WalkArgs, GpuError> {
+        let n_walks = self.n_walks();
+        let Self { plan, memory, share, state, .. } = self;
+        let room = *share / 4 / (n_walks.max(1) * size_of::<Trade>());
+        let capacity = room.max(4).min(plan.options.most_trades).min(plan.data.longest + 1).max(1);
+        Ok(WalkArgs {
+            world: state.world,
+            segments: plan.data.segments.ptr(),
+            conditions: state.condition_masks,
+            trades: memory.trades.room(&plan.device, n_walks * capacity)?,
+            states: memory.walks.room(&plan.device, n_walks)?,
+            n_segments: plan.segments.len() as u32,
+            capacity: capacity as u32,
+        })
+    }
+
+    fn book_args(
+        &mut self,
+        walk: &WalkArgs,
+        daily: [DevicePtr<f64>; 2],
+        has_blocks: bool,
+    ) -> Result<BookArgs, GpuError> {
+        let n_walks = self.n_walks();
+        let Self { plan, memory, n_trials, .. } = self;
+        // Of several segments the pool makes the blocks.
+        let has_blocks = has_blocks && !plan.segments.is_pooled(Role::Train);
+        Ok(BookArgs {
+            world: walk.world,
+            segments: walk.segments,
+            trades: walk.trades,
+            walks: walk.states,
+            books: memory.books.room(&plan.device, *n_trials * plan.segments.n_books())?,
+            tallies: memory.tallies.room(&plan.device, n_walks)?,
+            daily,
+            blocks: if has_blocks { memory.blocks.ptr() } else { DevicePtr::NULL },
+            block_of: plan.data.block_of.ptr(),
+            n_open: memory.n_open.room(&plan.device, 1)?,
+            n_segments: walk.n_segments,
+            capacity: walk.capacity,
+            n_each: plan.segments.n_each as u32,
+            n_days: plan.segments.n_days as u32,
+        })
+    }
+}
+
+impl<S> Part<S> {
+    /// Walks on until every buffer is full or every walk is done, and books what was found.
+    fn round(&mut self, walk: &WalkArgs, book: &BookArgs) -> Result<(), GpuError> {
+        self.memory.n_open.fill(&self.stream, 1, 0)?;
+        self.note_running()?;
+        self.mark(Stage::Walk)?;
+        self.plan.kernels.walk(&self.stream, self.n_trials, walk)?;
+        self.record_round(walk.capacity as usize)?;
+        self.mark(Stage::Book)?;
+        self.plan.kernels.book(&self.stream, self.n_trials, book)?;
+        self.memory.n_open.download(&self.stream, 0..1)
+    }
+}
+
+impl Part<Walking> {
+    /// Walks on until every trial is done.
+    pub(super) fn walk_on(&mut self) -> Result<(), GpuError> {
+        self.state.done.wait()?;
+        if self.n_open()? == 0 {
+            return Ok(());
+        }
+        let Walking { walk, book, .. } = self.state;
+        while self.n_open()? > 0 {
+            self.round(&walk, &book)?;
+        }
+        self.send_results()
+    }
+
+    /// Books that were not done after the last round.
+    fn n_open(&self) -> Result<u32, GpuError> {
+        Ok(self.memory.n_open.host()?.first().copied().unwrap_or(0))
+    }
+}
