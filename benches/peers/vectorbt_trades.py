@@ -1,9 +1,10 @@
 """Closed trades of S1 by vectorbt, set by set.
 
-    python vectorbt_trades.py OUT.npz [--data FILE.parquet] [--every 1] [--peers DIR]
+    python vectorbt_trades.py OUT.npz [--data FILE.parquet] [--every 1] [--fee 0.0005] [--peers DIR]
 
-writes the trades of all 1,000 sets (or every k-th) as one npz: `sets` (fast, slow, sl, tp), `offset` (trades of set `i` are
-`offset[i]:offset[i+1]`), `entry_idx`, `exit_idx`, `entry`, `exit`, `reason` (index into `reasons`).
+writes the trades of all 1,000 sets (or every k-th) as one npz: `sets` (fast, slow, sl, tp), `fee`, `total_return` (by set, what is
+left open marked at the last close), `offset` (trades of set `i` are `offset[i]:offset[i+1]`), `entry_idx`, `exit_idx`, `entry`,
+`exit`, `reason` (index into `reasons`).
 
 vectorbt does not say why a position was closed. The reason is found from its own rule: the level it used (entry price less or
 plus the fraction given at the entry bar) and the exit bar decide what had to happen, and the exit price must be exactly that.
@@ -25,7 +26,7 @@ FIELDS = ("entry_idx", "exit_idx", "entry", "exit", "reason")
 
 
 def closed_trades(bars, sets, fee, chunk=50):
-    """For each set (fast, slow, sl, tp) a dictionary of arrays: entry_idx, exit_idx, entry, exit, reason."""
+    """For each set (fast, slow, sl, tp) a dictionary: arrays entry_idx, exit_idx, entry, exit, reason, and total_return."""
     import pandas as pd
     import vectorbt as vbt
 
@@ -46,6 +47,8 @@ def closed_trades(bars, sets, fee, chunk=50):
         enter[1:] = above[1:] & ~above[:-1]
         leave[1:] = ~above[1:] & above[:-1]
         enter[:FIRST_ENTRY] = False
+        # Nothing can become of it but the fee, so Tidemill does not enter on the last bar.
+        enter[-1] = False
         columns = pd.RangeIndex(len(part))
         portfolio = vbt.Portfolio.from_signals(
             series["close"],
@@ -62,6 +65,7 @@ def closed_trades(bars, sets, fee, chunk=50):
             accumulate=False,
         )
         records = portfolio.orders.values
+        total_return = portfolio.total_return().to_numpy()
         for column, (_, _, sl, tp) in enumerate(part):
             orders = records[records["col"] == column]
             pairs = len(orders) // 2  # a buy without its sale is still open
@@ -75,6 +79,7 @@ def closed_trades(bars, sets, fee, chunk=50):
                 "exit": sales["price"].copy(),
             }
             trades["reason"] = reasons(trades, bars, relative_atr, sl, tp, leave[:, column])
+            trades["total_return"] = total_return[column]
             out.append(trades)
     return out
 
@@ -116,24 +121,26 @@ def s1_bars(peers, n_bars=None):
     return dict(zip(("open", "high", "low", "close"), columns))
 
 
-def save(path, sets, trades):
+def save(path, sets, fee, trades):
     """Writes the trades of all sets as one npz."""
     counts = [len(one["exit_idx"]) for one in trades]
     arrays = {name: np.concatenate([one[name] for one in trades]) for name in FIELDS}
     offset = np.concatenate(([0], np.cumsum(counts)))
+    arrays["total_return"] = np.array([one["total_return"] for one in trades])
     path.parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(path, sets=np.asarray(sets), offset=offset, reasons=np.array(REASONS), **arrays)
+    np.savez_compressed(path, sets=np.asarray(sets), fee=fee, offset=offset, reasons=np.array(REASONS), **arrays)
 
 
 def load(path):
-    """What `save` wrote: the sets and their trades."""
+    """What `save` wrote: the sets, the fee and the trades."""
     file = np.load(path)
     offset = file["offset"]
     arrays = {name: file[name] for name in FIELDS}
     trades = [
-        {name: arrays[name][offset[i] : offset[i + 1]] for name in FIELDS} for i in range(len(offset) - 1)
+        {name: arrays[name][offset[i] : offset[i + 1]] for name in FIELDS} | {"total_return": total}
+        for i, total in enumerate(file["total_return"])
     ]
-    return file["sets"], trades
+    return file["sets"], float(file["fee"]), trades
 
 
 def main():
@@ -141,13 +148,15 @@ def main():
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--data", type=pathlib.Path, help="Parquet of make_data.py; without it the bars are made")
     parser.add_argument("--every", type=int, default=1, help="only every k-th set")
+    parser.add_argument("--fee", type=float, help="share of the value traded, by default that of the rivals' scripts")
     add_peers_argument(parser)
     args = parser.parse_args()
     peers = load_peers(args.peers)
+    fee = peers.FEE if args.fee is None else args.fee
     bars = read_bars(args.data) if args.data else s1_bars(peers)
     sets = peers.grid(1_000)[:: args.every]
-    trades = closed_trades(bars, sets, peers.FEE)
-    save(args.out, sets, trades)
+    trades = closed_trades(bars, sets, fee)
+    save(args.out, sets, fee, trades)
     reason = np.concatenate([one["reason"] for one in trades])
     counts = {name: int((reason == code).sum()) for code, name in enumerate(REASONS)}
     print(f"{args.out}: {len(sets)} sets, {len(reason):,} closed trades {counts}")
