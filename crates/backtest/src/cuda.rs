@@ -25,7 +25,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tidemill_gpu::{Device, DeviceBuffer, Event, GpuError, Kernel, Priority, Stream};
-use tidemill_market::indicator::device as columns;
 use tidemill_search::Points;
 
 use crate::exec::engine::{Engine, Outcome};
@@ -431,12 +430,7 @@ impl DeviceEngine {
                     continue;
                 }
                 Slot::Call { func, key, .. } => {
-                    let output = columns::function(code::kernel_name(*func)).map(|function| function.output);
-                    (
-                        key,
-                        output
-                            .map_or(n_bars, |output| output.stride(n_bars as u32, n_symbols as u32) as usize),
-                    )
+                    (key, func.output().stride(n_bars as u32, n_symbols as u32) as usize)
                 }
                 Slot::Formula { key, .. } => (key, n_bars),
                 Slot::Mask { key, .. } => (key, n_words),

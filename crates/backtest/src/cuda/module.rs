@@ -64,7 +64,7 @@ fn sources(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> Vec<Source> 
         ("mask.cu", include_str!("../exec/mask.cu")),
         ("options.cu", &code.options),
     ];
-    let before = [columns::POINT_PIECES, &before].concat();
+    let before = [&columns::point_pieces()[..], &before].concat();
     let walk = [
         ("distinct.cu", include_str!("../exec/distinct.cu")),
         ("strategy.cu", &code.walk),
@@ -97,7 +97,7 @@ fn sources(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> Vec<Source> 
 
 /// The kernels of all columns, the same for every strategy.
 pub fn column_source() -> Source {
-    Source::splice("indicators.cu", columns::PIECES)
+    Source::splice("indicators.cu", &columns::pieces())
 }
 
 /// The device code of a strategy over data, for those who want to compile or read it.

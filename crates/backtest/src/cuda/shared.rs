@@ -1,7 +1,7 @@
 //! What trials share: columns, and the masks of factors.
 
 use tidemill_gpu::{DevicePtr, GpuError, Launch};
-use tidemill_market::indicator::device::{self as columns, ColumnArgs, Input};
+use tidemill_market::indicator::device::{ColumnArgs, Input};
 
 use super::lane::{Lane, threads, warps};
 use super::layout::{EVALUATE, EXACT, FormulaArgs, LEVEL, LEVELS, LevelArgs, MaskArgs, SpreadArgs, World};
@@ -26,7 +26,7 @@ impl DeviceEngine {
         let mut bytes = 0;
         let choice = |slot: usize| match &self.plan.slots[slot] {
             _ if !code::is_flexible(&self.plan, slot) => 0,
-            Slot::Call { func, .. } if func.has_point() => 1,
+            Slot::Call { func, .. } if func.at.is_some() => 1,
             _ => 2,
         };
         for round in 0..3 {
@@ -98,11 +98,8 @@ impl DeviceEngine {
                 stream.launch(&kernel, warps(count * n_tiles), &args)
             }
             Slot::Call { func, inputs: of, arguments, .. } => {
-                let name = code::kernel_name(func);
-                let function = columns::function(name)
-                    .ok_or_else(|| GpuError::NoKernel { kernel: name.into(), module: "columns".into() })?;
                 let (n_bars, n_symbols) = (self.data.n_bars, self.data.n_symbols);
-                let scratch_stride = (function.scratch_columns * (n_bars + n_symbols)).next_multiple_of(2);
+                let scratch_stride = (func.scratch_columns * (n_bars + n_symbols)).next_multiple_of(2);
                 let at_once = SCRATCH_BYTES.checked_div(scratch_stride * 8).unwrap_or(count).clamp(1, count);
                 let scratch = lane.scratch.room(&self.device, at_once * scratch_stride)?;
                 let nothing = Input { pool: DevicePtr::NULL, stride: 0, item_of: DevicePtr::NULL };
@@ -129,9 +126,9 @@ impl DeviceEngine {
                         n_symbols: n_symbols as u32,
                         n_bars: n_bars as u32,
                     };
-                    for pass in function.passes {
-                        let kernel = self.kernel(pass.kernel)?;
-                        let launch = pass.launch(
+                    for (kernel, shape) in func.passes {
+                        let kernel = self.kernel(kernel)?;
+                        let launch = shape.launch(
                             some as u32,
                             n_symbols as u32,
                             n_bars as u32,
