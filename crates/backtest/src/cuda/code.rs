@@ -430,7 +430,7 @@ impl Writer<'_> {
         }
         for slot in &flexible {
             let Slot::Call { func, inputs, arguments, .. } = &self.plan.slots[*slot] else { continue };
-            let entry = prefix_entry(*func);
+            let entry = prefix_entry(func);
             let mut windows = Vec::new();
             for (k, argument) in arguments.iter().enumerate() {
                 let _ = writeln!(fields, "  u32 w{slot}_{k};");

@@ -68,7 +68,8 @@ fn sources(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> Vec<Source> 
     let walk = [
         ("distinct.cu", include_str!("../exec/distinct.cu")),
         ("strategy.cu", &code.walk),
-        ("terms.cu", include_str!("../exec/terms.cu")),
+        ("cost.cu", include_str!("../exec/cost.cu")),
+        ("fill.cu", include_str!("../exec/fill.cu")),
         ("exit.cu", include_str!("../exec/exit.cu")),
         ("walk.cu", include_str!("../exec/walk.cu")),
         ("book.cu", include_str!("../exec/book.cu")),

@@ -173,7 +173,7 @@ impl<'a> Frame<'a> {
                     for (bar, value) in (first..).zip(out) {
                         *value = match ago {
                             Some(ago) if ago <= bar && bar < self.n_bars => {
-                                point_function(*func, self.columns[*input], &arguments, bar - ago)
+                                point_function(func, self.columns[*input], &arguments, bar - ago)
                             }
                             _ => point::NA,
                         };

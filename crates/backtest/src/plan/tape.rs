@@ -209,7 +209,7 @@ impl Planner<'_> {
         {
             let input = self.slot(inputs[0]);
             let arguments = arguments.iter().map(|argument| self.scalar_of[argument]).collect();
-            return Op::Point { func: *func, input, arguments, shift };
+            return Op::Point { func, input, arguments, shift };
         }
         Op::Column { slot: self.slot(id), shift }
     }

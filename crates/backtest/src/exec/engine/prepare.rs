@@ -347,7 +347,7 @@ impl Engine<'_> {
                     })
                     .collect();
                 let arguments: Vec<f64> = arguments.iter().map(|scalar| scalars[*scalar]).collect();
-                column::call(*func, &inputs, &arguments, data.bars.len())
+                column::call(func, &inputs, &arguments, data.bars.len())
             }
             Slot::Formula { tape, .. } => self.with_columns(symbol, trial, scalars, prepared, |frame| {
                 column::formula(tape, frame, scratch)
