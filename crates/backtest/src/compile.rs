@@ -2,6 +2,8 @@
 
 mod function;
 
+pub use function::{Arg, Signature, functions};
+
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -479,10 +481,10 @@ impl<'a> Builder<'a> {
             .chain(self.lets.keys().copied());
         let hint = match nearest(name, known.chain(self.extra.iter().map(String::as_str))) {
             Some(near) => format!("did you mean `{near}`?"),
-            None if function::NAMES.contains(&name) => {
-                format!("`{name}` is a function: {}", function::usage(name))
-            }
-            None => "it is no parameter, no [let], no price and no column of the data".into(),
+            None => match function::signature(name) {
+                Some(function) => format!("`{name}` is a function: {}", function.usage),
+                None => "it is no parameter, no [let], no price and no column of the data".into(),
+            },
         };
         self.error_with_hint(span, format!("unknown name `{name}`"), hint)
     }

@@ -4,6 +4,7 @@
 //! `x[k]` is pushed down to the leaves when the graph is built, so a shifted read is a leaf with an offset, and everything between leaves and roots is pointwise.
 
 use rustc_hash::FxHashMap;
+use tidemill_market::indicator::Function;
 
 use crate::expr::Binary;
 use crate::point;
@@ -148,96 +149,8 @@ impl From<Binary> for Op2 {
     }
 }
 
-/// Functions over whole series; each becomes a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Func {
-    /// Prefix sums of x, shared by every window length.
-    PrefixSum,
-    /// Prefix sums of x and x².
-    PrefixSquares,
-    /// Prefix sums of x and i·x.
-    PrefixIndex,
-    /// Simple mean, from a prefix.
-    Sma,
-    /// Population standard deviation, from a prefix.
-    Stddev,
-    /// Sample standard deviation, from a prefix.
-    StddevSample,
-    /// Standard score, from x and its prefix.
-    Zscore,
-    /// End point of the least-squares line, from a prefix.
-    Lsma,
-    /// Linearly weighted mean, from a prefix.
-    Wma,
-    /// Exponential mean seeded with the first value.
-    Ema,
-    /// Exponential mean seeded with a simple mean.
-    EmaSma,
-    /// Wilder's mean.
-    Rma,
-    /// Hull mean.
-    Hma,
-    /// Double exponential mean.
-    Dema,
-    /// Triple exponential mean.
-    Tema,
-    /// Kaufman's adaptive mean.
-    Kama,
-    /// True range.
-    TrueRange,
-    /// Wilder's average true range.
-    AtrWilder,
-    /// Relative strength.
-    Rsi,
-    /// Average directional index.
-    Adx,
-    /// Positive directional indicator.
-    PlusDi,
-    /// Negative directional indicator.
-    MinusDi,
-    /// Commodity channel index.
-    Cci,
-    /// On-balance volume.
-    Obv,
-    /// Rolling maximum.
-    Highest,
-    /// Rolling minimum.
-    Lowest,
-    /// Confirmed swing high.
-    SwingHigh,
-    /// Confirmed swing low.
-    SwingLow,
-    /// Bars since a condition held.
-    BarsSince,
-    /// Value of a series when a condition last held.
-    ValueWhen,
-    /// Running sum.
-    Cum,
-    /// Adaptive Trend Classification.
-    Atc,
-}
-
-impl Func {
-    /// Whether one value can be had without the whole column.
-    pub fn has_point(self) -> bool {
-        matches!(self, Self::Highest | Self::Lowest | Self::SwingHigh | Self::SwingLow)
-    }
-
-    /// Whether it is computed from prefix sums, so that one value costs little.
-    pub fn reads_prefix(self) -> bool {
-        matches!(self, Self::Sma | Self::Stddev | Self::StddevSample | Self::Zscore | Self::Lsma | Self::Wma)
-    }
-
-    /// Whether it needs as many bars as its window says before it has a value.
-    pub fn is_windowed(self) -> bool {
-        !matches!(self, Self::Ema | Self::Dema | Self::Tema)
-    }
-
-    /// Whether the result is prefix sums rather than a series of numbers.
-    pub fn is_prefix(self) -> bool {
-        matches!(self, Self::PrefixSum | Self::PrefixSquares | Self::PrefixIndex)
-    }
-}
+/// A function over whole series, a row of the table of indicators; each call becomes a column.
+pub type Func = &'static Function;
 
 /// One node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -8,6 +8,7 @@ mod shape;
 mod tape;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use tidemill_market::indicator::Read;
 
 use crate::compile::{LabelRoot, Program};
 use crate::graph::{Func, Graph, Node, NodeId, Op1, Op2, Source};
@@ -347,12 +348,9 @@ impl<'a> Planner<'a> {
         let slot = match self.graph.node(id).clone() {
             Node::Source(source) => Slot::Source(source),
             Node::Call(func, inputs, arguments) => {
-                let conditional = matches!(func, Func::BarsSince | Func::ValueWhen);
-                let inputs = inputs
-                    .iter()
-                    .enumerate()
-                    .map(|(at, input)| self.slot_as(*input, conditional && at == 0))
-                    .collect();
+                let reads = inputs.iter().zip(func.reads);
+                let inputs =
+                    reads.map(|(input, read)| self.slot_as(*input, *read == Read::Condition)).collect();
                 let arguments = arguments.iter().map(|argument| self.scalar_of[argument]).collect();
                 Slot::Call { func, inputs, arguments, key: self.key(id) }
             }

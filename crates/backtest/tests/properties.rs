@@ -5,12 +5,14 @@ use std::path::Path;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use tidemill_backtest::compile::{Arg, functions};
 use tidemill_backtest::random::tape::Tape;
 use tidemill_backtest::random::{data, text};
 use tidemill_backtest::segment::{Layout, Role, Segment};
 use tidemill_backtest::strategy::{GapFill, Sizing};
 use tidemill_backtest::trade::{Reason, Trade};
 use tidemill_backtest::{Detail, Engine, EngineOptions, Overrides, Strategy};
+use tidemill_market::indicator::Group;
 use tidemill_market::{Bars, Universe, synth};
 use tidemill_search::{SamplerKind, SamplerSettings};
 
@@ -168,21 +170,49 @@ fn scaled(bars: &Bars, factor: f64) -> Bars {
     out
 }
 
-/// Conditions and levels that compare prices with prices only, over all indicators.
+/// Conditions and levels that compare prices with prices only.
 const SCALE_FREE: &[&str] = &[
     "[long]\nenter = 'crosses_above(ema(close, 5), sma(close, 20))'\nstop = 'entry - 2 * atr(14)'\ntarget = 'entry + 3 * risk'\ntrail = 'atr_wilder(7)'\n",
-    "[long]\nenter = 'rsi(close, 7) < 40 and zscore(close, 20) < -0.5'\nexit = 'cci(10) > 50'\nmax_hold = 30\n[short]\nenter = 'stochastic(14, 3, 3).d > 80'\nstop = 'highest(high, 10) + tr()'\nbreakeven = 0.5\n",
+    "[long]\nenter = 'rsi(close, 7) < 40 and zscore(close, 20) < -0.5'\nexit = 'rsi(close, 5) > 60'\nmax_hold = 30\n[short]\nenter = 'stochastic(14, 3, 3).d > 80'\nstop = 'highest(high, 10) + tr()'\nbreakeven = 0.5\n",
     "[short]\nenter = 'bollinger(close, 20, 2).width > 0.01 and close > bollinger(close, 20, 1).upper'\nstop = 'swing_high(high, 20, 3) * 1.01'\ntarget = 'lsma(close, 9)'\n[execution]\nsizing = { risk = 0.02 }\nfill = 'close'\n",
     "[long]\nenter = 'macd(close, 5, 12, 4).hist > 0 and adx(10) > 15 and di(10).plus > di(10).minus'\nexit = 'kama(close, 10, 2, 30) > close'\n[execution]\ncooldown = 3\n",
     "[long]\nenter = 'roc(close, 5) > 0.2 and momentum(close, 3) > 0'\nexit = 'hma(close, 9) < tema(close, 9) or wma(close, 5) > dema(close, 5)'\nstop = 'lowest(low, 5) - stddev(close, 10)'\n[execution]\nsizing = { fraction = 0.5 }\n",
     "[long]\nenter = 'value_when(close > open, close) < rma(close, 12) and bars_since(high > high[1]) < 3'\nmax_hold = 7\nexit = 'ema_sma(close, 8) > close and obv() > obv()[1]'\n",
 ];
 
+/// Every function over series, compared with its own past only: whether it is in units of money or not, that decides the same.
+fn with_every_function() -> Vec<Strategy> {
+    let mut out = Vec::new();
+    for function in
+        functions().iter().filter(|function| !matches!(function.group, Group::Pointwise | Group::Time))
+    {
+        let mut windows = [10, 4, 7].into_iter();
+        let call = function.write(|arg| match arg {
+            Arg::Condition => "high > high[1]".into(),
+            Arg::Window => windows.next().expect("at most three windows").to_string(),
+            Arg::Scalar => "0.5".into(),
+            Arg::Number => format!("close[{}]", windows.next().expect("at most three windows")),
+            Arg::Series | Arg::Any | Arg::Duration => "close".into(),
+        });
+        if function.args.contains(&Arg::Number) {
+            out.push(open(&format!("[long]\nenter = '{call}'\nmax_hold = 5\n")));
+            continue;
+        }
+        let dotted: Vec<String> = function.fields().iter().map(|field| format!(".{field}")).collect();
+        for field in if dotted.is_empty() { vec![String::new()] } else { dotted } {
+            let x = format!("{call}{field}");
+            out.push(open(&format!("[long]\nenter = '{x} > {x}[2]'\nexit = '{x} < {x}[1]'\nmax_hold = 9\n")));
+        }
+    }
+    out
+}
+
 #[test]
 fn the_unit_of_money_does_not_matter() {
     let data = synth::lcg(2_500);
     let mut strategies = shipped();
     strategies.extend(SCALE_FREE.iter().map(|source| open(source)));
+    strategies.extend(with_every_function());
     let mut n_trades = 0;
     for strategy in &strategies {
         let universe = Universe { symbols: vec![data.clone()] };

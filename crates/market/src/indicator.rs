@@ -16,25 +16,9 @@
 //! another device can give the same bits. Windowed sums come from a [`Prefix`] in double-double; recursive
 //! averages run along time in plain `f64`.
 //!
-//! | file | functions | kind |
-//! |---|---|---|
-//! | `prefix` | [`Prefix`], [`Moments`]: what rolling sums are made of, also one bar at a time | – |
-//! | `sma`, `wma`, `lsma`, `hma` | [`sma`], [`wma`], [`lsma`], [`hma`] | windowed |
-//! | `stddev`, `zscore` | [`stddev`], [`stddev_sample`], [`zscore`] | windowed |
-//! | `ema`, `ema_sma`, `rma`, `dema`, `tema`, `kama` | [`ema`], [`ema_sma`], [`rma`], [`dema`], [`tema`], [`kama`] | recursive |
-//! | `true_range` | [`true_range`] | recursive: looks back to the last available close |
-//! | `atr` | [`atr`] | windowed |
-//! | `atr_wilder`, `rsi`, `adx` | [`atr_wilder`], [`rsi`], [`adx()`], [`plus_di`], [`minus_di`], [`directional`] | recursive |
-//! | `cci` | [`cci`] | windowed |
-//! | `obv`, `cum` | [`obv`], [`cum`] | recursive |
-//! | `extreme` | [`highest`], [`lowest`], [`highest_at`], [`lowest_at`] | windowed |
-//! | `swing` | [`swing_high`], [`swing_low`], [`swing_high_at`], [`swing_low_at`] | windowed |
-//! | `atc` | [`atc`] | recursive: each of its averages in its way |
-//! | `bars_since`, `value_when` | [`bars_since`], [`value_when`] | latest true bar |
-//!
-//! Private to them: `column` (lengths and masks) and `double_double` (the arithmetic of [`Prefix`]).
-//!
-//! The `.cu` and `.cuh` files beside them are their twins for a GPU; [`device`] says how they are called.
+//! [`FUNCTIONS`] is the table of all that an engine calls; `prefix` holds [`Prefix`], what rolling sums are made of, also one bar at a
+//! time. Private to them: `column` (lengths and masks) and `double_double` (the arithmetic of [`Prefix`]). The `.cu` and
+//! `.cuh` files beside them are their twins for a GPU; [`device`] says how they are called.
 //!
 //! ```
 //! use tidemill_market::indicator::{Moments, Prefix, ema, sma};
@@ -66,6 +50,7 @@ pub(crate) mod double_double;
 mod ema;
 mod ema_sma;
 mod extreme;
+mod function;
 mod hma;
 mod kama;
 mod lsma;
@@ -93,6 +78,7 @@ pub use dema::dema;
 pub use ema::{EMA_LANES, ema, ema_many};
 pub use ema_sma::ema_sma;
 pub use extreme::{highest, highest_at, lowest, lowest_at};
+pub use function::{Call, Function, Gaps, Group, Read, Run, Series, Take, window};
 pub use hma::hma;
 pub use kama::kama;
 pub use lsma::lsma;
@@ -108,3 +94,190 @@ pub use true_range::true_range;
 pub use value_when::value_when;
 pub use wma::wma;
 pub use zscore::zscore;
+
+use Gaps::{Own, Recursive, Windowed};
+use Group::{Averages, Events, Extremes, Momentum, Spread, Trend};
+use Read::{Close, Condition, High, Low, Series as X, Sums as SumsOf, Volume};
+use Take::{Scalar, Window};
+use device::Shape::{Bars, Extremes as Tiles, Lanes, Sums, Triples, Warps};
+
+/// File name and text of a twin.
+macro_rules! file {
+    ($name:literal) => {
+        (concat!("indicator/", $name), include_str!(concat!("indicator/", $name)))
+    };
+}
+
+const HLC: &[Read] = &[High, Low, Close];
+const SQUARES: Read = SumsOf(Moments::SumSquares);
+const INDEX: Read = SumsOf(Moments::SumIndex);
+
+/// All functions over whole series. A twin may use those of the rows above it.
+pub static FUNCTIONS: &[Function] = &[
+    Function::sums("prefix_sum", Moments::Sum).twin(
+        file!("prefix.cu"),
+        0,
+        &[("prefix_sum", Sums), ("prefix_sum_ends", Warps), ("prefix_sum_offsets", Bars)],
+    ),
+    Function::sums("prefix_squares", Moments::SumSquares).twin(
+        file!("prefix.cu"),
+        0,
+        &[("prefix_squares", Sums), ("prefix_squares_ends", Warps), ("prefix_squares_offsets", Bars)],
+    ),
+    Function::sums("prefix_index", Moments::SumIndex).twin(
+        file!("prefix.cu"),
+        0,
+        &[("prefix_index", Sums), ("prefix_index_ends", Warps), ("prefix_index_offsets", Bars)],
+    ),
+    Function::column("sma", Windowed, &[SumsOf(Moments::Sum)], &[Window], |c, out| {
+        sma(c.sums(0), c.window(0), out)
+    })
+    .listed(Averages, "sma(x, n)", "mean of the last `n` values")
+    .twin(file!("sma.cu"), 0, &[("sma", Bars)]),
+    Function::column("ema", Recursive, &[X], &[Window], |c, out| ema(c.column(0), c.window(0), out))
+        .listed(Averages, "ema(x, n)", "exponential average that starts with the first value")
+        .at_once()
+        .twin(file!("ema.cu"), 0, &[("ema", Lanes)]),
+    Function::column("ema_sma", Recursive, &[X], &[Window], |c, out| ema_sma(c.column(0), c.window(0), out))
+        .listed(Averages, "ema_sma(x, n)", "exponential average that starts with a mean")
+        .twin(file!("ema_sma.cu"), 0, &[("ema_sma", Lanes)]),
+    Function::column("rma", Recursive, &[X], &[Window], |c, out| rma(c.column(0), c.window(0), out))
+        .listed(Averages, "rma(x, n)", "Wilder's average")
+        .twin(file!("rma.cu"), 0, &[("rma", Lanes)]),
+    Function::column("wma", Windowed, &[INDEX], &[Window], |c, out| wma(c.sums(0), c.window(0), out))
+        .listed(Averages, "wma(x, n)", "linearly weighted mean")
+        .twin(file!("wma.cu"), 0, &[("wma", Bars)]),
+    Function::column("hma", Windowed, &[X], &[Window], |c, out| hma(c.column(0), c.window(0), out))
+        .listed(Averages, "hma(x, n)", "Hull average")
+        .twin(
+            file!("hma.cu"),
+            6,
+            &[
+                ("hma_sums", Sums),
+                ("hma_ends", Warps),
+                ("hma_offsets", Bars),
+                ("hma_raw", Bars),
+                ("hma_raw_sums", Sums),
+                ("hma_ends", Warps),
+                ("hma_offsets", Bars),
+                ("hma", Bars),
+            ],
+        ),
+    Function::column("dema", Recursive, &[X], &[Window], |c, out| dema(c.column(0), c.window(0), out))
+        .listed(Averages, "dema(x, n)", "double exponential average")
+        .at_once()
+        .twin(file!("dema.cu"), 0, &[("dema", Lanes)]),
+    Function::column("tema", Recursive, &[X], &[Window], |c, out| tema(c.column(0), c.window(0), out))
+        .listed(Averages, "tema(x, n)", "triple exponential average")
+        .at_once()
+        .twin(file!("tema.cu"), 0, &[("tema", Lanes)]),
+    Function::column("lsma", Windowed, &[INDEX], &[Window], |c, out| lsma(c.sums(0), c.window(0), out))
+        .listed(Averages, "lsma(x, n)", "end point of the least-squares line")
+        .twin(file!("lsma.cu"), 0, &[("lsma", Bars)]),
+    Function::column("kama", Recursive, &[X], &[Window, Window, Window], |c, out| {
+        kama(c.column(0), c.window(0), c.window(1), c.window(2), out)
+    })
+    .listed(Averages, "kama(x, n, fast, slow)", "Kaufman's adaptive average")
+    .twin(file!("kama.cu"), 0, &[("kama", Lanes)]),
+    Function::column("true_range", Recursive, HLC, &[], |c, out| {
+        true_range(c.column(0), c.column(1), c.column(2), out)
+    })
+    .listed(Spread, "tr()", "true range")
+    .twin(file!("true_range.cu"), 0, &[("true_range", Bars)]),
+    Function::column("atr_wilder", Recursive, HLC, &[Window], |c, out| {
+        atr_wilder(c.column(0), c.column(1), c.column(2), c.window(0), out)
+    })
+    .listed(Spread, "atr_wilder(n)", "Wilder's average of the true range")
+    .twin(file!("atr_wilder.cu"), 0, &[("atr_wilder", Lanes)]),
+    Function::column("stddev", Windowed, &[SQUARES], &[Window], |c, out| stddev(c.sums(0), c.window(0), out))
+        .listed(Spread, "stddev(x, n)", "population standard deviation")
+        .twin(file!("stddev.cu"), 0, &[("stddev", Bars)]),
+    Function::column("stddev_sample", Windowed, &[SQUARES], &[Window], |c, out| {
+        stddev_sample(c.sums(0), c.window(0), out)
+    })
+    .listed(Spread, "stddev_sample(x, n)", "sample standard deviation")
+    .twin(file!("stddev.cu"), 0, &[("stddev_sample", Bars)]),
+    Function::column("zscore", Windowed, &[X, SQUARES], &[Window], |c, out| {
+        zscore(c.column(0), c.sums(1), c.window(0), out)
+    })
+    .listed(Spread, "zscore(x, n)", "standard deviations from the mean")
+    .without_unit()
+    .twin(file!("zscore.cu"), 0, &[("zscore", Bars)]),
+    Function::column("rsi", Recursive, &[X], &[Window], |c, out| rsi(c.column(0), c.window(0), out))
+        .listed(Momentum, "rsi(x, n)", "relative strength index")
+        .without_unit()
+        .twin(file!("rsi.cu"), 0, &[("rsi", Lanes)]),
+    Function::column("adx", Recursive, HLC, &[Window], |c, out| {
+        adx(c.column(0), c.column(1), c.column(2), c.window(0), out)
+    })
+    .listed(Momentum, "adx(n)", "average directional index")
+    .without_unit()
+    .twin(file!("adx.cu"), 0, &[("adx", Lanes)]),
+    Function::column("plus_di", Recursive, HLC, &[Window], |c, out| {
+        plus_di(c.column(0), c.column(1), c.column(2), c.window(0), out)
+    })
+    .without_unit()
+    .twin(file!("adx.cu"), 0, &[("plus_di", Lanes)]),
+    Function::column("minus_di", Recursive, HLC, &[Window], |c, out| {
+        minus_di(c.column(0), c.column(1), c.column(2), c.window(0), out)
+    })
+    .without_unit()
+    .twin(file!("adx.cu"), 0, &[("minus_di", Lanes)]),
+    Function::column("cci", Windowed, HLC, &[Window], |c, out| {
+        cci(c.column(0), c.column(1), c.column(2), c.window(0), out)
+    })
+    .listed(Momentum, "cci(n)", "commodity channel index")
+    .without_unit()
+    .twin(
+        file!("cci.cu"),
+        4,
+        &[
+            ("cci_typical", Bars),
+            ("cci_sums", Sums),
+            ("cci_ends", Warps),
+            ("cci_offsets", Bars),
+            ("cci", Bars),
+        ],
+    ),
+    Function::column("obv", Recursive, &[Close, Volume], &[], |c, out| obv(c.column(0), c.column(1), out))
+        .listed(Momentum, "obv()", "on-balance volume")
+        .twin(file!("obv.cu"), 0, &[("obv", Lanes)]),
+    Function::column("highest", Windowed, &[X], &[Window], |c, out| highest(c.column(0), c.window(0), out))
+        .listed(Extremes, "highest(x, n)", "largest of the last `n` values")
+        .at(|c, bar| highest_at(c.column(0), c.window(0), bar))
+        .twin(file!("extreme.cu"), 0, &[("highest", Tiles)]),
+    Function::column("lowest", Windowed, &[X], &[Window], |c, out| lowest(c.column(0), c.window(0), out))
+        .listed(Extremes, "lowest(x, n)", "smallest of the last `n` values")
+        .at(|c, bar| lowest_at(c.column(0), c.window(0), bar))
+        .twin(file!("extreme.cu"), 0, &[("lowest", Tiles)]),
+    Function::column("swing_high", Windowed, &[X], &[Window, Window], |c, out| {
+        swing_high(c.column(0), c.window(0), c.window(1), out)
+    })
+    .listed(Extremes, "swing_high(x, lookback, lookahead)", "largest value that the bars around it confirm")
+    .at(|c, bar| swing_high_at(c.column(0), c.window(0), c.window(1), bar))
+    .twin(file!("swing.cu"), 1, &[("swing_high_confirmed", Tiles), ("swing_high", Tiles)]),
+    Function::column("swing_low", Windowed, &[X], &[Window, Window], |c, out| {
+        swing_low(c.column(0), c.window(0), c.window(1), out)
+    })
+    .listed(Extremes, "swing_low(x, lookback, lookahead)", "smallest value that the bars around it confirm")
+    .at(|c, bar| swing_low_at(c.column(0), c.window(0), c.window(1), bar))
+    .twin(file!("swing.cu"), 1, &[("swing_low_confirmed", Tiles), ("swing_low", Tiles)]),
+    Function::column("bars_since", Own, &[Condition], &[], |c, out| bars_since(c.condition(0), out))
+        .listed(Events, "bars_since(condition)", "bars since the condition was last true")
+        .without_unit()
+        .twin(file!("bars_since.cu"), 0, &[("bars_since", Warps)]),
+    Function::column("value_when", Own, &[Condition, X], &[], |c, out| {
+        value_when(c.condition(0), c.column(1), out)
+    })
+    .listed(Events, "value_when(condition, x)", "the series where the condition was last true")
+    .twin(file!("value_when.cu"), 0, &[("value_when", Warps)]),
+    Function::column("cum", Recursive, &[X], &[], |c, out| cum(c.column(0), out))
+        .listed(Events, "cum(x)", "sum of all values so far")
+        .twin(file!("cum.cu"), 0, &[("cum", Lanes)]),
+    Function::column("atc", Own, &[X], &[Window, Scalar, Scalar], |c, out| {
+        atc(c.column(0), c.window(0), c.arguments[1], c.arguments[2], out)
+    })
+    .listed(Trend, "atc(x, n, lambda, decay)", "Adaptive Trend Classification, from −1 to 1")
+    .without_unit()
+    .twin(file!("atc.cu"), 7, &[("atc_sums", Lanes), ("atc_growth", Bars), ("atc", Triples)]),
+];

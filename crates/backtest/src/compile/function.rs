@@ -1,9 +1,13 @@
 //! The functions of the language: what they take and how they become nodes.
 //!
-//! Functions that are arithmetic over others (MACD, Bollinger bands, crossings …) are taken apart here, so that the plan can share their parts.
+//! Functions over whole series are rows of the table of indicators ([`tidemill_market::indicator::FUNCTIONS`]) and follow from it.
+//! Those that are arithmetic over others (MACD, Bollinger bands, crossings …) are rows of [`COMPOSED`] and are taken apart here, so that the
+//! plan can share their parts.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
+use tidemill_market::indicator::{FUNCTIONS, Function, Group, Moments, Read, Run, Take};
 use tidemill_market::timeframe;
 
 use super::{Builder, Scope};
@@ -18,8 +22,8 @@ pub(super) enum Output {
 }
 
 /// What an argument must be.
-#[derive(Clone, Copy, PartialEq)]
-enum Arg {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arg {
     /// A number series.
     Series,
     /// A number, series or scalar.
@@ -36,84 +40,187 @@ enum Arg {
     Duration,
 }
 
-/// Name, arguments and how it is written.
-struct Signature {
-    name: &'static str,
-    args: &'static [Arg],
-    usage: &'static str,
-}
-
 use Arg::{Any, Condition, Duration, Number, Scalar, Series, Window};
+use Group::{Events, Momentum, Pointwise, Spread, Time};
 
-const fn sig(name: &'static str, args: &'static [Arg], usage: &'static str) -> Signature {
-    Signature { name, args, usage }
+/// A function of the language.
+#[derive(Clone)]
+pub struct Signature {
+    /// Its name.
+    pub name: &'static str,
+    /// What it takes.
+    pub args: Vec<Arg>,
+    /// How it is written.
+    pub usage: &'static str,
+    /// Where the documentation lists it.
+    pub group: Group,
+    /// What the documentation says of it.
+    pub summary: &'static str,
+    build: Build,
 }
 
-const SIGNATURES: &[Signature] = &[
-    sig("sma", &[Series, Window], "sma(x, n)"),
-    sig("ema", &[Series, Window], "ema(x, n)"),
-    sig("ema_sma", &[Series, Window], "ema_sma(x, n)"),
-    sig("rma", &[Series, Window], "rma(x, n)"),
-    sig("wma", &[Series, Window], "wma(x, n)"),
-    sig("hma", &[Series, Window], "hma(x, n)"),
-    sig("dema", &[Series, Window], "dema(x, n)"),
-    sig("tema", &[Series, Window], "tema(x, n)"),
-    sig("lsma", &[Series, Window], "lsma(x, n)"),
-    sig("kama", &[Series, Window, Window, Window], "kama(x, n, fast, slow)"),
-    sig("tr", &[], "tr()"),
-    sig("atr", &[Window], "atr(n)"),
-    sig("atr_wilder", &[Window], "atr_wilder(n)"),
-    sig("stddev", &[Series, Window], "stddev(x, n)"),
-    sig("stddev_sample", &[Series, Window], "stddev_sample(x, n)"),
-    sig("zscore", &[Series, Window], "zscore(x, n)"),
-    sig("rsi", &[Series, Window], "rsi(x, n)"),
-    sig("macd", &[Series, Window, Window, Window], "macd(x, fast, slow, signal).line, .signal or .hist"),
-    sig("bollinger", &[Series, Window, Scalar], "bollinger(x, n, k).upper, .middle, .lower or .width"),
-    sig("adx", &[Window], "adx(n)"),
-    sig("di", &[Window], "di(n).plus or .minus"),
-    sig("stochastic", &[Window, Window, Window], "stochastic(n, smooth_k, smooth_d).k or .d"),
-    sig("cci", &[Window], "cci(n)"),
-    sig("roc", &[Series, Window], "roc(x, n)"),
-    sig("momentum", &[Series, Window], "momentum(x, n)"),
-    sig("obv", &[], "obv()"),
-    sig("highest", &[Series, Window], "highest(x, n)"),
-    sig("lowest", &[Series, Window], "lowest(x, n)"),
-    sig("swing_high", &[Series, Window, Window], "swing_high(x, lookback, lookahead)"),
-    sig("swing_low", &[Series, Window, Window], "swing_low(x, lookback, lookahead)"),
-    sig("crosses_above", &[Number, Number], "crosses_above(a, b)"),
-    sig("crosses_below", &[Number, Number], "crosses_below(a, b)"),
-    sig("bars_since", &[Condition], "bars_since(condition)"),
-    sig("value_when", &[Condition, Series], "value_when(condition, x)"),
-    sig("cum", &[Series], "cum(x)"),
-    sig("atc", &[Series, Window, Scalar, Scalar], "atc(x, n, lambda, decay)"),
-    sig("if", &[Condition, Any, Any], "if(condition, a, b)"),
-    sig("min", &[Number, Number], "min(a, b, …)"),
-    sig("max", &[Number, Number], "max(a, b, …)"),
-    sig("clip", &[Number, Number, Number], "clip(x, low, high)"),
-    sig("abs", &[Number], "abs(x)"),
-    sig("sqrt", &[Number], "sqrt(x)"),
-    sig("floor", &[Number], "floor(x)"),
-    sig("ceil", &[Number], "ceil(x)"),
-    sig("round", &[Number], "round(x)"),
-    sig("is_na", &[Number], "is_na(x)"),
-    sig("bars", &[Duration], "bars('1d')"),
+/// How a call becomes nodes.
+#[derive(Clone, Copy)]
+enum Build {
+    /// A call of a function over whole series.
+    Call(Func),
+    /// A formula over others.
+    One(fn(&mut Builder<'_>, &[NodeId]) -> NodeId),
+    /// Several of them, each with a name.
+    Many(&'static [&'static str], fn(&mut Builder<'_>, &[NodeId]) -> Vec<NodeId>),
+    /// An operation over two arguments or more.
+    Fold(Op2),
+    /// A duration as a number of bars.
+    Duration,
+}
+
+impl Signature {
+    /// The names of its results; empty if there is only one.
+    pub fn fields(&self) -> &'static [&'static str] {
+        if let Build::Many(fields, _) = self.build { fields } else { &[] }
+    }
+
+    /// A call with these arguments, as a strategy writes it.
+    pub fn write(&self, argument: impl FnMut(Arg) -> String) -> String {
+        format!("{}({})", self.name, self.args.iter().copied().map(argument).collect::<Vec<_>>().join(", "))
+    }
+
+    fn of(function: Func) -> Self {
+        let mut args: Vec<Arg> = Vec::new();
+        for read in function.reads {
+            match read {
+                Read::Series => args.push(Series),
+                Read::Sums(_) if !args.contains(&Series) => args.push(Series),
+                Read::Condition => args.push(Condition),
+                Read::Sums(_) | Read::High | Read::Low | Read::Close | Read::Volume => {}
+            }
+        }
+        args.extend(function.takes.iter().map(|take| match take {
+            Take::Window => Window,
+            Take::Scalar => Scalar,
+        }));
+        let name = function.usage.split('(').next().unwrap_or_default();
+        let (group, summary) = function.listed;
+        Self { name, args, usage: function.usage, group, summary, build: Build::Call(function) }
+    }
+}
+
+/// All functions of the language.
+pub fn functions() -> &'static [Signature] {
+    static ALL: LazyLock<Vec<Signature>> = LazyLock::new(|| {
+        let over_series = FUNCTIONS.iter().filter(|function| !function.usage.is_empty()).map(Signature::of);
+        let composed = COMPOSED.iter().map(|(usage, args, group, summary, build)| Signature {
+            name: usage.split('(').next().unwrap_or_default(),
+            args: args.to_vec(),
+            usage,
+            group: *group,
+            summary,
+            build: *build,
+        });
+        over_series.chain(composed).collect()
+    });
+    &ALL
+}
+
+/// The function of this name.
+pub(super) fn signature(name: &str) -> Option<&'static Signature> {
+    functions().iter().find(|signature| signature.name == name)
+}
+
+/// How it is written, what it takes, where it is listed and what is said of it, and how it becomes nodes.
+type Composed = (&'static str, &'static [Arg], Group, &'static str, Build);
+
+const COMPOSED: &[Composed] = &[
+    ("atr(n)", &[Window], Spread, "mean of the true range", Build::One(atr)),
+    (
+        "bollinger(x, n, k).upper, .middle, .lower or .width",
+        &[Series, Window, Scalar],
+        Spread,
+        "mean, and `k` standard deviations around it",
+        Build::Many(&["upper", "middle", "lower", "width"], bollinger),
+    ),
+    (
+        "macd(x, fast, slow, signal).line, .signal or .hist",
+        &[Series, Window, Window, Window],
+        Momentum,
+        "moving average convergence divergence",
+        Build::Many(&["line", "signal", "hist"], macd),
+    ),
+    (
+        "di(n).plus or .minus",
+        &[Window],
+        Momentum,
+        "directional indicators",
+        Build::Many(&["plus", "minus"], |b, a| vec![b.function(PLUS_DI, a), b.function(MINUS_DI, a)]),
+    ),
+    (
+        "stochastic(n, smooth_k, smooth_d).k or .d",
+        &[Window, Window, Window],
+        Momentum,
+        "where the close lies between lowest low and highest high",
+        Build::Many(&["k", "d"], stochastic),
+    ),
+    ("roc(x, n)", &[Series, Window], Momentum, "change over `n` bars in per cent", Build::One(roc)),
+    ("momentum(x, n)", &[Series, Window], Momentum, "change over `n` bars", Build::One(momentum)),
+    (
+        "crosses_above(a, b)",
+        &[Number, Number],
+        Events,
+        "`a` is above `b` and was not on the bar before",
+        Build::One(|b, a| b.crosses(Op2::Gt, Op2::Le, a)),
+    ),
+    (
+        "crosses_below(a, b)",
+        &[Number, Number],
+        Events,
+        "`a` is below `b` and was not on the bar before",
+        Build::One(|b, a| b.crosses(Op2::Lt, Op2::Ge, a)),
+    ),
+    (
+        "if(condition, a, b)",
+        &[Condition, Any, Any],
+        Pointwise,
+        "`a` where the condition is true, `b` where it is false",
+        Build::One(|b, a| b.graph.add(Node::Select(a[0], a[1], a[2]))),
+    ),
+    ("min(a, b, …)", &[Number, Number], Pointwise, "the smallest", Build::Fold(Op2::Min)),
+    ("max(a, b, …)", &[Number, Number], Pointwise, "the largest", Build::Fold(Op2::Max)),
+    ("clip(x, low, high)", &[Number, Number, Number], Pointwise, "`x` within limits", Build::One(clip)),
+    ("abs(x)", &[Number], Pointwise, "absolute value", Build::One(|b, a| b.unary_node(Op1::Abs, a))),
+    ("sqrt(x)", &[Number], Pointwise, "square root", Build::One(|b, a| b.unary_node(Op1::Sqrt, a))),
+    ("floor(x)", &[Number], Pointwise, "rounded down", Build::One(|b, a| b.unary_node(Op1::Floor, a))),
+    ("ceil(x)", &[Number], Pointwise, "rounded up", Build::One(|b, a| b.unary_node(Op1::Ceil, a))),
+    (
+        "round(x)",
+        &[Number],
+        Pointwise,
+        "rounded, ties to even",
+        Build::One(|b, a| b.unary_node(Op1::Round, a)),
+    ),
+    (
+        "is_na(x)",
+        &[Number],
+        Pointwise,
+        "whether `x` is not available",
+        Build::One(|b, a| b.unary_node(Op1::IsNa, a)),
+    ),
+    (
+        "bars('1d')",
+        &[Duration],
+        Time,
+        "a duration in bars of the data (`s m h d w`), at least 1",
+        Build::Duration,
+    ),
 ];
 
-/// Names of all functions.
-pub(super) const NAMES: [&str; SIGNATURES.len()] = {
-    let mut names = [""; SIGNATURES.len()];
-    let mut at = 0;
-    while at < names.len() {
-        names[at] = SIGNATURES[at].name;
-        at += 1;
-    }
-    names
-};
-
-/// How a function is written.
-pub(super) fn usage(name: &str) -> &'static str {
-    SIGNATURES.iter().find(|signature| signature.name == name).map_or("", |signature| signature.usage)
-}
+const SMA: Func = Function::named("sma");
+const EMA: Func = Function::named("ema");
+const STDDEV: Func = Function::named("stddev");
+const TRUE_RANGE: Func = Function::named("true_range");
+const HIGHEST: Func = Function::named("highest");
+const LOWEST: Func = Function::named("lowest");
+const PLUS_DI: Func = Function::named("plus_di");
+const MINUS_DI: Func = Function::named("minus_di");
 
 impl Builder<'_> {
     pub(super) fn call(
@@ -123,21 +230,22 @@ impl Builder<'_> {
         span: &Range<usize>,
         scope: Scope,
     ) -> Option<Output> {
-        let Some(signature) = SIGNATURES.iter().find(|signature| signature.name == name) else {
-            let hint = match nearest(name, NAMES) {
-                Some(near) => format!("did you mean `{}`?", usage(near)),
-                None => format!("there are {}", NAMES.join(", ")),
+        let Some(signature) = signature(name) else {
+            let names = || functions().iter().map(|signature| signature.name);
+            let hint = match nearest(name, names()).and_then(self::signature) {
+                Some(near) => format!("did you mean `{}`?", near.usage),
+                None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
             };
             return self.error_with_hint(span, format!("unknown function `{name}`"), hint);
         };
-        let variadic = matches!(name, "min" | "max");
+        let variadic = matches!(signature.build, Build::Fold(_));
         let fits = arguments.len() == signature.args.len() || (variadic && arguments.len() > 2);
         if !fits {
             let message =
                 format!("`{name}` takes {} arguments, found {}", signature.args.len(), arguments.len());
             return self.error_with_hint(span, message, format!("write {}", signature.usage));
         }
-        if signature.args == [Duration] {
+        if let Build::Duration = signature.build {
             return self.duration(&arguments[0]).map(Output::One);
         }
         let nodes: Vec<Option<NodeId>> = arguments
@@ -153,16 +261,23 @@ impl Builder<'_> {
         {
             return self.error(span, "both branches of `if` must be numbers, or both conditions");
         }
-        Some(self.build(name, &nodes))
+        Some(match signature.build {
+            Build::Call(function) => Output::One(self.function(function, &nodes)),
+            Build::One(build) => Output::One(build(self, &nodes)),
+            Build::Many(fields, build) => {
+                Output::Many(fields.iter().copied().zip(build(self, &nodes)).collect())
+            }
+            Build::Fold(op) => {
+                let fold = |node, next: &NodeId| self.graph.add(Node::Binary(op, node, *next));
+                Output::One(nodes[1..].iter().fold(nodes[0], fold))
+            }
+            Build::Duration => unreachable!("durations were taken above"),
+        })
     }
 
     fn argument(&mut self, signature: &Signature, kind: Arg, expr: &Expr, scope: Scope) -> Option<NodeId> {
         // Whole series have no trade: `entry` and its kin cannot go into an indicator.
-        let pointwise = matches!(
-            signature.name,
-            "if" | "min" | "max" | "clip" | "abs" | "sqrt" | "floor" | "ceil" | "round" | "is_na"
-        );
-        let scope = if pointwise { scope } else { Scope::Plain };
+        let scope = if signature.group == Pointwise { scope } else { Scope::Plain };
         let node = match kind {
             Condition => self.condition(expr, scope)?,
             Any => self.expr(expr, scope)?,
@@ -212,143 +327,33 @@ impl Builder<'_> {
         self.graph.add(Node::Source(source))
     }
 
+    fn unary_node(&mut self, op: Op1, a: &[NodeId]) -> NodeId {
+        self.graph.add(Node::Unary(op, a[0]))
+    }
+
     fn binary_node(&mut self, op: Op2, a: NodeId, b: NodeId) -> NodeId {
         self.graph.add(Node::Binary(op, a, b))
     }
 
-    fn series(&mut self, func: Func, inputs: &[NodeId], arguments: &[NodeId]) -> NodeId {
-        self.graph.add(Node::Call(func, inputs.into(), arguments.into()))
-    }
-
-    /// A windowed function over prefix sums of `x`.
-    fn windowed(&mut self, func: Func, prefix: Func, x: NodeId, window: NodeId) -> NodeId {
-        let prefix = self.series(prefix, &[x], &[]);
-        self.series(func, &[prefix], &[window])
-    }
-
-    fn ohlc(&mut self) -> [NodeId; 3] {
-        [self.source(Source::High), self.source(Source::Low), self.source(Source::Close)]
-    }
-
-    fn build(&mut self, name: &str, a: &[NodeId]) -> Output {
-        let node = match name {
-            "sma" => self.windowed(Func::Sma, Func::PrefixSum, a[0], a[1]),
-            "stddev" => self.windowed(Func::Stddev, Func::PrefixSquares, a[0], a[1]),
-            "stddev_sample" => self.windowed(Func::StddevSample, Func::PrefixSquares, a[0], a[1]),
-            "zscore" => {
-                let prefix = self.series(Func::PrefixSquares, &[a[0]], &[]);
-                self.series(Func::Zscore, &[a[0], prefix], &[a[1]])
-            }
-            "wma" => self.windowed(Func::Wma, Func::PrefixIndex, a[0], a[1]),
-            "lsma" => self.windowed(Func::Lsma, Func::PrefixIndex, a[0], a[1]),
-            "ema" => self.series(Func::Ema, &a[..1], &a[1..]),
-            "ema_sma" => self.series(Func::EmaSma, &a[..1], &a[1..]),
-            "rma" => self.series(Func::Rma, &a[..1], &a[1..]),
-            "hma" => self.series(Func::Hma, &a[..1], &a[1..]),
-            "dema" => self.series(Func::Dema, &a[..1], &a[1..]),
-            "tema" => self.series(Func::Tema, &a[..1], &a[1..]),
-            "kama" => self.series(Func::Kama, &a[..1], &a[1..]),
-            "rsi" => self.series(Func::Rsi, &a[..1], &a[1..]),
-            "highest" => self.series(Func::Highest, &a[..1], &a[1..]),
-            "lowest" => self.series(Func::Lowest, &a[..1], &a[1..]),
-            "swing_high" => self.series(Func::SwingHigh, &a[..1], &a[1..]),
-            "swing_low" => self.series(Func::SwingLow, &a[..1], &a[1..]),
-            "bars_since" => self.series(Func::BarsSince, a, &[]),
-            "value_when" => self.series(Func::ValueWhen, a, &[]),
-            "cum" => self.series(Func::Cum, a, &[]),
-            "atc" => self.series(Func::Atc, &a[..1], &a[1..]),
-            "tr" => self.true_range(),
-            "atr" => {
-                let range = self.true_range();
-                self.windowed(Func::Sma, Func::PrefixSum, range, a[0])
-            }
-            "atr_wilder" => self.on_bars(Func::AtrWilder, a),
-            "adx" => self.on_bars(Func::Adx, a),
-            "cci" => self.on_bars(Func::Cci, a),
-            "obv" => {
-                let inputs = [self.source(Source::Close), self.source(Source::Volume)];
-                self.series(Func::Obv, &inputs, &[])
-            }
-            "roc" => {
-                let past = self.graph.shift(a[0], a[1]);
-                let ratio = self.binary_node(Op2::Div, a[0], past);
-                let (one, hundred) = (self.graph.constant(1.0), self.graph.constant(100.0));
-                let change = self.binary_node(Op2::Sub, ratio, one);
-                self.binary_node(Op2::Mul, change, hundred)
-            }
-            "momentum" => {
-                let past = self.graph.shift(a[0], a[1]);
-                self.binary_node(Op2::Sub, a[0], past)
-            }
-            "crosses_above" => self.crosses(Op2::Gt, Op2::Le, a),
-            "crosses_below" => self.crosses(Op2::Lt, Op2::Ge, a),
-            "if" => self.graph.add(Node::Select(a[0], a[1], a[2])),
-            "min" | "max" => {
-                let op = if name == "min" { Op2::Min } else { Op2::Max };
-                a[1..].iter().fold(a[0], |node, next| self.graph.add(Node::Binary(op, node, *next)))
-            }
-            "clip" => {
-                let raised = self.binary_node(Op2::Max, a[0], a[1]);
-                self.binary_node(Op2::Min, raised, a[2])
-            }
-            "abs" => self.graph.add(Node::Unary(Op1::Abs, a[0])),
-            "sqrt" => self.graph.add(Node::Unary(Op1::Sqrt, a[0])),
-            "floor" => self.graph.add(Node::Unary(Op1::Floor, a[0])),
-            "ceil" => self.graph.add(Node::Unary(Op1::Ceil, a[0])),
-            "round" => self.graph.add(Node::Unary(Op1::Round, a[0])),
-            "is_na" => self.graph.add(Node::Unary(Op1::IsNa, a[0])),
-            "macd" | "bollinger" | "di" | "stochastic" => return Output::Many(self.build_many(name, a)),
-            other => unreachable!("`{other}` has a signature but no meaning"),
-        };
-        Output::One(node)
-    }
-
-    fn build_many(&mut self, name: &str, a: &[NodeId]) -> Vec<(&'static str, NodeId)> {
-        match name {
-            "macd" => {
-                let fast = self.series(Func::Ema, &a[..1], &[a[1]]);
-                let slow = self.series(Func::Ema, &a[..1], &[a[2]]);
-                let line = self.binary_node(Op2::Sub, fast, slow);
-                let signal = self.series(Func::Ema, &[line], &[a[3]]);
-                let hist = self.binary_node(Op2::Sub, line, signal);
-                vec![("line", line), ("signal", signal), ("hist", hist)]
-            }
-            "bollinger" => {
-                // Two prefixes, because a device keeps sums and pairs of sums differently; `sma` has the first one anyway.
-                let middle = self.windowed(Func::Sma, Func::PrefixSum, a[0], a[1]);
-                let deviation = self.windowed(Func::Stddev, Func::PrefixSquares, a[0], a[1]);
-                let band = self.binary_node(Op2::Mul, a[2], deviation);
-                let upper = self.binary_node(Op2::Add, middle, band);
-                let lower = self.binary_node(Op2::Sub, middle, band);
-                let spread = self.binary_node(Op2::Sub, upper, lower);
-                let width = self.binary_node(Op2::Div, spread, middle);
-                vec![("upper", upper), ("middle", middle), ("lower", lower), ("width", width)]
-            }
-            "di" => vec![("plus", self.on_bars(Func::PlusDi, a)), ("minus", self.on_bars(Func::MinusDi, a))],
-            _ => {
-                let [high, low, close] = self.ohlc();
-                let top = self.series(Func::Highest, &[high], &a[..1]);
-                let bottom = self.series(Func::Lowest, &[low], &a[..1]);
-                let above = self.binary_node(Op2::Sub, close, bottom);
-                let range = self.binary_node(Op2::Sub, top, bottom);
-                let ratio = self.binary_node(Op2::Div, above, range);
-                let hundred = self.graph.constant(100.0);
-                let raw = self.binary_node(Op2::Mul, hundred, ratio);
-                let k = self.windowed(Func::Sma, Func::PrefixSum, raw, a[1]);
-                let d = self.windowed(Func::Sma, Func::PrefixSum, k, a[2]);
-                vec![("k", k), ("d", d)]
-            }
+    /// A function over whole series of what its caller names: series and conditions first, then scalars.
+    fn function(&mut self, function: Func, a: &[NodeId]) -> NodeId {
+        let (named, arguments) = a.split_at(a.len() - function.takes.len());
+        let mut next = named.iter().copied();
+        let mut inputs = Vec::with_capacity(function.reads.len());
+        for read in function.reads {
+            inputs.push(match read {
+                Read::Series | Read::Condition => next.next().unwrap_or(named[0]),
+                Read::Sums(moments) => {
+                    let prefix = Node::Call(prefix_of(*moments), named[..1].into(), [].into());
+                    self.graph.add(prefix)
+                }
+                Read::High => self.source(Source::High),
+                Read::Low => self.source(Source::Low),
+                Read::Close => self.source(Source::Close),
+                Read::Volume => self.source(Source::Volume),
+            });
         }
-    }
-
-    fn true_range(&mut self) -> NodeId {
-        let inputs = self.ohlc();
-        self.series(Func::TrueRange, &inputs, &[])
-    }
-
-    fn on_bars(&mut self, func: Func, arguments: &[NodeId]) -> NodeId {
-        let inputs = self.ohlc();
-        self.series(func, &inputs, arguments)
+        self.graph.add(Node::Call(function, inputs.into(), arguments.into()))
     }
 
     /// `now(a, b)` on this bar and `before(a, b)` on the bar before.
@@ -359,4 +364,71 @@ impl Builder<'_> {
         let there = self.binary_node(before, a1, b1);
         self.binary_node(Op2::And, here, there)
     }
+}
+
+/// The function that makes these sums.
+fn prefix_of(moments: Moments) -> Func {
+    let makes = |function: &&Function| matches!(function.run, Run::Sums(own) if own == moments);
+    FUNCTIONS
+        .iter()
+        .find(makes)
+        .unwrap_or_else(|| unreachable!("every kind of sums that is read has a function"))
+}
+
+fn atr(b: &mut Builder<'_>, a: &[NodeId]) -> NodeId {
+    let range = b.function(TRUE_RANGE, &[]);
+    b.function(SMA, &[range, a[0]])
+}
+
+fn roc(b: &mut Builder<'_>, a: &[NodeId]) -> NodeId {
+    let past = b.graph.shift(a[0], a[1]);
+    let ratio = b.binary_node(Op2::Div, a[0], past);
+    let (one, hundred) = (b.graph.constant(1.0), b.graph.constant(100.0));
+    let change = b.binary_node(Op2::Sub, ratio, one);
+    b.binary_node(Op2::Mul, change, hundred)
+}
+
+fn momentum(b: &mut Builder<'_>, a: &[NodeId]) -> NodeId {
+    let past = b.graph.shift(a[0], a[1]);
+    b.binary_node(Op2::Sub, a[0], past)
+}
+
+fn clip(b: &mut Builder<'_>, a: &[NodeId]) -> NodeId {
+    let raised = b.binary_node(Op2::Max, a[0], a[1]);
+    b.binary_node(Op2::Min, raised, a[2])
+}
+
+fn macd(b: &mut Builder<'_>, a: &[NodeId]) -> Vec<NodeId> {
+    let fast = b.function(EMA, &[a[0], a[1]]);
+    let slow = b.function(EMA, &[a[0], a[2]]);
+    let line = b.binary_node(Op2::Sub, fast, slow);
+    let signal = b.function(EMA, &[line, a[3]]);
+    let hist = b.binary_node(Op2::Sub, line, signal);
+    vec![line, signal, hist]
+}
+
+fn bollinger(b: &mut Builder<'_>, a: &[NodeId]) -> Vec<NodeId> {
+    // Two prefixes, because a device keeps sums and pairs of sums differently; `sma` has the first one anyway.
+    let middle = b.function(SMA, &a[..2]);
+    let deviation = b.function(STDDEV, &a[..2]);
+    let band = b.binary_node(Op2::Mul, a[2], deviation);
+    let upper = b.binary_node(Op2::Add, middle, band);
+    let lower = b.binary_node(Op2::Sub, middle, band);
+    let spread = b.binary_node(Op2::Sub, upper, lower);
+    let width = b.binary_node(Op2::Div, spread, middle);
+    vec![upper, middle, lower, width]
+}
+
+fn stochastic(b: &mut Builder<'_>, a: &[NodeId]) -> Vec<NodeId> {
+    let [high, low, close] = [Source::High, Source::Low, Source::Close].map(|source| b.source(source));
+    let top = b.function(HIGHEST, &[high, a[0]]);
+    let bottom = b.function(LOWEST, &[low, a[0]]);
+    let above = b.binary_node(Op2::Sub, close, bottom);
+    let range = b.binary_node(Op2::Sub, top, bottom);
+    let ratio = b.binary_node(Op2::Div, above, range);
+    let hundred = b.graph.constant(100.0);
+    let raw = b.binary_node(Op2::Mul, hundred, ratio);
+    let k = b.function(SMA, &[raw, a[1]]);
+    let d = b.function(SMA, &[k, a[2]]);
+    vec![k, d]
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use tidemill_market::indicator::{Moments, Read};
 use tidemill_search::{Choice, Domain};
 
 use super::formula::{binary, formula, unary};
@@ -30,7 +31,7 @@ pub(super) fn factors(condition: &Condition) -> &[crate::plan::Factor] {
 /// Slots that need not be columns: their value at one bar costs little, or can be had at all.
 pub(super) fn is_flexible(plan: &Plan, slot: usize) -> bool {
     let Slot::Call { func, .. } = &plan.slots[slot] else { return false };
-    let at_one_bar = func.has_point() || prefix_entry(*func).is_some();
+    let at_one_bar = func.at.is_some() || func.sums_read().is_some();
     // A function that reads it needs all of it.
     let is_read = |other: &Slot| matches!(other, Slot::Call { inputs, .. } if inputs.contains(&slot));
     at_one_bar && !plan.slots.iter().any(is_read)
@@ -38,49 +39,13 @@ pub(super) fn is_flexible(plan: &Plan, slot: usize) -> bool {
 
 /// What an entry of the prefix sums is that a function reads.
 fn prefix_entry(func: Func) -> Option<&'static str> {
-    match func {
-        Func::Sma => Some("DoubleDouble"),
-        Func::Stddev | Func::StddevSample | Func::Zscore | Func::Lsma | Func::Wma => Some("PairSums"),
-        _ => None,
-    }
+    func.sums_read().map(|moments| if moments == Moments::Sum { "DoubleDouble" } else { "PairSums" })
 }
 
-/// The name of a function's kernel.
-pub(super) fn kernel_name(func: Func) -> &'static str {
-    match func {
-        Func::PrefixSum => "prefix_sum",
-        Func::PrefixSquares => "prefix_squares",
-        Func::PrefixIndex => "prefix_index",
-        Func::Sma => "sma",
-        Func::Stddev => "stddev",
-        Func::StddevSample => "stddev_sample",
-        Func::Zscore => "zscore",
-        Func::Lsma => "lsma",
-        Func::Wma => "wma",
-        Func::Ema => "ema",
-        Func::EmaSma => "ema_sma",
-        Func::Rma => "rma",
-        Func::Hma => "hma",
-        Func::Dema => "dema",
-        Func::Tema => "tema",
-        Func::Kama => "kama",
-        Func::TrueRange => "true_range",
-        Func::AtrWilder => "atr_wilder",
-        Func::Rsi => "rsi",
-        Func::Adx => "adx",
-        Func::PlusDi => "plus_di",
-        Func::MinusDi => "minus_di",
-        Func::Cci => "cci",
-        Func::Obv => "obv",
-        Func::Highest => "highest",
-        Func::Lowest => "lowest",
-        Func::SwingHigh => "swing_high",
-        Func::SwingLow => "swing_low",
-        Func::BarsSince => "bars_since",
-        Func::ValueWhen => "value_when",
-        Func::Cum => "cum",
-        Func::Atc => "atc",
-    }
+/// Of a function's inputs those that are columns of numbers.
+fn numbers_read(func: Func, inputs: &[usize]) -> impl Iterator<Item = usize> {
+    let series = func.reads.iter().zip(inputs).filter(|(read, _)| **read == Read::Series);
+    series.map(|(_, input)| *input)
 }
 
 /// The device code of a strategy.
@@ -447,9 +412,7 @@ impl Writer<'_> {
             columns.iter().copied().filter(|slot| is_flexible(self.plan, *slot)).collect();
         for slot in &flexible {
             let Slot::Call { func, inputs, .. } = &self.plan.slots[*slot] else { continue };
-            if *func == Func::Zscore || func.has_point() {
-                columns.insert(inputs[0]);
-            }
+            columns.extend(numbers_read(func, inputs));
         }
         let mut fields = String::new();
         let mut binds = String::new();
@@ -480,7 +443,7 @@ impl Writer<'_> {
     /// What a slot is read by that may have no column: windows, sums, and its value at one bar.
     fn write_flexible(&self, slot: usize, fields: &mut String, binds: &mut String) {
         let Slot::Call { func, inputs, arguments, .. } = &self.plan.slots[slot] else { return };
-        let entry = prefix_entry(*func);
+        let entry = prefix_entry(func);
         let mut windows = Vec::new();
         for (k, argument) in arguments.iter().enumerate() {
             let _ = writeln!(fields, "  u32 w{slot}_{k};");
@@ -488,16 +451,14 @@ impl Writer<'_> {
             windows.push(format!("w{slot}_{k}"));
         }
         let windows = windows.join(", ");
-        let function = kernel_name(*func);
-        let value = match (func, entry) {
-            (Func::Zscore, Some(_)) => {
-                format!("zscore_at(c{}, q{slot}.entries, q{slot}.counts, n_bars, bar, {windows})", inputs[0])
-            }
-            (_, Some(_)) => {
-                format!("{function}_at(q{slot}.entries, q{slot}.counts, n_bars, bar, {windows})")
-            }
-            _ => format!("{function}_at(c{}, n_bars, bar, {windows})", inputs[0]),
-        };
+        let mut value = format!("{}_at(", func.name);
+        for column in numbers_read(func, inputs) {
+            let _ = write!(value, "c{column}, ");
+        }
+        if entry.is_some() {
+            let _ = write!(value, "q{slot}.entries, q{slot}.counts, ");
+        }
+        let _ = write!(value, "n_bars, bar, {windows})");
         if let Some(entry) = entry {
             let prefix = inputs[inputs.len() - 1];
             let _ = writeln!(fields, "  Sums<{entry}> q{slot};");

@@ -83,7 +83,7 @@ impl ColumnStore {
         let mut bytes = 0;
         let choice = |slot: usize| match &plan.slots[slot] {
             _ if !code::is_flexible(plan, slot) => 0,
-            Slot::Call { func, .. } if func.has_point() => 1,
+            Slot::Call { func, .. } if func.at.is_some() => 1,
             _ => 2,
         };
         for round in 0..3 {

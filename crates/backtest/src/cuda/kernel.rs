@@ -17,7 +17,7 @@ use std::collections::HashMap;
 
 use bytemuck::Pod;
 use tidemill_gpu::{Device, GpuError, Kernel, Launch, Module, Source, Stream};
-use tidemill_market::indicator::device::{self as columns, ColumnArgs, Pass};
+use tidemill_market::indicator::device::{self as columns, ColumnArgs, Shape};
 
 use super::code;
 use super::layout::{
@@ -116,13 +116,14 @@ impl Kernels {
     pub(super) fn column(
         &self,
         stream: &Stream,
-        pass: &Pass,
+        kernel: &str,
+        shape: Shape,
         args: &ColumnArgs,
         longest: u32,
     ) -> Result<(), GpuError> {
         // SAFETY: the kernel is that of the pass; pools have the stride of the function's output and room for the new items, and scratch
         // columns are made for `count` items.
-        unsafe { pass.launch(stream, &self.get(pass.kernel)?, args, longest) }
+        unsafe { shape.launch(stream, &self.get(kernel)?, args, longest) }
     }
 
     /// Columns of a slot that is a formula.

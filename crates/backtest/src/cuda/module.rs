@@ -22,11 +22,12 @@ pub(super) fn sources(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> V
         ("mask.cu", include_str!("../exec/mask.cu")),
         ("options.cu", &code.options),
     ];
-    let before = [columns::POINT_PIECES, &before].concat();
+    let before = [&columns::point_pieces()[..], &before].concat();
     let walk = [
         ("distinct.cu", include_str!("../exec/distinct.cu")),
         ("strategy.cu", &code.walk),
-        ("terms.cu", include_str!("../exec/terms.cu")),
+        ("cost.cu", include_str!("../exec/cost.cu")),
+        ("fill.cu", include_str!("../exec/fill.cu")),
         ("exit.cu", include_str!("../exec/exit.cu")),
         ("walk.cu", include_str!("../exec/walk.cu")),
         ("book.cu", include_str!("../exec/book.cu")),

@@ -2,7 +2,6 @@
 //! and how conditions fall into factors.
 
 use tidemill_gpu::{Device, DeviceBuffer, GpuError};
-use tidemill_market::indicator::device as columns;
 
 use super::data::{Data, timeframes};
 use super::kernel::Kernels;
@@ -182,9 +181,7 @@ impl Keys {
                 }
                 Slot::Call { func, key, .. } => {
                     let (n_bars, n_symbols) = (data.n_bars as u32, data.n_symbols as u32);
-                    let function = columns::function(code::kernel_name(*func));
-                    let stride = function.map(|function| function.output.stride(n_bars, n_symbols) as usize);
-                    out.add_pooled(key, stride.unwrap_or(data.n_bars), tuples)
+                    out.add_pooled(key, func.output().stride(n_bars, n_symbols) as usize, tuples)
                 }
                 Slot::Formula { key, .. } => out.add_pooled(key, data.n_bars, tuples),
                 Slot::Mask { key, .. } => out.add_pooled(key, data.n_words, tuples),

@@ -75,11 +75,7 @@ __device__ inline void record(Book& book, double value, u32 day, u32 next, const
   bool is_mark = day != CLOSE_MOVE;
   double change = 0.0;
   if (is_mark) {
-    if (ADDITIVE) {
-      change = value - book.mark;
-    } else if (book.mark > 0.0) {
-      change = value / book.mark - 1.0;
-    }
+    change = change_of(book.mark, value);
     book.mark = value;
   }
   double square = change * change;
@@ -174,7 +170,7 @@ __device__ inline void book_trade(Book& book, const Trade& trade, const Days& da
   u32 entry_day = days.of_bar[trade.entry_bar], exit_day = days.of_bar[trade.exit_bar];
   if (book.day < entry_day) record(book, tally.equity, book.day, entry_day, daily);
   u32 end = trade.exit_bar + ((trade.how & CLOSE_BIT) != 0);
-  Held held = {sign, entry, share_of(entry, trade.risk), tally.equity, trade.entry_bar + FILL_CLOSE, end, is_long};
+  Held held = {sign, entry, share_of(entry, trade.risk), tally.equity, lives_from(trade.entry_bar), end, is_long};
   for (u32 day = entry_day;; day++) {
     sink(book, held, days, day);
     if (day == exit_day) break;

@@ -6,8 +6,8 @@
 
 use multiversion::multiversion;
 
+use super::cost::Costs;
 use super::symbol::Symbol;
-use super::terms::Terms;
 use super::walk::Observer;
 use crate::point;
 use crate::tally::Tally;
@@ -33,7 +33,7 @@ impl Move {
 /// Keeps equity through a segment.
 pub struct Book {
     tally: Tally,
-    terms: Terms,
+    costs: Costs,
     peak: f64,
     /// The same over daily marks alone.
     peak_daily: f64,
@@ -49,7 +49,7 @@ pub struct Book {
 
 impl Book {
     /// Opens the book of a segment with its days and its bars.
-    pub fn new(terms: Terms, first_day: u32, last_day: u32, bars: usize) -> Self {
+    pub fn new(costs: Costs, first_day: u32, last_day: u32, bars: usize) -> Self {
         Self {
             tally: Tally {
                 equity: 1.0,
@@ -57,7 +57,7 @@ impl Book {
                 bars: bars as u64,
                 ..Tally::default()
             },
-            terms,
+            costs,
             peak: 1.0,
             peak_daily: 1.0,
             mark: 1.0,
@@ -82,7 +82,7 @@ impl Book {
     }
 
     fn is_alive(&self) -> bool {
-        self.terms.is_additive() || self.tally.equity > 0.0
+        self.costs.is_additive() || self.tally.equity > 0.0
     }
 
     /// Computes the results of trades and books them in order, until nothing is left to trade with; whether there is something left.
@@ -102,19 +102,13 @@ impl Book {
 
     /// Sums up moves of equity: daily returns, drawdown, days under water.
     pub fn record(&mut self, moves: &[Move], daily: &mut impl FnMut(u32, f64)) {
-        let additive = self.terms.is_additive();
+        let costs = self.costs;
         let mut tally = self.tally;
         let (mut peak, mut mark, mut peak_day) = (self.peak, self.mark, self.peak_day);
         let mut peak_daily = self.peak_daily;
         for &Move { value, day, next } in moves {
             let is_mark = day != Move::CLOSE;
-            let change = if additive {
-                value - mark
-            } else if mark > 0.0 {
-                value / mark - 1.0
-            } else {
-                0.0
-            };
+            let change = costs.change(mark, value);
             let change = if is_mark { change } else { 0.0 };
             let square = change * change;
             tally.sum_daily += change;
@@ -171,7 +165,7 @@ fn settle(
     symbol: &Symbol<'_>,
     moves: &mut Vec<Move>,
 ) -> (usize, usize) {
-    let terms = book.terms;
+    let costs = book.costs;
     let mut tally = book.tally;
     // Sharper than the marks inside bars alone, and so fewer of them are looked at.
     tally.drawdown_bar = point::minimum(tally.drawdown_bar, tally.drawdown);
@@ -183,7 +177,7 @@ fn settle(
     for trade in trades {
         let Trade { entry, exit, risk, .. } = *trade;
         let sign = f64::from(trade.side);
-        let pnl = terms.pnl(sign, entry, exit);
+        let pnl = costs.pnl(sign, entry, exit);
         let ret = pnl / entry;
         let r = pnl / risk;
         (trade.pnl, trade.ret, trade.r) = (pnl, ret, r);
@@ -220,11 +214,11 @@ fn settle(
         // The days without position before the entry: nothing changes after the first of them.
         moves[at] = Move { value: tally.equity, day, next: entry_day };
         at += usize::from(day < entry_day);
-        let share = terms.share(entry, risk);
+        let share = costs.share(entry, risk);
         let equity = tally.equity;
         let worth = |price: f64| {
-            let pnl = terms.pnl(sign, entry, price);
-            terms.equity(equity, pnl, pnl / entry, share)
+            let pnl = costs.pnl(sign, entry, price);
+            costs.equity(equity, pnl, pnl / entry, share)
         };
         let marked = |day: u32| Move { value: worth(symbol.day_close[day as usize]), day, next: day + 1 };
         // A whole day's extreme is at least as bad as that of its bars with the position, and a multiplication tells whether even that
@@ -232,9 +226,9 @@ fn settle(
         let extremes = if trade.side > 0 { &symbol.day_low } else { &symbol.day_high };
         let sunk = |day: u32, peak: f64, deepest: f64| {
             let extreme = extremes[day as usize];
-            let pnl = sign * (extreme - entry) - (entry + extreme) * (terms.cost_bps * 1e-4);
+            let pnl = sign * (extreme - entry) - (entry + extreme) * (costs.cost_bps * 1e-4);
             let floor = (1.0 + deepest + 1e-9) * peak;
-            let is_above = if terms.is_additive() {
+            let is_above = if costs.is_additive() {
                 equity + pnl > floor
             } else {
                 equity * (entry + share * pnl) > floor * entry
@@ -242,7 +236,7 @@ fn settle(
             if is_above {
                 return deepest;
             }
-            worst_of_day(symbol, trade, terms.lives_after, day).map_or(deepest, |price| {
+            worst_of_day(symbol, trade, costs.lives_after, day).map_or(deepest, |price| {
                 let fall = worth(price) / peak - 1.0;
                 if fall < deepest { fall } else { deepest }
             })
@@ -264,14 +258,14 @@ fn settle(
         if is_overnight {
             tally.drawdown_bar = sunk(exit_day, peak, tally.drawdown_bar);
         }
-        let after = terms.equity(tally.equity, pnl, ret, share);
+        let after = costs.equity(tally.equity, pnl, ret, share);
         tally.equity = if trade.reason == Reason::Ruin { 0.0 } else { after };
         peak = if tally.equity > peak { tally.equity } else { peak };
         moves[at] = Move { value: tally.equity, day: Move::CLOSE, next: 0 };
         at += 1;
         day = exit_day;
         n_booked += 1;
-        if !terms.is_additive() && tally.equity <= 0.0 {
+        if !costs.is_additive() && tally.equity <= 0.0 {
             break;
         }
     }

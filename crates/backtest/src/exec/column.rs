@@ -1,8 +1,8 @@
 //! Computes one slot of the plan for one tuple of scalars.
 
-use tidemill_market::indicator::{self, Moments, Prefix};
+use tidemill_market::indicator::{Call, Prefix, Run, Series};
 
-use super::frame::{Frame, Scratch, window};
+use super::frame::{Frame, Scratch};
 use super::mask::Mask;
 use crate::graph::Func;
 use crate::plan::Tape;
@@ -43,85 +43,33 @@ pub enum Input<'a> {
     Mask(&'a Mask),
 }
 
-impl<'a> Input<'a> {
-    fn column(self) -> &'a [f64] {
-        match self {
-            Self::Column(column) => column,
-            _ => unreachable!("the plan gives this function a column"),
-        }
-    }
-
-    fn prefix(self) -> &'a Prefix {
-        match self {
-            Self::Prefix(prefix) => prefix,
-            _ => unreachable!("the plan gives this function prefix sums"),
-        }
-    }
-
-    fn bools(self, n_bars: usize) -> Vec<bool> {
-        match self {
-            Self::Mask(mask) => (0..n_bars).map(|bar| mask.at(bar)).collect(),
-            _ => unreachable!("the plan gives this function a mask"),
-        }
-    }
-}
-
 /// Runs a function over its inputs.
 pub fn call(func: Func, inputs: &[Input<'_>], arguments: &[f64], n_bars: usize) -> Item {
-    let x = || inputs[0].column();
-    let prefix = |moments| Item::Prefix(Prefix::new(inputs[0].column(), moments));
-    match func {
-        Func::PrefixSum => return prefix(Moments::Sum),
-        Func::PrefixSquares => return prefix(Moments::SumSquares),
-        Func::PrefixIndex => return prefix(Moments::SumIndex),
-        _ => {}
-    }
-    let arg = |at: usize| window(arguments[at]);
-    let bars = || (inputs[0].column(), inputs[1].column(), inputs[2].column());
-    let mut out = vec![0.0; n_bars];
-    let o = &mut out;
-    match func {
-        Func::PrefixSum | Func::PrefixSquares | Func::PrefixIndex => {}
-        Func::Sma => indicator::sma(inputs[0].prefix(), arg(0), o),
-        Func::Stddev => indicator::stddev(inputs[0].prefix(), arg(0), o),
-        Func::StddevSample => indicator::stddev_sample(inputs[0].prefix(), arg(0), o),
-        Func::Zscore => indicator::zscore(x(), inputs[1].prefix(), arg(0), o),
-        Func::Lsma => indicator::lsma(inputs[0].prefix(), arg(0), o),
-        Func::Wma => indicator::wma(inputs[0].prefix(), arg(0), o),
-        Func::Ema => indicator::ema(x(), arg(0), o),
-        Func::EmaSma => indicator::ema_sma(x(), arg(0), o),
-        Func::Rma => indicator::rma(x(), arg(0), o),
-        Func::Hma => indicator::hma(x(), arg(0), o),
-        Func::Dema => indicator::dema(x(), arg(0), o),
-        Func::Tema => indicator::tema(x(), arg(0), o),
-        Func::Kama => indicator::kama(x(), arg(0), arg(1), arg(2), o),
-        Func::TrueRange => {
-            let (high, low, close) = bars();
-            indicator::true_range(high, low, close, o);
+    let conditions: Vec<Vec<bool>> = inputs
+        .iter()
+        .map(|input| match input {
+            Input::Mask(mask) => (0..n_bars).map(|bar| mask.at(bar)).collect(),
+            _ => Vec::new(),
+        })
+        .collect();
+    let series: Vec<Series<'_>> = inputs
+        .iter()
+        .zip(&conditions)
+        .map(|(input, condition)| match input {
+            Input::Column(column) => Series::Column(column),
+            Input::Prefix(prefix) => Series::Sums(prefix),
+            Input::Mask(_) => Series::Condition(condition),
+        })
+        .collect();
+    match (func.run, series.as_slice()) {
+        (Run::Sums(moments), [Series::Column(column)]) => Item::Prefix(Prefix::new(column, moments)),
+        (Run::Sums(_), _) => unreachable!("the plan gives prefix sums one column"),
+        (Run::Column(run), series) => {
+            let mut out = vec![0.0; n_bars];
+            run(&Call { series, arguments }, &mut out);
+            Item::Column(out)
         }
-        Func::AtrWilder | Func::Adx | Func::PlusDi | Func::MinusDi | Func::Cci => {
-            let (high, low, close) = bars();
-            let function = match func {
-                Func::AtrWilder => indicator::atr_wilder,
-                Func::Adx => indicator::adx,
-                Func::PlusDi => indicator::plus_di,
-                Func::MinusDi => indicator::minus_di,
-                _ => indicator::cci,
-            };
-            function(high, low, close, arg(0), o);
-        }
-        Func::Rsi => indicator::rsi(x(), arg(0), o),
-        Func::Obv => indicator::obv(x(), inputs[1].column(), o),
-        Func::Highest => indicator::highest(x(), arg(0), o),
-        Func::Lowest => indicator::lowest(x(), arg(0), o),
-        Func::SwingHigh => indicator::swing_high(x(), arg(0), arg(1), o),
-        Func::SwingLow => indicator::swing_low(x(), arg(0), arg(1), o),
-        Func::BarsSince => indicator::bars_since(&inputs[0].bools(n_bars), o),
-        Func::ValueWhen => indicator::value_when(&inputs[0].bools(n_bars), inputs[1].column(), o),
-        Func::Cum => indicator::cum(x(), o),
-        Func::Atc => indicator::atc(x(), arg(0), arguments[1], arguments[2], o),
     }
-    Item::Column(out)
 }
 
 /// Writes a formula out as a column.

@@ -9,17 +9,18 @@ use std::ops::Range;
 use multiversion::multiversion;
 
 use super::book::{Book, Move};
+use super::cost::Costs;
 use super::exit::{self, Exited, Standing};
+use super::fill::{self, Fill};
 use super::formula::Formula;
 use super::frame::Opening;
 use super::mask::Mask;
 use super::simd::lane_touch;
 use super::symbol::Symbol;
-use super::terms::Terms;
-use super::walk::{self, Observer, SideRun, Watch};
-use crate::strategy::{EndOfData, Execution, ExitKind, FillAt, InvalidLevel};
+use super::walk::{Observer, SideRun, Watch};
+use crate::strategy::{Execution, ExitKind, InvalidLevel};
 use crate::tally::Tally;
-use crate::trade::{Reason, Trade};
+use crate::trade::Trade;
 
 pub use super::simd::LANES;
 
@@ -42,7 +43,7 @@ struct Level<'a> {
 pub struct Convoy<'a> {
     symbol: &'a Symbol<'a>,
     execution: &'a Execution,
-    terms: Terms,
+    costs: Costs,
     long: bool,
     enter: &'a Mask,
     /// Signal exits and their place among the exits.
@@ -66,12 +67,8 @@ pub struct Buffers {
 }
 
 /// A trade of one signal: what all lanes share.
-struct Fill {
-    signal: usize,
-    entry_idx: usize,
-    entry: f64,
-    /// First bar whose high and low are looked at.
-    first: usize,
+struct Shared {
+    fill: Fill,
     /// Bar and exit of the earliest exit signal.
     leave: (usize, usize),
 }
@@ -107,7 +104,7 @@ impl<'a> Convoy<'a> {
         let mut convoy = Self {
             symbol,
             execution,
-            terms: Terms::new(execution),
+            costs: Costs::new(execution),
             long: runs[0].long,
             enter,
             leaves: Vec::new(),
@@ -161,7 +158,7 @@ impl<'a> Convoy<'a> {
             return vec![Tally { equity: 1.0, ..Tally::default() }; self.n_lanes];
         }
         let day = |bar: usize| self.symbol.day[bar];
-        let book = || Book::new(self.terms, day(range.start), day(range.end - 1), range.len());
+        let book = || Book::new(self.costs, day(range.start), day(range.end - 1), range.len());
         let mut books: Vec<Book> = (0..self.n_lanes).map(|_| book()).collect();
         // Where each lane looks for its next signal; a lane that is done, or does not exist, looks nowhere.
         let mut from = [usize::MAX; LANES];
@@ -179,46 +176,25 @@ impl<'a> Convoy<'a> {
                 break;
             }
             let last = range.end - 1;
-            let fill = self.fill(signal);
+            let shared = self.fill(signal);
             let mut active = bits(|lane| from[lane] <= signal);
             each(active, |lane| from[lane] = signal + 1);
-            let wrong = open(self, &fill, last, rows, points, lanes);
+            let wrong = open(self, &shared, last, rows, points, lanes);
             each(active & wrong, |lane| skipped[lane] += 1);
             active &= !wrong;
-            self.close(&fill, lanes, rows, active, last, |lane, exited| {
-                let Exited { bar, price, reason, at_close, ambiguous, .. } = exited;
-                if reason == Reason::End && self.execution.end_of_data == EndOfData::Discard {
+            self.close(&shared, lanes, rows, active, last, |lane, exited| {
+                if exited.is_discarded(self.execution) {
                     from[lane] = usize::MAX;
                     return;
                 }
-                let ended = matches!(reason, Reason::End | Reason::Ruin);
                 let trades = &mut trades[lane];
-                trades.push(Trade {
-                    side: if self.long { 1 } else { -1 },
-                    signal_idx: signal,
-                    entry_idx: fill.entry_idx,
-                    exit_idx: bar,
-                    entry: fill.entry,
-                    exit: price,
-                    stop: lanes.stop[lane],
-                    target: lanes.target[lane],
-                    risk: lanes.risk[lane],
-                    pnl: 0.0,
-                    ret: 0.0,
-                    r: 0.0,
-                    reason,
-                    at_close,
-                    ambiguous,
-                    skipped: std::mem::take(&mut skipped[lane]),
-                });
-                let cooldown = self.execution.cooldown as usize;
-                from[lane] = match self.execution.fill {
-                    FillAt::NextOpen => bar + cooldown,
-                    FillAt::Close => bar + cooldown.max(1),
-                };
+                let opening = lanes.opening(shared.fill.price, lane);
+                let skipped = std::mem::take(&mut skipped[lane]);
+                trades.push(shared.fill.trade(self.long, &opening, lanes.target[lane], &exited, skipped));
+                from[lane] = fill::next_signal(self.execution, exited.bar);
                 let full = trades.len() == BLOCK;
                 let left = !full || books[lane].book(trades, self.symbol, moves, &mut observers[lane]);
-                if ended || !left {
+                if exited.is_last() || !left {
                     from[lane] = usize::MAX;
                 }
             });
@@ -234,23 +210,20 @@ impl<'a> Convoy<'a> {
         tallies
     }
 
-    fn fill(&self, signal: usize) -> Fill {
-        let (entry_idx, entry, first) = walk::fill(self.symbol.bars, self.execution, signal);
+    fn fill(&self, signal: usize) -> Shared {
+        let fill = Fill::new(self.symbol.bars, self.execution, signal);
         let mut leave = (usize::MAX, 0);
         for (exit, mask) in &self.leaves {
-            let bar = mask.next(signal + 1);
-            if bar < leave.0 {
-                leave = (bar, *exit);
-            }
+            leave = exit::earlier(leave, mask.next(signal + 1), *exit);
         }
-        Fill { signal, entry_idx, entry, first, leave }
+        Shared { fill, leave }
     }
 
     /// Finds where each of the active lanes closes, and at what price.
     #[inline(always)]
     fn close(
         &self,
-        fill: &Fill,
+        shared: &Shared,
         lanes: &Lanes,
         rows: &[Row],
         active: u32,
@@ -259,11 +232,11 @@ impl<'a> Convoy<'a> {
     ) {
         let bars = self.symbol.bars;
         let until = lanes.until[..self.n_lanes].iter().copied().fold(0, usize::max);
-        let (mut pending, mut from) = (active, fill.first);
+        let (mut pending, mut from) = (active, shared.fill.first);
         // A bar that is lived through before any is inspected.
-        if fill.first > fill.signal + 1 {
+        if let Some(bar) = shared.fill.uninspected() {
             each(active, |lane| {
-                if let Some(exited) = exit::ruin_only(bars, fill.signal + 1, self.long, lanes.ruin[lane]) {
+                if let Some(exited) = exit::ruin_only(bars, bar, self.long, lanes.ruin[lane]) {
                     pending &= !(1 << lane);
                     closed(lane, exited);
                 }
@@ -292,7 +265,7 @@ impl<'a> Convoy<'a> {
             from = bar + 1;
         }
         each(pending, |lane| {
-            closed(lane, exit::run_out(bars, self.execution, lanes.time[lane], fill.leave, last));
+            closed(lane, exit::run_out(bars, self.execution, lanes.time[lane], shared.leave, last));
         });
     }
 
@@ -313,15 +286,16 @@ impl<'a> Convoy<'a> {
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
 fn open(
     convoy: &Convoy<'_>,
-    fill: &Fill,
+    shared: &Shared,
     last: usize,
     rows: &mut Vec<Row>,
     points: &mut Vec<f64>,
     lanes: &mut Lanes,
 ) -> u32 {
     let (long, sign) = (convoy.long, if convoy.long { 1.0 } else { -1.0 });
+    let fill = &shared.fill;
     *lanes = Lanes::default();
-    lanes.until = [last.min(fill.leave.0); LANES];
+    lanes.until = [last.min(shared.leave.0); LANES];
     rows.resize(convoy.levels.len(), [f64::NAN; LANES]);
     let (mut beyond, mut reached) = (0, 0);
     // Stops first: risk needs them, and the other levels need risk.
@@ -330,22 +304,22 @@ fn open(
             level.fix(fill, lanes, row, points);
             lanes.bound(row, long);
             first_of(&mut lanes.stop, row);
-            beyond |= bits(|lane| sign * (fill.entry - row[lane]) <= 0.0);
+            beyond |= bits(|lane| exit::is_wrong(sign, fill.price, row[lane], false));
         }
     }
     for lane in 0..LANES {
-        lanes.risk[lane] = sign * (fill.entry - lanes.stop[lane]);
+        lanes.risk[lane] = exit::stop_distance(sign, fill.price, lanes.stop[lane]);
     }
     for (lane, formula) in convoy.risks.iter().enumerate() {
-        let opening = Opening { entry: fill.entry, stop: lanes.stop[lane], risk: f64::NAN };
+        let opening = Opening { entry: fill.price, stop: lanes.stop[lane], risk: f64::NAN };
         lanes.risk[lane] = formula.value(fill.signal, &opening, points);
     }
     for risk in &mut lanes.risk {
-        *risk = if is_price(*risk) { *risk } else { 0.01 * fill.entry };
+        *risk = exit::risk(*risk, fill.price);
     }
-    if convoy.terms.may_ruin(convoy.symbol, long, fill.entry) {
+    if convoy.costs.may_ruin(convoy.symbol, long, fill.price) {
         for lane in 0..LANES {
-            lanes.ruin[lane] = convoy.terms.ruin(convoy.symbol, long, fill.entry, lanes.risk[lane]);
+            lanes.ruin[lane] = convoy.costs.ruin(convoy.symbol, long, fill.price, lanes.risk[lane]);
         }
         let ruin = lanes.ruin;
         lanes.bound(&ruin, long);
@@ -356,18 +330,14 @@ fn open(
                 level.fix(fill, lanes, row, points);
                 lanes.bound(row, !long);
                 first_of(&mut lanes.target, row);
-                reached |= bits(|lane| sign * (row[lane] - fill.entry) <= 0.0);
+                reached |= bits(|lane| exit::is_wrong(sign, fill.price, row[lane], true));
             }
             ExitKind::Time => {
                 for (lane, formula) in level.formulas.iter().enumerate() {
-                    let value = formula.value(fill.signal, &lanes.opening(fill.entry, lane), points);
-                    if value.is_finite() && value >= 0.0 {
-                        let held = value.min(u32::MAX as f64).ceil() as usize;
-                        let bar = (fill.entry_idx + held).max(fill.first);
-                        if bar < lanes.time[lane].0 {
-                            lanes.time[lane] = (bar, level.exit);
-                            lanes.until[lane] = lanes.until[lane].min(bar);
-                        }
+                    let value = formula.value(fill.signal, &lanes.opening(fill.price, lane), points);
+                    if let Some(bar) = exit::time_bar(fill, value) {
+                        lanes.time[lane] = exit::earlier(lanes.time[lane], bar, level.exit);
+                        lanes.until[lane] = lanes.until[lane].min(bar);
                     }
                 }
             }
@@ -385,15 +355,15 @@ impl Level<'_> {
         match &self.linear {
             Some((factors, column)) => {
                 let x = column[fill.signal];
-                *row = factors.map(|factor| fill.entry + factor * x);
+                *row = factors.map(|factor| fill.price + factor * x);
             }
             None => {
                 for (lane, formula) in self.formulas.iter().enumerate() {
-                    row[lane] = formula.value(fill.signal, &lanes.opening(fill.entry, lane), points);
+                    row[lane] = formula.value(fill.signal, &lanes.opening(fill.price, lane), points);
                 }
             }
         }
-        *row = row.map(|value| if is_price(value) { value } else { f64::NAN });
+        *row = row.map(|value| if exit::is_price(value) { value } else { f64::NAN });
     }
 }
 
@@ -422,11 +392,9 @@ impl Lanes {
     #[inline(always)]
     fn bound(&mut self, row: &Row, is_below: bool) {
         if is_below {
-            self.below =
-                pairs(row, &self.below, |level, nearest| if level > nearest { level } else { nearest });
+            self.below = pairs(row, &self.below, exit::nearer_below);
         } else {
-            self.above =
-                pairs(row, &self.above, |level, nearest| if level < nearest { level } else { nearest });
+            self.above = pairs(row, &self.above, exit::nearer_above);
         }
     }
 }
@@ -443,12 +411,6 @@ fn linear<'a>(formulas: &[Formula<'a>]) -> Option<(Row, &'a [f64])> {
         *factor = own;
     }
     Some((factors, first))
-}
-
-/// Positive and finite, in a form that compiles to comparisons of whole vectors.
-#[inline(always)]
-fn is_price(value: f64) -> bool {
-    (value > 0.0) & (value <= f64::MAX)
 }
 
 /// Keeps what is known, and takes the new value where nothing is.

@@ -1,4 +1,4 @@
-// How a position is closed inside a bar: by ruin or by a level. Twin of exit.rs.
+// How a position is closed: its levels, and how they, ruin, time, a signal or the end of the data close it. Twin of exit.rs.
 
 // How a trade was closed: the number of its exit, or one of these two, and what is known of it.
 #define EXIT_NUMBER 0xffffu
@@ -14,6 +14,52 @@ struct Exit {
   double price;
   bool by_signal;
 };
+
+// Whether a formula gives a price.
+__device__ inline bool is_price(double value) { return value > 0.0 && is_finite(value); }
+
+// Whether a stop or a target lies on the wrong side of the fill, or at it.
+template <bool LONG> __device__ inline bool is_wrong(double entry, double level, bool favourable) {
+  return (LONG ? 1.0 : -1.0) * (favourable ? level - entry : entry - level) <= 0.0;
+}
+
+// What one R is where the strategy does not say: the distance to the first stop.
+template <bool LONG> __device__ inline double stop_distance(double entry, double stop) { return (LONG ? 1.0 : -1.0) * (entry - stop); }
+
+// What one R is, given a distance that may be none.
+__device__ inline double risk_of(double distance, double entry) { return is_price(distance) ? distance : 0.01 * entry; }
+
+// The nearest fixed levels below and above the market; infinite if there is none.
+struct Nearest {
+  double below, above;
+
+  __device__ void take(double level, bool is_below) {
+    if (is_below) {
+      below = level > below ? level : below;
+    } else {
+      above = level < above ? level : above;
+    }
+  }
+};
+
+// The earliest bar of a kind of exits, and which of them it is; the first of those on one bar.
+struct Due {
+  u32 bar;
+  u32 exit;
+
+  __device__ void take(u64 other, u32 k) {
+    if (other < bar) {
+      bar = (u32)other;
+      exit = k;
+    }
+  }
+};
+
+// The bar at whose close a time exit closes a position; `n_bars` is finite and not negative.
+__device__ inline u64 time_bar(const Fill& fill, double n_bars) {
+  u64 bar = fill.bar + (u64)ceil(n_bars < 4294967295.0 ? n_bars : 4294967295.0);
+  return bar > fill.first ? bar : fill.first;
+}
 
 struct Met {
   bool gapped, touched;
@@ -88,4 +134,27 @@ __device__ inline bool resolve(const Prices<S::LONG>& prices, double best, const
     }
   }
   return false;
+}
+
+// How a trade closes that no level stops: by time, by signal, or with the data.
+__device__ inline void run_out(const double* open, const double* close, const Due& time, const Due& leave, u32 last, Exit& exit) {
+  bool time_first = FILL_CLOSE && time.bar == leave.bar ? time.exit < leave.exit : time.bar <= leave.bar;
+  if (time.bar <= last && time_first) {
+    exit.bar = time.bar;
+    exit.price = close[time.bar];
+    exit.how = time.exit | CLOSE_BIT;
+  } else if (!FILL_CLOSE && leave.bar < last) {
+    exit.bar = leave.bar + 1;
+    exit.price = open[exit.bar];
+    exit.how = leave.exit;
+    exit.by_signal = true;
+  } else if (FILL_CLOSE && leave.bar <= last) {
+    exit.bar = leave.bar;
+    exit.price = close[leave.bar];
+    exit.how = leave.exit | CLOSE_BIT;
+  } else {
+    exit.bar = last;
+    exit.price = close[last];
+    exit.how = EXIT_END | CLOSE_BIT;
+  }
 }

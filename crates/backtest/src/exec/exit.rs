@@ -1,11 +1,61 @@
-//! How a position is closed: inside a bar by ruin or by a level, at a close by time or by a signal, or with the data.
+//! How a position is closed: its levels, and how they, ruin, time, a signal or the end of the data close it.
 //!
-//! The rules are those of `docs/semantics.md`, section 3. The lone walk and the convoy both use them; `walk.cu` is their twin.
+//! The rules are those of `docs/semantics.md`, section 3. The lone walk and the convoy both use them; `exit.cu` is their twin.
 
 use tidemill_market::Bars;
 
-use crate::strategy::{Execution, FillAt, GapFill};
+use super::fill::Fill;
+use crate::strategy::{EndOfData, Execution, FillAt, GapFill};
 use crate::trade::Reason;
+
+/// Whether a formula gives a price: positive and finite, in a form that compiles to comparisons of whole vectors.
+#[inline(always)]
+pub(super) fn is_price(value: f64) -> bool {
+    (value > 0.0) & (value <= f64::MAX)
+}
+
+/// Whether a stop or a target lies on the wrong side of the fill, or at it. `sign` is 1 for a long and −1 for a short.
+#[inline(always)]
+pub(super) fn is_wrong(sign: f64, entry: f64, level: f64, favourable: bool) -> bool {
+    sign * if favourable { level - entry } else { entry - level } <= 0.0
+}
+
+/// What one R is where the strategy does not say: the distance to the first stop.
+#[inline(always)]
+pub(super) fn stop_distance(sign: f64, entry: f64, stop: f64) -> f64 {
+    sign * (entry - stop)
+}
+
+/// What one R is, given a distance that may be none.
+#[inline(always)]
+pub(super) fn risk(distance: f64, entry: f64) -> f64 {
+    if is_price(distance) { distance } else { 0.01 * entry }
+}
+
+/// The nearer of two levels below the market; one that is NaN is none.
+#[inline(always)]
+pub(super) fn nearer_below(level: f64, nearest: f64) -> f64 {
+    if level > nearest { level } else { nearest }
+}
+
+/// The nearer of two levels above the market; one that is NaN is none.
+#[inline(always)]
+pub(super) fn nearer_above(level: f64, nearest: f64) -> f64 {
+    if level < nearest { level } else { nearest }
+}
+
+/// The bar at whose close a time exit closes a position; `None` if its formula gives no number of bars.
+#[inline(always)]
+pub(super) fn time_bar(fill: &Fill, n_bars: f64) -> Option<usize> {
+    let held = n_bars.min(u32::MAX as f64).ceil() as usize;
+    (n_bars >= 0.0 && n_bars.is_finite()).then(|| (fill.bar + held).max(fill.first))
+}
+
+/// The earlier of two bars with their exits; of two on one bar the first.
+#[inline(always)]
+pub(super) fn earlier(known: (usize, usize), bar: usize, exit: usize) -> (usize, usize) {
+    if bar < known.0 { (bar, exit) } else { known }
+}
 
 /// How a position was closed.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +69,20 @@ pub(super) struct Exited {
     pub(super) at_close: bool,
     /// Whether another order inside the bar would have closed it otherwise.
     pub(super) ambiguous: bool,
+}
+
+impl Exited {
+    /// Whether it leaves no trade: it was open at the end of the data.
+    #[inline(always)]
+    pub(super) fn is_discarded(&self, execution: &Execution) -> bool {
+        self.reason == Reason::End && execution.end_of_data == EndOfData::Discard
+    }
+
+    /// Whether no trade follows.
+    #[inline(always)]
+    pub(super) fn is_last(&self) -> bool {
+        matches!(self.reason, Reason::End | Reason::Ruin)
+    }
 }
 
 /// A level as it stands on one bar. One that does not exist has a price of NaN, which nothing reaches.

@@ -78,7 +78,7 @@ impl<'a> Formula<'a> {
                 Op::Point { func, input, arguments, shift } => match ago(*shift) {
                     Some(ago) => {
                         let arguments = arguments.iter().map(|scalar| frame.scalars[*scalar]).collect();
-                        Term::Point(*func, frame.columns[*input], arguments, ago)
+                        Term::Point(func, frame.columns[*input], arguments, ago)
                     }
                     None => Term::Leaf(Leaf::Constant(point::NA)),
                 },
@@ -159,7 +159,7 @@ fn steps(terms: &[Term<'_>], bar: usize, opening: &Opening, values: &mut Vec<f64
             Term::Leaf(leaf) => leaf.value(bar, opening),
             Term::Point(func, x, arguments, ago) => {
                 if *ago <= bar {
-                    point_function(*func, x, arguments, bar - ago)
+                    point_function(func, x, arguments, bar - ago)
                 } else {
                     point::NA
                 }

@@ -1,7 +1,7 @@
 //! Evaluates formulas of one trial over one symbol: at a single bar, or 64 bars at a time.
 
 use multiversion::multiversion;
-use tidemill_market::indicator;
+use tidemill_market::indicator::{Call, Series};
 
 use super::book::Move;
 use super::simd;
@@ -60,11 +60,6 @@ pub struct Scratch {
 /// Words of one block when a whole column is written out: large enough that the operations, not their dispatch, cost time.
 const BLOCK: usize = 32;
 
-/// A scalar as a window length: 0 where it makes no sense, which gives a column of NaN.
-pub fn window(scalar: f64) -> usize {
-    if scalar >= 1.0 && scalar < u32::MAX as f64 { scalar as usize } else { 0 }
-}
-
 /// Bars ago as an offset; `None` where it would look ahead or is not available.
 #[inline(always)]
 fn bars_ago(frame: &Frame<'_>, shift: Option<usize>) -> Option<usize> {
@@ -79,13 +74,9 @@ fn bars_ago(frame: &Frame<'_>, shift: Option<usize>) -> Option<usize> {
 
 /// A function at one bar, without its column.
 pub fn point_function(func: Func, x: &[f64], arguments: &[f64], bar: usize) -> f64 {
-    let arg = |at: usize| window(arguments[at]);
-    match func {
-        Func::Highest => indicator::highest_at(x, arg(0), bar),
-        Func::Lowest => indicator::lowest_at(x, arg(0), bar),
-        Func::SwingHigh => indicator::swing_high_at(x, arg(0), arg(1), bar),
-        Func::SwingLow => indicator::swing_low_at(x, arg(0), arg(1), bar),
-        _ => unreachable!("only functions with a point form are planned as points"),
+    match func.at {
+        Some(at) => at(&Call { series: &[Series::Column(x)], arguments }, bar),
+        None => unreachable!("only functions with a point form are planned as points"),
     }
 }
 
@@ -182,7 +173,7 @@ impl<'a> Frame<'a> {
                     for (bar, value) in (first..).zip(out) {
                         *value = match ago {
                             Some(ago) if ago <= bar && bar < self.n_bars => {
-                                point_function(*func, self.columns[*input], &arguments, bar - ago)
+                                point_function(func, self.columns[*input], &arguments, bar - ago)
                             }
                             _ => point::NA,
                         };

@@ -82,12 +82,10 @@ template <int G> struct Walker {
 
   // Opens a position on a signal and finds its end; false if it must not be taken.
   template <class S> __device__ bool trade(u32 signal, Trade& trade, Exit& exit) const {
-    const double sign = S::LONG ? 1.0 : -1.0;
-    u32 entry_bar = FILL_CLOSE ? signal : signal + 1;
-    u32 first = FILL_CLOSE || CHECK_ENTRY_BAR ? signal + 1 : signal + 2;
-    Opening opening = {FILL_CLOSE ? close[signal] : open[signal + 1], NA, NA};
+    const Fill fill = fill_of(open, close, signal);
+    Opening opening = {fill.price, NA, NA};
     double level[S::N > 0 ? S::N : 1];
-    double below = -INFINITE, above = INFINITE;
+    Nearest nearest = {-INFINITE, INFINITE};
     bool moving = false;
     // Stops first: risk needs them, and the other levels need risk.
     bool beyond = false;
@@ -96,89 +94,68 @@ template <int G> struct Walker {
       level[k] = NA;
       if (S::kind(k) != STOP) continue;
       double value = S::value(k, frame, signal, opening);
-      if (S::when(k, frame, signal, opening) && is_finite(value) && value > 0.0) {
+      if (S::when(k, frame, signal, opening) && is_price(value)) {
         level[k] = value;
         if (is_na(opening.stop)) opening.stop = value;
-        if (S::LONG) {
-          below = value > below ? value : below;
-        } else {
-          above = value < above ? value : above;
-        }
-        beyond |= sign * (opening.entry - value) <= 0.0;
+        nearest.take(value, S::LONG);
+        beyond |= is_wrong<S::LONG>(opening.entry, value, false);
       }
     }
     if (beyond && SKIP_INVALID_STOP) return false;
-    double risk = S::HAS_RISK ? S::risk(frame, signal, opening) : sign * (opening.entry - opening.stop);
-    opening.risk = risk > 0.0 && is_finite(risk) ? risk : 0.01 * opening.entry;
+    double distance = S::HAS_RISK ? S::risk(frame, signal, opening) : stop_distance<S::LONG>(opening.entry, opening.stop);
+    opening.risk = risk_of(distance, opening.entry);
     double ruin = ruin_of<S::LONG>(extremes, opening.entry, opening.risk);
-    if (S::LONG) {
-      below = ruin > below ? ruin : below;
-    } else {
-      above = ruin < above ? ruin : above;
-    }
+    nearest.take(ruin, S::LONG);
     bool reached = false;
-    u32 time = NEVER, time_exit = 0;
+    Due time = {NEVER, 0};
 #pragma unroll
     for (int k = 0; k < S::N; k++) {
       if (S::kind(k) == STOP || S::kind(k) == SIGNAL || !S::when(k, frame, signal, opening)) continue;
       double value = S::value(k, frame, signal, opening);
       if (!is_finite(value)) continue;
-      if (S::kind(k) == TARGET && value > 0.0) {
+      if (S::kind(k) == TARGET && is_price(value)) {
         level[k] = value;
-        if (S::LONG) {
-          above = value < above ? value : above;
-        } else {
-          below = value > below ? value : below;
-        }
-        reached |= sign * (value - opening.entry) <= 0.0;
+        nearest.take(value, !S::LONG);
+        reached |= is_wrong<S::LONG>(opening.entry, value, true);
       } else if (S::kind(k) == TRAIL && value >= 0.0) {
         level[k] = value;
         moving = true;
       } else if (S::kind(k) == BREAKEVEN) {
-        level[k] = opening.entry + sign * (value * opening.risk);
+        level[k] = opening.entry + (S::LONG ? 1.0 : -1.0) * (value * opening.risk);
         moving = true;
       } else if (S::kind(k) == TIME && value >= 0.0) {
-        u64 bar = entry_bar + (u64)ceil(value < 4294967295.0 ? value : 4294967295.0);
-        bar = bar > first ? bar : first;
-        if (bar < time) {
-          time = (u32)bar;
-          time_exit = k;
-        }
+        time.take(time_bar(fill, value), k);
       }
     }
     if (reached && SKIP_INVALID_TARGET) return false;
-    u32 until = last < time ? last : time;
+    u32 until = last < time.bar ? last : time.bar;
     // A signal after the time exit or after the data would not be heard.
-    u32 leave = NEVER, leave_exit = 0;
+    Due leave = {NEVER, 0};
 #pragma unroll
     for (int k = 0; k < S::N; k++) {
       if (S::kind(k) != SIGNAL || !S::when(k, frame, signal, opening)) continue;
-      u32 bar = group.next(masks[S::condition(k)], signal + 1, until + 1);
-      if (bar < leave) {
-        leave = bar;
-        leave_exit = k;
-      }
+      leave.take(group.next(masks[S::condition(k)], signal + 1, until + 1), k);
     }
-    until = until < leave ? until : leave;
+    until = until < leave.bar ? until : leave.bar;
 
     trade.entry = opening.entry;
     trade.risk = opening.risk;
-    trade.entry_bar = entry_bar;
+    trade.entry_bar = fill.bar;
     trade.how = S::LONG ? LONG_BIT : 0;
     exit.by_signal = false;
     // A bar that is lived through before any is inspected.
-    if (first > signal + 1 && prices<S>(signal + 1).ruins(ruin, exit.price)) {
-      exit.bar = signal + 1;
+    if (fill.is_uninspected() && prices<S>(fill.bar).ruins(ruin, exit.price)) {
+      exit.bar = fill.bar;
       exit.how = EXIT_RUIN;
       return true;
     }
     if (moving) {
       double best = opening.entry;
-      if (!FILL_CLOSE && first > entry_bar) {
-        double now = S::LONG ? high[entry_bar] : low[entry_bar];
+      if (fill.is_uninspected()) {
+        double now = S::LONG ? high[fill.bar] : low[fill.bar];
         if (S::LONG ? now > best : now < best) best = now;
       }
-      for (u32 base = first; base <= until; base += G) {
+      for (u32 base = fill.first; base <= until; base += G) {
         u32 bar = base + group.lane;
         bool inside = bar <= until;
         double now = inside ? (S::LONG ? high[bar] : low[bar]) : (S::LONG ? -INFINITE : INFINITE);
@@ -202,16 +179,16 @@ template <int G> struct Walker {
         double all = group.from(upto, G - 1);
         if (S::LONG ? all > best : all < best) best = all;
       }
-    } else if (below > -INFINITE || above < INFINITE) {
+    } else if (nearest.below > -INFINITE || nearest.above < INFINITE) {
       // Several bars per lane at once, so that their loads do not wait for each other.
       const int AT_ONCE = 4;
       u32 hit = NEVER;
-      for (u32 base = first; base <= until && hit == NEVER; base += G * AT_ONCE) {
+      for (u32 base = fill.first; base <= until && hit == NEVER; base += G * AT_ONCE) {
         bool touched[AT_ONCE];
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++) {
           u32 bar = base + u * G + group.lane;
-          touched[u] = bar <= until && (low[bar] <= below || high[bar] >= above);
+          touched[u] = bar <= until && (low[bar] <= nearest.below || high[bar] >= nearest.above);
         }
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++) {
@@ -224,26 +201,7 @@ template <int G> struct Walker {
         return true;
       }
     }
-    // Nothing stopped it: by time, by signal, or with the data.
-    bool time_first = FILL_CLOSE && time == leave ? time_exit < leave_exit : time <= leave;
-    if (time <= last && time_first) {
-      exit.bar = time;
-      exit.price = close[time];
-      exit.how = time_exit | CLOSE_BIT;
-    } else if (!FILL_CLOSE && leave < last) {
-      exit.bar = leave + 1;
-      exit.price = open[exit.bar];
-      exit.how = leave_exit;
-      exit.by_signal = true;
-    } else if (FILL_CLOSE && leave <= last) {
-      exit.bar = leave;
-      exit.price = close[leave];
-      exit.how = leave_exit | CLOSE_BIT;
-    } else {
-      exit.bar = last;
-      exit.price = close[last];
-      exit.how = EXIT_END | CLOSE_BIT;
-    }
+    run_out(open, close, time, leave, last, exit);
     return true;
   }
 
@@ -316,7 +274,7 @@ template <int G> __device__ void walk_group(const WalkArgs& args) {
     if (group.lane == 0) out[state.n_trades] = trade;
     state.n_trades++;
     if (number == EXIT_END || number == EXIT_RUIN) break;
-    u64 next = (u64)exit.bar + (FILL_CLOSE && COOLDOWN < 1 ? 1 : COOLDOWN);
+    u64 next = next_signal(exit.bar);
     from = next < end ? (u32)next : end;
     if (N_SIDES == 2 && exit.by_signal && COOLDOWN == 0) {
       u32 bar = exit.bar - 1;

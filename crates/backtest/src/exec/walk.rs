@@ -4,20 +4,19 @@
 
 use std::ops::Range;
 
-use tidemill_market::Bars;
-
 use super::book::{Book, Move};
+use super::cost::Costs;
 use super::exit::{self, Exited, Standing};
+use super::fill::{self, Fill};
 use super::formula::Formula;
 use super::frame::{Frame, Opening, Scratch};
 use super::mask::Signal;
 use super::simd::first_touch;
 use super::symbol::Symbol;
-use super::terms::Terms;
 use crate::plan::{ExitValue, SidePlan};
-use crate::strategy::{EndOfData, Execution, ExitKind, FillAt, FirstCheck, InvalidLevel};
+use crate::strategy::{Execution, ExitKind, FillAt, InvalidLevel};
 use crate::tally::Tally;
-use crate::trade::{Reason, Trade};
+use crate::trade::Trade;
 
 /// Trades found before they are booked: few enough to stay in the cache.
 const BLOCK: usize = 256;
@@ -127,10 +126,7 @@ impl<'a> SideRun<'a> {
 /// A position as it was opened.
 #[derive(Clone, Copy)]
 struct Opened {
-    signal: usize,
-    entry_idx: usize,
-    /// First bar whose high and low are looked at.
-    first: usize,
+    fill: Fill,
     opening: Opening,
     /// Bar and exit of the earliest time exit.
     time: (usize, usize),
@@ -155,7 +151,7 @@ pub struct Walker<'a> {
     /// The sides that the strategy has.
     sides: Vec<SideRun<'a>>,
     scratch: &'a mut Scratch,
-    terms: Terms,
+    costs: Costs,
 }
 
 impl<'a> Walker<'a> {
@@ -167,7 +163,7 @@ impl<'a> Walker<'a> {
         sides: Vec<SideRun<'a>>,
         scratch: &'a mut Scratch,
     ) -> Self {
-        Self { symbol, frame, execution, sides, scratch, terms: Terms::new(execution) }
+        Self { symbol, frame, execution, sides, scratch, costs: Costs::new(execution) }
     }
 
     /// Walks through the bars of a range.
@@ -176,7 +172,7 @@ impl<'a> Walker<'a> {
             return Tally { equity: 1.0, ..Tally::default() };
         }
         let (first_day, last_day) = (self.symbol.day[range.start], self.symbol.day[range.end - 1]);
-        let mut book = Book::new(self.terms, first_day, last_day, range.len());
+        let mut book = Book::new(self.costs, first_day, last_day, range.len());
         let mut from = range.start;
         let mut reversal: Option<(usize, usize)> = None;
         let mut opened = Opened::NONE;
@@ -192,21 +188,17 @@ impl<'a> Walker<'a> {
                 continue;
             }
             let exited = self.find_exit(&opened, side, range.end - 1);
-            if exited.reason == Reason::End && self.execution.end_of_data == EndOfData::Discard {
+            if exited.is_discarded(self.execution) {
                 break;
             }
-            let ended = matches!(exited.reason, Reason::End | Reason::Ruin);
-            let trade = opened.trade(self.sides[side].long, &exited, std::mem::take(&mut skipped));
-            self.scratch.trades.push(trade);
-            if ended || (self.scratch.trades.len() == BLOCK && !self.book(&mut book, observer)) {
+            let Opened { fill, opening, target, .. } = &opened;
+            let (long, before) = (self.sides[side].long, std::mem::take(&mut skipped));
+            self.scratch.trades.push(fill.trade(long, opening, *target, &exited, before));
+            if exited.is_last() || (self.scratch.trades.len() == BLOCK && !self.book(&mut book, observer)) {
                 break;
             }
-            let cooldown = self.execution.cooldown as usize;
-            from = match self.execution.fill {
-                FillAt::NextOpen => exited.bar + cooldown,
-                FillAt::Close => exited.bar + cooldown.max(1),
-            };
-            if exited.by_signal && cooldown == 0 && self.sides.len() == 2 {
+            from = fill::next_signal(self.execution, exited.bar);
+            if exited.by_signal && self.execution.cooldown == 0 && self.sides.len() == 2 {
                 reversal = self.reversal(exited.bar - 1, side);
             }
         }
@@ -254,20 +246,19 @@ impl<'a> Walker<'a> {
     #[inline(always)]
     fn open(&mut self, signal: usize, side: usize, opened: &mut Opened) -> bool {
         let bars = self.symbol.bars;
-        let Self { sides, frame, scratch, execution, terms, symbol, .. } = self;
+        let Self { sides, frame, scratch, execution, costs, symbol, .. } = self;
         let run = &mut sides[side];
         let (long, sign) = (run.long, if run.long { 1.0 } else { -1.0 });
-        let (entry_idx, entry, first) = fill(bars, execution, signal);
-        *opened =
-            Opened { signal, entry_idx, first, opening: Opening { entry, ..Opening::NONE }, ..Opened::NONE };
+        let fill = Fill::new(bars, execution, signal);
+        let entry = fill.price;
+        *opened = Opened { fill, opening: Opening { entry, ..Opening::NONE }, ..Opened::NONE };
         // Stops first: risk needs them, and the other levels need risk.
         if run.has_stop {
             let mut beyond = false;
             for exit in run.exits.iter_mut().filter(|exit| exit.kind == ExitKind::Stop) {
                 let Watch::Number(formula) = &exit.watch else { continue };
                 let level = formula.value(signal, &opened.opening, &mut scratch.points);
-                let exists =
-                    holds(&exit.when, signal, &opened.opening, scratch) && level.is_finite() && level > 0.0;
+                let exists = holds(&exit.when, signal, &opened.opening, scratch) && exit::is_price(level);
                 exit.level = f64::NAN;
                 if exists {
                     exit.level = level;
@@ -275,7 +266,7 @@ impl<'a> Walker<'a> {
                         opened.opening.stop = level;
                     }
                     opened.bound(level, long);
-                    beyond |= sign * (entry - level) <= 0.0;
+                    beyond |= exit::is_wrong(sign, entry, level, false);
                 }
             }
             if beyond && execution.invalid_stop == InvalidLevel::Skip {
@@ -284,10 +275,10 @@ impl<'a> Walker<'a> {
         }
         let risk = match &run.risk {
             Some(formula) => formula.value(signal, &opened.opening, &mut scratch.points),
-            None => sign * (entry - opened.opening.stop),
+            None => exit::stop_distance(sign, entry, opened.opening.stop),
         };
-        opened.opening.risk = if risk > 0.0 && risk.is_finite() { risk } else { 0.01 * entry };
-        opened.ruin = terms.ruin(symbol, long, entry, opened.opening.risk);
+        opened.opening.risk = exit::risk(risk, entry);
+        opened.ruin = costs.ruin(symbol, long, entry, opened.opening.risk);
         opened.bound(opened.ruin, long);
         let opening = opened.opening;
         let mut reached = false;
@@ -303,9 +294,7 @@ impl<'a> Walker<'a> {
                 Watch::Number(formula) => formula.value(signal, &opening, &mut scratch.points),
                 Watch::Signal(condition) => {
                     let bar = condition.next(signal + 1, frame, scratch);
-                    if bar < opened.leave.0 {
-                        opened.leave = (bar, exit.exit);
-                    }
+                    opened.leave = exit::earlier(opened.leave, bar, exit.exit);
                     continue;
                 }
             };
@@ -313,13 +302,13 @@ impl<'a> Walker<'a> {
                 continue;
             }
             match exit.kind {
-                ExitKind::Target if value > 0.0 => {
+                ExitKind::Target if exit::is_price(value) => {
                     exit.level = value;
                     if opened.target.is_nan() {
                         opened.target = value;
                     }
                     opened.bound(value, !long);
-                    reached |= sign * (value - entry) <= 0.0;
+                    reached |= exit::is_wrong(sign, entry, value, true);
                 }
                 ExitKind::Trail if value >= 0.0 => {
                     exit.level = value;
@@ -329,10 +318,9 @@ impl<'a> Walker<'a> {
                     exit.level = entry + sign * (value * opening.risk);
                     opened.moving = true;
                 }
-                ExitKind::Time if value >= 0.0 => {
-                    let bar = (entry_idx + value.min(u32::MAX as f64).ceil() as usize).max(first);
-                    if bar < opened.time.0 {
-                        opened.time = (bar, exit.exit);
+                ExitKind::Time => {
+                    if let Some(bar) = exit::time_bar(&fill, value) {
+                        opened.time = exit::earlier(opened.time, bar, exit.exit);
                     }
                 }
                 _ => {}
@@ -349,8 +337,8 @@ impl<'a> Walker<'a> {
         let bars = self.symbol.bars;
         let run = &self.sides[side];
         // A bar that is lived through before any is inspected.
-        if opened.first > opened.signal + 1
-            && let Some(exited) = exit::ruin_only(bars, opened.signal + 1, run.long, opened.ruin)
+        if let Some(bar) = opened.fill.uninspected()
+            && let Some(exited) = exit::ruin_only(bars, bar, run.long, opened.ruin)
         {
             return exited;
         }
@@ -359,7 +347,8 @@ impl<'a> Walker<'a> {
                 return exited;
             }
         } else if opened.below > f64::NEG_INFINITY || opened.above < f64::INFINITY {
-            let bar = first_touch(&bars.low, &bars.high, opened.below, opened.above, opened.first, until);
+            let bar =
+                first_touch(&bars.low, &bars.high, opened.below, opened.above, opened.fill.first, until);
             if bar <= until
                 && let Some(exited) = self.resolve(run, bar, f64::NAN, opened)
             {
@@ -379,10 +368,10 @@ impl<'a> Walker<'a> {
             if (long && price > best) || (!long && price < best) { price } else { best }
         };
         // An entry at the open lives through its bar; one at the close does not.
-        if self.execution.fill == FillAt::NextOpen && opened.first > opened.entry_idx {
-            best = better(best, opened.entry_idx);
+        if self.execution.fill == FillAt::NextOpen && opened.fill.first > opened.fill.bar {
+            best = better(best, opened.fill.bar);
         }
-        for bar in opened.first..=until {
+        for bar in opened.fill.first..=until {
             if let Some(exited) = self.resolve(run, bar, best, opened) {
                 return Some(exited);
             }
@@ -415,9 +404,7 @@ impl<'a> Walker<'a> {
 impl Opened {
     /// Before anything is known.
     const NONE: Self = Self {
-        signal: 0,
-        entry_idx: 0,
-        first: 0,
+        fill: Fill::NONE,
         opening: Opening::NONE,
         time: (usize::MAX, 0),
         leave: (usize::MAX, 0),
@@ -428,47 +415,14 @@ impl Opened {
         moving: false,
     };
 
-    /// The trade as it was closed; what it earned is not known yet.
-    #[inline(always)]
-    fn trade(&self, long: bool, exited: &Exited, skipped: u32) -> Trade {
-        Trade {
-            side: if long { 1 } else { -1 },
-            signal_idx: self.signal,
-            entry_idx: self.entry_idx,
-            exit_idx: exited.bar,
-            entry: self.opening.entry,
-            exit: exited.price,
-            stop: self.opening.stop,
-            target: self.target,
-            risk: self.opening.risk,
-            pnl: 0.0,
-            ret: 0.0,
-            r: 0.0,
-            reason: exited.reason,
-            at_close: exited.at_close,
-            ambiguous: exited.ambiguous,
-            skipped,
-        }
-    }
-
     /// Takes in a fixed level that lies below or above the market.
     #[inline(always)]
     fn bound(&mut self, level: f64, is_below: bool) {
         if is_below {
-            self.below = if level > self.below { level } else { self.below };
+            self.below = exit::nearer_below(level, self.below);
         } else {
-            self.above = if level < self.above { level } else { self.above };
+            self.above = exit::nearer_above(level, self.above);
         }
-    }
-}
-
-/// Where and at what price a signal is filled, and the first bar whose high and low are looked at.
-#[inline(always)]
-pub(super) fn fill(bars: &Bars, execution: &Execution, signal: usize) -> (usize, f64, usize) {
-    match (execution.fill, execution.first_check) {
-        (FillAt::NextOpen, FirstCheck::EntryBar) => (signal + 1, bars.open[signal + 1], signal + 1),
-        (FillAt::NextOpen, _) => (signal + 1, bars.open[signal + 1], signal + 2),
-        (FillAt::Close, _) => (signal, bars.close[signal], signal + 1),
     }
 }
 

@@ -44,7 +44,7 @@ impl Shapes {
             Node::Binary(op, ..) => Form::Binary(*op),
             Node::Select(..) => Form::Select,
             Node::Shift(..) => Form::Shift,
-            Node::Call(func, ..) => Form::Call(*func),
+            Node::Call(func, ..) => Form::Call(func),
             Node::Const(_) | Node::Param(_) | Node::Bars(_) | Node::Position(_) => Form::Scalar,
         };
         let mut holes: Vec<NodeId> = Vec::new();

@@ -98,7 +98,7 @@ impl Tape {
     pub(super) fn reads(&self, slots: &[Slot]) -> usize {
         let cost = |op: &Op| match op {
             Op::Column { slot, .. } => match &slots[*slot] {
-                Slot::Call { func, .. } if func.has_point() || func.reads_prefix() => 5,
+                Slot::Call { func, .. } if func.at.is_some() || func.sums_read().is_some() => 5,
                 _ => 1,
             },
             Op::Point { .. } => 5,
@@ -204,12 +204,12 @@ impl Planner<'_> {
 
     fn leaf(&mut self, id: NodeId, shift: Option<usize>) -> Op {
         if let Node::Call(func, inputs, arguments) = self.graph.node(id)
-            && func.has_point()
+            && func.at.is_some()
             && !self.columns.contains(&id)
         {
             let input = self.slot(inputs[0]);
             let arguments = arguments.iter().map(|argument| self.scalar_of[argument]).collect();
-            return Op::Point { func: *func, input, arguments, shift };
+            return Op::Point { func, input, arguments, shift };
         }
         Op::Column { slot: self.slot(id), shift }
     }

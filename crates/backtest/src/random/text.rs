@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
+use tidemill_market::indicator::Group::{Averages, Extremes};
+
 use super::tape::Tape;
+use crate::compile::{Arg, Signature, functions};
 
 /// What may be used while a file is written.
 struct Writer<'t, 'n> {
@@ -171,43 +174,32 @@ impl Writer<'_, '_> {
             }
             18..20 => format!("if({}, {}, {})", self.condition(d), self.series(d), self.number(d)),
             20..23 => format!("({})[{}]", self.series(d), self.ago()),
-            23 => format!("bars_since({})", self.series_condition(d)),
-            24 => format!("value_when({}, {})", self.condition(d), self.series(d)),
-            25 => format!("cum({})", self.series(d)),
-            26 => format!("roc({}, {})", self.series(d), self.window()),
-            27 => format!("momentum({}, {})", self.series(d), self.window()),
-            28 => format!("zscore({}, {})", self.series(d), self.window()),
-            29 => {
-                let function = self.one_of(&["stddev", "stddev_sample"]);
-                format!("{function}({}, {})", self.series(d), self.window())
-            }
-            30 => format!("rsi({}, {})", self.series(d), self.window()),
-            31 => {
-                let function = self.one_of(&["atr", "atr_wilder", "adx", "cci"]);
-                format!("{function}({})", self.window())
-            }
-            32 => format!("di({}).{}", self.window(), self.one_of(&["plus", "minus"])),
-            33 => {
-                let field = self.one_of(&["k", "d"]);
-                format!("stochastic({}, {}, {}).{field}", self.window(), self.window(), self.window())
-            }
-            34 => {
-                let (x, field) = (self.series(d), self.one_of(&["line", "signal", "hist"]));
-                format!("macd({x}, {}, {}, {}).{field}", self.window(), self.window(), self.window())
-            }
-            35 => {
-                let (x, field) = (self.series(d), self.one_of(&["upper", "middle", "lower", "width"]));
-                format!("bollinger({x}, {}, {}).{field}", self.window(), self.scalar())
-            }
-            36 => format!("swing_low({}, {}, {})", self.series(d), self.window(), self.window()),
-            37 => format!("atc({}, {}, {}, {})", self.series(d), self.window(), self.scalar(), self.scalar()),
             _ => {
-                let names = [
-                    "sma", "ema", "ema_sma", "rma", "wma", "hma", "dema", "tema", "lsma", "highest", "lowest",
-                ];
-                let function = self.one_of(&names);
-                format!("{function}({}, {})", self.series(d), self.window())
+                let of = |arg: &Arg| matches!(arg, Arg::Series | Arg::Condition | Arg::Window | Arg::Scalar);
+                let of_series = |function: &Signature| function.args.iter().all(of);
+                self.call(of_series, &|writer| writer.series(d), d)
             }
+        }
+    }
+
+    /// A call of one of some functions, with series from elsewhere and conditions of some depth.
+    fn call(
+        &mut self,
+        is_wanted: impl Fn(&Signature) -> bool,
+        series: &impl Fn(&mut Self) -> String,
+        depth: usize,
+    ) -> String {
+        let wanted: Vec<&Signature> = functions().iter().filter(|function| is_wanted(function)).collect();
+        let function = *self.tape.pick(&wanted);
+        let call = function.write(|arg| match arg {
+            Arg::Condition => self.condition(depth),
+            Arg::Window => self.window(),
+            Arg::Scalar => self.scalar(),
+            Arg::Series | Arg::Number | Arg::Any | Arg::Duration => series(self),
+        });
+        match function.fields() {
+            [] => call,
+            fields => format!("{call}.{}", self.tape.pick(fields)),
         }
     }
 
@@ -217,25 +209,11 @@ impl Writer<'_, '_> {
             return self.one_of(&["close", "open", "high", "low", "y"]);
         }
         match self.tape.below(12) {
-            0..5 => {
-                let names = [
-                    "sma", "ema", "highest", "lowest", "wma", "rma", "ema_sma", "hma", "dema", "tema", "lsma",
-                ];
-                let function = self.one_of(&names);
-                format!("{function}({}, {})", self.price(depth - 1), self.window())
+            0..7 => {
+                let of_prices = |function: &Signature| matches!(function.group, Averages | Extremes);
+                self.call(of_prices, &|writer| writer.price(depth - 1), depth - 1)
             }
-            5..7 => format!("{}[{}]", self.one_of(&["close", "high", "low", "open"]), self.ago()),
-            7 => format!(
-                "kama({}, {}, {}, {})",
-                self.price(depth - 1),
-                self.window(),
-                self.window(),
-                self.window()
-            ),
-            8 => {
-                let function = self.one_of(&["swing_high", "swing_low"]);
-                format!("{function}({}, {}, {})", self.price(depth - 1), self.window(), self.window())
-            }
+            7..9 => format!("{}[{}]", self.one_of(&["close", "high", "low", "open"]), self.ago()),
             9 => {
                 let field = self.one_of(&["upper", "middle", "lower"]);
                 format!("bollinger({}, {}, {}).{field}", self.price(depth - 1), self.window(), self.scalar())

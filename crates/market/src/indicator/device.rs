@@ -1,8 +1,8 @@
 //! The indicators' kernels: their text, their arguments, and how they are launched.
 //!
-//! Every `.cu` file in this folder is the twin of the `.rs` file beside it and gives the same bits. A [`Function`] says what
-//! has to be launched for one of them; [`ColumnArgs`] is what every one of these kernels takes. A call makes `count` items
-//! of a pool, for all symbols.
+//! Every `.cu` file in this folder is the twin of the `.rs` file beside it and gives the same bits. The passes of a
+//! [`Function`] say what has to be launched; [`ColumnArgs`] is what every one of these kernels takes. A call makes `count`
+//! items of a pool, for all symbols.
 //!
 //! Prefix items hold `n + 1` entries per symbol, those of symbol `s` from `start[s] + s` on; with `N` entries in all they are
 //! `N` sums followed by `N` pairs of `u32` (missing values before the entry, changes up to its bar). Sums are read 16 bytes at a
@@ -10,66 +10,52 @@
 
 use tidemill_gpu::{DevicePtr, GpuError, Kernel, Launch, Source, Stream, kernel_structs};
 
-macro_rules! pieces {
-    ($($(#[$meta:meta])* $name:ident = [$($file:literal),* $(,)?];)*) => {
-        $($(#[$meta])* pub const $name: &[(&str, &str)] = &[$((concat!("indicator/", $file), include_str!($file))),*];)*
+use super::{FUNCTIONS, Function};
+
+macro_rules! file {
+    ($name:literal) => {
+        (concat!("indicator/", $name), include_str!($name))
     };
 }
 
-pieces! {
-    /// The kernels of all functions: file names and texts, to be spliced behind `tidemill.cuh`.
-    PIECES = [
-        "column.cuh",
-        "double_double.cuh",
-        "prefix.cu",
-        "sma.cu",
-        "stddev.cu",
-        "zscore.cu",
-        "wma.cu",
-        "lsma.cu",
-        "hma.cu",
-        "recursion.cuh",
-        "ema.cu",
-        "ema_sma.cu",
-        "rma.cu",
-        "dema.cu",
-        "tema.cu",
-        "kama.cu",
-        "true_range.cu",
-        "atr_wilder.cu",
-        "rsi.cu",
-        "adx.cu",
-        "cci.cu",
-        "obv.cu",
-        "cum.cu",
-        "extreme.cu",
-        "swing.cu",
-        "bars_since.cu",
-        "value_when.cu",
-        "../atc/plan.cuh",
-        "../atc/window.cuh",
-        "../atc/exponential.cuh",
-        "../atc/adaptive.cuh",
-        "../atc/growth.cuh",
-        "../atc/equity.cuh",
-        "../atc/vote.cuh",
-        "atc.cu",
-    ];
-    /// The functions that have a value at one bar, as device functions for other kernels; no kernels. `points_only.cuh`
-    /// is what leaves the kernels out.
-    POINT_PIECES = [
-        "points_only.cuh",
-        "column.cuh",
-        "double_double.cuh",
-        "prefix.cu",
-        "sma.cu",
-        "stddev.cu",
-        "zscore.cu",
-        "wma.cu",
-        "lsma.cu",
-        "extreme.cu",
-        "swing.cu",
-    ];
+/// Every kernel here begins with these.
+const SHARED: [(&str, &str); 3] = [file!("column.cuh"), file!("double_double.cuh"), file!("prefix.cu")];
+
+/// What several twins need besides.
+const HEADERS: [(&str, &str); 8] = [
+    file!("recursion.cuh"),
+    file!("../atc/plan.cuh"),
+    file!("../atc/window.cuh"),
+    file!("../atc/exponential.cuh"),
+    file!("../atc/adaptive.cuh"),
+    file!("../atc/growth.cuh"),
+    file!("../atc/equity.cuh"),
+    file!("../atc/vote.cuh"),
+];
+
+/// The kernels of all functions: file names and texts, to be spliced behind `tidemill.cuh`.
+pub fn pieces() -> Vec<(&'static str, &'static str)> {
+    with_twins([&SHARED[..], &HEADERS].concat(), |_| true)
+}
+
+/// The functions that have a value at one bar, as device functions for other kernels; no kernels. `points_only.cuh` is what leaves
+/// the kernels out.
+pub fn point_pieces() -> Vec<(&'static str, &'static str)> {
+    let before = [&[file!("points_only.cuh")][..], &SHARED].concat();
+    with_twins(before, |function| function.at.is_some() || function.sums_read().is_some())
+}
+
+/// Adds the twins of some functions, each file once.
+fn with_twins(
+    mut pieces: Vec<(&'static str, &'static str)>,
+    of: impl Fn(&Function) -> bool,
+) -> Vec<(&'static str, &'static str)> {
+    for function in FUNCTIONS.iter().filter(|function| of(function)) {
+        if !pieces.contains(&function.twin) {
+            pieces.push(function.twin);
+        }
+    }
+    pieces
 }
 
 kernel_structs! {
@@ -121,7 +107,7 @@ kernel_structs! {
 
 /// The kernels of all functions, the same for every strategy.
 pub fn source() -> Source {
-    Source::splice("indicators.cu", PIECES).comparing("", &[LAYOUTS])
+    Source::splice("indicators.cu", &pieces()).comparing("", &[LAYOUTS])
 }
 
 /// What an item of a function's pool holds.
@@ -147,34 +133,9 @@ impl Output {
     }
 }
 
-/// A function over whole series.
-#[derive(Debug)]
-pub struct Function {
-    /// Its name, that of `Func` in small letters.
-    pub name: &'static str,
-    /// Series inputs.
-    pub n_inputs: usize,
-    /// Scalar arguments.
-    pub n_arguments: usize,
-    /// What it makes.
-    pub output: Output,
-    /// Scratch columns per item, of `n_bars + n_symbols` numbers each. Their start has to be a multiple of 16 bytes.
-    pub scratch_columns: usize,
-    /// What is launched, in this order, all with the same arguments.
-    pub passes: &'static [Pass],
-}
-
-/// One launch.
-#[derive(Debug)]
-pub struct Pass {
-    /// The kernel.
-    pub kernel: &'static str,
-    shape: Shape,
-}
-
 /// How the threads of a kernel share the work.
 #[derive(Clone, Copy, Debug)]
-enum Shape {
+pub enum Shape {
     /// A block per item and 1,024 bars.
     Bars,
     /// A block per item and 2,048 bars.
@@ -189,15 +150,15 @@ enum Shape {
     Triples,
 }
 
-impl Pass {
-    /// Launches its kernel; `longest` is the number of bars of the longest symbol.
+impl Shape {
+    /// Launches a pass of a function; `longest` is the number of bars of the longest symbol.
     ///
     /// # Safety
     ///
     /// `kernel` is the one of this pass, from [`source`]. The memory of `args` is as large as [`Function`] and [`ColumnArgs`] say, lives
     /// until the work is done, and nothing else uses the new items and the scratch columns meanwhile.
     pub unsafe fn launch(
-        &self,
+        self,
         stream: &Stream,
         kernel: &Kernel,
         args: &ColumnArgs,
@@ -208,75 +169,19 @@ impl Pass {
     }
 
     /// The grid for `count` items, at least one.
-    fn grid(&self, count: u32, n_symbols: u32, n_bars: u32, longest: u32) -> Launch {
+    fn grid(self, count: u32, n_symbols: u32, n_bars: u32, longest: u32) -> Launch {
         let tiles = |bars: u32| u64::from(n_bars.div_ceil(bars).max(1)) * u64::from(count);
         let pairs = u64::from(count) * u64::from(n_symbols);
-        let (blocks, rows, threads) = match self.shape {
-            Shape::Bars => (tiles(1_024), 1, 256),
-            Shape::Extremes => (tiles(2_048), 1, 256),
-            Shape::Warps => (pairs, 1, 32),
-            Shape::Lanes => (u64::from(count.div_ceil(32)) * u64::from(n_symbols), 1, 32),
-            Shape::Triples => (u64::from(count.div_ceil(3)) * u64::from(n_symbols), 1, 192),
-            Shape::Sums => (pairs, longest.div_ceil(32 * 256).clamp(1, 65_535), 32),
+        let (blocks, rows, threads) = match self {
+            Self::Bars => (tiles(1_024), 1, 256),
+            Self::Extremes => (tiles(2_048), 1, 256),
+            Self::Warps => (pairs, 1, 32),
+            Self::Lanes => (u64::from(count.div_ceil(32)) * u64::from(n_symbols), 1, 32),
+            Self::Triples => (u64::from(count.div_ceil(3)) * u64::from(n_symbols), 1, 192),
+            Self::Sums => (pairs, longest.div_ceil(32 * 256).clamp(1, 65_535), 32),
         };
         // More blocks than a grid can have would need more memory than there is; the launch itself is refused then.
         let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
         Launch { grid: [blocks, rows, 1], block: [threads, 1, 1], shared_bytes: 0 }
     }
-}
-
-/// The function of this name.
-pub fn function(name: &str) -> Option<&'static Function> {
-    FUNCTIONS.iter().find(|function| function.name == name)
-}
-
-macro_rules! functions {
-    ($($name:literal ($inputs:literal, $arguments:literal) $(scratch $scratch:literal)? -> $output:ident:
-       $($kernel:literal $shape:ident),+;)*) => {
-        /// All functions.
-        pub const FUNCTIONS: &[Function] = &[$(Function {
-            name: $name,
-            n_inputs: $inputs,
-            n_arguments: $arguments,
-            output: Output::$output,
-            scratch_columns: 0 $(+ $scratch)?,
-            passes: &[$(Pass { kernel: $kernel, shape: Shape::$shape }),+],
-        }),*];
-    };
-}
-
-functions! {
-    "prefix_sum" (1, 0) -> Sum: "prefix_sum" Sums, "prefix_sum_ends" Warps, "prefix_sum_offsets" Bars;
-    "prefix_squares" (1, 0) -> Pair: "prefix_squares" Sums, "prefix_squares_ends" Warps, "prefix_squares_offsets" Bars;
-    "prefix_index" (1, 0) -> Pair: "prefix_index" Sums, "prefix_index_ends" Warps, "prefix_index_offsets" Bars;
-    "sma" (1, 1) -> Column: "sma" Bars;
-    "stddev" (1, 1) -> Column: "stddev" Bars;
-    "stddev_sample" (1, 1) -> Column: "stddev_sample" Bars;
-    "zscore" (2, 1) -> Column: "zscore" Bars;
-    "lsma" (1, 1) -> Column: "lsma" Bars;
-    "wma" (1, 1) -> Column: "wma" Bars;
-    "ema" (1, 1) -> Column: "ema" Lanes;
-    "ema_sma" (1, 1) -> Column: "ema_sma" Lanes;
-    "rma" (1, 1) -> Column: "rma" Lanes;
-    "hma" (1, 1) scratch 6 -> Column: "hma_sums" Sums, "hma_ends" Warps, "hma_offsets" Bars, "hma_raw" Bars,
-        "hma_raw_sums" Sums, "hma_ends" Warps, "hma_offsets" Bars, "hma" Bars;
-    "dema" (1, 1) -> Column: "dema" Lanes;
-    "tema" (1, 1) -> Column: "tema" Lanes;
-    "kama" (1, 3) -> Column: "kama" Lanes;
-    "true_range" (3, 0) -> Column: "true_range" Bars;
-    "atr_wilder" (3, 1) -> Column: "atr_wilder" Lanes;
-    "rsi" (1, 1) -> Column: "rsi" Lanes;
-    "adx" (3, 1) -> Column: "adx" Lanes;
-    "plus_di" (3, 1) -> Column: "plus_di" Lanes;
-    "minus_di" (3, 1) -> Column: "minus_di" Lanes;
-    "cci" (3, 1) scratch 4 -> Column: "cci_typical" Bars, "cci_sums" Sums, "cci_ends" Warps, "cci_offsets" Bars, "cci" Bars;
-    "obv" (2, 0) -> Column: "obv" Lanes;
-    "highest" (1, 1) -> Column: "highest" Extremes;
-    "lowest" (1, 1) -> Column: "lowest" Extremes;
-    "swing_high" (1, 2) scratch 1 -> Column: "swing_high_confirmed" Extremes, "swing_high" Extremes;
-    "swing_low" (1, 2) scratch 1 -> Column: "swing_low_confirmed" Extremes, "swing_low" Extremes;
-    "bars_since" (1, 0) -> Column: "bars_since" Warps;
-    "value_when" (2, 0) -> Column: "value_when" Warps;
-    "cum" (1, 0) -> Column: "cum" Lanes;
-    "atc" (1, 3) scratch 7 -> Column: "atc_sums" Lanes, "atc_growth" Bars, "atc" Triples;
 }

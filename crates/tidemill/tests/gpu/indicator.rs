@@ -4,10 +4,8 @@ use bytemuck::Zeroable;
 use tidemill_gpu::{
     Device, DeviceBuffer, DevicePtr, GpuError, HostOptions, Launch, Module, Source, kernel_structs,
 };
-use tidemill_market::indicator::device::{
-    self, ColumnArgs, FUNCTIONS, Function, Input, Output, POINT_PIECES, function,
-};
-use tidemill_market::indicator::{self, Moments, Prefix};
+use tidemill_market::indicator::device::{self, ColumnArgs, Input, Output, point_pieces};
+use tidemill_market::indicator::{self, Call, FUNCTIONS, Function, Moments, Prefix, Read, Run, Series, Take};
 
 use crate::device::unless_unavailable;
 use crate::random::Random;
@@ -63,10 +61,6 @@ const FIRST: usize = 2;
 
 /// Different series in a pool of inputs.
 const N_SERIES: usize = 4;
-
-fn window(scalar: f64) -> usize {
-    if scalar >= 1.0 && scalar < u32::MAX as f64 { scalar as usize } else { 0 }
-}
 
 /// One series of all symbols: a walk, a walk with holes and infinities, small whole numbers with ties and both zeros,
 /// and numbers of every magnitude.
@@ -204,11 +198,7 @@ impl Bench {
         Ok(Pool { items, buffer: self.device.alloc_from(&numbers)?, stride: n_words as u64, item_of, uses })
     }
 
-    /// Runs a function for all trials; the new items of its pool.
-    fn run(&self, function: &Function, inputs: &[Input], arguments: &[Vec<f64>]) -> Result<Ran, GpuError> {
-        self.run_for(function, inputs, arguments, &self.trial, self.trials.len())
-    }
-
+    /// Runs a function for some trials; the new items of its pool.
     fn run_for(
         &self,
         function: &Function,
@@ -219,12 +209,12 @@ impl Bench {
     ) -> Result<Ran, GpuError> {
         assert_eq!(
             (inputs.len(), arguments.len()),
-            (function.n_inputs, function.n_arguments),
+            (function.reads.len(), function.takes.len()),
             "{}",
             function.name
         );
         let (n_bars, n_symbols) = (self.n_bars() as u32, self.lengths.len() as u32);
-        let stride = function.output.stride(n_bars, n_symbols);
+        let stride = function.output().stride(n_bars, n_symbols);
         let out = self.device.alloc_from(&vec![12.5; stride as usize * (FIRST + count)])?;
         let scratch_stride = (function.scratch_columns * (n_bars + n_symbols) as usize).next_multiple_of(2);
         let scratch = self.device.alloc::<f64>(scratch_stride * count)?;
@@ -250,10 +240,10 @@ impl Bench {
         }
         let longest = self.lengths.iter().copied().max().unwrap_or(0) as u32;
         let stream = self.device.stream()?;
-        for pass in function.passes {
-            let kernel = self.module.kernel(pass.kernel)?;
+        for (kernel, shape) in function.passes {
+            let kernel = self.module.kernel(kernel)?;
             // SAFETY: all memory was made above, in the sizes that the function asks for, and lives until the stream is done.
-            unsafe { pass.launch(&stream, &kernel, &args, longest)? };
+            unsafe { shape.launch(&stream, &kernel, &args, longest)? };
         }
         stream.synchronize()?;
         let numbers = out.to_vec()?;
@@ -266,13 +256,9 @@ impl Bench {
     }
 
     /// Prefix sums of every series of a pool, as a pool of their own that trials use alike.
-    fn prefixes(&self, name: &str, columns: &Pool<Vec<f64>>) -> Result<Pool<Vec<Prefix>>, GpuError> {
-        let function = function(name).expect("there is such a function");
-        let moments = match name {
-            "prefix_sum" => Moments::Sum,
-            "prefix_squares" => Moments::SumSquares,
-            _ => Moments::SumIndex,
-        };
+    fn prefixes(&self, moments: Moments, columns: &Pool<Vec<f64>>) -> Result<Pool<Vec<Prefix>>, GpuError> {
+        let makes = |function: &&Function| matches!(function.run, Run::Sums(own) if own == moments);
+        let function = FUNCTIONS.iter().find(makes).expect("a function makes these sums");
         let each: Vec<u32> = (0..N_SERIES as u32).collect();
         let each = self.device.alloc_from(&each)?;
         let input = Input { item_of: each.ptr(), ..columns.input() };
@@ -382,146 +368,94 @@ pub type Kind = (bool, usize);
 
 const KINDS: [Kind; 4] = [(true, 0), (true, 1), (true, 2), (false, 0)];
 
+/// Where an input of a function comes from.
+enum Feed<'a> {
+    Column(&'a Pool<Vec<f64>>),
+    Condition,
+    Sums,
+}
+
+/// The numbers that a function takes: for each a list with one per trial.
+fn arguments(bench: &Bench, function: &Function) -> Vec<Vec<f64>> {
+    let of_trials = |value: &dyn Fn(usize) -> f64| (0..bench.trials.len()).map(value).collect::<Vec<f64>>();
+    match function.name {
+        "atc" => vec![
+            bench.windows(1),
+            of_trials(&|trial| [0.02, 0.0, 5.0, -1.0, f64::NAN][trial % 5]),
+            of_trials(&|trial| [101.0, 0.03, 2.0, 0.0][usize::from(trial % 7 != 0) * (1 + trial % 3)]),
+        ],
+        // Short looks ahead most of the time, and some as long as the look back.
+        "swing_high" | "swing_low" => {
+            let ahead = [0.0, 1.0, 2.0, 5.0, 12.0, 40.0, 130.0, 1_100.0, 2_500.0, f64::NAN];
+            vec![bench.windows(5), of_trials(&|trial| ahead[trial % 10])]
+        }
+        name => {
+            let windows = |(take, step): (&Take, usize)| match take {
+                Take::Window => bench.windows(step),
+                Take::Scalar => panic!("{name} takes a number that has no values here"),
+            };
+            function.takes.iter().zip([1, 5, 7]).map(windows).collect()
+        }
+    }
+}
+
 /// Runs one function on inputs of some kinds and compares it with its twin.
 pub fn check(bench: &Bench, function: &Function, kinds: &[Kind]) -> Result<(), GpuError> {
     let name = function.name;
-    let (one, two, three) = (bench.windows(1), bench.windows(5), bench.windows(7));
+    let arguments = arguments(bench, function);
     for &(shared, kind) in kinds {
-        let a = bench.columns(shared, 1, kind)?;
-        let b = bench.columns(shared, 2, kind)?;
-        let c = bench.columns(kind < 2, 3, kind)?;
-        let w = |trial: u32| window(one[trial as usize]);
-        let run = |inputs: &[Input], arguments: &[Vec<f64>]| bench.run(function, inputs, arguments);
-        let windowed = std::slice::from_ref(&one);
-        match name {
-            "prefix_sum" | "prefix_squares" | "prefix_index" => {
-                let ran = run(&[a.input()], &[])?;
+        let columns = [
+            bench.columns(shared, 1, kind)?,
+            bench.columns(shared, 2, kind)?,
+            bench.columns(kind < 2, 3, kind)?,
+        ];
+        let masks = bench.masks(shared, 9)?;
+        let sums = function.sums_read().map(|moments| bench.prefixes(moments, &columns[0])).transpose()?;
+        let sums = || sums.as_ref().expect("the sums it reads");
+        let mut unused = columns.iter();
+        let sources: Vec<Feed> = function
+            .reads
+            .iter()
+            .map(|read| match read {
+                Read::Condition => Feed::Condition,
+                Read::Sums(_) => Feed::Sums,
+                Read::Series | Read::High | Read::Low | Read::Close | Read::Volume => {
+                    Feed::Column(unused.next().expect("a column"))
+                }
+            })
+            .collect();
+        let inputs: Vec<Input> = sources
+            .iter()
+            .map(|source| match source {
+                Feed::Column(columns) => columns.input(),
+                Feed::Condition => masks.input(),
+                Feed::Sums => sums().input(),
+            })
+            .collect();
+        // Fewer of `atc`, because each is 54 averages: two blocks of three and one of one.
+        let count = if name == "atc" { 7 } else { bench.trials.len() };
+        let ran = bench.run_for(function, &inputs, &arguments, &bench.trial, count)?;
+        match function.run {
+            Run::Sums(_) => {
                 for (j, &trial) in bench.trials.iter().enumerate() {
                     let item = &ran.numbers[(FIRST + j) * ran.stride as usize..][..ran.stride as usize];
                     for (symbol, bars) in bench.symbols().enumerate() {
-                        compare_entries(bench, name, item, symbol, &a.of(trial)[bars]);
+                        compare_entries(bench, name, item, symbol, &columns[0].of(trial)[bars]);
                     }
                 }
             }
-            "sma" | "stddev" | "stddev_sample" | "lsma" | "wma" | "zscore" => {
-                let prefix = match name {
-                    "sma" => "prefix_sum",
-                    "lsma" | "wma" => "prefix_index",
-                    _ => "prefix_squares",
-                };
-                let prefixes = bench.prefixes(prefix, &a)?;
-                let ran = if name == "zscore" {
-                    run(&[a.input(), prefixes.input()], windowed)?
-                } else {
-                    run(&[prefixes.input()], windowed)?
-                };
-                bench.compare(name, &ran, |trial, symbol, bars, out| {
-                    let p = &prefixes.of(trial)[symbol];
-                    match name {
-                        "sma" => indicator::sma(p, w(trial), out),
-                        "stddev" => indicator::stddev(p, w(trial), out),
-                        "stddev_sample" => indicator::stddev_sample(p, w(trial), out),
-                        "lsma" => indicator::lsma(p, w(trial), out),
-                        "wma" => indicator::wma(p, w(trial), out),
-                        _ => indicator::zscore(&a.of(trial)[bars], p, w(trial), out),
-                    }
-                });
-            }
-            "ema" | "ema_sma" | "rma" | "hma" | "dema" | "tema" | "rsi" | "highest" | "lowest" => {
-                let ran = run(&[a.input()], windowed)?;
-                let twin = match name {
-                    "ema" => indicator::ema,
-                    "ema_sma" => indicator::ema_sma,
-                    "rma" => indicator::rma,
-                    "hma" => indicator::hma,
-                    "dema" => indicator::dema,
-                    "tema" => indicator::tema,
-                    "rsi" => indicator::rsi,
-                    "highest" => indicator::highest,
-                    _ => indicator::lowest,
-                };
-                bench.compare(name, &ran, |trial, _, bars, out| twin(&a.of(trial)[bars], w(trial), out));
-            }
-            "kama" => {
-                let ran = run(&[a.input()], &[one.clone(), two.clone(), three.clone()])?;
-                bench.compare(name, &ran, |trial, _, bars, out| {
-                    let (fast, slow) = (window(two[trial as usize]), window(three[trial as usize]));
-                    indicator::kama(&a.of(trial)[bars], w(trial), fast, slow, out);
-                });
-            }
-            "atc" => {
-                // Fewer, because each is 54 averages: two blocks of three and one of one.
-                let lambda: Vec<f64> = (0..bench.trials.len())
-                    .map(|trial| [0.02, 0.0, 5.0, -1.0, f64::NAN][trial % 5])
-                    .collect();
-                let decay: Vec<f64> = (0..bench.trials.len())
-                    .map(|trial| [101.0, 0.03, 2.0, 0.0][usize::from(trial % 7 != 0) * (1 + trial % 3)])
-                    .collect();
-                let arguments = [one.clone(), lambda.clone(), decay.clone()];
-                let ran = bench.run_for(function, &[a.input()], &arguments, &bench.trial, 7)?;
-                bench.compare(name, &ran, |trial, _, bars, out| {
-                    let at = trial as usize;
-                    indicator::atc(&a.of(trial)[bars], w(trial), lambda[at], decay[at], out);
-                });
-            }
-            "swing_high" | "swing_low" => {
-                // Short looks ahead most of the time, and some as long as the look back.
-                let ahead: Vec<f64> = (0..bench.trials.len())
-                    .map(|trial| {
-                        [0.0, 1.0, 2.0, 5.0, 12.0, 40.0, 130.0, 1_100.0, 2_500.0, f64::NAN][trial % 10]
+            Run::Column(run) => bench.compare(name, &ran, |trial, symbol, bars, out| {
+                let series: Vec<Series<'_>> = sources
+                    .iter()
+                    .map(|source| match source {
+                        Feed::Column(columns) => Series::Column(&columns.of(trial)[bars.clone()]),
+                        Feed::Condition => Series::Condition(&masks.of(trial)[bars.clone()]),
+                        Feed::Sums => Series::Sums(&sums().of(trial)[symbol]),
                     })
                     .collect();
-                let ran = run(&[a.input()], &[two.clone(), ahead.clone()])?;
-                bench.compare(name, &ran, |trial, _, bars, out| {
-                    let (back, ahead) = (window(two[trial as usize]), window(ahead[trial as usize]));
-                    let twin =
-                        if name == "swing_high" { indicator::swing_high } else { indicator::swing_low };
-                    twin(&a.of(trial)[bars], back, ahead, out);
-                });
-            }
-            "true_range" | "atr_wilder" | "adx" | "plus_di" | "minus_di" | "cci" => {
-                let inputs = [a.input(), b.input(), c.input()];
-                let ran = if name == "true_range" { run(&inputs, &[])? } else { run(&inputs, windowed)? };
-                bench.compare(name, &ran, |trial, _, bars, out| {
-                    let (high, low, close) =
-                        (&a.of(trial)[bars.clone()], &b.of(trial)[bars.clone()], &c.of(trial)[bars]);
-                    match name {
-                        "true_range" => indicator::true_range(high, low, close, out),
-                        "atr_wilder" => indicator::atr_wilder(high, low, close, w(trial), out),
-                        "adx" => indicator::adx(high, low, close, w(trial), out),
-                        "plus_di" => indicator::plus_di(high, low, close, w(trial), out),
-                        "minus_di" => indicator::minus_di(high, low, close, w(trial), out),
-                        _ => indicator::cci(high, low, close, w(trial), out),
-                    }
-                });
-            }
-            "obv" => {
-                let ran = run(&[a.input(), b.input()], &[])?;
-                bench.compare(name, &ran, |trial, _, bars, out| {
-                    indicator::obv(&a.of(trial)[bars.clone()], &b.of(trial)[bars], out);
-                });
-            }
-            "cum" => {
-                let ran = run(&[a.input()], &[])?;
-                bench.compare(name, &ran, |trial, _, bars, out| indicator::cum(&a.of(trial)[bars], out));
-            }
-            "bars_since" | "value_when" => {
-                let masks = bench.masks(shared, 9)?;
-                let ran = if name == "bars_since" {
-                    run(&[masks.input()], &[])?
-                } else {
-                    run(&[masks.input(), a.input()], &[])?
-                };
-                bench.compare(name, &ran, |trial, _, bars, out| {
-                    let holds = &masks.of(trial)[bars.clone()];
-                    if name == "bars_since" {
-                        indicator::bars_since(holds, out);
-                    } else {
-                        indicator::value_when(holds, &a.of(trial)[bars], out);
-                    }
-                });
-            }
-            other => panic!("{other} has a kernel and no case here"),
+                let arguments: Vec<f64> = arguments.iter().map(|values| values[trial as usize]).collect();
+                run(&Call { series: &series, arguments: &arguments }, out);
+            }),
         }
     }
     Ok(())
@@ -613,14 +547,13 @@ KERNEL(points, PointArgs) {
 fn values_at_one_bar_equal_their_twins() {
     let bench = Bench::new(Device::host(HostOptions::default()), &LENGTHS, N_TRIALS);
     let Some(bench) = unless_unavailable(bench, "TIDEMILL_REQUIRE_EMULATION") else { return };
-    let pieces: Vec<(&str, &str)> =
-        POINT_PIECES.iter().copied().chain([("points.cu", POINT_KERNEL)]).collect();
+    let pieces: Vec<(&str, &str)> = point_pieces().into_iter().chain([("points.cu", POINT_KERNEL)]).collect();
     let source = Source::splice("points.cu", &pieces).comparing("", &[LAYOUTS]);
     let points = bench.device.load(&source).unwrap().kernel("points").unwrap();
     for kind in 0..4 {
         let columns = bench.columns(true, 5, kind).unwrap();
-        let names = ["prefix_sum", "prefix_squares", "prefix_index"];
-        let prefixes = names.map(|name| bench.prefixes(name, &columns).unwrap());
+        let moments = [Moments::Sum, Moments::SumSquares, Moments::SumIndex];
+        let prefixes = moments.map(|moments| bench.prefixes(moments, &columns).unwrap());
         let n_entries = bench.n_bars() + LENGTHS.len();
         for (symbol, bars) in bench.symbols().enumerate().filter(|(_, bars)| bars.len() <= 700) {
             let (n, x) = (bars.len(), &columns.items[0][bars.clone()]);

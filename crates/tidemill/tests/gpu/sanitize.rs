@@ -13,7 +13,7 @@ use tidemill_gpu::{Device, HostOptions, Source};
 use tidemill_market::Universe;
 use tidemill_market::atc::device::source as atc_source;
 use tidemill_market::atc::{AtcOptions, Preset};
-use tidemill_market::indicator::device::FUNCTIONS;
+use tidemill_market::indicator::FUNCTIONS;
 use tidemill_market::synth::lcg;
 use tidemill_scan::{ScanOptions, Scanner, Symbol};
 use tidemill_search::Points;

@@ -1,13 +1,13 @@
 //! Computes the columns of tuples that are new.
 
 use tidemill_gpu::{DevicePtr, GpuError};
-use tidemill_market::indicator::device::{ColumnArgs, function};
+use tidemill_market::indicator::device::ColumnArgs;
 
 use super::{Computed, Described, Part, Span};
+use crate::cuda::Stage;
 use crate::cuda::column_store::ColumnStore;
 use crate::cuda::layout::{FormulaArgs, MaskArgs};
 use crate::cuda::plan::Place;
-use crate::cuda::{Stage, code};
 use crate::graph::Func;
 use crate::plan::Slot;
 
@@ -78,7 +78,7 @@ impl Part<Described> {
                 for (to, scalar) in args.arguments.iter_mut().zip(arguments) {
                     *to = self.memory.scalars.ptr().add(scalar * self.n_rows);
                 }
-                self.call(*func, span, args)
+                self.call(func, span, args)
             }
         }
     }
@@ -86,11 +86,8 @@ impl Part<Described> {
     /// Computes the new items of a function, as many at a time as there is scratch memory for.
     fn call(&mut self, func: Func, span: Span, mut args: ColumnArgs) -> Result<(), GpuError> {
         let Self { plan, memory, stream, .. } = self;
-        let name = code::kernel_name(func);
-        let function = function(name)
-            .ok_or_else(|| GpuError::NoKernel { kernel: name.into(), module: "columns".into() })?;
         let (n_bars, n_symbols, count) = (plan.data.n_bars, plan.data.n_symbols, span.n_new());
-        let stride = (function.scratch_columns * (n_bars + n_symbols)).next_multiple_of(2);
+        let stride = (func.scratch_columns * (n_bars + n_symbols)).next_multiple_of(2);
         let at_once = SCRATCH_BYTES.checked_div(stride * 8).unwrap_or(count).clamp(1, count);
         args.scratch = memory.scratch.room(&plan.device, at_once * stride)?;
         args.scratch_stride = stride as u64;
@@ -98,8 +95,8 @@ impl Part<Described> {
             args.trial = span.row.add(begin);
             args.first = (span.known + begin) as u32;
             args.count = at_once.min(count - begin) as u32;
-            for pass in function.passes {
-                plan.kernels.column(stream, pass, &args, plan.data.longest as u32)?;
+            for (kernel, shape) in func.passes {
+                plan.kernels.column(stream, kernel, *shape, &args, plan.data.longest as u32)?;
             }
         }
         Ok(())

@@ -7,7 +7,7 @@
 use tidemill_market::Bars;
 
 use super::{Detail, Engine};
-use crate::exec::terms::Terms;
+use crate::exec::cost::Costs;
 use crate::segment::{Role, Segment};
 use crate::strategy::Sizing;
 
@@ -42,13 +42,13 @@ impl Engine<'_> {
 
     /// How much of the market a strategy held, on average over all bars of a role: long less short, by the share of equity committed.
     pub fn net_exposure(&self, details: &[Detail], role: Role) -> f64 {
-        let terms = Terms::new(&self.strategy.execution);
+        let costs = Costs::new(&self.strategy.execution);
         let (mut held, mut n_bars) = (0.0, 0);
         for (segment, detail) in self.segments.iter().zip(details).filter(|(segment, _)| segment.role == role)
         {
             n_bars += segment.range.len();
             for trade in &detail.trades {
-                let share = f64::from(trade.side) * terms.share(trade.entry, trade.risk);
+                let share = f64::from(trade.side) * costs.share(trade.entry, trade.risk);
                 held += share * (trade.exit_idx - trade.entry_idx) as f64;
             }
         }
@@ -56,7 +56,7 @@ impl Engine<'_> {
     }
 
     fn held(&self, segments: &[&Segment], role: Role, named: Option<&Bars>) -> Benchmark {
-        let terms = Terms::new(&self.strategy.execution).held();
+        let costs = Costs::new(&self.strategy.execution).held();
         // A part may have several segments of a symbol; the symbol is held from the first to the last of them.
         let mut parts: Vec<Segment> = Vec::new();
         for segment in segments {
@@ -86,12 +86,12 @@ impl Engine<'_> {
             // A day that no symbol of the data has is counted with the next that one has.
             let day_of =
                 |bar: usize| self.days.partition_point(|day| *day < bars.day(bar)).min(last as usize);
-            terms.hold(bars, range, day_of, |day, change| daily[day] += change);
+            costs.hold(bars, range, day_of, |day, change| daily[day] += change);
         } else {
             for part in &parts {
                 let bars = self.symbols[part.symbol].bars;
                 let day_of = |bar: usize| place(part.symbol, bar) as usize;
-                terms.hold(bars, part.range.clone(), day_of, |day, change| daily[day] += change);
+                costs.hold(bars, part.range.clone(), day_of, |day, change| daily[day] += change);
             }
             if parts.len() > 1 {
                 let summed = std::mem::replace(&mut daily, vec![0.0; self.n_days]);
@@ -100,11 +100,11 @@ impl Engine<'_> {
         }
         let daily: Vec<(i64, f64)> =
             (first..=last).map(|day| (self.days[day as usize], daily[day as usize])).collect();
-        Benchmark { total_return: terms.total(daily.iter().map(|(_, change)| *change)), daily }
+        Benchmark { total_return: costs.total(daily.iter().map(|(_, change)| *change)), daily }
     }
 }
 
-impl Terms {
+impl Costs {
     /// The same costs on a position that is held whole: a share of equity is the strategy's choice, not the market's.
     fn held(self) -> Self {
         Self { sizing: if self.is_additive() { Sizing::Unit } else { Sizing::AllIn }, ..self }
@@ -126,21 +126,11 @@ impl Terms {
                 continue;
             }
             let close = bars.close[bar];
-            let pnl = (close - entry) - (entry + close) * self.cost_bps / 10_000.0;
+            let pnl = self.pnl(1.0, *entry, close);
             let value = self.equity(1.0, pnl, pnl / entry, 1.0);
             let change = self.change(mark, value);
             daily(day_of(bar), change);
             mark = value;
-        }
-    }
-
-    fn change(&self, before: f64, now: f64) -> f64 {
-        if self.is_additive() {
-            now - before
-        } else if before > 0.0 {
-            now / before - 1.0
-        } else {
-            0.0
         }
     }
 

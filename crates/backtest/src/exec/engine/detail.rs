@@ -95,7 +95,7 @@ impl Engine<'_> {
                 && let Some(scalar) = arguments.first()
             {
                 let window = scalars[*scalar];
-                let too_long = func.is_windowed() && window > longest;
+                let too_long = func.waits && window > longest;
                 if window.is_nan() || window < 1.0 || too_long {
                     out.push(window);
                 }

@@ -3,7 +3,7 @@
 use super::block::{BlockPlan, Running};
 use super::{Detail, Engine, Outcome};
 use crate::exec::book::{Book, Move};
-use crate::exec::terms::Terms;
+use crate::exec::cost::Costs;
 use crate::exec::walk::Observer;
 use crate::point;
 use crate::segment::Role;
@@ -153,12 +153,12 @@ impl Engine<'_> {
     /// Equity of equal parts in every symbol, marked daily, from the summed returns of its segments; reports the returns of the whole.
     pub(super) fn marks(&self, daily: &[f64], role: Role, hear: &mut impl FnMut(u32, f64)) -> Tally {
         let (first, last) = self.days_of(role);
-        let terms = Terms { cost_bps: 0.0, ..Terms::new(&self.strategy.execution) };
-        let mut book = Book::new(terms, first, last, 1);
+        let costs = Costs { cost_bps: 0.0, ..Costs::new(&self.strategy.execution) };
+        let mut book = Book::new(costs, first, last, 1);
         let n_symbols = self.n_symbols[role as usize] as f64;
         for (day, change) in daily.iter().enumerate().take(last as usize + 1).skip(first as usize) {
             if *change != 0.0 {
-                let equity = terms.equity(book.equity(), *change, change / n_symbols, 1.0);
+                let equity = costs.equity(book.equity(), *change, change / n_symbols, 1.0);
                 book.move_to(day as u32, equity, hear);
             }
         }

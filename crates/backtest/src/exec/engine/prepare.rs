@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use tidemill_market::indicator::{EMA_LANES, ema_many};
+use tidemill_market::indicator::{EMA_LANES, Function, ema_many, window};
 
 use super::Engine;
 use crate::exec::cache::{Key, Kind};
 use crate::exec::column::{self, Input, Item};
 use crate::exec::distinct::Tuples;
-use crate::exec::frame::{Frame, Scratch, WORD, window};
+use crate::exec::frame::{Frame, Scratch, WORD};
 use crate::exec::mask::{Mask, later};
 use crate::graph::Func;
 use crate::plan::{Condition, Factor, KeyParts, Maskable, Slot, Tape};
@@ -93,7 +93,7 @@ impl Engine<'_> {
         for slot in &self.plan.slots {
             let (parts, columns) = match slot {
                 Slot::Source(_) => continue,
-                Slot::Call { key, func, .. } => (key, if func.is_prefix() { 6 } else { 1 }),
+                Slot::Call { key, func, .. } => (key, if func.is_sums() { 6 } else { 1 }),
                 Slot::Formula { key, .. } | Slot::Mask { key, .. } => (key, 1),
             };
             bytes += tuples.of(parts).firsts.len() * columns * n_bars * 8;
@@ -299,7 +299,9 @@ impl Engine<'_> {
         prepared: &Prepared,
     ) -> Vec<Item> {
         // Averages of one series that differ in their span run together: each waits for itself, not for the others.
-        if let Slot::Call { func: Func::Ema, inputs, arguments, .. } = &self.plan.slots[slot]
+        const EMA: Func = Function::named("ema");
+        if let Slot::Call { func, inputs, arguments, .. } = &self.plan.slots[slot]
+            && *func == EMA
             && matches!(self.plan.slots[inputs[0]], Slot::Source(_))
         {
             let together = |group: &[usize]| {
@@ -345,7 +347,7 @@ impl Engine<'_> {
                     })
                     .collect();
                 let arguments: Vec<f64> = arguments.iter().map(|scalar| scalars[*scalar]).collect();
-                column::call(*func, &inputs, &arguments, data.bars.len())
+                column::call(func, &inputs, &arguments, data.bars.len())
             }
             Slot::Formula { tape, .. } => self.with_columns(symbol, trial, scalars, prepared, |frame| {
                 column::formula(tape, frame, scratch)

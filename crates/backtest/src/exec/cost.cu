@@ -1,4 +1,4 @@
-// The terms of a trade: costs, the share of equity it commits, what it leaves, and the price that leaves nothing. Twin of terms.rs.
+// What a trade costs, the share of equity it commits, what it leaves, and the price that leaves nothing. Twin of cost.rs.
 
 // Profit of one unit after costs, in price units.
 __device__ inline double pnl_of(double sign, double entry, double exit) {
@@ -10,6 +10,12 @@ __device__ inline double equity_after(double equity, double pnl, double ret, dou
   if (ADDITIVE) return equity + pnl;
   double value = equity * (1.0 + share * ret);
   return value > 0.0 ? value : 0.0;
+}
+
+// The return between two marks of equity: a share of the first, or the difference in price units.
+__device__ inline double change_of(double before, double now) {
+  if (ADDITIVE) return now - before;
+  return before > 0.0 ? now / before - 1.0 : 0.0;
 }
 
 // The part of equity that a trade commits.

@@ -1,26 +1,29 @@
-//! The terms of a trade: costs, the share of equity it commits, what it leaves, and the price that leaves nothing.
+//! What a trade costs, the share of equity it commits, what it leaves, and the price that leaves nothing.
+//!
+//! The lone walk, the convoy and the book all use these rules; `cost.cu` is their twin.
 
+use super::fill;
 use super::symbol::Symbol;
-use crate::strategy::{Execution, FillAt, Sizing};
+use crate::strategy::{Execution, Sizing};
 
 /// What a trade costs, how much of equity it commits and what it leaves of it.
 #[derive(Clone, Copy)]
-pub struct Terms {
+pub struct Costs {
     /// Cost of one unit of turnover, times 10,000.
     pub cost_bps: f64,
     /// How much of equity a trade commits.
     pub sizing: Sizing,
-    /// Bars from the bar of the entry to the first that the position lives through: an entry at the close leaves its bar out.
+    /// Bars from the bar of the entry to the first that the position lives through.
     pub lives_after: u32,
 }
 
-impl Terms {
+impl Costs {
     /// Those of a strategy.
     pub fn new(execution: &Execution) -> Self {
         Self {
             cost_bps: execution.fee_bps + execution.slippage_bps,
             sizing: execution.sizing,
-            lives_after: u32::from(execution.fill == FillAt::Close),
+            lives_after: fill::lives_after(execution),
         }
     }
 
@@ -37,6 +40,18 @@ impl Terms {
         }
         let value = equity * (1.0 + share * ret);
         if value > 0.0 { value } else { 0.0 }
+    }
+
+    /// The return between two marks of equity: a share of the first, or the difference in price units.
+    #[inline(always)]
+    pub fn change(&self, before: f64, now: f64) -> f64 {
+        if self.is_additive() {
+            now - before
+        } else if before > 0.0 {
+            now / before - 1.0
+        } else {
+            0.0
+        }
     }
 
     /// The price that leaves nothing of equity: NaN if there is none, or if no bar of the symbol reaches it.
