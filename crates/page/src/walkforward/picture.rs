@@ -1,10 +1,7 @@
 //! The pictures of a walk: equity, what was promised and kept, parameters.
 
-use serde_json::Value;
-
-use super::{Values, escape};
-use tidemill_lab::number;
-use tidemill_lab::walkforward::WalkForwardSummary;
+use super::{Parameter, WalkForward};
+use crate::kit::escape;
 
 /// Size of the wide pictures.
 const WIDTH: f64 = 1116.0;
@@ -89,53 +86,52 @@ fn wide(label: &str, inside: &str) -> String {
 }
 
 /// The equity curve, with a line where each window begins.
-pub fn equity(summary: &WalkForwardSummary) -> String {
-    let Some(((first, _), (last, _))) = summary.equity.first().zip(summary.equity.last()) else {
+pub fn equity(walk: &WalkForward) -> String {
+    let Some(((first, _), (last, end))) = walk.equity.first().zip(walk.equity.last()) else {
         return "<p>No day was traded.</p>".into();
     };
-    let values = summary.equity.iter().map(|(_, value)| *value).chain([1.0]);
+    let values = walk.equity.iter().map(|(_, value)| *value).chain([1.0]);
     let Some(scale) = Scale::new(values, HEIGHT - BELOW) else { return String::new() };
     let x = |day: i64| LEFT + (WIDTH - LEFT) * (day - first) as f64 / ((last - first).max(1)) as f64;
     let mut inside = scale.lines(digits);
-    let every = date_step(summary.windows.len());
-    for (at, step) in summary.windows.iter().enumerate() {
-        let Some((day, _)) = step.daily.first() else { continue };
-        inside += &format!("<path class=\"cut\" d=\"M{:.1} 0V{:.1}\"/>", x(*day), HEIGHT - BELOW);
+    let every = date_step(walk.windows.len());
+    for (at, step) in walk.windows.iter().enumerate() {
+        let Some(day) = step.first_day else { continue };
+        inside += &format!("<path class=\"cut\" d=\"M{:.1} 0V{:.1}\"/>", x(day), HEIGHT - BELOW);
         // Near the right edge a date has no room.
-        if at % every == 0 && x(*day) < WIDTH - 70.0 {
-            inside += &date(x(*day), &step.test_from);
+        if at % every == 0 && x(day) < WIDTH - 70.0 {
+            inside += &date(x(day), &step.test_from);
         }
     }
     inside += &format!("<path class=\"start\" d=\"M{LEFT} {:.1}H{WIDTH}\"/>", scale.y(1.0));
     let line: Vec<String> =
-        summary.equity.iter().map(|(day, value)| format!("{:.1},{:.1}", x(*day), scale.y(*value))).collect();
+        walk.equity.iter().map(|(day, value)| format!("{:.1},{:.1}", x(*day), scale.y(*value))).collect();
     inside += &format!("<polyline points=\"{}\"/>", line.join(" "));
-    wide(&format!("Equity from 1 to {:.3}", 1.0 + summary.total_return), &inside)
+    wide(&format!("Equity from 1 to {end:.3}"), &inside)
 }
 
 /// By window, the Sharpe ratio where it was searched beside that where it was traded.
-pub fn kept(summary: &WalkForwardSummary) -> String {
-    let all = summary.windows.iter().flat_map(|step| step.sharpe).flatten();
+pub fn kept(walk: &WalkForward) -> String {
+    let all = walk.windows.iter().flat_map(|step| step.sharpe.iter().flatten()).map(|(value, _)| *value);
     if all.clone().next().is_none() {
         return "<p>No window has a Sharpe ratio.</p>".into();
     }
     let Some(scale) = Scale::new(all.chain([0.0]), HEIGHT - BELOW) else { return String::new() };
     let mut inside = scale.lines(digits);
     inside += &format!("<path class=\"start\" d=\"M{LEFT} {:.1}H{WIDTH}\"/>", scale.y(0.0));
-    let width = (WIDTH - LEFT) / summary.windows.len() as f64;
-    let every = date_step(summary.windows.len());
-    for (at, step) in summary.windows.iter().enumerate() {
+    let width = (WIDTH - LEFT) / walk.windows.len() as f64;
+    let every = date_step(walk.windows.len());
+    for (at, step) in walk.windows.iter().enumerate() {
         let left = LEFT + width * at as f64;
-        for (which, (class, value)) in ["searched", "traded"].into_iter().zip(step.sharpe).enumerate() {
-            let Some(value) = value else { continue };
+        for (which, (class, sharpe)) in ["searched", "traded"].into_iter().zip(&step.sharpe).enumerate() {
+            let Some((value, text)) = sharpe else { continue };
             let (top, bottom) = (scale.y(value.max(0.0)), scale.y(value.min(0.0)));
             inside += &format!(
-                "<rect class=\"{class}\" x=\"{:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>window {}: {} where it was {class}</title></rect>",
+                "<rect class=\"{class}\" x=\"{:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>window {}: {text} where it was {class}</title></rect>",
                 left + width * (0.15 + 0.36 * which as f64),
                 width * 0.34,
                 bottom - top,
                 at + 1,
-                number::short(Some(value)),
             );
         }
         if at % every == 0 {
@@ -146,12 +142,14 @@ pub fn kept(summary: &WalkForwardSummary) -> String {
 }
 
 /// The values of a parameter, one level per window.
-pub fn levels(name: &str, values: &Values<'_>, summary: &WalkForwardSummary) -> String {
-    let (numbers, range) = placed(values);
+pub fn levels(param: &Parameter, walk: &WalkForward) -> String {
     let (width, height) = SMALL;
-    let Some(scale) = Scale::new(numbers.iter().flatten().copied(), height) else { return String::new() };
-    let step = width / values.len() as f64;
-    let line: String = numbers
+    let Some(scale) = Scale::new(param.levels.iter().flatten().copied(), height) else {
+        return String::new();
+    };
+    let step = width / param.levels.len() as f64;
+    let line: String = param
+        .levels
         .iter()
         .enumerate()
         .filter_map(|(at, value)| Some((at, (*value)?)))
@@ -159,37 +157,15 @@ pub fn levels(name: &str, values: &Values<'_>, summary: &WalkForwardSummary) -> 
             format!("<path d=\"M{:.1} {:.1}h{:.1}\"/>", at as f64 * step, scale.y(value), step)
         })
         .collect();
-    let ends = summary.windows.first().zip(summary.windows.last());
+    let ends = walk.windows.first().zip(walk.windows.last());
     let (from, to) = ends.map_or(("", ""), |(first, last)| (&first.test_from, &last.test_to));
     format!(
         "<figure><figcaption><b>{0}</b><span>{1}</span></figcaption>\
          <svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{0} through time\">{line}</svg>\
          <p class=\"ends\"><span>{from}</span><span>{to}</span></p></figure>",
-        escape(name),
-        escape(&range),
+        escape(&param.name),
+        escape(&param.range),
     )
-}
-
-/// Values as numbers, and the range they span. What is no number is numbered in the order in which it comes.
-fn placed(values: &Values<'_>) -> (Vec<Option<f64>>, String) {
-    let numbers: Vec<Option<f64>> = values.iter().map(|value| value.and_then(Value::as_f64)).collect();
-    if values.iter().zip(&numbers).all(|(value, number)| value.is_none() || number.is_some()) {
-        let known = || numbers.iter().flatten().copied();
-        let ends = [known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max)];
-        let [low, high] = ends.map(|end| number::short(Some(end)));
-        return (numbers, format!("{low} … {high}"));
-    }
-    let mut names: Vec<String> = Vec::new();
-    let mut place = |value: &Value| {
-        let name = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let at = names.iter().position(|known| *known == name);
-        at.unwrap_or_else(|| {
-            names.push(name);
-            names.len() - 1
-        }) as f64
-    };
-    let places = values.iter().map(|value| value.map(&mut place)).collect();
-    (places, names.join(" / "))
 }
 
 #[cfg(test)]

@@ -2,12 +2,9 @@
 //!
 //! [`html`] turns a [`Report`] into a page. A `Report` is plain data without ties to the engine, so the page can show
 //! any back-test that fills it in. The work is split in two: Rust decides *what* goes into the file (how many bars,
-//! at which resolution, packed how: `payload`, `detail`, `pack`), and the scripts in `report/page/` decide how it
+//! at which resolution, packed how: `payload`, `detail`, `pack`), and the scripts in `report/` decide how it
 //! looks. Numbers that are results (`metrics`) come ready from the caller and are never recomputed by the page; the
 //! page derives only views (monthly table, histograms, rolling figures) from the curve and the trades it was given.
-//!
-//! Text of strangers (a strategy file, a symbol name) travels as JSON with `<`, `>` and `&` escaped and reaches the
-//! document only as text nodes; a content-security policy inside the page forbids every network access besides.
 
 mod detail;
 mod pack;
@@ -16,6 +13,7 @@ mod portfolio;
 
 use serde::Serialize;
 
+use crate::kit::{self, Page, Script};
 use payload::Payload;
 
 /// Keys of the metrics shown large at the top of the page, in this order; those absent from
@@ -185,57 +183,26 @@ pub struct TradeRow {
 /// Long histories are thinned so that the file stays below about 8 MB; a note in the page says so when it happens.
 /// Non-finite numbers are shown as gaps. Columns of unequal length are cut to the shortest.
 pub fn html(report: &Report) -> Result<String, serde_json::Error> {
-    let data = escape_json(&serde_json::to_string(&Payload::new(report))?);
-    let title = escape_text(&report.title);
-    let mut page = String::with_capacity(data.len() + 100_000);
-    // One pass over the template, so that a placeholder inside inserted text is never expanded.
-    for (i, piece) in include_str!("report/page/page.html").split("%%").enumerate() {
-        match (i % 2, piece) {
-            (0, text) => page.push_str(text),
-            (_, "title") => page.push_str(&title),
-            (_, "style") => page.push_str(include_str!("report/page/page.css")),
-            (_, "data") => page.push_str(&data),
-            (_, _) => SCRIPTS.iter().for_each(|script| page.push_str(script)),
-        }
-    }
-    Ok(page)
+    let data = serde_json::to_string(&Payload::new(report))?;
+    let script = Script { data: &data, parts: &SCRIPTS };
+    let body = include_str!("report/report.html");
+    Ok(Page { title: &report.title, style: "", body, script: Some(script) }.html())
 }
 
 /// The scripts of the page, in an order in which each uses only earlier ones at load time.
 const SCRIPTS: [&str; 11] = [
-    include_str!("report/page/format.js"),
-    include_str!("report/page/data.js"),
-    include_str!("report/page/canvas.js"),
-    include_str!("report/page/overview.js"),
-    include_str!("report/page/price.js"),
-    include_str!("report/page/curves.js"),
-    include_str!("report/page/panels.js"),
-    include_str!("report/page/trades.js"),
-    include_str!("report/page/setup.js"),
-    include_str!("report/page/theme.js"),
-    include_str!("report/page/main.js"),
+    kit::FORMAT,
+    include_str!("report/data.js"),
+    kit::CANVAS,
+    include_str!("report/overview.js"),
+    include_str!("report/price.js"),
+    include_str!("report/curves.js"),
+    include_str!("report/panels.js"),
+    include_str!("report/trades.js"),
+    include_str!("report/setup.js"),
+    kit::THEME,
+    include_str!("report/main.js"),
 ];
-
-/// JSON that may stand inside a `<script>` element: no character of it can end the element or start a comment.
-fn escape_json(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    for c in json.chars() {
-        match c {
-            '<' => out.push_str("\\u003c"),
-            '>' => out.push_str("\\u003e"),
-            '&' => out.push_str("\\u0026"),
-            '\u{2028}' => out.push_str("\\u2028"),
-            '\u{2029}' => out.push_str("\\u2029"),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// Text that may stand between HTML tags.
-fn escape_text(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
 
 #[cfg(test)]
 mod tests;
