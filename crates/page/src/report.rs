@@ -184,23 +184,19 @@ pub struct TradeRow {
 /// Non-finite numbers are shown as gaps. Columns of unequal length are cut to the shortest.
 pub fn html(report: &Report) -> Result<String, serde_json::Error> {
     let data = serde_json::to_string(&Payload::new(report))?;
-    let script = Script { data: &data, parts: &SCRIPTS };
+    let script = Script { data: &data, charts: &kit::PRICE_CHART, parts: &SCRIPTS };
     let body = include_str!("report/report.html");
     Ok(Page { title: &report.title, style: "", body, script: Some(script) }.html())
 }
 
 /// The scripts of the page, in an order in which each uses only earlier ones at load time.
-const SCRIPTS: [&str; 11] = [
-    kit::FORMAT,
+const SCRIPTS: [&str; 7] = [
+    include_str!("report/statistic.js"),
     include_str!("report/data.js"),
-    kit::CANVAS,
-    include_str!("report/overview.js"),
-    include_str!("report/price.js"),
     include_str!("report/curves.js"),
     include_str!("report/panels.js"),
     include_str!("report/trades.js"),
     include_str!("report/setup.js"),
-    kit::THEME,
     include_str!("report/main.js"),
 ];
 

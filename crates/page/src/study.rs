@@ -108,20 +108,17 @@ pub enum AxisValues {
 /// The page as one self-contained HTML text.
 pub fn html(study: &Study<'_>) -> Result<String, serde_json::Error> {
     let data = serde_json::to_string(study)?;
-    let script = Script { data: &data, parts: &SCRIPTS };
+    let script = Script { data: &data, charts: &kit::PARALLEL_COORDINATES, parts: &SCRIPTS };
     let (style, body) = (include_str!("study/study.css"), include_str!("study/study.html"));
     Ok(Page { title: &study.title, style, body, script: Some(script) }.html())
 }
 
 /// The scripts of the page, in an order in which each uses only earlier ones at load time.
-const SCRIPTS: [&str; 9] = [
-    kit::FORMAT,
-    kit::CANVAS,
+const SCRIPTS: [&str; 6] = [
     include_str!("study/model.js"),
     include_str!("study/scatter.js"),
-    include_str!("study/parallel.js"),
+    include_str!("study/combination.js"),
     include_str!("study/trials.js"),
     include_str!("study/holding.js"),
-    kit::THEME,
     include_str!("study/main.js"),
 ];

@@ -1,7 +1,7 @@
-// A canvas that follows its element's size and the screen's pixel density, plus axis helpers shared by the charts.
+// A canvas that follows its element's size and the screen's pixel density, and what charts draw on it.
 
 /** Colours of the current theme, read from the style sheet. */
-function palette() {
+export function palette() {
   const style = getComputedStyle(document.documentElement);
   const read = (name) => style.getPropertyValue('--' + name).trim();
   const names = ['ink', 'muted', 'faint', 'line', 'grid', 'paper', 'wash', 'accent', 'up', 'down', 'hold', 'short'];
@@ -10,10 +10,10 @@ function palette() {
 
 const FONT = '11px ui-sans-serif, system-ui, -apple-system, "Segoe UI", Inter, Roboto, "Helvetica Neue", Arial, sans-serif';
 
-const charts = [];
+const charts = new Set();
 
 /** Draws `draw(context, width, height, colours)` whenever size, theme or data change; `redraw` asks for it. */
-function makeCanvas(canvas, draw) {
+export function makeCanvas(canvas, draw) {
   let queued = false;
   const paint = () => {
     queued = false;
@@ -42,92 +42,23 @@ function makeCanvas(canvas, draw) {
       requestAnimationFrame(paint);
     },
   };
-  new ResizeObserver(() => chart.redraw()).observe(canvas);
-  charts.push(chart);
+  const observer = new ResizeObserver(() => chart.redraw());
+  chart.close = () => {
+    observer.disconnect();
+    charts.delete(chart);
+  };
+  observer.observe(canvas);
+  charts.add(chart);
   return chart;
 }
 
-const redrawAll = () => charts.forEach((chart) => chart.redraw());
-
-/** Round step of 1, 2, 2.5 or 5 times a power of ten that cuts `span` into at most `most` parts. */
-function niceStep(span, most) {
-  const rough = span / Math.max(1, most);
-  const power = 10 ** Math.floor(Math.log10(rough));
-  for (const factor of [1, 2, 2.5, 5, 10]) if (factor * power >= rough * 0.999) return factor * power;
-  return 10 * power;
-}
-
-/** Round values inside [low, high]. */
-function niceTicks(low, high, most) {
-  if (!(high > low)) return [];
-  const step = niceStep(high - low, most);
-  const ticks = [];
-  for (let k = Math.ceil(low / step); k * step <= high; k++) ticks.push(k * step);
-  return ticks;
-}
-
-/** Round values for a logarithmic axis. */
-function logTicks(low, high, most) {
-  if (high / low < 3) return niceTicks(low, high, most);
-  const ticks = [];
-  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
-    for (const factor of [1, 2, 5]) {
-      const value = factor * 10 ** power;
-      if (value >= low && value <= high) ticks.push(value);
-    }
-  }
-  const keep = Math.ceil(ticks.length / Math.max(2, most));
-  return ticks.filter((_, i) => i % keep === 0);
-}
-
-const CLOCK_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720].map((minutes) => minutes * 60_000);
-const DAY_STEPS = [1, 2, 4, 7, 14];
-const MONTH_STEPS = [1, 2, 3, 6, 12, 24, 60, 120, 240];
-
-/** Round moments in [from, to] at least `gap` ms apart, each with its label; larger units are marked `major`. */
-function timeTicks(from, to, gap) {
-  const ticks = [];
-  const push = (ms, text, major) => {
-    if (ms >= from && ms <= to) ticks.push({ ms, text, major });
-  };
-  const dayText = (d) => `${d.getUTCDate()} ${MONTHS[d.getUTCMonth()]}`;
-  const clock = CLOCK_STEPS.find((step) => step >= gap);
-  if (clock) {
-    for (let ms = Math.ceil(from / clock) * clock; ms <= to; ms += clock) {
-      const d = new Date(ms);
-      const midnight = ms % DAY === 0;
-      push(ms, midnight ? dayText(d) : `${two(d.getUTCHours())}:${two(d.getUTCMinutes())}`, midnight);
-    }
-    return ticks;
-  }
-  const days = DAY_STEPS.find((step) => step * DAY >= gap);
-  const first = new Date(from);
-  if (days) {
-    for (let month = Date.UTC(first.getUTCFullYear(), first.getUTCMonth(), 1); month <= to; ) {
-      const d = new Date(month);
-      const nextMonth = Date.UTC(d.getUTCFullYear(), d.getUTCMonth() + 1, 1);
-      for (let ms = month; ms < nextMonth && ms <= to; ms += days * DAY) {
-        if (ms !== month && nextMonth - ms < 0.75 * days * DAY) break;
-        const day = new Date(ms);
-        const january = ms === month && d.getUTCMonth() === 0;
-        push(ms, january ? String(d.getUTCFullYear()) : ms === month ? MONTHS[d.getUTCMonth()] : dayText(day), ms === month);
-      }
-      month = nextMonth;
-    }
-    return ticks;
-  }
-  const months = MONTH_STEPS.find((step) => step * 30 * DAY >= gap) ?? 600;
-  const year = first.getUTCFullYear();
-  for (let month = Math.floor((year * 12 + first.getUTCMonth()) / months) * months; ; month += months) {
-    const ms = Date.UTC(Math.floor(month / 12), month % 12, 1);
-    if (ms > to || ticks.length > 500) break;
-    push(ms, month % 12 === 0 ? String(Math.floor(month / 12)) : MONTHS[month % 12], month % 12 === 0);
-  }
-  return ticks;
-}
+export const redrawAll = () => charts.forEach((chart) => chart.redraw());
+addEventListener('themechange', redrawAll);
+// The print dialogue does not wait for a frame.
+addEventListener('beforeprint', () => charts.forEach((chart) => chart.paint()));
 
 /** A label on a filled box, for axes under the crosshair. */
-function tag(context, text, x, y, fill, ink, align = 'left') {
+export function tag(context, text, x, y, fill, ink, align = 'left') {
   const width = context.measureText(text).width + 10;
   const left = align === 'center' ? x - width / 2 : align === 'right' ? x - width : x;
   context.fillStyle = fill;
@@ -138,14 +69,14 @@ function tag(context, text, x, y, fill, ink, align = 'left') {
 }
 
 /** Fills with a colour at reduced strength. */
-function withAlpha(context, alpha, work) {
+export function withAlpha(context, alpha, work) {
   const before = context.globalAlpha;
   context.globalAlpha = before * alpha;
   work();
   context.globalAlpha = before;
 }
 
-function line(context, x1, y1, x2, y2) {
+export function line(context, x1, y1, x2, y2) {
   context.beginPath();
   context.moveTo(x1, y1);
   context.lineTo(x2, y2);
@@ -153,7 +84,7 @@ function line(context, x1, y1, x2, y2) {
 }
 
 /** A dashed vertical line with a label to its right. */
-function drawMark(context, x, top, bottom, label, colours) {
+export function drawMark(context, x, top, bottom, label, colours) {
   context.strokeStyle = colours.accent;
   context.setLineDash([5, 4]);
   line(context, x, top, x, bottom);
@@ -163,9 +94,31 @@ function drawMark(context, x, top, bottom, label, colours) {
   context.fillText(label, x + 6, top + 10);
 }
 
-/** Decimals that write a step between ticks in full. */
-function stepDecimals(step) {
-  let decimals = 0;
-  while (decimals < 10 && Math.abs(step * 10 ** decimals - Math.round(step * 10 ** decimals)) > 1e-6) decimals++;
-  return decimals;
+/** From pale to strong for worse to better. */
+export const ramp = (share) => {
+  const isDark = document.documentElement.dataset.theme === 'dark';
+  const stops = isDark
+    ? [
+        [51, 65, 92],
+        [59, 111, 191],
+        [45, 190, 175],
+        [245, 214, 92],
+      ]
+    : [
+        [196, 206, 222],
+        [92, 143, 214],
+        [16, 138, 138],
+        [196, 92, 10],
+      ];
+  const at = Math.max(0, Math.min(1, share)) * (stops.length - 1);
+  const low = Math.min(stops.length - 2, Math.floor(at));
+  const mix = stops[low].map((value, channel) => Math.round(value + (stops[low + 1][channel] - value) * (at - low)));
+  return `rgb(${mix.join(',')})`;
+};
+
+/** Text cut to a width. */
+export function clip(context, text, width) {
+  if (context.measureText(text).width <= width) return text;
+  while (text.length > 1 && context.measureText(text + '\u2026').width > width) text = text.slice(0, -1);
+  return text + '\u2026';
 }

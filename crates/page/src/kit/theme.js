@@ -1,24 +1,33 @@
-// Light and dark colours, for every page; `redrawAll` and `charts` are the page's own.
-
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-  byId('theme').setAttribute('aria-label', theme === 'dark' ? 'Use light colours' : 'Use dark colours');
-  redrawAll();
-}
-
-const systemDark = matchMedia('(prefers-color-scheme: dark)');
-let themeChosen = false;
-systemDark.addEventListener('change', () => themeChosen || setTheme(systemDark.matches ? 'dark' : 'light'));
-byId('theme').addEventListener('click', () => {
-  themeChosen = true;
-  setTheme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark');
-});
-
-// Paper is white: print in light colours, redrawn at once because the print dialogue does not wait for a frame.
-let themeBeforePrint = null;
-addEventListener('beforeprint', () => {
-  themeBeforePrint = document.documentElement.dataset.theme;
-  document.documentElement.dataset.theme = 'light';
-  charts.forEach((chart) => chart.paint());
-});
-addEventListener('afterprint', () => setTheme(themeBeforePrint ?? 'light'));
+// Light or dark, set before anything is drawn; "auto" follows the system. The event `themechange` says that colours have changed.
+(() => {
+  const root = document.documentElement;
+  const system = matchMedia('(prefers-color-scheme: dark)');
+  let wish = null;
+  try {
+    wish = localStorage.getItem('tidemill-theme');
+  } catch {
+    // Without storage every page begins with "auto".
+  }
+  const set = (theme) => {
+    root.dataset.theme = theme;
+    dispatchEvent(new Event('themechange'));
+  };
+  const apply = () => {
+    root.dataset.wish = wish ?? 'auto';
+    set(wish === 'dark' || (root.dataset.wish === 'auto' && system.matches) ? 'dark' : 'light');
+  };
+  window.tidemillTheme = (next) => {
+    wish = next;
+    try {
+      localStorage.setItem('tidemill-theme', wish);
+    } catch {
+      // Kept for this page only.
+    }
+    apply();
+  };
+  system.addEventListener('change', apply);
+  // Paper is white.
+  addEventListener('beforeprint', () => set('light'));
+  addEventListener('afterprint', apply);
+  apply();
+})();

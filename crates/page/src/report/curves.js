@@ -254,8 +254,8 @@ class CurveChart {
     }
     const i = this.pointAt() ?? this.own.ms.length - 1;
     const ms = this.own.ms[i];
-    const swatch = (kind, name, value) => el('span', { class: 'key ' + kind }, el('i', {}, name), value);
-    const parts = [el('b', {}, date(ms)), swatch('own', 'Strategy', changeText(this.own.grown[i]))];
+    const swatch = (kind, name, value) => h('span', { class: 'key ' + kind }, h('i', {}, name), value);
+    const parts = [h('b', {}, date(ms)), swatch('own', 'Strategy', changeText(this.own.grown[i]))];
     if (this.hold) {
       const j = Math.min(this.hold.ms.length - 1, lowerBound(this.hold.ms, ms));
       parts.push(swatch('hold', 'Buy & hold', changeText(this.hold.grown[j])));
@@ -269,5 +269,5 @@ class CurveChart {
 /** Label of a growth axis with just the decimals its step needs. */
 function axisText(value, step) {
   const decimals = Math.min(8, stepDecimals(report.additive ? step : step * 100));
-  return report.additive ? number(value, decimals, true) : percent(value, decimals);
+  return report.additive ? number(value, decimals, true) : percent(value, decimals, true);
 }

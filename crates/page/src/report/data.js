@@ -53,19 +53,17 @@ function decodeBars(base64, n, decimals) {
   return columns;
 }
 
-/** Bars of one symbol: `start[i]` is the first source bar of drawn bar i, `start[n]` the number of source bars. */
+/** Bars of one symbol, as the price chart draws them. */
 function unpackSeries(packed) {
   const index = expand(packed.index);
   const n = index.length;
-  const start = new Float64Array(n + 1);
-  start.set(index);
-  start[n] = packed.n_bars;
   return {
     ...decodeBars(packed.bars, n, packed.decimals),
     symbol: packed.symbol,
     n,
     nBars: packed.n_bars,
-    start,
+    start: index,
+    end: index.map((_, i) => (i + 1 < n ? index[i + 1] : packed.n_bars)),
     time: expand(packed.time),
     volume: packed.volume ? floats(packed.volume) : null,
     decimals: packed.decimals,

@@ -54,19 +54,19 @@ function selectTrade(trade, reveal) {
   const box = byId('trade-detail');
   const total = priceChart.trades?.length ?? 0;
   if (!trade) {
-    box.replaceChildren(el('span', { class: 'hint' }, total ? 'Choose a trade on the chart or in the list to see its stop and target.' : 'No trades.'));
+    box.replaceChildren(h('span', { class: 'hint' }, total ? 'Choose a trade on the chart or in the list to see its stop and target.' : 'No trades.'));
     return;
   }
   const decimals = Math.min(8, report.series[trade.series].decimals);
   const intraday = report.series[trade.series].timeframe_ms < DAY;
-  const field = (name, value, kind = '') => el('span', {}, el('i', {}, name), el('b', { class: kind }, value));
+  const field = (name, value, kind = '') => h('span', {}, h('i', {}, name), h('b', { class: kind }, value));
   box.replaceChildren(
     field('Trade', `${number(priceChart.trades.indexOf(trade) + 1, 0)} of ${number(total, 0)}`),
     field('Side', trade.side > 0 ? 'Long' : 'Short', trade.side > 0 ? 'long' : 'short'),
     field('Entry', `${number(trade.entry, decimals)} on ${date(trade.entry_ms, intraday)}`),
     field('Exit', `${number(trade.exit, decimals)} on ${date(trade.exit_ms, intraday)}`),
     field('Held', `${count(trade.bars, 'bar')}, ${duration(trade.exit_ms - trade.entry_ms)}`),
-    field('Result', `${percent(trade.ret)}${trade.r === null ? '' : `, ${number(trade.r, 2, true)} R`}`, tone(trade.pnl)),
+    field('Result', `${percent(trade.ret, 2, true)}${trade.r === null ? '' : `, ${number(trade.r, 2, true)} R`}`, tone(trade.pnl)),
     field('By', trade.reason || '\u2013'),
   );
 }
@@ -97,12 +97,11 @@ byId('made').textContent = [`Tidemill ${report.version}`.trim(), report.generate
 byId('scope-box').hidden = !several;
 if (several) {
   byId('scope').replaceChildren(
-    el('option', { value: '-1' }, `All ${report.series.length} symbols`),
-    ...report.series.map((series, i) => el('option', { value: i }, series.symbol)),
+    h('option', { value: '-1' }, `All ${report.series.length} symbols`),
+    ...report.series.map((series, i) => h('option', { value: i }, series.symbol)),
   );
   byId('scope').addEventListener('change', (event) => setScope(Number(event.target.value)));
 }
-setTheme(systemDark.matches ? 'dark' : 'light');
 showSymbols((i) => {
   setScope(i);
   scrollTo({ top: 0 });

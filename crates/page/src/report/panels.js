@@ -30,9 +30,9 @@ function showHeadline(symbol) {
   const cells = report.headline.map((key) => ({ key, ...figure(key, symbol) })).filter((cell) => cell.text);
   byId('headline').replaceChildren(
     ...cells.map(({ key, name, text, unit, sign }, i) =>
-      el('div', { class: i < 2 ? 'figure lead' : 'figure' },
-        el('dt', {}, name),
-        el('dd', { class: tinted.has(key) ? tone(sign) : '' }, text, unit ? el('small', {}, unit === '%' ? '%' : ` ${unit}`) : null)),
+      h('div', { class: i < 2 ? 'figure lead' : 'figure' },
+        h('dt', {}, name),
+        h('dd', { class: tinted.has(key) ? tone(sign) : '' }, text, unit ? h('small', {}, unit === '%' ? '%' : ` ${unit}`) : null)),
     ),
   );
   byId('headline').hidden = cells.length === 0;
@@ -45,7 +45,7 @@ function showHeadline(symbol) {
 function verdict(symbol) {
   const say = (key) => {
     const found = figure(key, symbol);
-    return found && found.text !== '\u2013' ? found.text + (found.unit === '%' ? '\u202f%' : '') : null;
+    return found && found.text !== '\u2013' ? found.text + (found.unit === '%' ? ' %' : '') : null;
   };
   const trades = say('trades');
   if (trades === '0') return 'No trades: the entry condition never became true in this data.';
@@ -99,9 +99,9 @@ function showSymbols(choose) {
   const fill = () => {
     if (symbolOrder.key) sortRows(rows, symbolOrder);
     byId('symbol-table').replaceChildren(
-      el('thead', {}, el('tr', {}, ...columns.map(([key, label, text]) => sortHeader(key, label, text ? symbolOrder : null, fill, optional.has(key))))),
-      el('tbody', {}, ...rows.map((row) => el('tr', { tabindex: 0, click: () => choose(row.i), keydown: onEnter(() => choose(row.i)) },
-        ...columns.map(([key, , text]) => el('td', { class: [key === 'symbol' ? 'name' : key === 'spark' ? 'spark' : 'num', optional.has(key) ? 'wide-only' : '', key === 'change' || key === 'r' ? tone(row[key]) : ''].join(' ') },
+      h('thead', {}, h('tr', {}, ...columns.map(([key, label, text]) => sortHeader(key, label, text ? symbolOrder : null, fill, optional.has(key))))),
+      h('tbody', {}, ...rows.map((row) => h('tr', { tabindex: 0, click: () => choose(row.i), keydown: onEnter(() => choose(row.i)) },
+        ...columns.map(([key, , text]) => h('td', { class: [key === 'symbol' ? 'name' : key === 'spark' ? 'spark' : 'num', optional.has(key) ? 'wide-only' : '', key === 'change' || key === 'r' ? tone(row[key]) : ''].join(' ') },
           text ? text(row) : spark(unpackCurve(report.series[row.i].curve))))))),
     );
   };
@@ -148,8 +148,8 @@ function sortHeader(key, label, order, refresh, optional = false) {
     order.key = key;
     refresh();
   };
-  return el('th', { scope: 'col', class: optional ? 'wide-only' : '', 'aria-sort': active ? (order.falling ? 'descending' : 'ascending') : null },
-    order ? el('button', { type: 'button', click: sort }, label, el('span', { class: 'arrow', 'aria-hidden': 'true' }, active ? (order.falling ? '\u2193' : '\u2191') : '')) : label);
+  return h('th', { scope: 'col', class: optional ? 'wide-only' : '', 'aria-sort': active ? (order.falling ? 'descending' : 'ascending') : null },
+    order ? h('button', { type: 'button', click: sort }, label, h('span', { class: 'arrow', 'aria-hidden': 'true' }, active ? (order.falling ? '\u2193' : '\u2191') : '')) : label);
 }
 
 const onEnter = (action) => (event) => {
@@ -183,14 +183,14 @@ function showMonths(line) {
   const strength = Math.max(...[...months.values()].map(Math.abs)) || 1;
   const text = (value) => (report.additive ? changeText(value) : number(value * 100, 1, true));
   const cell = (value, extra = '') => value === undefined
-    ? el('td', { class: 'none ' + extra }, '\u00b7')
-    : el('td', { class: `heat ${value < 0 ? 'loss' : 'gain'} ${extra}`, style: `--heat:${(Math.sqrt(Math.min(1, Math.abs(value) / strength)) * 62).toFixed(1)}%` }, text(value));
+    ? h('td', { class: 'none ' + extra }, '\u00b7')
+    : h('td', { class: `heat ${value < 0 ? 'loss' : 'gain'} ${extra}`, style: `--heat:${(Math.sqrt(Math.min(1, Math.abs(value) / strength)) * 62).toFixed(1)}%` }, text(value));
   byId('month-table').replaceChildren(
-    el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, ''), ...MONTHS.map((name) => el('th', { scope: 'col' }, name)), el('th', { scope: 'col', class: 'total' }, 'Year'))),
-    el('tbody', {}, ...[...years].map(([year, total]) => el('tr', {},
-      el('th', { scope: 'row' }, String(year)),
+    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, ''), ...MONTHS.map((name) => h('th', { scope: 'col' }, name)), h('th', { scope: 'col', class: 'total' }, 'Year'))),
+    h('tbody', {}, ...[...years].map(([year, total]) => h('tr', {},
+      h('th', { scope: 'row' }, String(year)),
       ...MONTHS.map((_, month) => cell(months.get(year * 12 + month))),
-      el('td', { class: 'total ' + tone(total) }, text(total))))),
+      h('td', { class: 'total ' + tone(total) }, text(total))))),
   );
   byId('month-unit').textContent = report.additive ? 'price units' : '%';
   const values = [...months.values()];
@@ -204,13 +204,13 @@ function showDrawdowns(line) {
   byId('fall-box').hidden = falls.length === 0;
   const last = line.ms[line.ms.length - 1];
   byId('fall-table').replaceChildren(
-    el('thead', {}, el('tr', {}, ...['Depth', 'Peak', 'Trough', 'Recovered', 'Length'].map((name, i) => el('th', { scope: 'col', class: i === 2 ? 'wide-only' : '' }, name)))),
-    el('tbody', {}, ...falls.map((fall) => el('tr', {},
-      el('td', { class: 'num down' }, changeText(fall.depth)),
-      el('td', { class: 'num' }, date(fall.peak)),
-      el('td', { class: 'num wide-only' }, date(fall.low)),
-      el('td', { class: 'num' }, fall.back ? date(fall.back) : 'not yet'),
-      el('td', { class: 'num' }, `${number(((fall.back ?? last) - fall.peak) / DAY, 0)}d`)))),
+    h('thead', {}, h('tr', {}, ...['Depth', 'Peak', 'Trough', 'Recovered', 'Length'].map((name, i) => h('th', { scope: 'col', class: i === 2 ? 'wide-only' : '' }, name)))),
+    h('tbody', {}, ...falls.map((fall) => h('tr', {},
+      h('td', { class: 'num down' }, changeText(fall.depth)),
+      h('td', { class: 'num' }, date(fall.peak)),
+      h('td', { class: 'num wide-only' }, date(fall.low)),
+      h('td', { class: 'num' }, fall.back ? date(fall.back) : 'not yet'),
+      h('td', { class: 'num' }, `${number(((fall.back ?? last) - fall.peak) / DAY, 0)}d`)))),
   );
 }
 
@@ -226,7 +226,7 @@ function showDistribution(trades) {
   histogram.redraw();
   excursion.redraw();
   const chosen = trades.map((trade) => trade[distribution.unit]).filter((value) => value !== null);
-  const text = distribution.unit === 'r' ? (v) => number(v, 2, true) + ' R' : (v) => percent(v);
+  const text = distribution.unit === 'r' ? (v) => number(v, 2, true) + ' R' : (v) => percent(v, 2, true);
   const wins = chosen.filter((value) => value > 0);
   const losses = chosen.filter((value) => value <= 0);
   byId('histogram-facts').textContent = chosen.length
@@ -358,7 +358,7 @@ function showBreakdowns(trades, intraday) {
 }
 
 const hours = { totals: new Array(24).fill(0), counts: new Array(24).fill(0) };
-const hourBox = el('div', { class: 'hours' }, el('p', { class: 'caption' }, 'Sum of returns by hour of entry, UTC'), el('canvas', { id: 'hour-canvas', role: 'img', 'aria-label': 'Sum of returns by hour of entry' }));
+const hourBox = h('div', { class: 'hours' }, h('p', { class: 'caption' }, 'Sum of returns by hour of entry, UTC'), h('canvas', { id: 'hour-canvas', role: 'img', 'aria-label': 'Sum of returns by hour of entry' }));
 const hourChart = makeCanvas(hourBox.querySelector('canvas'), drawHours);
 
 function countHours(trades) {
@@ -409,13 +409,13 @@ function breakdownTable(label, entries) {
     total: sum(trades.map((trade) => trade.ret ?? 0)),
   }));
   const most = Math.max(...rows.map((row) => Math.abs(row.total))) || 1;
-  return el('div', { class: 'scroll' }, el('table', { class: 'breakdown' },
-    el('thead', {}, el('tr', {}, ...[label, 'Trades', 'Won', 'Mean R', 'Sum of returns'].map((name, i) => el('th', { scope: 'col', colspan: i === 4 ? 2 : null, class: i === 2 ? 'wide-only' : '' }, name)))),
-    el('tbody', {}, ...rows.map((row) => el('tr', {},
-      el('td', { class: 'name' }, row.name),
-      el('td', { class: 'num' }, number(row.n, 0)),
-      el('td', { class: 'num wide-only' }, percent(row.won, 0, false)),
-      el('td', { class: 'num' }, number(row.r, 2, true)),
-      el('td', { class: 'num ' + tone(row.total) }, percent(row.total, 1)),
-      el('td', { class: 'bar' }, el('span', { class: row.total < 0 ? 'loss' : 'gain', style: `--size:${((Math.abs(row.total) / most) * 50).toFixed(1)}%` })))))));
+  return h('div', { class: 'scroll' }, h('table', { class: 'breakdown' },
+    h('thead', {}, h('tr', {}, ...[label, 'Trades', 'Won', 'Mean R', 'Sum of returns'].map((name, i) => h('th', { scope: 'col', colspan: i === 4 ? 2 : null, class: i === 2 ? 'wide-only' : '' }, name)))),
+    h('tbody', {}, ...rows.map((row) => h('tr', {},
+      h('td', { class: 'name' }, row.name),
+      h('td', { class: 'num' }, number(row.n, 0)),
+      h('td', { class: 'num wide-only' }, percent(row.won, 0, false)),
+      h('td', { class: 'num' }, number(row.r, 2, true)),
+      h('td', { class: 'num ' + tone(row.total) }, percent(row.total, 1, true)),
+      h('td', { class: 'bar' }, h('span', { class: row.total < 0 ? 'loss' : 'gain', style: `--size:${((Math.abs(row.total) / most) * 50).toFixed(1)}%` })))))));
 }

@@ -28,8 +28,8 @@ class TradeList {
     const reasons = [...new Set(trades.map((trade) => trade.reason))].sort();
     if (!reasons.includes(this.filter.reason)) this.filter.reason = '';
     byId('filter-reason').replaceChildren(
-      el('option', { value: '' }, 'All exits'),
-      ...reasons.map((reason) => el('option', { value: reason, selected: reason === this.filter.reason }, reason || '(none)')),
+      h('option', { value: '' }, 'All exits'),
+      ...reasons.map((reason) => h('option', { value: reason, selected: reason === this.filter.reason }, reason || '(none)')),
     );
     byId('filter-reason').disabled = reasons.length < 2;
     byId('filter-side').disabled = new Set(trades.map((trade) => trade.side)).size < 2;
@@ -58,11 +58,11 @@ class TradeList {
       { key: 'bars', label: 'Bars', text: (t) => number(t.bars, 0), optional: true },
       { key: 'entry', label: 'Entry price', text: (t) => price(t.entry, t), optional: true },
       { key: 'exit', label: 'Exit price', text: (t) => price(t.exit, t), optional: true },
-      { key: 'ret', label: 'Return', text: (t) => percent(t.ret), tint: (t) => tone(t.pnl) },
+      { key: 'ret', label: 'Return', text: (t) => percent(t.ret, 2, true), tint: (t) => tone(t.pnl) },
       { key: 'r', label: 'R', text: (t) => number(t.r, 2, true), tint: (t) => tone(t.pnl) },
       { key: 'pnl', label: 'P&L per unit', text: (t) => number(t.pnl, Math.min(8, report.series[t.series].decimals), true), optional: true },
-      { key: 'adverse', label: 'Worst', text: (t) => percent(t.adverse), optional: true },
-      { key: 'favourable', label: 'Best', text: (t) => percent(t.favourable), optional: true },
+      { key: 'adverse', label: 'Worst', text: (t) => percent(t.adverse, 2, true), optional: true },
+      { key: 'favourable', label: 'Best', text: (t) => percent(t.favourable, 2, true), optional: true },
       { key: 'reason', label: 'Exit by', text: (t) => t.reason, name: true },
     ];
   }
@@ -72,8 +72,8 @@ class TradeList {
     const columns = this.columns();
     const page = rows.slice(0, this.shown);
     byId('trade-table').replaceChildren(
-      el('thead', {}, el('tr', {}, ...columns.map((column) => sortHeader(column.key, column.label, this.order, () => this.fill(), column.optional)))),
-      el('tbody', {}, ...page.map((trade) => this.row(trade, columns))),
+      h('thead', {}, h('tr', {}, ...columns.map((column) => sortHeader(column.key, column.label, this.order, () => this.fill(), column.optional)))),
+      h('tbody', {}, ...page.map((trade) => this.row(trade, columns))),
     );
     byId('trade-count').textContent = rows.length === this.trades.length
       ? count(rows.length, 'trade')
@@ -86,8 +86,8 @@ class TradeList {
 
   row(trade, columns) {
     const choose = () => this.onChoose(trade);
-    return el('tr', { tabindex: 0, 'data-trade': trade.number, click: choose, keydown: onEnter(choose) },
-      ...columns.map((column) => el('td', { class: [column.name ? 'name' : 'num', column.optional ? 'wide-only' : '', column.tint ? column.tint(trade) : ''].join(' ') }, column.text(trade))));
+    return h('tr', { tabindex: 0, 'data-trade': trade.number, click: choose, keydown: onEnter(choose) },
+      ...columns.map((column) => h('td', { class: [column.name ? 'name' : 'num', column.optional ? 'wide-only' : '', column.tint ? column.tint(trade) : ''].join(' ') }, column.text(trade))));
   }
 
   /** Highlights the row of the chosen trade. */
@@ -102,7 +102,7 @@ class TradeList {
     const names = ['symbol', 'side', 'signal', 'entry_idx', 'exit_idx', 'entry_ms', 'exit_ms', 'entry', 'exit', 'stop', 'target', 'pnl', 'ret', 'r', 'bars', 'reason'];
     const quote = (value) => (/[",\n]/.test(String(value ?? '')) ? `"${String(value).replaceAll('"', '""')}"` : String(value ?? ''));
     const lines = [names.join(','), ...this.visible().map((trade) => names.map((name) => quote(trade[name])).join(','))];
-    const link = el('a', { href: URL.createObjectURL(new Blob([lines.join('\n') + '\n'], { type: 'text/csv' })), download: 'trades.csv' });
+    const link = h('a', { href: URL.createObjectURL(new Blob([lines.join('\n') + '\n'], { type: 'text/csv' })), download: 'trades.csv' });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }

@@ -20,20 +20,20 @@ function showHolding() {
     ...parts.flatMap(([, name]) => [name, 'drop']), ...checks];
   const check = (winner, name) => {
     const found = winner.checks.find((one) => one.name === name);
-    if (!found) return el('td', {}, '\u2013');
+    if (!found) return h('td', {}, '\u2013');
     const value = name === 'trades' ? percent(found.value, 3, false) : number(found.value, 2);
-    return el('td', { class: found.survived ? 'up' : 'down', title: found.words }, `${value} ${found.survived ? '\u2713' : '\u2717'}`);
+    return h('td', { class: found.survived ? 'up' : 'down', title: found.words }, `${value} ${found.survived ? '\u2713' : '\u2717'}`);
   };
-  const row = (winner) => el('tr', {},
-    el('td', {}, number(winner.trial, 0)),
-    el('td', {}, winner.sentence.split(': ').pop()),
-    el('td', {}, `${winner.n_survived} of ${winner.n_checks}`),
-    el('td', {}, short(winner.objective.in_sample)),
-    ...parts.flatMap(([key]) => [el('td', {}, short(winner.objective[key])), el('td', {}, percent(lost(winner.objective.in_sample, winner.objective[key]), 0, false))]),
+  const row = (winner) => h('tr', {},
+    h('td', {}, number(winner.trial, 0)),
+    h('td', {}, winner.sentence.split(': ').pop()),
+    h('td', {}, `${winner.n_survived} of ${winner.n_checks}`),
+    h('td', {}, short(winner.objective.in_sample)),
+    ...parts.flatMap(([key]) => [h('td', {}, short(winner.objective[key])), h('td', {}, percent(lost(winner.objective.in_sample, winner.objective[key]), 0, false))]),
     ...checks.map((name) => check(winner, name)));
   byId('holding-table').replaceChildren(
-    el('thead', {}, el('tr', {}, ...head.map((name) => el('th', { scope: 'col' }, name)))),
-    el('tbody', {}, ...winners.map(row)));
+    h('thead', {}, h('tr', {}, ...head.map((name) => h('th', { scope: 'col' }, name)))),
+    h('tbody', {}, ...winners.map(row)));
   byId('holding-checks').replaceChildren(...best.checks.flatMap((one) => [
-    el('dt', { class: one.survived ? 'up' : 'down' }, `${one.survived ? '\u2713' : '\u2717'} ${one.name}`), el('dd', {}, one.words)]));
+    h('dt', { class: one.survived ? 'up' : 'down' }, `${one.survived ? '\u2713' : '\u2717'} ${one.name}`), h('dd', {}, one.words)]));
 }

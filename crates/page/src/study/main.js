@@ -6,7 +6,7 @@ const objectiveName = () => study.objectives[state.objective];
 
 const history = new Cloud(byId('history-canvas'), drawHistory, choose, showReadout);
 const tradeoff = several ? new Cloud(byId('tradeoff-canvas'), drawTradeoff, choose) : null;
-const parallel = study.n_best && study.axes.length ? new Parallel(byId('parallel-canvas'), choose, showPassing) : null;
+const parallel = study.n_best && study.axes.length ? makeParallel(byId('parallel-canvas'), choose, showPassing) : null;
 const trialTable = new TrialTable(byId('trial-table'), byId('more-trials'), choose);
 
 /** Marks a trial everywhere, or none. */
@@ -14,6 +14,7 @@ function choose(i) {
   state.chosen = state.chosen === i ? null : i;
   trialTable.mark();
   showDetail();
+  parallel?.update();
   redrawAll();
 }
 
@@ -21,10 +22,10 @@ function showDetail() {
   const box = byId('trial-detail');
   const i = state.chosen;
   if (i === null) {
-    box.replaceChildren(el('span', { class: 'hint' }, 'Choose a trial in a chart or in the table to see its parameters and to find it in the other charts.'));
+    box.replaceChildren(h('span', { class: 'hint' }, 'Choose a trial in a chart or in the table to see its parameters and to find it in the other charts.'));
     return;
   }
-  const field = (name, value) => el('span', {}, el('i', {}, name), el('b', {}, value));
+  const field = (name, value) => h('span', {}, h('i', {}, name), h('b', {}, value));
   box.replaceChildren(
     field('Trial', number(study.trials[i], 0)),
     ...study.objectives.map((name, at) => field(name, short(study.scores[at][i]))),
@@ -33,7 +34,7 @@ function showDetail() {
 }
 
 function showReadout(i) {
-  const pair = (name, value) => el('span', {}, el('i', {}, name), el('b', {}, value));
+  const pair = (name, value) => h('span', {}, h('i', {}, name), h('b', {}, value));
   const last = study.n_trials - 1;
   const trial = i === null ? last : study.trials[i];
   byId('history-readout').replaceChildren(
@@ -43,7 +44,7 @@ function showReadout(i) {
 }
 
 function showPassing(passing, brushed) {
-  byId('parallel-count').textContent = brushed ? `${number(passing, 0)} of ${number(parallel.trials.length, 0)} trials` : '';
+  byId('parallel-count').textContent = brushed ? `${number(passing.length, 0)} of ${number(parallel.trials.length, 0)} trials` : '';
   byId('clear-brush').hidden = !brushed;
 }
 
@@ -71,7 +72,7 @@ function showObjective() {
   const winner = several ? null : study.holding?.winners?.[0];
   const verdict = winner ? ` It ${winner.sentence}.` : '';
   byId('verdict').textContent = found + still + verdict;
-  const figure = (name, value, unit = '') => el('div', { class: 'figure' }, el('dt', { title: name }, name), el('dd', {}, value, unit ? el('small', {}, unit) : ''));
+  const figure = (name, value, unit = '') => h('div', { class: 'figure' }, h('dt', { title: name }, name), h('dd', {}, value, unit ? h('small', {}, unit) : ''));
   byId('headline').replaceChildren(
     figure(`Best ${objectiveName()}`, short(best)),
     figure('Trials', number(study.n_trials, 0), study.asked && study.asked !== study.n_trials ? `of ${number(study.asked, 0)}` : ''),
@@ -97,21 +98,21 @@ function showImportance() {
   const largest = Math.max(...shares.map((axis) => axis.share), 0);
   setShown('importance', largest > 0);
   byId('importance-table').replaceChildren(
-    el('tbody', {}, ...shares.slice(0, 30).map((axis) => {
-      const bar = el('span', {});
+    h('tbody', {}, ...shares.slice(0, 30).map((axis) => {
+      const bar = h('span', {});
       bar.style.setProperty('--size', `${(100 * axis.share) / (largest || 1)}%`);
-      return el('tr', {}, el('th', { scope: 'row', title: axis.name }, axis.name), el('td', { class: 'share' }, percent(axis.share, 1, false)), el('td', { class: 'bar', 'aria-hidden': 'true' }, bar));
+      return h('tr', {}, h('th', { scope: 'row', title: axis.name }, axis.name), h('td', { class: 'share' }, percent(axis.share, 1, false)), h('td', { class: 'bar', 'aria-hidden': 'true' }, bar));
     })),
   );
   const rest = shares.slice(30);
-  if (rest.length) byId('importance-note').prepend(`${number(rest.length, 0)} more parameters have ${percent(sum(rest.map((axis) => axis.share)), 1, false)} together. `);
+  if (rest.length) byId('importance-note').prepend(`${number(rest.length, 0)} more parameters have ${percent(rest.reduce((all, axis) => all + axis.share, 0), 1, false)} together. `);
 }
 
 function addSlices(from, to) {
   for (const at of axisOrder.slice(from, to)) {
     const axis = study.axes[at];
-    const canvas = el('canvas', { role: 'img', 'data-name': axis.name, 'aria-label': `${objectiveName()} against ${axis.name}` });
-    byId('slice-grid').append(el('figure', {}, el('figcaption', {}, el('b', { title: axis.name }, axis.name), el('span', {}, percent(axis.share, 1, false))), canvas));
+    const canvas = h('canvas', { role: 'img', 'data-name': axis.name, 'aria-label': `${objectiveName()} against ${axis.name}` });
+    byId('slice-grid').append(h('figure', {}, h('figcaption', {}, h('b', { title: axis.name }, axis.name), h('span', {}, percent(axis.share, 1, false))), canvas));
     new Cloud(canvas, drawSlice(at), choose);
   }
 }
@@ -141,7 +142,7 @@ function showParallel() {
 }
 
 function showSetup() {
-  const list = (id, pairs) => byId(id).replaceChildren(...pairs.flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, value)]));
+  const list = (id, pairs) => byId(id).replaceChildren(...pairs.flatMap(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]));
   list('facts', study.setup);
   list('fixed', study.fixed);
   byId('fixed-box').hidden = study.fixed.length === 0;
@@ -152,16 +153,16 @@ function showSetup() {
 // ---- controls ----
 
 byId('objective-box').hidden = !several;
-byId('objective').replaceChildren(...study.objectives.map((name, at) => el('option', { value: at }, name)));
+byId('objective').replaceChildren(...study.objectives.map((name, at) => h('option', { value: at }, name)));
 byId('objective').addEventListener('change', (event) => {
   state.objective = Number(event.target.value);
   showObjective();
+  parallel?.update();
   redrawAll();
 });
 
 // ---- start ----
 
-setTheme(systemDark.matches ? 'dark' : 'light');
 const sampled = study.trials.length - study.n_best;
 byId('sample-note').textContent = study.trials.length < study.n_trials ? `${number(sampled, 0)} other trials, evenly chosen from all` : 'other trials';
 byId('best-note').textContent = several ? 'trials of the front' : `the best ${number(study.n_best, 0)}`;

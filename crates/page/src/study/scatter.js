@@ -3,7 +3,7 @@
 /** The frame of a chart with a vertical axis of objective values; returns the places. */
 function frame(context, width, height, colours, range, bottom = 24) {
   const labels = niceTicks(range.low, range.high, Math.max(4, Math.floor(height / 60)));
-  const texts = labels.map(tickText);
+  const texts = labels.map(tickLabel);
   const left = Math.ceil(Math.max(...texts.map((text) => context.measureText(text).width), 12)) + 10;
   const box = { left, right: width - 8, top: 8, bottom: height - bottom };
   const y = (value) => {
@@ -131,16 +131,16 @@ function drawSlice(axisIdx) {
   return (context, width, height, colours) => {
     const { box, y } = frame(context, width, height, colours, scoreRange(state.objective));
     bottomTicks(context, colours, box, axisTicks(axis, Math.max(2, Math.floor(width / 60))));
-    const spread = isDiscrete(axis) ? 0.6 / nOptions(axis) : 0;
+    const spread = isDiscrete(axis) ? 0.6 / axis.options.length : 0;
     const inset = isDiscrete(axis) ? 0 : 4;
     const scores = study.scores[state.objective];
-    const place = (i) => {
+    const spot = (i) => {
       if (scores[i] === null || values[i] === null) return null;
-      const at = share(axis, values[i]) + spread * jitter(i);
+      const at = place(axis, values[i]) + spread * jitter(study.trials[i]);
       return { x: box.left + inset + at * (box.right - box.left - 2 * inset), y: y(scores[i]) };
     };
-    cloud(context, colours, place, 1.4);
-    return place;
+    cloud(context, colours, spot, 1.4);
+    return spot;
   };
 }
 
@@ -152,7 +152,7 @@ function drawTradeoff(context, width, height, colours) {
   const range = scoreRange(across);
   const x = (value) => box.left + Math.max(0, Math.min(1, (value - range.low) / (range.high - range.low))) * (box.right - box.left);
   const ticks = niceTicks(range.low, range.high, Math.max(2, Math.floor(width / 90)));
-  bottomTicks(context, colours, box, ticks.map((value) => ({ at: (value - range.low) / (range.high - range.low), text: tickText(value) })));
+  bottomTicks(context, colours, box, ticks.map((value) => ({ at: (value - range.low) / (range.high - range.low), text: tickLabel(value) })));
   context.textAlign = 'right';
   context.fillText(study.objectives[across] + ' \u2192', box.right, box.bottom + 31);
   context.textAlign = 'left';

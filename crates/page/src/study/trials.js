@@ -31,11 +31,11 @@ class TrialTable {
   show() {
     const head = this.columns.map((column, at) => {
       const sorted = this.sort?.at === at;
-      const arrow = el('span', { class: 'arrow', 'aria-hidden': 'true' }, sorted ? (this.sort.down ? '\u2193' : '\u2191') : '');
-      return el('th', { scope: 'col', 'aria-sort': sorted ? (this.sort.down ? 'descending' : 'ascending') : null },
-        el('button', { type: 'button', title: column.name, click: () => this.sortBy(at) }, column.name.length > 28 ? column.name.slice(0, 27) + '\u2026' : column.name), arrow);
+      const arrow = h('span', { class: 'arrow', 'aria-hidden': 'true' }, sorted ? (this.sort.down ? '\u2193' : '\u2191') : '');
+      return h('th', { scope: 'col', 'aria-sort': sorted ? (this.sort.down ? 'descending' : 'ascending') : null },
+        h('button', { type: 'button', title: column.name, click: () => this.sortBy(at) }, column.name.length > 28 ? column.name.slice(0, 27) + '\u2026' : column.name), arrow);
     });
-    const rows = this.order.slice(0, this.shown).map((i) => el('tr', {
+    const rows = this.order.slice(0, this.shown).map((i) => h('tr', {
       tabindex: '0',
       class: i === state.chosen ? 'chosen' : null,
       'aria-selected': String(i === state.chosen),
@@ -45,8 +45,8 @@ class TrialTable {
         event.preventDefault();
         this.onChoose(i);
       },
-    }, ...this.columns.map((column) => el('td', {}, column.text(i)))));
-    this.table.replaceChildren(el('thead', {}, el('tr', {}, ...head)), el('tbody', {}, ...rows));
+    }, ...this.columns.map((column) => h('td', {}, column.text(i)))));
+    this.table.replaceChildren(h('thead', {}, h('tr', {}, ...head)), h('tbody', {}, ...rows));
     this.rows = new Map(this.order.slice(0, this.shown).map((i, at) => [i, rows[at]]));
     this.more.hidden = this.shown >= study.n_best;
     this.more.textContent = `Show more of the ${number(study.n_best, 0)} trials`;

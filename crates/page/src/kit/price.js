@@ -1,16 +1,25 @@
 // The price chart: a line with its range when far, candles when near, trades on top.
 // The horizontal axis counts source bars, so nights and weekends leave no holes. Bar i covers [i, i + 1).
+//
+// Bars are { n, nBars, start, end, time, open, high, low, close, volume, decimals, timeframe, marks }: drawn bar i joins the source bars
+// from start[i] to before end[i], of nBars. Who has too many of them shows a coarse set and feeds finer ones as the view moves.
+import { drawMark, line, makeCanvas, tag, withAlpha } from './canvas.js';
+import { h } from './dom.js';
+import { compact, date, DAY, logTicks, lowerBound, niceTicks, number, percent, stepDecimals, timeTicks, tone } from './format.js';
+import { LEAST_BARS, Overview } from './overview.js';
 
 const CANDLE_PIXELS = 2.5; // width per bar from which candles are drawn
 const MARKER_PIXELS = 12; // width per visible trade below which only the trades' lines are drawn
-const LEAST_BARS = 12;
 const LOG_RATIO = 4; // highest over lowest price from which the axis starts out logarithmic
 
-class PriceChart {
-  constructor({ canvas, overview, readout, onSelect }) {
-    this.canvas = canvas;
-    this.readout = readout;
-    this.onSelect = onSelect;
+let lastScroll = -Infinity;
+addEventListener('scroll', () => (lastScroll = performance.now()), { passive: true });
+
+export class PriceChart {
+  /** Where they are drawn, who hears which trade is chosen and that the view has moved, and whether the wheel zooms only with the focus or a
+   * key held. */
+  constructor({ canvas, overview, readout, onSelect, onView = null, needsFocus = false }) {
+    Object.assign(this, { canvas, readout, onSelect, onView, needsFocus });
     this.log = false;
     this.hover = null;
     this.selected = null;
@@ -19,9 +28,15 @@ class PriceChart {
     this.listen();
   }
 
+  close() {
+    this.chart.close();
+    this.overview.chart.close();
+  }
+
   /** Shows a symbol with its trades. */
   show(bars, trades) {
     this.bars = bars;
+    this.whole = bars;
     this.trades = trades;
     this.selected = null;
     this.from = 0;
@@ -29,6 +44,12 @@ class PriceChart {
     const lowest = bars.low.reduce((a, b) => Math.min(a, b), Infinity);
     const highest = bars.high.reduce((a, b) => Math.max(a, b), -Infinity);
     this.log = lowest > 0 && highest / lowest > LOG_RATIO;
+    this.redraw();
+  }
+
+  /** Draws the same symbol from other bars, coarser or finer ones. */
+  feed(bars) {
+    this.bars = bars;
     this.redraw();
   }
 
@@ -46,6 +67,7 @@ class PriceChart {
     this.from = Math.max(0, Math.min(total - span, centre - span / 2));
     this.to = this.from + span;
     this.redraw();
+    this.onView?.();
   }
 
   /** Moves the view there in a quarter of a second, or at once for readers who asked for less motion. */
@@ -127,7 +149,7 @@ class PriceChart {
     if (!this.bars.n) {
       context.fillStyle = colours.muted;
       context.textAlign = 'center';
-      context.fillText('No price bars in this report for this symbol.', width / 2, height / 2);
+      context.fillText('There are no price bars for this symbol.', width / 2, height / 2);
       return;
     }
     this.scale(plot);
@@ -223,14 +245,13 @@ class PriceChart {
 
   drawMarks(context, plot, colours) {
     for (const mark of this.bars.marks) {
-      const i = lowerBound(this.bars.time, mark.ms);
-      const x = Math.round(this.x(this.bars.start[i])) + 0.5;
+      const x = Math.round(this.x(this.bars.start[lowerBound(this.bars.time, mark.ms)] ?? this.bars.nBars)) + 0.5;
       drawMark(context, x, plot.top, plot.bottom, mark.label, colours);
     }
   }
 
   drawVolume(context, plot, colours) {
-    const { volume, start } = this.bars;
+    const { volume, start, end } = this.bars;
     const width = Math.ceil(plot.right - plot.left);
     const columns = new Float64Array(width + 1);
     let most = 0;
@@ -246,7 +267,7 @@ class PriceChart {
     if (near) {
       for (let i = this.first; i <= this.last; i++) {
         const left = this.x(start[i]);
-        const wide = Math.max(1, (start[i + 1] - start[i]) * this.pixels * 0.7);
+        const wide = Math.max(1, (end[i] - start[i]) * this.pixels * 0.7);
         context.fillRect(left + wide * 0.21, plot.bottom - volume[i] * scale, wide, volume[i] * scale);
       }
     } else {
@@ -257,12 +278,12 @@ class PriceChart {
   }
 
   drawCandles(context, colours) {
-    const { open, high, low, close, start } = this.bars;
+    const { open, high, low, close, start, end } = this.bars;
     context.strokeStyle = colours.ink;
     context.lineWidth = 1;
     for (let i = this.first; i <= this.last; i++) {
-      const wide = (start[i + 1] - start[i]) * this.pixels;
-      const x = Math.round(this.x((start[i] + start[i + 1]) / 2)) + 0.5;
+      const wide = (end[i] - start[i]) * this.pixels;
+      const x = Math.round(this.x((start[i] + end[i]) / 2)) + 0.5;
       const body = Math.max(1, Math.min(15, Math.floor(wide * 0.68)));
       const left = Math.round(x - body / 2 - 0.5) + 0.5;
       const top = Math.round(this.y(Math.max(open[i], close[i]))) + 0.5;
@@ -282,10 +303,10 @@ class PriceChart {
   }
 
   drawLine(context, plot, colours) {
-    const { high, low, close, start } = this.bars;
+    const { high, low, close, start, end } = this.bars;
     const points = [];
     for (let i = this.first; i <= this.last; i++) {
-      const x = Math.floor(this.x((start[i] + start[i + 1]) / 2));
+      const x = Math.floor(this.x((start[i] + end[i]) / 2));
       const last = points[points.length - 1];
       if (last && last.x === x) {
         last.close = close[i];
@@ -331,11 +352,23 @@ class PriceChart {
         }
       });
     }
+    if (markers && this.pixels >= CANDLE_PIXELS) visible.forEach((trade) => trade === this.selected || this.drawLevels(context, trade, colours));
     for (const trade of markers ? visible : visible.filter((trade) => trade === this.selected)) {
       const dim = this.selected && trade !== this.selected;
       withAlpha(context, dim ? 0.4 : 1, () => this.drawMarkers(context, trade, size, colours));
     }
     context.lineWidth = 1;
+  }
+
+  /** Stop and target of a trade that is not chosen. */
+  drawLevels(context, trade, colours) {
+    const [left, right] = [this.x(trade.entry_idx), this.x(trade.exit_idx + 1)];
+    context.setLineDash([4, 3]);
+    for (const [level, colour] of [[trade.stop, colours.down], [trade.target, colours.up]]) {
+      context.strokeStyle = colour;
+      if (level !== null) withAlpha(context, 0.6, () => line(context, left, this.y(level), right, this.y(level)));
+    }
+    context.setLineDash([]);
   }
 
   /** Entry: a triangle in the direction of the trade, its tip at the fill. Exit: a dot in the colour of the result. */
@@ -406,7 +439,7 @@ class PriceChart {
     const { x, y } = this.hover;
     if (x > plot.right || y > plot.bottom) return;
     const i = this.barAt(x);
-    const centre = Math.round(this.x((this.bars.start[i] + this.bars.start[i + 1]) / 2)) + 0.5;
+    const centre = Math.round(this.x((this.bars.start[i] + this.bars.end[i]) / 2)) + 0.5;
     context.strokeStyle = colours.muted;
     context.setLineDash([2, 3]);
     line(context, centre, plot.top, centre, plot.bottom);
@@ -434,17 +467,19 @@ class PriceChart {
     const i = this.hover && this.plot && this.hover.x <= this.plot.right
       ? this.barAt(this.hover.x)
       : Math.max(0, Math.min(bars.n - 1, lowerBound(bars.start, this.to) - 1));
-    const field = (name, value) => el('span', {}, el('i', {}, name), value);
+    const field = (name, value) => h('span', {}, h('i', {}, name), value);
     const price = (column) => number(column[i], bars.decimals);
-    const merged = bars.start[i + 1] - bars.start[i];
+    const merged = bars.end[i] - bars.start[i];
+    const trade = this.hover ? this.trades.find((one) => one.entry_idx < bars.end[i] && one.exit_idx >= bars.start[i]) : null;
     this.readout.replaceChildren(
-      el('b', {}, date(bars.time[i], bars.timeframe < DAY)),
+      h('b', {}, date(bars.time[i], bars.timeframe < DAY)),
       field('O', price(bars.open)),
       field('H', price(bars.high)),
       field('L', price(bars.low)),
       field('C', price(bars.close)),
       ...(bars.volume ? [field('Vol', compact(bars.volume[i]))] : []),
       ...(merged > 1 ? [field('', `${merged} bars in one`)] : []),
+      ...(trade ? [field(trade.side > 0 ? 'Long' : 'Short', h('span', { class: tone(trade.ret) }, percent(trade.ret, 2, true))), field('closed by', trade.reason)] : []),
     );
   }
 
@@ -524,12 +559,13 @@ class PriceChart {
 
   /** A wheel gesture that began on the page goes on scrolling it; one that begins on the chart zooms. */
   listenWheel() {
-    let lastScroll = -Infinity;
-    window.addEventListener('scroll', () => (lastScroll = performance.now()), { passive: true });
     this.canvas.addEventListener('wheel', (event) => {
       if (!this.bars?.n || !this.plot || performance.now() - lastScroll < 250) return;
+      const isSideways = Math.abs(event.deltaX) > Math.abs(event.deltaY);
+      const isMeant = isSideways || event.ctrlKey || event.metaKey || event.shiftKey || document.activeElement === this.canvas;
+      if (this.needsFocus && !isMeant) return;
       const x = event.clientX - this.canvas.getBoundingClientRect().left;
-      if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+      if (isSideways) {
         event.preventDefault();
         this.pan((event.deltaX / this.pixels) * 0.8);
         return;

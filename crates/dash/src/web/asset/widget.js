@@ -1,33 +1,9 @@
-// Elements from plain values. Text only ever becomes text nodes.
+// Parts of the dashboard's pages that are made of elements.
 
-const fill = (node, props, children) => {
-  for (const [name, value] of Object.entries(props ?? {})) {
-    if (value === undefined || value === null || value === false) continue;
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (name === "class") node.setAttribute("class", value);
-    else if (name in node && typeof value !== "string" && !(node instanceof SVGElement)) node[name] = value;
-    else node.setAttribute(name, value === true ? "" : value);
-  }
-  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
-  return node;
-};
-
-export const h = (tag, props, ...children) => fill(document.createElement(tag), props, children);
+import { fill, h } from "./dom.js";
 
 export const s = (tag, props, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), props, children);
-
-export const replace = (node, ...children) => {
-  node.replaceChildren(
-    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
-  );
-  return node;
-};
-
-// Changes a text only where it differs, so that a selection survives.
-export const setText = (node, text) => {
-  if (node.textContent !== text) node.textContent = text;
-};
 
 export const card = (title, props, ...children) => {
   const { extra, ...rest } = props ?? {};

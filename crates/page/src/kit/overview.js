@@ -1,7 +1,10 @@
 // The strip below the price chart, for finding one's way in a long history.
+import { makeCanvas, withAlpha } from './canvas.js';
+
+export const LEAST_BARS = 12; // of which a view may consist
 
 /** The strip below the chart: the whole history with the visible window, which can be dragged and resized. */
-class Overview {
+export class Overview {
   constructor(canvas, owner) {
     this.owner = owner;
     this.canvas = canvas;
@@ -10,7 +13,7 @@ class Overview {
   }
 
   draw(context, width, height, colours) {
-    const { bars, from, to } = this.owner;
+    const { whole: bars, from, to } = this.owner;
     if (!bars?.n) return;
     const right = width - (width < 520 ? 54 : 68);
     this.right = right;
