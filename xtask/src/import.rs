@@ -17,6 +17,7 @@ struct Row {
 const TABLE: &[Row] = &[
     Row { name: SKIP, may_import: &[] },
     Row { name: "tidemill-telemetry", may_import: &[] },
+    Row { name: "tidemill-page", may_import: &[] },
     Row { name: "tidemill-gpu", may_import: &["tidemill-telemetry"] },
     Row { name: "tidemill-search", may_import: &["tidemill-telemetry"] },
     Row { name: "tidemill-verdict", may_import: &["tidemill-search"] },
@@ -38,7 +39,7 @@ const TABLE: &[Row] = &[
             "tidemill-telemetry",
         ],
     },
-    Row { name: "tidemill-dash", may_import: &["tidemill-telemetry"] },
+    Row { name: "tidemill-dash", may_import: &["tidemill-telemetry", "tidemill-page"] },
     Row {
         name: "tidemill",
         may_import: &[
@@ -51,6 +52,7 @@ const TABLE: &[Row] = &[
             "tidemill-lab",
             "tidemill-scan",
             "tidemill-coloring",
+            "tidemill-page",
             "tidemill-dash",
         ],
     },
@@ -203,7 +205,7 @@ mod tests {
             check(&crates),
             [
                 "tidemill-backtest imports cudarc, which is for tidemill-gpu alone: the device is reached through one runtime",
-                "tidemill-search imports anyhow, which is for tidemill, tidemill-py, xtask alone: the errors of a library are data",
+                "tidemill-search imports anyhow, which is for tidemill, tidemill-bench, tidemill-py, xtask alone: the errors of a library are data",
             ]
         );
     }

@@ -15,7 +15,6 @@ pub mod objective;
 pub mod plan;
 pub mod point;
 pub mod random;
-pub mod report;
 pub mod segment;
 pub mod space;
 pub mod strategy;

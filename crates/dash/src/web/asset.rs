@@ -1,66 +1,50 @@
-//! The pages: files that are part of the program.
+//! The pages: files that are part of the program, its own and those of the kit.
 
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use tidemill_page::kit;
 
 use super::answer::Refusal;
 
-/// Path, kind and text of a file.
-struct Asset {
-    path: &'static str,
-    kind: &'static str,
-    text: &'static str,
+macro_rules! assets {
+    ($($name:literal)*) => { &[$(($name, include_str!(concat!("asset/", $name)))),*] };
 }
 
-const HTML: &str = "text/html; charset=utf-8";
-const STYLE: &str = "text/css; charset=utf-8";
-const SCRIPT: &str = "text/javascript; charset=utf-8";
-const PICTURE: &str = "image/svg+xml";
+/// Names and texts.
+const ASSETS: &[(&str, &str)] = assets! {
+    "index.html" "icon.svg"
+    "style.css" "card.css" "table.css" "control.css" "plot.css" "narrow.css"
+    "main.js" "api.js" "widget.js" "plot.js" "lanes.js" "runs.js" "run.js" "trials.js"
+    "parameters.js" "combination.js" "trial.js" "chart.js"
+};
 
-macro_rules! asset {
-    ($path:literal, $kind:expr) => {
-        Asset { path: concat!("/", $path), kind: $kind, text: include_str!(concat!("asset/", $path)) }
-    };
+fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ASSETS.iter().copied().chain(kit::SERVED)
 }
 
-const ASSETS: &[Asset] = &[
-    asset!("index.html", HTML),
-    asset!("icon.svg", PICTURE),
-    asset!("style.css", STYLE),
-    asset!("card.css", STYLE),
-    asset!("table.css", STYLE),
-    asset!("control.css", STYLE),
-    asset!("plot.css", STYLE),
-    asset!("narrow.css", STYLE),
-    asset!("theme.js", SCRIPT),
-    asset!("main.js", SCRIPT),
-    asset!("api.js", SCRIPT),
-    asset!("dom.js", SCRIPT),
-    asset!("format.js", SCRIPT),
-    asset!("plot.js", SCRIPT),
-    asset!("lanes.js", SCRIPT),
-    asset!("price.js", SCRIPT),
-    asset!("runs.js", SCRIPT),
-    asset!("run.js", SCRIPT),
-    asset!("trials.js", SCRIPT),
-    asset!("parameters.js", SCRIPT),
-    asset!("parallel.js", SCRIPT),
-    asset!("trial.js", SCRIPT),
-];
+/// The content type of a file.
+fn kind(name: &str) -> &'static str {
+    match name.rsplit_once('.').map(|(_, ending)| ending) {
+        Some("html") => "text/html; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        _ => "text/javascript; charset=utf-8",
+    }
+}
 
 /// The file at a path; `/` is the page.
 pub(super) fn answer(path: &str, headers: &HeaderMap) -> Response {
     let wanted = if path == "/" { "/index.html" } else { path };
-    let Some(asset) = ASSETS.iter().find(|asset| asset.path == wanted) else {
+    let Some((name, text)) = all().find(|(name, _)| wanted.strip_prefix('/') == Some(name)) else {
         return Refusal::missing("there is no such page").hint("the dashboard is at /").into_response();
     };
-    let tag = format!("\"{}-{:x}\"", env!("CARGO_PKG_VERSION"), mark(asset.text));
+    let tag = format!("\"{}-{:x}\"", env!("CARGO_PKG_VERSION"), mark(text));
     let is_known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
     let kept = [(header::CACHE_CONTROL, "no-cache".to_owned()), (header::ETAG, tag)];
     if is_known {
         return (StatusCode::NOT_MODIFIED, kept).into_response();
     }
-    (kept, [(header::CONTENT_TYPE, asset.kind)], asset.text).into_response()
+    (kept, [(header::CONTENT_TYPE, kind(name))], text).into_response()
 }
 
 /// A number that changes with the text (FNV-1a).
@@ -76,11 +60,11 @@ mod tests {
 
     #[test]
     fn pages_load_nothing_from_elsewhere_and_have_no_inline_code() {
-        for asset in ASSETS {
-            let text = asset.text.replace("http://www.w3.org/", "");
-            assert!(!text.contains("http://") && !text.contains("https://"), "{}", asset.path);
-            assert!(!text.contains("innerHTML") && !text.contains("eval("), "{}", asset.path);
-            if asset.kind == HTML {
+        for (name, text) in all() {
+            let text = text.replace("http://www.w3.org/", "");
+            assert!(!text.contains("http://") && !text.contains("https://"), "{name}");
+            assert!(!text.contains("innerHTML") && !text.contains("eval("), "{name}");
+            if name.ends_with(".html") {
                 assert!(!text.contains("<style") && !text.contains("style=") && !text.contains("onclick"));
             }
         }
@@ -88,10 +72,10 @@ mod tests {
 
     #[test]
     fn every_module_that_is_imported_is_there() {
-        for asset in ASSETS.iter().filter(|asset| asset.kind == SCRIPT) {
-            for part in asset.text.split(" from \"./").skip(1) {
-                let name = format!("/{}", part.split('"').next().unwrap());
-                assert!(ASSETS.iter().any(|other| other.path == name), "{} imports {name}", asset.path);
+        for (name, text) in all() {
+            for part in text.split(" from \"./").skip(1) {
+                let imported = part.split('"').next();
+                assert!(all().any(|(other, _)| Some(other) == imported), "{name} imports {imported:?}");
             }
         }
     }
@@ -99,7 +83,7 @@ mod tests {
     #[test]
     fn what_a_browser_knows_is_not_sent_again() {
         let first = answer("/style.css", &HeaderMap::new());
-        assert_eq!(first.headers()[header::CONTENT_TYPE], STYLE);
+        assert_eq!(first.headers()[header::CONTENT_TYPE], kind("style.css"));
         let mut headers = HeaderMap::new();
         headers.insert(header::IF_NONE_MATCH, first.headers()[header::ETAG].clone());
         assert_eq!(answer("/style.css", &headers).status(), StatusCode::NOT_MODIFIED);

@@ -9,12 +9,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::{Map, Value, json};
-use tidemill_backtest::report::Report;
 use tidemill_backtest::segment::Segment;
 use tidemill_backtest::trade::Trade;
 use tidemill_backtest::{Benchmark, METRICS, Metrics, POOL_NOTE};
 use tidemill_lab::{BacktestReport, Experiment};
 use tidemill_market::timestamp;
+use tidemill_page::report::Report;
 
 use crate::input::{DataSource, StrategyArgs, set_threads};
 use crate::settings::Settings;
@@ -323,7 +323,6 @@ fn to_text(evaluation: &BacktestReport) -> String {
 }
 
 fn write_report(evaluation: &BacktestReport, path: &Path) -> Result<()> {
-    let html =
-        tidemill_backtest::report::html(&page::report(evaluation)).context("cannot build the report")?;
+    let html = tidemill_page::report::html(&page::report(evaluation)).context("cannot build the report")?;
     std::fs::write(path, html).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -1,7 +1,8 @@
 // What ran when, on which stream: the newest stretch of the run.
 
-import { h, replace, s } from "./dom.js";
-import { milliseconds, ticks } from "./format.js";
+import { h, replace } from "./dom.js";
+import { s } from "./widget.js";
+import { milliseconds, niceTicks } from "./format.js";
 
 // The phases of a sweep always have the same colours; those of other workloads take what comes.
 const KNOWN = ["ask", "kernel", "tell", "upload", "download", "distinct"];
@@ -66,7 +67,7 @@ export const lanesPlot = () => {
         onpointerleave: () => (tip.hidden = true),
       });
     });
-    const times = ticks(begin, end, Math.max(3, width / 140)).map((ms) =>
+    const times = niceTicks(begin, end, Math.max(3, width / 140)).map((ms) =>
       s(
         "text",
         { class: "tick", x: toX(ms), y: height - 6, "text-anchor": toX(ms) > width - 30 ? "end" : "middle" },

@@ -1,7 +1,8 @@
 // Addresses to pages: which one is shown, and what is around it.
 
 import { follow, link } from "./api.js";
-import { failure, h, loading, pill, replace, setText } from "./dom.js";
+import { h, replace, setText } from "./dom.js";
+import { failure, loading, pill } from "./widget.js";
 import { parametersView } from "./parameters.js";
 import { runView } from "./run.js";
 import { runsView } from "./runs.js";

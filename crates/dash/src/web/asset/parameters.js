@@ -1,21 +1,13 @@
 // Which parameters matter, and where the good values are.
 
 import { get, link, runPath } from "./api.js";
-import { card, choice, empty, failure, h, loading, replace } from "./dom.js";
-import { count, number, percent, ticks, tickText } from "./format.js";
-import { parallelPlot } from "./parallel.js";
-import { canvas, colours, ramp } from "./plot.js";
-
-// Where a value lies between the bounds of its axis, from 0 to 1.
-export const place = (axis, value) => {
-  if (value === null) return null;
-  if (axis.kind === "names") return (value + 0.5) / axis.options.length;
-  const { low, high } = axis;
-  if (axis.is_log) return Math.log(value / low) / Math.log(high / low);
-  return (value - low) / (high - low);
-};
-
-export const axisText = (axis, value) => (axis.kind === "names" ? axis.options[value] : number(value));
+import { h, replace } from "./dom.js";
+import { card, choice, empty, failure, loading } from "./widget.js";
+import { axisTicks, isDiscrete, jitter, place, valueText } from "./axis.js";
+import { ramp } from "./canvas.js";
+import { count, niceTicks, percent, short, tickText } from "./format.js";
+import { parallelPlot } from "./combination.js";
+import { canvas } from "./plot.js";
 
 const importance = (axes) => {
   const sorted = [...axes].sort((a, b) => b.importance - a.importance);
@@ -53,33 +45,24 @@ const slice = (run, data, axisIdx, scores, standing, order, range) => {
   const values = data.values[axisIdx];
   let spots = [];
   const height = 190;
-  const plot = canvas(`Scores over ${axis.name}`, height, (pen, width) => {
-    const colour = colours();
+  const plot = canvas(`Scores over ${axis.name}`, height, (pen, width, _, colours) => {
     const box = { left: 46, right: width - 10, top: 8, bottom: height - 22 };
-    pen.font = `11px ${getComputedStyle(document.body).fontFamily}`;
-    pen.textBaseline = "middle";
     const toY = (score) => box.bottom - ((score - range.low) / (range.high - range.low || 1)) * (box.bottom - box.top);
     const toX = (share) => box.left + share * (box.right - box.left);
-    const scoreTicks = ticks(range.low, range.high, 4);
+    const scoreTicks = niceTicks(range.low, range.high, 4);
     const scoreText = tickText(scoreTicks);
     for (const tick of scoreTicks) {
-      pen.strokeStyle = colour("grid");
+      pen.strokeStyle = colours.grid;
       pen.beginPath();
       pen.moveTo(box.left, Math.round(toY(tick)) + 0.5);
       pen.lineTo(box.right, Math.round(toY(tick)) + 0.5);
       pen.stroke();
-      pen.fillStyle = colour("muted");
+      pen.fillStyle = colours.muted;
       pen.textAlign = "right";
       pen.fillText(scoreText(tick), box.left - 7, toY(tick));
     }
-    pen.fillStyle = colour("muted");
-    const below =
-      axis.kind === "names"
-        ? axis.options.map((text, at) => [place(axis, at), text])
-        : (axis.is_log ? [axis.low, Math.sqrt(axis.low * axis.high), axis.high] : ticks(axis.low, axis.high, 4)).map(
-            (tick) => [place(axis, tick), number(tick)],
-          );
-    for (const [share, text] of below) {
+    pen.fillStyle = colours.muted;
+    for (const { at: share, text } of axisTicks(axis, 4)) {
       const at = toX(share);
       pen.textAlign = at > box.right - 16 ? "right" : at < box.left + 10 ? "left" : "center";
       pen.fillText(text, at, height - 9);
@@ -89,10 +72,7 @@ const slice = (run, data, axisIdx, scores, standing, order, range) => {
       const share = place(axis, values[at]);
       if (share === null || scores[at] === null || scores[at] < range.low) continue;
       // Names are columns; within one, trials are spread so that they can be told apart.
-      const spread =
-        axis.kind === "names"
-          ? ((((data.trials[at] * 2654435761) % 1000) / 1000 - 0.5) * 0.6) / axis.options.length
-          : 0;
+      const spread = isDiscrete(axis) ? (0.6 * jitter(data.trials[at])) / axis.options.length : 0;
       const spot = { x: toX(share + spread), y: toY(scores[at]), at };
       spots.push(spot);
       pen.globalAlpha = 0.3 + 0.6 * standing[at];
@@ -124,8 +104,8 @@ const slice = (run, data, axisIdx, scores, standing, order, range) => {
     replace(
       tip,
       h("div", { class: "tip-head" }, `trial ${count(data.trials[spot.at])}`),
-      h("div", { class: "tip-line" }, h("span", {}, axis.name), h("b", {}, axisText(axis, values[spot.at]))),
-      h("div", { class: "tip-line" }, h("span", {}, "score"), h("b", {}, number(scores[spot.at]))),
+      h("div", { class: "tip-line" }, h("span", {}, axis.name), h("b", {}, valueText(axis, values[spot.at]))),
+      h("div", { class: "tip-line" }, h("span", {}, "score"), h("b", {}, short(scores[spot.at]))),
     );
     tip.style.left = `${Math.max(0, Math.min(spot.x + 10, plot.holder.clientWidth - tip.offsetWidth))}px`;
     tip.style.top = `${Math.max(0, spot.y - tip.offsetHeight - 8)}px`;
@@ -228,7 +208,7 @@ export const parametersView = (main, run) => {
 
   replace(main, loading("Reading all trials"));
   get(runPath(run.name, "/parameters"), asked.signal).then(
-    (data) => draw(data, 0),
+    (told) => draw({ ...told, axes: told.axes.map((axis) => ({ ...axis, whole: axis.is_whole, log: axis.is_log })) }, 0),
     (error) => error.name !== "AbortError" && replace(main, failure(error)),
   );
   return {

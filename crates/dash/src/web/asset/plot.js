@@ -1,7 +1,9 @@
 // Lines over an axis, as SVG. One plot is one focusable picture: the mouse or the arrow keys move along it and read values.
 
-import { h, replace, s } from "./dom.js";
-import { number, ticks, tickText, timeTicks } from "./format.js";
+import { h, replace } from "./dom.js";
+import { s } from "./widget.js";
+import { makeCanvas } from "./canvas.js";
+import { niceTicks, short, tickText, timeTicks } from "./format.js";
 
 const MARGIN = { left: 56, right: 14, top: 10, bottom: 24 };
 
@@ -66,14 +68,14 @@ export const linePlot = (options) => {
     Object.assign(area, { toX, toY, inner });
     // What is told relative to something has its ticks there too.
     const base = options.y?.base ?? 0;
-    const yTicks = ticks(area.low - base, area.high - base, Math.max(2, (inner.y0 - inner.y1) / 42)).map(
+    const yTicks = niceTicks(area.low - base, area.high - base, Math.max(2, (inner.y0 - inner.y1) / 42)).map(
       (y) => y + base,
     );
     const isTime = options.x?.kind === "time";
     const wanted = Math.max(3, (inner.x1 - inner.x0) / 110);
     const { at: xTicks, text: xText } = isTime
-      ? timeTicks(area.left, area.right, wanted)
-      : numbered(ticks(area.left, area.right, wanted), options.x?.kind);
+      ? timed(timeTicks(area.left, area.right, (area.right - area.left) / wanted))
+      : numbered(niceTicks(area.left, area.right, wanted), options.x?.kind);
     const yText = tickText(yTicks, options.y?.kind);
     const grid = yTicks.map((y) => [
       s("line", { class: "grid", x1: inner.x0, x2: inner.x1, y1: toY(y), y2: toY(y) }),
@@ -145,7 +147,7 @@ export const linePlot = (options) => {
         }),
       ),
     );
-    const text = options.x?.read ?? number;
+    const text = options.x?.read ?? short;
     replace(
       tip,
       h("div", { class: "tip-head" }, text(shownX)),
@@ -155,7 +157,7 @@ export const linePlot = (options) => {
           { class: "tip-line" },
           h("i", { class: one.class }),
           h("span", {}, one.name),
-          h("b", {}, (options.y?.read ?? number)(at[1])),
+          h("b", {}, (options.y?.read ?? short)(at[1])),
         ),
       ),
     );
@@ -205,6 +207,10 @@ export const linePlot = (options) => {
   };
 };
 
+const timed = (found) => ({
+  at: found.map((tick) => tick.ms),
+  text: (ms) => found.find((tick) => tick.ms === ms).text,
+});
 const numbered = (at, kind) => ({ at, text: tickText(at, kind) });
 
 // The point at a place: of a step the last before it, otherwise the nearest.
@@ -219,58 +225,11 @@ const nearest = (points, x, isStep) => {
   return !isStep && next && next[0] - x < x - points[low][0] ? next : points[low];
 };
 
-// A canvas that is as sharp as the screen, drawn again when its size or the colours change.
+// A canvas in a box of a height.
 export const canvas = (label, height, draw) => {
   const node = h("canvas", { "aria-label": label, role: "img" });
   const holder = h("div", { class: "plot-holder" }, node);
-  holder.style.height = `${height}px`;
-  let wish = 0;
-  const now = () => {
-    wish = 0;
-    const width = holder.clientWidth;
-    if (width < 10) return;
-    const scale = devicePixelRatio || 1;
-    node.width = Math.round(width * scale);
-    node.height = Math.round(height * scale);
-    node.style.width = `${width}px`;
-    node.style.height = `${height}px`;
-    const pen = node.getContext("2d");
-    pen.setTransform(scale, 0, 0, scale, 0, 0);
-    pen.clearRect(0, 0, width, height);
-    draw(pen, width, height);
-  };
-  const redraw = () => {
-    if (!wish) wish = requestAnimationFrame(now);
-  };
-  new ResizeObserver(redraw).observe(holder);
-  addEventListener("themechange", redraw);
-  return { node, holder, redraw, close: () => removeEventListener("themechange", redraw) };
-};
-
-// The colours of the page.
-export const colours = () => {
-  const style = getComputedStyle(document.documentElement);
-  return (name) => style.getPropertyValue(`--${name}`).trim();
-};
-
-// From pale to strong for worse to better.
-export const ramp = (share) => {
-  const isDark = document.documentElement.dataset.theme === "dark";
-  const stops = isDark
-    ? [
-        [51, 65, 92],
-        [59, 111, 191],
-        [45, 190, 175],
-        [245, 214, 92],
-      ]
-    : [
-        [196, 206, 222],
-        [92, 143, 214],
-        [16, 138, 138],
-        [196, 92, 10],
-      ];
-  const at = Math.max(0, Math.min(1, share)) * (stops.length - 1);
-  const low = Math.min(stops.length - 2, Math.floor(at));
-  const mix = stops[low].map((value, channel) => Math.round(value + (stops[low + 1][channel] - value) * (at - low)));
-  return `rgb(${mix.join(",")})`;
+  for (const one of [node, holder]) one.style.height = `${height}px`;
+  const { redraw, close } = makeCanvas(node, draw);
+  return { node, holder, redraw, close };
 };

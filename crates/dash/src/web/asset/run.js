@@ -1,8 +1,9 @@
 // One run: how far it is, what it found, what its devices do.
 
 import { link } from "./api.js";
-import { card, choice, empty, failure, h, replace, setText } from "./dom.js";
-import { clock, compact, count, milliseconds, moment, number, percent, seconds } from "./format.js";
+import { h, replace, setText } from "./dom.js";
+import { card, choice, empty, failure } from "./widget.js";
+import { clock, compact, count, milliseconds, moment, percent, seconds, short } from "./format.js";
 import { lanesPlot } from "./lanes.js";
 import { linePlot } from "./plot.js";
 
@@ -67,7 +68,7 @@ export const runView = (main, run) => {
     height: 150,
     empty: "No speed yet",
     x: { kind: "seconds", read: seconds },
-    y: { zero: true, read: number },
+    y: { zero: true, read: short },
   });
   const lanes = lanesPlot();
   const [phases, top, actions, recent, config, values] = Array.from({ length: 6 }, () => h("div", { class: "scroll" }));
@@ -165,7 +166,7 @@ export const runView = (main, run) => {
     bar.setAttribute("aria-valuenow", Math.round((share ?? 0) * 100));
     bar.classList.toggle("is-live", head.state === "running");
     stats.best.set(
-      number(head.best),
+      short(head.best),
       head.n_improvements
         ? `${count(head.n_improvements)} improvements`
         : head.is_lower_better
@@ -249,8 +250,8 @@ export const runView = (main, run) => {
         {},
         h("td", { class: "num muted" }, String(at + 1)),
         h("td", { class: "num" }, named(run, head, one.name)),
-        h("td", { class: "num strong" }, number(one.score)),
-        names.map((name) => h("td", { class: "num" }, number(one.parameters[name]))),
+        h("td", { class: "num strong" }, short(one.score)),
+        names.map((name) => h("td", { class: "num" }, short(one.parameters[name]))),
       );
     replace(
       top,
@@ -276,7 +277,7 @@ export const runView = (main, run) => {
 
   const drawActions = (list) => {
     cards.actions.hidden = list.length === 0;
-    const effect = ({ effect: found }) => found && `${found.measure}: ${number(found.before)} → ${number(found.after)}`;
+    const effect = ({ effect: found }) => found && `${found.measure}: ${short(found.before)} → ${short(found.after)}`;
     const row = (one) =>
       h(
         "tr",
@@ -288,7 +289,7 @@ export const runView = (main, run) => {
           h("span", { class: `tag ${one.is_applied ? "is-on" : ""}` }, one.is_applied ? "applied" : "advice"),
         ),
         h("td", {}, one.knob),
-        h("td", { class: "num" }, `${number(one.old)} → ${number(one.new)}`),
+        h("td", { class: "num" }, `${short(one.old)} → ${short(one.new)}`),
         h("td", { class: "prose" }, one.cause),
         h("td", { class: "num" }, effect(one) || "–"),
       );
@@ -340,7 +341,7 @@ export const runView = (main, run) => {
             "div",
             {},
             h("dt", {}, name),
-            h("dd", {}, typeof value === "object" && value !== null ? JSON.stringify(value) : number(value)),
+            h("dd", {}, typeof value === "object" && value !== null ? JSON.stringify(value) : short(value)),
           ),
         ),
       ),

@@ -1,8 +1,9 @@
 // The list of runs.
 
 import { get, link } from "./api.js";
-import { empty, failure, h, pill, replace } from "./dom.js";
-import { ago, count, number, percent } from "./format.js";
+import { h, replace } from "./dom.js";
+import { empty, failure, pill } from "./widget.js";
+import { ago, count, percent, short } from "./format.js";
 
 const EVERY_MS = 2000;
 
@@ -33,7 +34,7 @@ const row = (run) =>
     h("td", { "data-label": "Kind" }, run.workload || "–"),
     h("td", { "data-label": "State" }, pill(run.state)),
     h("td", { "data-label": "Progress" }, progress(run)),
-    h("td", { class: "num", "data-label": "Best" }, number(run.best)),
+    h("td", { class: "num", "data-label": "Best" }, short(run.best)),
     h("td", { class: "num muted", "data-label": "Started" }, ago(run.started)),
     h("td", { class: "num muted", "data-label": "Last word" }, ago(run.last)),
   );

@@ -1,10 +1,11 @@
 // One trial: its parameters and figures at once, its chart and trades as soon as it has been evaluated again.
 
 import { get, link, runPath } from "./api.js";
-import { card, empty, failure, h, loading, replace, setText } from "./dom.js";
-import { count, date, moment, number, percent, signed } from "./format.js";
+import { h, replace, setText } from "./dom.js";
+import { priceChart } from "./chart.js";
+import { card, empty, failure, loading } from "./widget.js";
+import { count, date, moment, percent, short } from "./format.js";
 import { linePlot } from "./plot.js";
-import { priceChart } from "./price.js";
 import { cell } from "./trials.js";
 
 const TRADES = 100;
@@ -22,7 +23,7 @@ export const trialView = (main, run, trial) => {
   const symbols = h("select", { class: "select", "aria-label": "Symbol", onchange: () => load(symbols.value) });
   const symbolField = h("label", { class: "symbol", hidden: true }, h("span", { class: "muted" }, "Symbol"), symbols);
   const isRelative = () => !backtest?.is_additive;
-  const value = (y) => (isRelative() ? percent(y - 1) : number(y));
+  const value = (y) => (isRelative() ? percent(y - 1) : short(y));
   const equity = linePlot({
     label: "Equity by the day, beside buying and holding",
     height: 210,
@@ -35,7 +36,7 @@ export const trialView = (main, run, trial) => {
     height: 120,
     empty: "No day was traded",
     x: { kind: "time", read: date },
-    y: { zero: true, read: (y) => (isRelative() ? percent(y, 2) : number(y)) },
+    y: { zero: true, read: (y) => (isRelative() ? percent(y, 2) : short(y)) },
   });
   const trades = h("div", { class: "scroll is-tall" });
   const chartCard = card("Price", { class: "whole", extra: symbolField }, chart.node);
@@ -107,7 +108,7 @@ export const trialView = (main, run, trial) => {
             "div",
             {},
             h("dt", {}, figure.name),
-            h("dd", { title: String(figure.value) }, figure.value === null ? "not active" : number(figure.value)),
+            h("dd", { title: String(figure.value) }, figure.value === null ? "not active" : short(figure.value)),
           ),
         ),
       ),
@@ -199,9 +200,9 @@ export const trialView = (main, run, trial) => {
           {},
           h("span", { class: `tag ${trade.side > 0 ? "is-long" : "is-short"}` }, trade.side > 0 ? "long" : "short"),
         ),
-        [trade.entry, trade.exit, trade.stop].map((price) => h("td", { class: "num" }, number(price))),
-        h("td", { class: `num ${trade.ret >= 0 ? "good" : "bad"}` }, signed(trade.ret, percent(trade.ret, 2))),
-        h("td", { class: "num" }, trade.r === null ? "–" : number(trade.r)),
+        [trade.entry, trade.exit, trade.stop].map((price) => h("td", { class: "num" }, short(price))),
+        h("td", { class: `num ${trade.ret >= 0 ? "good" : "bad"}` }, percent(trade.ret, 2, true)),
+        h("td", { class: "num" }, trade.r === null ? "–" : short(trade.r)),
         h("td", { class: "num" }, count(trade.bars)),
         h("td", {}, trade.reason),
       );
@@ -274,7 +275,7 @@ export const trialView = (main, run, trial) => {
           h(
             "option",
             { value: one.name },
-            `${one.name} · ${count(one.n_trades)} trades · ${one.change === null ? "–" : isRelative() ? signed(one.change, percent(one.change)) : number(one.change)}`,
+            `${one.name} · ${count(one.n_trades)} trades · ${one.change === null ? "–" : isRelative() ? percent(one.change, 1, true) : short(one.change)}`,
           ),
         ),
       );

@@ -1,15 +1,16 @@
 // All trials of a run: sorted, filtered and cut into pages by the server. What is asked for stands in the address.
 
 import { get, link, runPath } from "./api.js";
-import { empty, failure, h, loading, replace, setText } from "./dom.js";
-import { count, number } from "./format.js";
+import { h, replace, setText } from "./dom.js";
+import { empty, failure, loading } from "./widget.js";
+import { count, short } from "./format.js";
 
 const PAGE = 50;
 
 export const cell = (column, value) => {
   if (value === null || value === undefined) return "–";
   if (column.is_percent && typeof value === "number") return (value * 100).toFixed(2).replace("-", "−");
-  return number(value);
+  return short(value);
 };
 
 export const trialsView = (main, run, query) => {

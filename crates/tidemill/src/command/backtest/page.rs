@@ -1,11 +1,11 @@
 //! Fills in the report page.
 
 use serde_json::Value;
-use tidemill_backtest::report::{Curve, EquityKind, Mark, MetricRow, Report, SymbolSeries, TradeRow};
 use tidemill_backtest::segment::Role;
 use tidemill_backtest::strategy::Sizing;
 use tidemill_backtest::{Benchmark, METRICS, Metrics, POOL_NOTE};
 use tidemill_market::{DAY_MS, timeframe, timestamp};
+use tidemill_page::report::{Curve, EquityKind, Mark, MetricRow, Report, SymbolSeries, TradeRow};
 
 use tidemill_lab::BacktestReport;
 

@@ -1,8 +1,8 @@
 //! A trial that was evaluated again, as the dashboard draws it.
 
-use tidemill_backtest::report::{self, EquityKind, SymbolSeries};
 use tidemill_dash::web::{Backtest, BarQuery, BarWindow, Curve, Mark, SourceError, SymbolLine, Trade};
 use tidemill_market::{Bars, Universe};
+use tidemill_page::report::{self, EquityKind, SymbolSeries};
 
 use super::evaluation::Evaluated;
 

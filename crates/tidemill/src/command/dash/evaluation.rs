@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tidemill_backtest::Strategy;
-use tidemill_backtest::report::Report;
 use tidemill_dash::web::SourceError;
 use tidemill_lab::{Dataset, Experiment, StudyConfig};
+use tidemill_page::report::Report;
 use tidemill_search::StudyFolder;
 
 use super::trials::{self, Params};

@@ -2,9 +2,10 @@
 
 use anyhow::Result;
 use tidemill_dash::web::{Axis, AxisValues, Parameters};
+use tidemill_page::study::Plotted;
 use tidemill_search::StudyFolder;
 
-use crate::command::study::page::{Drawn, Plotted};
+use crate::command::study::page::Drawn;
 use tidemill_lab::StudyConfig;
 use tidemill_lab::stored::axis::{self, Values};
 use tidemill_lab::stored::rows::fetch_with_importance;

@@ -1,21 +1,15 @@
-//! The HTML page of one study: a single file that opens offline and fetches nothing.
-//!
-//! Rust decides what goes into the file: the best few hundred trials, an even sample of all others, the improvements, the shares
-//! of the parameters. The scripts in `page/` decide how it looks. Style sheet, number formats and canvas are those of the report
-//! of a back-test, so that both pages look and behave alike.
-//!
-//! Text of strangers travels as JSON without a character that could end the script element, and reaches the document only as text
-//! nodes; a content-security policy inside the page forbids every network access besides.
+//! What the page of a study shows: the best few hundred trials, an even sample of all others, the improvements, the shares of the
+//! parameters.
 
 use anyhow::Result;
-use serde::Serialize;
+use tidemill_lab::number;
+use tidemill_lab::stored::axis::{self, Values};
+use tidemill_lab::stored::rows::Rows;
+use tidemill_lab::stored::survey::Survey;
+use tidemill_page::study::{Axis, AxisValues, Plotted, Study};
 
 use super::show::{View, improvements, trials_line};
 use super::text;
-use tidemill_lab::number;
-use tidemill_lab::stored::axis::Axis;
-use tidemill_lab::stored::rows::Rows;
-use tidemill_lab::stored::survey::Survey;
 
 /// The best trials that are drawn one by one.
 const BEST_DRAWN: usize = 300;
@@ -65,96 +59,12 @@ impl Drawn {
     }
 }
 
-/// Trials as numbers to draw.
-#[derive(Serialize)]
-pub struct Plotted {
-    /// The best trials, best first, then the sample.
-    pub trials: Vec<u64>,
-    /// How many of those are the best ones.
-    pub n_best: usize,
-    /// Per objective, one value per trial.
-    pub scores: Vec<Vec<Option<f64>>>,
-    /// Per parameter that was varied, one value per trial.
-    pub values: Vec<Vec<Option<f64>>>,
-}
-
-#[derive(Serialize)]
-struct Payload<'a> {
-    title: String,
-    subtitle: String,
-    made: String,
-    state: &'static str,
-    n_trials: u64,
-    n_valid: u64,
-    asked: Option<u64>,
-    objectives: &'a [String],
-    improvements: Vec<Vec<(u64, f64)>>,
-    n_improvements: Vec<usize>,
-    /// Size of the Pareto front, with several objectives.
-    front: Option<usize>,
-    /// The parameters that took more than one value.
-    axes: Vec<SharedAxis<'a>>,
-    #[serde(flatten)]
-    plotted: Plotted,
-    /// Names of the metrics in the table.
-    metrics: Vec<&'a str>,
-    /// Per trial among the best, the metrics as text.
-    metric_texts: Vec<Vec<String>>,
-    n_listed: usize,
-    /// Whether the winners hold up, as the sweep found it.
-    holding: Option<&'a serde_json::Value>,
-    setup: Vec<(&'static str, String)>,
-    fixed: Vec<(String, String)>,
-    source: &'a str,
-}
-
-#[derive(Serialize)]
-struct SharedAxis<'a> {
-    #[serde(flatten)]
-    axis: &'a Axis,
-    share: f64,
-}
-
 /// The page as one self-contained HTML text.
 pub fn html(view: &View<'_>, drawn: &Drawn, rows: &Rows) -> Result<String> {
-    let data = escape_json(&serde_json::to_string(&payload(view, drawn, rows))?);
-    let title = escape_text(&title(view));
-    let mut page = String::with_capacity(data.len() + 60_000);
-    // One pass over the template, so that a placeholder inside inserted text is never expanded.
-    for (at, piece) in include_str!("page/page.html").split("%%").enumerate() {
-        match (at % 2, piece) {
-            (0, text) => page.push_str(text),
-            (_, "title") => page.push_str(&title),
-            (_, "style") => STYLES.iter().for_each(|style| page.push_str(style)),
-            (_, "data") => page.push_str(&data),
-            (_, _) => SCRIPTS.iter().for_each(|script| page.push_str(script)),
-        }
-    }
-    Ok(page)
+    Ok(tidemill_page::study::html(&study(view, drawn, rows))?)
 }
 
-/// The style sheet of reports, and what a study adds to it.
-const STYLES: [&str; 2] =
-    [include_str!("../../../../backtest/src/report/page/page.css"), include_str!("page/study.css")];
-
-/// The scripts of the page, in an order in which each uses only earlier ones at load time; three of them are those of reports.
-const SCRIPTS: [&str; 9] = [
-    include_str!("../../../../backtest/src/report/page/format.js"),
-    include_str!("../../../../backtest/src/report/page/canvas.js"),
-    include_str!("page/model.js"),
-    include_str!("page/scatter.js"),
-    include_str!("page/parallel.js"),
-    include_str!("page/trials.js"),
-    include_str!("page/holding.js"),
-    include_str!("../../../../backtest/src/report/page/theme.js"),
-    include_str!("page/main.js"),
-];
-
-fn title(view: &View<'_>) -> String {
-    view.config.strategy.name.clone().unwrap_or_else(|| view.dir.clone())
-}
-
-fn payload<'a>(view: &'a View<'a>, drawn: &Drawn, rows: &Rows) -> Payload<'a> {
+fn study<'a>(view: &'a View<'a>, drawn: &Drawn, rows: &Rows) -> Study<'a> {
     let (config, survey) = (view.config, view.survey);
     let best = rows.of(&drawn.best);
     let shown = text::shown_metrics(survey, &best);
@@ -163,9 +73,9 @@ fn payload<'a>(view: &'a View<'a>, drawn: &Drawn, rows: &Rows) -> Payload<'a> {
     setup.extend(config.lines().into_iter().filter(|(name, _)| *name != "fixed"));
     setup.push(("trials", trials_line(view)));
     setup.push(("state", view.state.text()));
-    let varied = || survey.axes.0.iter().enumerate().filter(|(_, axis)| axis.is_varied());
-    Payload {
-        title: title(view),
+    let varied = survey.axes.0.iter().enumerate().filter(|(_, axis)| axis.is_varied());
+    Study {
+        title: config.strategy.name.clone().unwrap_or_else(|| view.dir.clone()),
         subtitle: config.data_text().unwrap_or_default(),
         made: format!(
             "Tidemill {} · {}",
@@ -180,7 +90,7 @@ fn payload<'a>(view: &'a View<'a>, drawn: &Drawn, rows: &Rows) -> Payload<'a> {
         improvements: (0..survey.n_objectives()).map(|at| improvements(survey, at)).collect(),
         n_improvements: survey.improvements.iter().map(Vec::len).collect(),
         front: survey.front.as_ref().map(|front| front.members().len()),
-        axes: varied().map(|(at, axis)| SharedAxis { axis, share: view.importance[at] }).collect(),
+        axes: varied.map(|(at, axis)| shared(axis, view.importance[at])).collect(),
         plotted: drawn.plotted(survey, rows),
         metrics: shown.iter().map(label).collect(),
         metric_texts: best
@@ -195,6 +105,15 @@ fn payload<'a>(view: &'a View<'a>, drawn: &Drawn, rows: &Rows) -> Payload<'a> {
     }
 }
 
+fn shared(axis: &axis::Axis, share: f64) -> Axis {
+    let values = match &axis.values {
+        &Values::Number { low, high, whole, log } => AxisValues::Number { low, high, whole, log },
+        &Values::Switch { seen } => AxisValues::Switch { seen },
+        Values::Names { options } => AxisValues::Names { options: options.iter().cloned().collect() },
+    };
+    Axis { name: axis.name.clone(), values, share }
+}
+
 /// A number in as many digits as a screen can tell apart; `None` where there is none.
 fn rounded(value: f64) -> Option<f64> {
     if !value.is_finite() {
@@ -204,30 +123,9 @@ fn rounded(value: f64) -> Option<f64> {
     if value.fract() == 0.0 { Some(value) } else { format!("{value:.6e}").parse().ok() }
 }
 
-/// JSON that may stand inside a `<script>` element: no character of it can end the element or start a comment.
-fn escape_json(json: &str) -> String {
-    json.replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029")
-}
-
-/// Text that may stand between HTML tags.
-fn escape_text(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nothing_in_the_data_can_leave_the_script_element() {
-        let text = escape_json(r#"["</script><!-- & -->"]"#);
-        assert!(!text.contains(['<', '>', '&']));
-        assert_eq!(serde_json::from_str::<[String; 1]>(&text).unwrap(), ["</script><!-- & -->"]);
-    }
 
     #[test]
     fn numbers_are_rounded_but_whole_ones_are_kept() {

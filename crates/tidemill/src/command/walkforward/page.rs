@@ -1,55 +1,44 @@
-//! The page of a walk through time: one file without scripts, drawn here as SVG, that opens without a network.
-
-mod picture;
+//! What the page of a walk-forward shows.
 
 use serde_json::Value;
-
+use tidemill_lab::number;
 use tidemill_lab::walkforward::{WalkForwardSummary, WindowResult};
+use tidemill_page::walkforward::{Parameter, WalkForward, Window};
 
 use super::text::{has_sharpe, value_text};
-use tidemill_lab::number;
-
-/// The style sheet of reports, and what this page adds to it.
-const STYLES: [&str; 2] =
-    [include_str!("../../../../backtest/src/report/page/page.css"), include_str!("page/walkforward.css")];
 
 /// Figures that are shown large.
 const LARGE: usize = 6;
 
 /// The page as one HTML text.
 pub fn html(strategy: &str, data: &str, objective: &str, summary: &WalkForwardSummary) -> String {
-    let title = escape(strategy);
-    let style: String = STYLES.concat();
-    let figures: String = summary
-        .figures()
-        .iter()
-        .take(LARGE)
-        .map(|(name, value)| {
-            format!("<div class=\"figure\"><dt>{}</dt><dd>{}</dd></div>", escape(name), escape(value))
-        })
-        .collect();
     let params = Params::new(summary);
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}, walk-forward</title>\n<style>\n{style}</style>\n</head>\n\
-         <body class=\"walkforward\">\n<main>\n<header><p id=\"eyebrow\">Walk-forward</p><h1>{title}</h1>\
-         <p id=\"subtitle\">{}</p><p id=\"verdict\">{}</p><dl id=\"headline\">{figures}</dl></header>\n\
-         <section><h2>Stitched equity</h2>\n<p class=\"facts\">Each stretch between two lines was traded with what the search before it had found.</p>\n{}</section>\n\
-         <section><h2>Promised and kept</h2>\n<p class=\"facts\">Sharpe ratio of what each search chose: \
-         <span class=\"key searched\">where it was searched</span>, <span class=\"key traded\">where it was traded</span>.</p>\n{}</section>\n\
-         <section><h2>Parameters through time</h2>\n<div class=\"small\">{}</div>{}</section>\n\
-         <section><h2>Windows</h2>\n<div class=\"scroll\">{}</div></section>\n</main>\n\
-         <footer><p>Past results of a rule on historical prices; not a forecast.</p></footer>\n</body>\n</html>\n",
-        escape(data),
-        escape(&sentence(summary)),
-        picture::equity(summary),
-        picture::kept(summary),
-        params.varied.iter().map(|(name, levels)| picture::levels(name, levels, summary)).collect::<String>(),
-        params.constants(),
-        table(summary, objective, &params),
-    )
+    let large = summary.figures().into_iter().take(LARGE);
+    let varied = params.varied.iter().map(|(name, values)| {
+        let (levels, range) = placed(values);
+        Parameter { name: (*name).to_string(), levels, range }
+    });
+    tidemill_page::walkforward::html(&WalkForward {
+        strategy: strategy.into(),
+        data: data.into(),
+        verdict: sentence(summary),
+        figures: large.map(|(name, value)| (name.to_string(), value)).collect(),
+        equity: summary.equity.clone(),
+        windows: summary.windows.iter().map(window).collect(),
+        parameters: varied.collect(),
+        constant: params.constants(),
+        header: header(objective, &params),
+        rows: (0..summary.windows.len()).map(|at| row(summary, objective, &params, at)).collect(),
+    })
+}
+
+fn window(step: &WindowResult) -> Window {
+    Window {
+        test_from: step.test_from.clone(),
+        test_to: step.test_to.clone(),
+        first_day: step.daily.first().map(|(day, _)| *day),
+        sharpe: step.sharpe.map(|value| value.map(|value| (value, number::short(Some(value))))),
+    }
 }
 
 /// What came of it, in words.
@@ -94,19 +83,15 @@ impl<'a> Params<'a> {
         Self { varied, constant }
     }
 
-    /// Those that did not change, as a line.
+    /// Those that did not change, as text.
     fn constants(&self) -> String {
         let texts: Vec<String> =
             self.constant.iter().map(|(name, value)| format!("{name}={}", value_text(Some(value)))).collect();
-        if texts.is_empty() {
-            return String::new();
-        }
-        format!("<p class=\"facts\">The same in all windows: {}.</p>", escape(&texts.join(", ")))
+        texts.join(", ")
     }
 }
 
-fn table(summary: &WalkForwardSummary, objective: &str, params: &Params<'_>) -> String {
-    let cell = |text: &str| format!("<td>{}</td>", escape(text));
+fn header(objective: &str, params: &Params<'_>) -> Vec<String> {
     let mut header: Vec<String> = ["#", "search from", "trade from", "to"].map(String::from).to_vec();
     header.extend([format!("{objective}, searched"), "traded".into()]);
     if has_sharpe(objective) {
@@ -114,26 +99,41 @@ fn table(summary: &WalkForwardSummary, objective: &str, params: &Params<'_>) -> 
     }
     header.extend(["return".into(), "trades".into()]);
     header.extend(params.varied.iter().map(|(name, _)| (*name).to_string()));
-    let header: String =
-        header.iter().map(|name| format!("<th scope=\"col\">{}</th>", escape(name))).collect();
-    let mut out = format!("<table class=\"rows\"><thead><tr>{header}</tr></thead><tbody>");
-    for (at, step) in summary.windows.iter().enumerate() {
-        out += "<tr>";
-        out += &cell(&(at + 1).to_string());
-        [&step.train_from, &step.test_from, &step.test_to].iter().for_each(|date| out += &cell(date));
-        let sharpe = step.sharpe.iter().filter(|_| has_sharpe(objective));
-        step.objective.iter().chain(sharpe).for_each(|value| out += &cell(&number::short(*value)));
-        out += &cell(&format!("{:.2} %", 100.0 * step.total_return));
-        out += &cell(&step.trades.to_string());
-        params.varied.iter().for_each(|(_, values)| out += &cell(&value_text(values[at])));
-        out += "</tr>";
-    }
-    out + "</tbody></table>"
+    header
 }
 
-/// Text that may stand between tags and in attributes.
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+fn row(summary: &WalkForwardSummary, objective: &str, params: &Params<'_>, at: usize) -> Vec<String> {
+    let step = &summary.windows[at];
+    let mut row = vec![(at + 1).to_string()];
+    row.extend([&step.train_from, &step.test_from, &step.test_to].map(String::clone));
+    let sharpe = step.sharpe.iter().filter(|_| has_sharpe(objective));
+    row.extend(step.objective.iter().chain(sharpe).map(|value| number::short(*value)));
+    row.push(format!("{:.2} %", 100.0 * step.total_return));
+    row.push(step.trades.to_string());
+    row.extend(params.varied.iter().map(|(_, values)| value_text(values[at])));
+    row
+}
+
+/// Values as numbers, and the range they span. What is no number is numbered in the order in which it comes.
+fn placed(values: &Values<'_>) -> (Vec<Option<f64>>, String) {
+    let numbers: Vec<Option<f64>> = values.iter().map(|value| value.and_then(Value::as_f64)).collect();
+    if values.iter().zip(&numbers).all(|(value, number)| value.is_none() || number.is_some()) {
+        let known = || numbers.iter().flatten().copied();
+        let ends = [known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max)];
+        let [low, high] = ends.map(|end| number::short(Some(end)));
+        return (numbers, format!("{low} … {high}"));
+    }
+    let mut names: Vec<String> = Vec::new();
+    let mut place = |value: &Value| {
+        let name = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let at = names.iter().position(|known| *known == name);
+        at.unwrap_or_else(|| {
+            names.push(name);
+            names.len() - 1
+        }) as f64
+    };
+    let places = values.iter().map(|value| value.map(&mut place)).collect();
+    (places, names.join(" / "))
 }
 
 #[cfg(test)]

@@ -1,0 +1,421 @@
+// Everything between the charts and the trade list: headline figures, symbols, months, distributions, breakdowns.
+
+const metricByKey = new Map(report.metrics.map((row) => [row.key, row]));
+
+/** Label without its unit, and the unit: "Return [%]" gives "Return" and "%". */
+function labelParts(label) {
+  const match = /^(.*\S)\s*\[(.+)\]$/.exec(label);
+  return match ? { name: match[1], unit: match[2] } : { name: label, unit: '' };
+}
+
+/** A figure for a scope: the column named like the symbol if there is one, otherwise the total. */
+function figure(key, symbol) {
+  const row = metricByKey.get(key);
+  if (!row) return null;
+  const { name, unit } = labelParts(row.label);
+  const column = symbol === null ? -1 : report.segments.indexOf(symbol);
+  const own = column >= 0 && report.series.length > 1;
+  const raw = own ? row.segments[column] ?? null : row.text;
+  const undefinedTotal = !own && (row.value === null || !Number.isFinite(row.value));
+  const text = raw === null || raw === '' || (undefinedTotal && /^(nan|null|none|-?inf)?$/i.test(raw)) ? '\u2013' : raw.replace(/^-(?=[\d.])/, MINUS);
+  const bare = text.replace(/\s*%$/, '');
+  const hasUnit = unit === '%' || text !== bare;
+  const negative = bare.startsWith(MINUS);
+  const sign = !/[1-9]/.test(bare) ? 0 : negative ? -1 : 1;
+  return { name, text: bare, unit: text === '\u2013' ? '' : hasUnit ? '%' : unit, sign };
+}
+
+function showHeadline(symbol) {
+  const tinted = new Set(['total_return', 'expectancy', 'max_drawdown']);
+  const cells = report.headline.map((key) => ({ key, ...figure(key, symbol) })).filter((cell) => cell.text);
+  byId('headline').replaceChildren(
+    ...cells.map(({ key, name, text, unit, sign }, i) =>
+      h('div', { class: i < 2 ? 'figure lead' : 'figure' },
+        h('dt', {}, name),
+        h('dd', { class: tinted.has(key) ? tone(sign) : '' }, text, unit ? h('small', {}, unit === '%' ? '%' : ` ${unit}`) : null)),
+    ),
+  );
+  byId('headline').hidden = cells.length === 0;
+  byId('verdict').textContent = verdict(symbol);
+  const own = symbol !== null && report.segments.includes(symbol);
+  byId('eyebrow').textContent = 'Back-test report' + (report.series.length > 1 ? ` \u00b7 ${own ? symbol : 'all symbols'}` : '');
+}
+
+/** The headline as a sentence, from the same texts as the figures. */
+function verdict(symbol) {
+  const say = (key) => {
+    const found = figure(key, symbol);
+    return found && found.text !== '\u2013' ? found.text + (found.unit === '%' ? ' %' : '') : null;
+  };
+  const trades = say('trades');
+  if (trades === '0') return 'No trades: the entry condition never became true in this data.';
+  const total = say('total_return');
+  const hold = say('buy_hold_return');
+  const wins = say('win_rate');
+  const fall = say('max_drawdown');
+  if (!total) return '';
+  return [
+    `Returned ${total}`,
+    hold ? ` while buy and hold returned ${hold}` : '',
+    trades ? `, in ${trades} trade${trades === '1' ? '' : `s of which ${wins ?? 'none'} won`}` : '',
+    fall ? `. The deepest fall from a peak was ${fall.replace(MINUS, '')}` : '',
+    '.',
+  ].join('');
+}
+
+// ---- symbols ----
+
+let symbolOrder = { key: null, falling: true };
+
+function showSymbols(choose) {
+  setShown('symbols', report.series.length > 1);
+  if (report.series.length < 2) return;
+  const rows = report.series.map((series, i) => {
+    const trades = allTrades.filter((trade) => trade.series === i);
+    return {
+      i,
+      symbol: series.symbol,
+      bars: series.n_bars,
+      change: series.summary.change,
+      hold: series.summary.hold,
+      drawdown: series.summary.drawdown,
+      trades: series.n_trades,
+      wins: trades.length ? trades.filter((trade) => trade.pnl > 0).length / trades.length : NaN,
+      r: mean(trades.map((trade) => trade.r).filter((r) => r !== null)),
+    };
+  });
+  const columns = [
+    ['symbol', 'Symbol', (row) => row.symbol],
+    ['spark', 'Equity', null],
+    ['change', 'Return', (row) => changeText(row.change ?? NaN)],
+    ['hold', 'Buy & hold', (row) => changeText(row.hold ?? NaN)],
+    ['drawdown', 'Worst fall, daily', (row) => changeText(row.drawdown ?? NaN)],
+    ['trades', 'Trades', (row) => number(row.trades, 0)],
+    ['wins', 'Won', (row) => percent(row.wins, 1, false)],
+    ['r', 'Mean R', (row) => number(row.r, 2, true)],
+    ['bars', 'Bars', (row) => number(row.bars, 0)],
+  ];
+  const optional = new Set(['bars', 'wins', 'hold']);
+  const fill = () => {
+    if (symbolOrder.key) sortRows(rows, symbolOrder);
+    byId('symbol-table').replaceChildren(
+      h('thead', {}, h('tr', {}, ...columns.map(([key, label, text]) => sortHeader(key, label, text ? symbolOrder : null, fill, optional.has(key))))),
+      h('tbody', {}, ...rows.map((row) => h('tr', { tabindex: 0, click: () => choose(row.i), keydown: onEnter(() => choose(row.i)) },
+        ...columns.map(([key, , text]) => h('td', { class: [key === 'symbol' ? 'name' : key === 'spark' ? 'spark' : 'num', optional.has(key) ? 'wide-only' : '', key === 'change' || key === 'r' ? tone(row[key]) : ''].join(' ') },
+          text ? text(row) : spark(unpackCurve(report.series[row.i].curve))))))),
+    );
+  };
+  fill();
+}
+
+// Taken from the page, so that no address stands in this file.
+const SVG = document.querySelector('svg').namespaceURI;
+
+/** A miniature of an equity curve. */
+function spark(curve) {
+  const svg = document.createElementNS(SVG, 'svg');
+  svg.setAttribute('viewBox', '0 0 120 26');
+  svg.setAttribute('aria-hidden', 'true');
+  const values = [curve.start, ...curve.equity];
+  const low = Math.min(...values);
+  const high = Math.max(...values);
+  const step = Math.max(1, Math.floor(values.length / 120));
+  const points = values
+    .map((value, i) => [(i / Math.max(1, values.length - 1)) * 120, 24 - ((value - low) / (high - low || 1)) * 22])
+    .filter((_, i) => i % step === 0 || i === values.length - 1);
+  const path = document.createElementNS(SVG, 'polyline');
+  path.setAttribute('points', points.map(([x, y]) => x.toFixed(1) + ',' + y.toFixed(1)).join(' '));
+  svg.append(path);
+  return svg;
+}
+
+/** Sorts in place by a column; missing values go last either way. */
+function sortRows(rows, { key, falling }) {
+  const missing = (value) => value === null || value === undefined || Number.isNaN(value);
+  rows.sort((a, b) => {
+    const [x, y] = [a[key], b[key]];
+    if (missing(x) || missing(y)) return missing(x) - missing(y);
+    const order = typeof x === 'string' ? x.localeCompare(y) : x - y;
+    return falling ? -order : order;
+  });
+}
+
+/** A column heading that sorts; `order` is null for a column that cannot. */
+function sortHeader(key, label, order, refresh, optional = false) {
+  const active = order?.key === key;
+  const sort = () => {
+    order.falling = active ? !order.falling : key !== 'symbol' && key !== 'reason';
+    order.key = key;
+    refresh();
+  };
+  return h('th', { scope: 'col', class: optional ? 'wide-only' : '', 'aria-sort': active ? (order.falling ? 'descending' : 'ascending') : null },
+    order ? h('button', { type: 'button', click: sort }, label, h('span', { class: 'arrow', 'aria-hidden': 'true' }, active ? (order.falling ? '\u2193' : '\u2191') : '')) : label);
+}
+
+const onEnter = (action) => (event) => {
+  if (event.key !== 'Enter' && event.key !== ' ') return;
+  event.preventDefault();
+  action();
+};
+
+// ---- months and drawdowns ----
+
+function showMonths(line) {
+  setShown('months', line !== null);
+  if (!line) return;
+  const ends = new Map();
+  for (let i = 1; i < line.ms.length; i++) {
+    const d = new Date(line.ms[i]);
+    ends.set(d.getUTCFullYear() * 12 + d.getUTCMonth(), line.equity[i]);
+  }
+  const keys = [...ends.keys()];
+  const months = new Map();
+  const years = new Map();
+  let before = line.equity[0];
+  let yearStart = before;
+  keys.forEach((key, at) => {
+    months.set(key, change(before, ends.get(key)));
+    before = ends.get(key);
+    const year = Math.floor(key / 12);
+    years.set(year, change(yearStart, before));
+    if (Math.floor((keys[at + 1] ?? Infinity) / 12) !== year) yearStart = before;
+  });
+  const strength = Math.max(...[...months.values()].map(Math.abs)) || 1;
+  const text = (value) => (report.additive ? changeText(value) : number(value * 100, 1, true));
+  const cell = (value, extra = '') => value === undefined
+    ? h('td', { class: 'none ' + extra }, '\u00b7')
+    : h('td', { class: `heat ${value < 0 ? 'loss' : 'gain'} ${extra}`, style: `--heat:${(Math.sqrt(Math.min(1, Math.abs(value) / strength)) * 62).toFixed(1)}%` }, text(value));
+  byId('month-table').replaceChildren(
+    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, ''), ...MONTHS.map((name) => h('th', { scope: 'col' }, name)), h('th', { scope: 'col', class: 'total' }, 'Year'))),
+    h('tbody', {}, ...[...years].map(([year, total]) => h('tr', {},
+      h('th', { scope: 'row' }, String(year)),
+      ...MONTHS.map((_, month) => cell(months.get(year * 12 + month))),
+      h('td', { class: 'total ' + tone(total) }, text(total))))),
+  );
+  byId('month-unit').textContent = report.additive ? 'price units' : '%';
+  const values = [...months.values()];
+  byId('month-facts').textContent = values.length < 2 ? '' :
+    `${values.filter((v) => v > 0).length} of ${values.length} months gained; best ${changeText(Math.max(...values), 1)}, worst ${changeText(Math.min(...values), 1)}, median ${changeText(median(values), 1)}.`;
+  showDrawdowns(line);
+}
+
+function showDrawdowns(line) {
+  const falls = worstDrawdowns(line, 5);
+  byId('fall-box').hidden = falls.length === 0;
+  const last = line.ms[line.ms.length - 1];
+  byId('fall-table').replaceChildren(
+    h('thead', {}, h('tr', {}, ...['Depth', 'Peak', 'Trough', 'Recovered', 'Length'].map((name, i) => h('th', { scope: 'col', class: i === 2 ? 'wide-only' : '' }, name)))),
+    h('tbody', {}, ...falls.map((fall) => h('tr', {},
+      h('td', { class: 'num down' }, changeText(fall.depth)),
+      h('td', { class: 'num' }, date(fall.peak)),
+      h('td', { class: 'num wide-only' }, date(fall.low)),
+      h('td', { class: 'num' }, fall.back ? date(fall.back) : 'not yet'),
+      h('td', { class: 'num' }, `${number(((fall.back ?? last) - fall.peak) / DAY, 0)}d`)))),
+  );
+}
+
+// ---- distributions ----
+
+const distribution = { unit: 'ret', trades: [] };
+const histogram = makeCanvas(byId('histogram'), drawHistogram);
+const excursion = makeCanvas(byId('excursion'), drawExcursion);
+
+function showDistribution(trades) {
+  distribution.trades = trades;
+  setShown('distribution', trades.length > 0);
+  histogram.redraw();
+  excursion.redraw();
+  const chosen = trades.map((trade) => trade[distribution.unit]).filter((value) => value !== null);
+  const text = distribution.unit === 'r' ? (v) => number(v, 2, true) + ' R' : (v) => percent(v, 2, true);
+  const wins = chosen.filter((value) => value > 0);
+  const losses = chosen.filter((value) => value <= 0);
+  byId('histogram-facts').textContent = chosen.length
+    ? `Mean ${text(mean(chosen))}, median ${text(median(chosen))}; mean win ${text(mean(wins))}, mean loss ${text(mean(losses))}.`
+    : '';
+  for (const button of document.querySelectorAll('[data-unit]')) button.setAttribute('aria-pressed', String(button.dataset.unit === distribution.unit));
+}
+
+function setDistributionUnit(unit) {
+  distribution.unit = unit;
+  showDistribution(distribution.trades);
+}
+
+function drawHistogram(context, width, height, colours) {
+  const { unit, trades } = distribution;
+  const values = trades.map((trade) => trade[unit]).filter((value) => value !== null);
+  if (!values.length) return;
+  const sorted = [...values].sort((a, b) => a - b);
+  const quantile = (q) => sorted[Math.min(sorted.length - 1, Math.max(0, Math.round(q * (sorted.length - 1))))];
+  // The outer half per cent on either side is gathered into the end bins, so that one outlier does not hide the shape.
+  let low = Math.min(0, quantile(0.005));
+  let high = Math.max(0, quantile(0.995));
+  if (!(high > low)) [low, high] = [-0.01, 0.01];
+  const step = niceStep(high - low, Math.max(8, Math.min(36, Math.round(width / 16))));
+  const firstBin = Math.floor(low / step);
+  const bins = Math.max(1, Math.ceil(high / step + 1e-9) - firstBin);
+  const counts = new Array(bins).fill(0);
+  for (const value of values) counts[Math.max(0, Math.min(bins - 1, Math.floor(value / step) - firstBin))]++;
+  const plot = { left: 34, right: width - 6, top: 14, bottom: height - 24 };
+  const most = Math.max(...counts);
+  const x = (value) => plot.left + ((value / step - firstBin) / bins) * (plot.right - plot.left);
+  const y = (count) => plot.bottom - (count / most) * (plot.bottom - plot.top);
+  context.textAlign = 'right';
+  for (const tick of niceTicks(0, most, 4).filter(Number.isInteger)) {
+    context.strokeStyle = tick === 0 ? colours.line : colours.grid;
+    line(context, plot.left, Math.round(y(tick)) + 0.5, plot.right, Math.round(y(tick)) + 0.5);
+    context.fillStyle = colours.muted;
+    context.fillText(number(tick, 0), plot.left - 6, y(tick));
+  }
+  counts.forEach((many, i) => {
+    const value = (firstBin + i) * step;
+    context.fillStyle = value >= -1e-12 ? colours.up : colours.down;
+    withAlpha(context, 0.8, () => context.fillRect(x(value) + 1, y(many), Math.max(1, x(value + step) - x(value) - 2), plot.bottom - y(many)));
+  });
+  context.textAlign = 'center';
+  context.fillStyle = colours.muted;
+  const end = (firstBin + bins) * step;
+  const ticks = niceTicks(firstBin * step, end, Math.floor(width / 70));
+  const tickStep = ticks.length > 1 ? ticks[1] - ticks[0] : step;
+  const decimals = stepDecimals(unit === 'r' ? tickStep : tickStep * 100);
+  for (const tick of ticks) {
+    const text = unit === 'r' ? number(tick, decimals) : percent(tick, decimals, false);
+    context.fillText(text, Math.max(plot.left, Math.min(plot.right - 14, x(tick))), height - 10);
+  }
+  const centre = x(Math.max(firstBin * step, Math.min(end, mean(values))));
+  context.strokeStyle = colours.ink;
+  context.setLineDash([3, 3]);
+  line(context, centre, plot.top - 4, centre, plot.bottom);
+  context.setLineDash([]);
+  context.fillStyle = colours.ink;
+  context.textAlign = centre > width - 60 ? 'right' : 'left';
+  context.fillText('mean', centre + (centre > width - 60 ? -5 : 5), plot.top - 2);
+}
+
+/** How far each trade went against the position before it ended where it did. */
+function drawExcursion(context, width, height, colours) {
+  const points = distribution.trades.filter((trade) => trade.adverse !== null && trade.ret !== null);
+  if (!points.length) return;
+  const edge = (values, q) => [...values].sort((a, b) => a - b)[Math.round(q * (values.length - 1))];
+  const worst = Math.max(edge(points.map((trade) => -trade.adverse), 0.99), 1e-4) * 1.08;
+  const results = points.map((trade) => trade.ret);
+  const top = Math.max(edge(results, 0.995), worst * 0.2) * 1.08;
+  const bottom = Math.min(edge(results, 0.005), -worst * 0.2) * 1.08;
+  const plot = { left: 44, right: width - 8, top: 8, bottom: height - 24 };
+  const x = (value) => plot.left + (Math.min(value, worst) / worst) * (plot.right - plot.left);
+  const y = (value) => plot.bottom - ((Math.max(bottom, Math.min(top, value)) - bottom) / (top - bottom)) * (plot.bottom - plot.top);
+  const rows = niceTicks(bottom, top, 5);
+  const decimalsOf = (ticks) => (ticks.length > 1 ? stepDecimals((ticks[1] - ticks[0]) * 100) : 1);
+  context.textAlign = 'right';
+  for (const tick of rows) {
+    context.strokeStyle = Math.abs(tick) < 1e-12 ? colours.line : colours.grid;
+    line(context, plot.left, Math.round(y(tick)) + 0.5, plot.right, Math.round(y(tick)) + 0.5);
+    context.fillStyle = colours.muted;
+    context.fillText(percent(tick, decimalsOf(rows), false), plot.left - 6, y(tick));
+  }
+  const columns = niceTicks(0, worst, Math.floor(width / 90));
+  context.textAlign = 'center';
+  for (const tick of columns) context.fillText(percent(tick, decimalsOf(columns), false), Math.max(plot.left + 8, Math.min(plot.right - 16, x(tick))), height - 10);
+  context.strokeStyle = colours.hold;
+  context.setLineDash([2, 4]);
+  const corner = Math.min(worst, -bottom);
+  line(context, x(0), y(0), x(corner), y(-corner));
+  context.setLineDash([]);
+  withAlpha(context, points.length > 2000 ? 0.25 : points.length > 300 ? 0.5 : 0.75, () => {
+    for (const trade of points) {
+      context.fillStyle = trade.pnl > 0 ? colours.up : colours.down;
+      context.beginPath();
+      context.arc(x(-trade.adverse), y(trade.ret), 2.6, 0, 2 * Math.PI);
+      context.fill();
+    }
+  });
+}
+
+// ---- breakdowns ----
+
+function showBreakdowns(trades, intraday) {
+  setShown('breakdown', trades.length > 0);
+  if (!trades.length) return;
+  const group = (label, keyOf, order) => {
+    const groups = new Map();
+    for (const trade of trades) {
+      const key = keyOf(trade);
+      if (!groups.has(key)) groups.set(key, []);
+      groups.get(key).push(trade);
+    }
+    const entries = [...groups];
+    if (order) entries.sort((a, b) => order.indexOf(a[0]) - order.indexOf(b[0]));
+    else entries.sort((a, b) => b[1].length - a[1].length);
+    return breakdownTable(label, entries);
+  };
+  countHours(trades);
+  const weekday = (trade) => WEEKDAYS[(new Date(trade.entry_ms).getUTCDay() + 6) % 7];
+  byId('breakdown-tables').replaceChildren(
+    group('Exit', (trade) => trade.reason || '(none)'),
+    group('Side', (trade) => (trade.side > 0 ? 'Long' : 'Short'), ['Long', 'Short']),
+    group('Entry weekday', weekday, WEEKDAYS),
+    ...(intraday ? [hourBox] : []),
+  );
+}
+
+const hours = { totals: new Array(24).fill(0), counts: new Array(24).fill(0) };
+const hourBox = h('div', { class: 'hours' }, h('p', { class: 'caption' }, 'Sum of returns by hour of entry, UTC'), h('canvas', { id: 'hour-canvas', role: 'img', 'aria-label': 'Sum of returns by hour of entry' }));
+const hourChart = makeCanvas(hourBox.querySelector('canvas'), drawHours);
+
+function countHours(trades) {
+  hours.totals.fill(0);
+  hours.counts.fill(0);
+  for (const trade of trades) {
+    const hour = new Date(trade.entry_ms).getUTCHours();
+    hours.totals[hour] += trade.ret ?? 0;
+    hours.counts[hour]++;
+  }
+  hourChart.redraw();
+}
+
+function drawHours(context, width, height, colours) {
+  const plot = { left: 44, right: width - 4, top: 16, bottom: height - 24 };
+  const most = Math.max(...hours.totals, 0);
+  const least = Math.min(...hours.totals, 0);
+  const span = most - least || 1;
+  const y = (value) => plot.bottom - ((value - least) / span) * (plot.bottom - plot.top);
+  const wide = (plot.right - plot.left) / 24;
+  const ticks = niceTicks(least, most, 4);
+  const decimals = ticks.length > 1 ? stepDecimals((ticks[1] - ticks[0]) * 100) : 0;
+  context.textAlign = 'right';
+  for (const tick of ticks) {
+    const at = Math.round(y(tick)) + 0.5;
+    context.strokeStyle = Math.abs(tick) < span / 1e6 ? colours.line : colours.grid;
+    line(context, plot.left, at, plot.right, at);
+    context.fillStyle = colours.muted;
+    context.fillText(percent(tick, decimals, false), plot.left - 6, at);
+  }
+  context.textAlign = 'center';
+  hours.totals.forEach((total, hour) => {
+    const x = plot.left + hour * wide;
+    context.fillStyle = total < 0 ? colours.down : colours.up;
+    withAlpha(context, 0.85, () => context.fillRect(x + 2, Math.min(y(0), y(total)), wide - 4, Math.abs(y(total) - y(0))));
+    context.fillStyle = colours.muted;
+    if (hour % 3 === 0) context.fillText(two(hour), x + wide / 2, height - 10);
+  });
+}
+
+/** Groups of trades with a bar for the sum of their returns, left of the middle for losses. */
+function breakdownTable(label, entries) {
+  const rows = entries.slice(0, 24).map(([name, trades]) => ({
+    name,
+    n: trades.length,
+    won: trades.filter((trade) => trade.pnl > 0).length / trades.length,
+    r: mean(trades.map((trade) => trade.r).filter((r) => r !== null)),
+    total: sum(trades.map((trade) => trade.ret ?? 0)),
+  }));
+  const most = Math.max(...rows.map((row) => Math.abs(row.total))) || 1;
+  return h('div', { class: 'scroll' }, h('table', { class: 'breakdown' },
+    h('thead', {}, h('tr', {}, ...[label, 'Trades', 'Won', 'Mean R', 'Sum of returns'].map((name, i) => h('th', { scope: 'col', colspan: i === 4 ? 2 : null, class: i === 2 ? 'wide-only' : '' }, name)))),
+    h('tbody', {}, ...rows.map((row) => h('tr', {},
+      h('td', { class: 'name' }, row.name),
+      h('td', { class: 'num' }, number(row.n, 0)),
+      h('td', { class: 'num wide-only' }, percent(row.won, 0, false)),
+      h('td', { class: 'num' }, number(row.r, 2, true)),
+      h('td', { class: 'num ' + tone(row.total) }, percent(row.total, 1, true)),
+      h('td', { class: 'bar' }, h('span', { class: row.total < 0 ? 'loss' : 'gain', style: `--size:${((Math.abs(row.total) / most) * 50).toFixed(1)}%` })))))));
+}
