@@ -267,6 +267,7 @@ pub const LIST: &[File] = &[
             ("a_run_is_listed_and_drawn", Some(10)),
             ("a_trial_has_its_chart_and_its_trades", Some(10)),
             ("nothing_is_wider_than_a_phone_in_light_and_dark", Some(10)),
+            ("pages_that_are_one_file_draw_themselves", Some(10)),
             ("parameters_are_weighed_and_brushed", Some(10)),
             ("the_colours_of_the_system_are_followed_until_one_is_chosen", Some(10)),
             ("trials_are_sorted_filtered_and_turned_by_the_page", Some(10)),

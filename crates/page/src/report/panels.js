@@ -91,7 +91,7 @@ function showSymbols(choose) {
     ['hold', 'Buy & hold', (row) => changeText(row.hold ?? NaN)],
     ['drawdown', 'Worst fall, daily', (row) => changeText(row.drawdown ?? NaN)],
     ['trades', 'Trades', (row) => number(row.trades, 0)],
-    ['wins', 'Won', (row) => percent(row.wins, 1, false)],
+    ['wins', 'Won', (row) => percent(row.wins, 1)],
     ['r', 'Mean R', (row) => number(row.r, 2, true)],
     ['bars', 'Bars', (row) => number(row.bars, 0)],
   ];
@@ -278,7 +278,7 @@ function drawHistogram(context, width, height, colours) {
   const tickStep = ticks.length > 1 ? ticks[1] - ticks[0] : step;
   const decimals = stepDecimals(unit === 'r' ? tickStep : tickStep * 100);
   for (const tick of ticks) {
-    const text = unit === 'r' ? number(tick, decimals) : percent(tick, decimals, false);
+    const text = unit === 'r' ? number(tick, decimals) : percent(tick, decimals);
     context.fillText(text, Math.max(plot.left, Math.min(plot.right - 14, x(tick))), height - 10);
   }
   const centre = x(Math.max(firstBin * step, Math.min(end, mean(values))));
@@ -310,11 +310,11 @@ function drawExcursion(context, width, height, colours) {
     context.strokeStyle = Math.abs(tick) < 1e-12 ? colours.line : colours.grid;
     line(context, plot.left, Math.round(y(tick)) + 0.5, plot.right, Math.round(y(tick)) + 0.5);
     context.fillStyle = colours.muted;
-    context.fillText(percent(tick, decimalsOf(rows), false), plot.left - 6, y(tick));
+    context.fillText(percent(tick, decimalsOf(rows)), plot.left - 6, y(tick));
   }
   const columns = niceTicks(0, worst, Math.floor(width / 90));
   context.textAlign = 'center';
-  for (const tick of columns) context.fillText(percent(tick, decimalsOf(columns), false), Math.max(plot.left + 8, Math.min(plot.right - 16, x(tick))), height - 10);
+  for (const tick of columns) context.fillText(percent(tick, decimalsOf(columns)), Math.max(plot.left + 8, Math.min(plot.right - 16, x(tick))), height - 10);
   context.strokeStyle = colours.hold;
   context.setLineDash([2, 4]);
   const corner = Math.min(worst, -bottom);
@@ -387,7 +387,7 @@ function drawHours(context, width, height, colours) {
     context.strokeStyle = Math.abs(tick) < span / 1e6 ? colours.line : colours.grid;
     line(context, plot.left, at, plot.right, at);
     context.fillStyle = colours.muted;
-    context.fillText(percent(tick, decimals, false), plot.left - 6, at);
+    context.fillText(percent(tick, decimals), plot.left - 6, at);
   }
   context.textAlign = 'center';
   hours.totals.forEach((total, hour) => {
@@ -414,7 +414,7 @@ function breakdownTable(label, entries) {
     h('tbody', {}, ...rows.map((row) => h('tr', {},
       h('td', { class: 'name' }, row.name),
       h('td', { class: 'num' }, number(row.n, 0)),
-      h('td', { class: 'num wide-only' }, percent(row.won, 0, false)),
+      h('td', { class: 'num wide-only' }, percent(row.won, 0)),
       h('td', { class: 'num' }, number(row.r, 2, true)),
       h('td', { class: 'num ' + tone(row.total) }, percent(row.total, 1, true)),
       h('td', { class: 'bar' }, h('span', { class: row.total < 0 ? 'loss' : 'gain', style: `--size:${((Math.abs(row.total) / most) * 50).toFixed(1)}%` })))))));

@@ -68,7 +68,7 @@ function showObjective() {
     : several
       ? `${count(study.front, 'trial')} that no other one beats in everything, of ${number(study.n_trials, 0)}; the best ${objectiveName()} is ${short(best)}.`
       : `The best ${objectiveName()} is ${short(best)}, found by trial ${number(trial, 0)} of ${number(study.n_trials, 0)}.`;
-  const still = late === null ? '' : late < 0.1 ? ' It was still improving at the end; more trials may find better.' : ` The last ${percent(late, 0, false)} of the trials brought no improvement.`;
+  const still = late === null ? '' : late < 0.1 ? ' It was still improving at the end; more trials may find better.' : ` The last ${percent(late, 0)} of the trials brought no improvement.`;
   const winner = several ? null : study.holding?.winners?.[0];
   const verdict = winner ? ` It ${winner.sentence}.` : '';
   byId('verdict').textContent = found + still + verdict;
@@ -76,7 +76,7 @@ function showObjective() {
   byId('headline').replaceChildren(
     figure(`Best ${objectiveName()}`, short(best)),
     figure('Trials', number(study.n_trials, 0), study.asked && study.asked !== study.n_trials ? `of ${number(study.asked, 0)}` : ''),
-    figure('Valid', percent(study.n_trials ? study.n_valid / study.n_trials : null, 1, false)),
+    figure('Valid', percent(study.n_trials ? study.n_valid / study.n_trials : null, 1)),
     figure('Improvements', number(study.n_improvements[state.objective] ?? 0, 0)),
     figure('Parameters', number(study.axes.length, 0)),
   );
@@ -101,18 +101,18 @@ function showImportance() {
     h('tbody', {}, ...shares.slice(0, 30).map((axis) => {
       const bar = h('span', {});
       bar.style.setProperty('--size', `${(100 * axis.share) / (largest || 1)}%`);
-      return h('tr', {}, h('th', { scope: 'row', title: axis.name }, axis.name), h('td', { class: 'share' }, percent(axis.share, 1, false)), h('td', { class: 'bar', 'aria-hidden': 'true' }, bar));
+      return h('tr', {}, h('th', { scope: 'row', title: axis.name }, axis.name), h('td', { class: 'share' }, percent(axis.share, 1)), h('td', { class: 'bar', 'aria-hidden': 'true' }, bar));
     })),
   );
   const rest = shares.slice(30);
-  if (rest.length) byId('importance-note').prepend(`${number(rest.length, 0)} more parameters have ${percent(rest.reduce((all, axis) => all + axis.share, 0), 1, false)} together. `);
+  if (rest.length) byId('importance-note').prepend(`${number(rest.length, 0)} more parameters have ${percent(rest.reduce((all, axis) => all + axis.share, 0), 1)} together. `);
 }
 
 function addSlices(from, to) {
   for (const at of axisOrder.slice(from, to)) {
     const axis = study.axes[at];
     const canvas = h('canvas', { role: 'img', 'data-name': axis.name, 'aria-label': `${objectiveName()} against ${axis.name}` });
-    byId('slice-grid').append(h('figure', {}, h('figcaption', {}, h('b', { title: axis.name }, axis.name), h('span', {}, percent(axis.share, 1, false))), canvas));
+    byId('slice-grid').append(h('figure', {}, h('figcaption', {}, h('b', { title: axis.name }, axis.name), h('span', {}, percent(axis.share, 1))), canvas));
     new Cloud(canvas, drawSlice(at), choose);
   }
 }

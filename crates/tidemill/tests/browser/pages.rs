@@ -240,3 +240,31 @@ fn the_colours_of_the_system_are_followed_until_one_is_chosen() {
         page.wait(&format!("document.documentElement.dataset.theme === '{wish}'"));
     }
 }
+
+/// A name that two scripts of a page share would stop all of it.
+#[test]
+fn pages_that_are_one_file_draw_themselves() {
+    let Some(mut page) = chromium::open() else { return };
+    let place = finished();
+    place.ok("backtest zscore-dip --data lcg.csv --split 0.7 --report report.html");
+    place.ok("study show runs/dip --html study.html");
+    for (file, canvas) in [("report.html", "#price-canvas"), ("study.html", "#parallel-canvas")] {
+        let address = format!("file://{}", place.path(file).display());
+        page.call("Page.navigate", serde_json::json!({ "url": address }));
+        page.wait("document.documentElement.classList.contains('ready')");
+        page.wait(&format!(
+            "(() => {{ const node = document.querySelector('{canvas}'); return node.width > 300 && \
+             node.getContext('2d').getImageData(0, 0, node.width, node.height).data.some((value) => value > 0); }})()"
+        ));
+        let before = page.eval("document.documentElement.dataset.theme");
+        page.click("#theme");
+        assert_ne!(page.eval("document.documentElement.dataset.theme"), before);
+        assert_eq!(page.problems, Vec::<String>::new(), "{file}");
+        assert!(
+            page.requests.iter().all(|url| *url == address || url == "about:blank"),
+            "{:?}",
+            page.requests
+        );
+        page.requests.clear();
+    }
+}
