@@ -251,7 +251,10 @@ fn pages_that_are_one_file_draw_themselves() {
     for (file, canvas) in [("report.html", "#price-canvas"), ("study.html", "#parallel-canvas")] {
         let address = format!("file://{}", place.path(file).display());
         page.call("Page.navigate", serde_json::json!({ "url": address }));
-        page.wait("document.documentElement.classList.contains('ready')");
+        // The page before is there until this one is.
+        page.wait(&format!(
+            "location.href === {address:?} && document.documentElement?.classList.contains('ready')"
+        ));
         page.wait(&format!(
             "(() => {{ const node = document.querySelector('{canvas}'); return node.width > 300 && \
              node.getContext('2d').getImageData(0, 0, node.width, node.height).data.some((value) => value > 0); }})()"
