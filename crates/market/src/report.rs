@@ -136,7 +136,7 @@ pub struct Issue {
     pub kind: IssueKind,
     /// How often.
     pub count: u64,
-    /// The first places, at most [`PLACES_KEPT`].
+    /// The first places, at most `PLACES_KEPT`.
     pub first: Vec<Place>,
 }
 

@@ -53,10 +53,10 @@ pub const SERVED: [(&str, &str); 10] = [
 /// What every page that draws itself begins with.
 const BASE: [&str; 6] = [THEME, DOM, FORMAT, CANVAS, SECTION, SWITCH];
 
-/// The price chart and what it needs beyond [`BASE`].
+/// The price chart and what it needs beyond `BASE`.
 pub const PRICE_CHART: [&str; 2] = [OVERVIEW, PRICE];
 
-/// The parallel coordinates and what they need beyond [`BASE`].
+/// The parallel coordinates and what they need beyond `BASE`.
 pub const PARALLEL_COORDINATES: [&str; 2] = [AXIS, PARALLEL];
 
 /// A page that is one file.

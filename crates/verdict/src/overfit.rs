@@ -40,7 +40,7 @@ pub struct Overfit {
     pub n_combinations: usize,
 }
 
-/// Computes the probability; `None` for fewer than two trials, an odd number of blocks, or more than [`MAX_BLOCKS`].
+/// Computes the probability; `None` for fewer than two trials, an odd number of blocks, or more than `MAX_BLOCKS`.
 pub fn overfit(blocks: &Blocks) -> Option<Overfit> {
     let n_blocks = blocks.n_blocks();
     let n_trials = blocks.len();
