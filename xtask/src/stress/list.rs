@@ -15,7 +15,6 @@ pub const UNLISTED: &[(&str, &str)] = &[
     ("crates/market/src/atc/bench.rs", "it measures, and judges nothing by it"),
     ("crates/bench/src/holding_up.rs", "it measures, and judges nothing by it"),
     ("crates/bench/src/overlap.rs", "it measures, and judges nothing by it"),
-    ("crates/tidemill/src/command/doctor.rs", "it measures, and judges nothing by it"),
     ("crates/tidemill/tests/cli/bad_input.rs", "the clock ends what hangs; nobody waits for anybody"),
     ("xtask/src/stress/test_source.rs", "the tests in it are text"),
 ];
@@ -197,17 +196,25 @@ pub const LIST: &[File] = &[
         path: "crates/search/tests/study.rs",
         tests: &[
             ("a_batch_is_asked_after_exactly_the_batches_before_the_lag_were_told", None),
-            ("a_folder_that_becomes_unwritable_is_named_and_nothing_complete_is_lost", None),
-            ("a_full_disk_is_named_and_nothing_complete_is_lost", None),
-            ("a_sampler_that_panics_is_named_and_what_was_finished_is_kept", None),
-            ("a_stopped_study_keeps_what_is_finished_and_goes_on_to_the_same_end", None),
-            ("an_evaluator_that_fails_is_named_and_what_was_finished_is_kept", None),
-            ("an_observer_that_panics_ends_the_study_and_loses_nothing", None),
             ("every_batch_is_reported_once_in_order_with_its_times", None),
             ("sampler_and_evaluator_really_work_at_the_same_time", None),
             ("the_pipeline_equals_one_thread_for_every_lag_and_any_delays", None),
             ("without_a_lag_or_a_pipeline_they_work_one_after_the_other", None),
         ],
+    },
+    File {
+        path: "crates/search/tests/study/failure.rs",
+        tests: &[
+            ("a_folder_that_becomes_unwritable_is_named_and_nothing_complete_is_lost", None),
+            ("a_full_disk_is_named_and_nothing_complete_is_lost", None),
+            ("a_sampler_that_panics_is_named_and_what_was_finished_is_kept", None),
+            ("an_evaluator_that_fails_is_named_and_what_was_finished_is_kept", None),
+            ("an_observer_that_panics_ends_the_study_and_loses_nothing", None),
+        ],
+    },
+    File {
+        path: "crates/search/tests/study/resume.rs",
+        tests: &[("a_stopped_study_keeps_what_is_finished_and_goes_on_to_the_same_end", None)],
     },
     File {
         path: "crates/telemetry/src/journal/tests.rs",

@@ -74,7 +74,8 @@ pub fn weighted_signal(
 
 #[cfg(test)]
 mod tests {
-    use super::super::options::{AtcOptions, Preset};
+    use super::super::choice::Preset;
+    use super::super::options::AtcOptions;
     use super::*;
 
     fn signals(preset: Preset, prices: &[f64], averages: &[f64]) -> Vec<f64> {
