@@ -20,7 +20,7 @@ use crate::input::{DataSource, StrategyArgs, set_threads};
 use crate::settings::Settings;
 use crate::trace::{Trace, TraceSpan};
 use progress::SweepProgress;
-pub(super) use progress::progress_bar;
+pub(super) use progress::{fallback_warning, progress_bar};
 pub(super) use resolve::{Asked, Resolved, device_choice};
 
 /// Evaluate many parameter sets and rank them.
@@ -149,9 +149,10 @@ fn run_on(args: &SweepArgs, settings: &Settings, devices: Devices, out: &mut dyn
     if let Some(dir) = &args.out {
         sweep = sweep.folder(dir);
     }
-    let report = run_sweep(&sweep, args, &progress)?;
+    let report = run_sweep(&sweep, args, &progress);
     if let Some(mut timeline) = timeline {
-        let spans = report.spans.iter().map(|of| TraceSpan {
+        let spans = progress.take_spans();
+        let spans = spans.iter().map(|of| TraceSpan {
             device: of.device,
             track: of.span.lane,
             name: format!("{:?}", of.span.stage).to_lowercase(),
@@ -160,6 +161,7 @@ fn run_on(args: &SweepArgs, settings: &Settings, devices: Devices, out: &mut dyn
         });
         timeline.write(&experiment.runtime.devices, "lane", &spans.collect::<Vec<_>>());
     }
+    let report = report?;
     let finished = output::Finished {
         experiment: &experiment,
         search: &resolved.search,
