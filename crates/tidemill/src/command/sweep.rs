@@ -13,12 +13,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use tidemill_gpu::TraceSpan;
 use tidemill_lab::{DeviceChoice, Devices, Experiment, Runtime, Sweep, TuneOptions};
 use tidemill_telemetry::hypertune::Mode;
 
 use crate::input::{DataSource, StrategyArgs, set_threads};
 use crate::settings::Settings;
-use crate::trace::{Trace, TraceSpan};
+use crate::trace::Trace;
 use progress::SweepProgress;
 pub(super) use progress::{fallback_warning, progress_bar};
 pub(super) use resolve::{Asked, Resolved, device_choice};
@@ -154,7 +155,7 @@ fn run_on(args: &SweepArgs, settings: &Settings, devices: Devices, out: &mut dyn
         let spans = progress.take_spans();
         let spans = spans.iter().map(|of| TraceSpan {
             device: of.device,
-            track: of.span.lane,
+            track: of.span.lane as u64,
             name: format!("{:?}", of.span.stage).to_lowercase(),
             begin_ms: of.span.begin_ms,
             end_ms: of.span.end_ms,
