@@ -11,14 +11,19 @@ use sha2::{Digest, Sha256};
 
 const MAGIC: &[u8; 8] = b"TIDEKRN1";
 
-/// Where kernels compiled for GPUs are kept: in the folder named by `TIDEMILL_CACHE`, else in the user's cache folder.
-pub fn kernel_folder() -> Option<PathBuf> {
+/// Where compiled things are kept: in the folder named by `TIDEMILL_CACHE`, else in the user's cache folder. No crate for it, because
+/// kernels lie in `~/.cache` on macOS too, where the documents and those who share a cache between machines expect them.
+pub(crate) fn user_folder() -> Option<PathBuf> {
     let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let folder = named("TIDEMILL_CACHE")
+    named("TIDEMILL_CACHE")
         .or_else(|| named("XDG_CACHE_HOME").map(|folder| folder.join("tidemill")))
         .or_else(|| named("HOME").map(|folder| folder.join(".cache/tidemill")))
-        .or_else(|| named("LOCALAPPDATA").map(|folder| folder.join("tidemill")));
-    folder.map(|folder| folder.join("kernels"))
+        .or_else(|| named("LOCALAPPDATA").map(|folder| folder.join("tidemill")))
+}
+
+/// Where kernels compiled for GPUs are kept.
+pub fn kernel_folder() -> Option<PathBuf> {
+    user_folder().map(|folder| folder.join("kernels"))
 }
 
 /// A folder of compiled kernels.

@@ -267,13 +267,9 @@ impl Compiler {
     }
 }
 
-/// Where compiled libraries are kept: in the folder named by `TIDEMILL_CACHE`, else in the user's cache folder.
+/// Where compiled libraries are kept.
 pub fn cache_folder() -> Option<PathBuf> {
-    let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let folder = named("TIDEMILL_CACHE")
-        .or_else(|| named("XDG_CACHE_HOME").map(|folder| folder.join("tidemill")))
-        .or_else(|| named("HOME").map(|folder| folder.join(".cache/tidemill")))?;
-    Some(folder.join("emulated"))
+    crate::cache::user_folder().map(|folder| folder.join("emulated"))
 }
 
 fn hash<const N: usize>(parts: [&str; N]) -> String {

@@ -108,6 +108,7 @@ mod probe;
 mod statistics;
 mod stream;
 mod timeline;
+mod trace;
 mod triple;
 mod wait;
 
@@ -129,6 +130,7 @@ pub use probe::{Probe, probe};
 pub use statistics::{PipelineStatistics, StageStatistics};
 pub use stream::{Launch, Priority, Stream};
 pub use timeline::{Span, Timeline};
+pub use trace::{TraceSpan, chrome_trace};
 pub use triple::{Refused, Slot, SlotState, TripleBuffer, slot};
 
 /// What every kernel text begins with: number types, "not available", and how a kernel is declared.

@@ -1,13 +1,13 @@
 //! What ran when, as the device saw it.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::device::Device;
 use crate::error::GpuError;
 use crate::event::Event;
 use crate::stream::Stream;
+use crate::trace::{TraceSpan, chrome_trace};
 
 /// Milliseconds since its making, on the device's clock.
 ///
@@ -101,7 +101,6 @@ impl Timeline {
     pub fn add(&self, name: &str, stream: &Stream, start: Event, end: Event) {
         let mut inner = self.inner();
         let number = stream.number();
-        inner.tracks.entry(number).or_insert_with(|| format!("stream {number}"));
         inner.pending.push(Pending { name: name.into(), stream: number, start, end });
     }
 
@@ -145,29 +144,19 @@ impl Timeline {
     /// All spans as a trace in Chrome's JSON format, one track per stream; waits for those that are not done.
     pub fn to_json(&self) -> Result<String, GpuError> {
         let spans = self.spans()?;
-        let mut json = String::from("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
-        let mut comma = "";
-        for (stream, name) in &self.inner().tracks {
-            let name = quoted(name);
-            // Writing to a string does not fail.
-            let _ = write!(
-                json,
-                "{comma}\n{{\"ph\":\"M\",\"pid\":0,\"tid\":{stream},\"name\":\"thread_name\",\"args\":{{\"name\":{name}}}}}"
-            );
-            comma = ",";
-        }
-        for span in &spans {
-            let (name, start_us, length_us) =
-                (quoted(&span.name), span.start_ms * 1e3, (span.end_ms - span.start_ms) * 1e3);
-            let _ = write!(
-                json,
-                "{comma}\n{{\"ph\":\"X\",\"pid\":0,\"tid\":{},\"name\":{name},\"ts\":{start_us:.3},\"dur\":{length_us:.3}}}",
-                span.stream
-            );
-            comma = ",";
-        }
-        json.push_str("\n]}\n");
-        Ok(json)
+        let tracks = self.inner().tracks.clone();
+        let spans: Vec<TraceSpan> = spans
+            .into_iter()
+            .map(|Span { name, stream, start_ms, end_ms }| TraceSpan {
+                device: 0,
+                track: stream,
+                name,
+                begin_ms: start_ms,
+                end_ms,
+            })
+            .collect();
+        let name = |stream: u64| tracks.get(&stream).cloned().unwrap_or_else(|| format!("stream {stream}"));
+        Ok(chrome_trace(&[], name, &spans))
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -179,19 +168,4 @@ fn resolve(clock: &mut Clock, pending: Pending) -> Result<Span, GpuError> {
     let start_ms = clock.at(&pending.start)?;
     let end_ms = clock.at(&pending.end)?.max(start_ms);
     Ok(Span { name: pending.name, stream: pending.stream, start_ms, end_ms })
-}
-
-/// A JSON string.
-fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            control if control < ' ' => out.push_str(&format!("\\u{:04x}", control as u32)),
-            other => out.push(other),
-        }
-    }
-    out.push('"');
-    out
 }

@@ -81,6 +81,14 @@ pub enum LabError {
         /// Why.
         error: GpuError,
     },
+    /// A device failed while it was compared with the CPU.
+    #[error("{case}: {error}")]
+    Parity {
+        /// Strategy, data and device.
+        case: String,
+        /// Why.
+        error: GpuError,
+    },
     /// The study folder.
     #[error(transparent)]
     Folder(Box<FolderError>),

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tidemill_search::Timing;
 use tidemill_telemetry::hypertune::Proposal;
 use tidemill_telemetry::{DeviceMode, Event, Journal, SmolStr, format_smolstr};
 
+use crate::evaluator::BatchSpan;
 use crate::verdict::VerdictReport;
 use crate::walkforward::WindowResult;
 
@@ -68,6 +69,8 @@ pub enum SweepEvent {
         /// Why.
         reason: String,
     },
+    /// The search is over, and the runtime keeps spans: when each stage ran on the devices.
+    Spans(Arc<[BatchSpan]>),
     /// The trials are done and the winners are judged.
     Judging,
     /// The winners were judged.
@@ -174,6 +177,7 @@ impl SweepEvent {
             | Self::BatchFinished { .. }
             | Self::BatchTimed(_)
             | Self::FellBack { .. }
+            | Self::Spans(_)
             | Self::Judging
             | Self::JournalFailed { .. } => return None,
             Self::Started { is_resumed, workload, title, n_trials, device, config } => {
@@ -284,9 +288,4 @@ impl Work {
 
 pub(crate) fn ms(time: std::time::Duration) -> f64 {
     time.as_secs_f64() * 1e3
-}
-
-/// A parameter value as JSON.
-pub(crate) fn json_value(value: &tidemill_search::Value) -> Value {
-    json!(value)
 }

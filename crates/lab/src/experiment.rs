@@ -69,7 +69,7 @@ impl Experiment {
         BacktestReport::new(self)
     }
 
-    /// What results a person should look at twice.
+    /// What people should know before they trust a result: remarks on the data and on the strategy.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.data.notes.clone();
         notes.extend(self.strategy.remarks(&self.data.universe));

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use tidemill_backtest::Stage;
 use tidemill_search::{Batch, Began, Scores, Space, Timing};
 use tidemill_telemetry::{DeviceMode, Event, Journal, JournalError, SmolStr, Timestamp, format_smolstr};
 
 use crate::evaluator::{BatchSpan, EvaluatorView};
-use crate::event::{BatchCounts, SweepEvent, Totals, Work, json_value, ms};
+use crate::event::{BatchCounts, SweepEvent, Totals, Work, ms};
 
 /// Batches over which the busy share is taken.
 const BUSY_BATCHES: usize = 8;
@@ -171,7 +172,7 @@ impl<'a> BatchRecorder<'a> {
             let trial = batch.first_trial + row as u64;
             let parameters = self.space.params.iter().enumerate().filter_map(|(param_idx, param)| {
                 let value = param.domain.decode(batch.points.value(row, param_idx))?;
-                Some((param.name.clone(), json_value(&value)))
+                Some((param.name.clone(), json!(value)))
             });
             self.reporter.report(SweepEvent::Improved {
                 step: format_smolstr!("{}trial_{trial}", self.prefix),

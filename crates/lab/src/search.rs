@@ -4,26 +4,61 @@ use std::sync::Arc;
 
 use tidemill_backtest::{DeviceOptions, Engine, METRICS, Strategy};
 use tidemill_search::{
-    Change, Controller, Evaluated, ParetoFront, Sampler, Space, Study, StudyEvent, StudyFolder, StudySummary,
+    Change, Controller, Evaluated, ParetoFront, Sampler, SamplerSettings, Space, Study, StudyEvent,
+    StudyFolder, StudySummary,
 };
 use tidemill_telemetry::SmolStr;
 
-use crate::config::SearchOptions;
+use crate::batch::auto_batch;
+use crate::config::{NamedSet, SearchOptions};
 use crate::error::LabError;
-use crate::evaluator::{BatchSpan, EvaluatorView, StudyEvaluator};
+use crate::evaluator::{EvaluatorView, StudyEvaluator};
 use crate::event::SweepEvent;
+use crate::experiment::{build_sampler, search_space};
 use crate::leaderboard::{Leaderboard, RankedTrial};
 use crate::record::{BatchRecorder, Reporter};
 use crate::runtime::Runtime;
 use crate::verdict::TrialSample;
 
+/// What follows from the engine and the options before the first trial.
+pub(crate) struct SearchPlan {
+    pub space: Space,
+    /// Trials of a batch.
+    pub batch: usize,
+    /// Bars of all segments.
+    pub n_bars: u64,
+    /// Trials that the sampler has to offer, at most those that the options ask for.
+    pub n_asked: u64,
+}
+
+impl SearchPlan {
+    /// The plan, and the sampler that proposes the trials.
+    pub fn new(
+        engine: &Engine<'_>,
+        strategy: &Strategy,
+        options: &SearchOptions,
+        queue: &[NamedSet],
+    ) -> Result<(Self, Box<dyn Sampler>), LabError> {
+        let space = search_space(engine)?;
+        let n_bars = engine.segments().iter().map(|segment| segment.range.len() as u64).sum();
+        let batch = options.batch.unwrap_or_else(|| auto_batch(options.sampler, options.trials, n_bars));
+        let settings = SamplerSettings {
+            seed: options.seed,
+            n_trials: Some(options.trials),
+            batch,
+            n_objectives: strategy.objectives.len(),
+        };
+        let sampler = build_sampler(options.sampler, &space, &settings, queue)?;
+        let n_asked = sampler.remaining().map_or(options.trials, |left| left.min(options.trials));
+        Ok((Self { space, batch, n_bars, n_asked }, sampler))
+    }
+}
+
 /// What a search consists of.
 pub(crate) struct Search<'a> {
     pub strategy: &'a Strategy,
-    pub space: &'a Space,
+    pub plan: &'a SearchPlan,
     pub options: &'a SearchOptions,
-    /// Trials of a batch.
-    pub batch: usize,
     /// How many of the best trials are wanted.
     pub top: usize,
     pub runtime: &'a Runtime,
@@ -44,7 +79,6 @@ pub(crate) struct Found {
     /// The best trials; of several objectives those that no other one beats in every respect.
     pub best: Vec<RankedTrial>,
     pub n_valid: u64,
-    pub spans: Vec<BatchSpan>,
 }
 
 impl Search<'_> {
@@ -68,8 +102,9 @@ impl Search<'_> {
         .sampled_by(self.sample.clone());
         let view = evaluator.view();
         let mut control = control(&view, sampler);
+        let SearchPlan { space, batch, .. } = self.plan;
         let mut progress = Progress {
-            best: Leaderboard::new(self.space, self.top, self.options.sampler.learns()),
+            best: Leaderboard::new(space, self.top, self.options.sampler.learns()),
             front: ParetoFront::new(),
             n_valid: 0,
             n_objectives: self.strategy.objectives.len(),
@@ -77,15 +112,15 @@ impl Search<'_> {
             recorder: BatchRecorder::new(
                 self.reporter.clone(),
                 self.prefix,
-                self.space,
+                space,
                 view.clone(),
                 self.runtime.keeps_spans,
             ),
         };
         let metrics: Vec<&str> = METRICS.iter().map(|(_, name, _)| *name).collect();
-        let mut study = Study::new(self.space, sampler)
+        let mut study = Study::new(space, sampler)
             .trials(self.options.trials)
-            .batch(self.batch)
+            .batch(*batch)
             .lag(self.options.lag)
             .pipeline(self.runtime.pipeline)
             .objectives(self.strategy.objectives.len())
@@ -99,10 +134,15 @@ impl Search<'_> {
         if let Some(folder) = self.folder {
             study = study.folder(folder);
         }
-        let summary = study.run(&mut evaluator)?;
+        let summary = study.run(&mut evaluator);
         let Progress { best, front, n_valid, n_objectives, mut recorder, .. } = progress;
+        if self.runtime.keeps_spans {
+            // Also of a search that failed: when each stage ran is then wanted most.
+            self.reporter.report(SweepEvent::Spans(recorder.take_spans().into()));
+        }
+        let summary = summary?;
         let best = if n_objectives == 1 { best.into_trials() } else { best.of_front(&front) };
-        Ok(Found { summary, best, n_valid, spans: recorder.take_spans() })
+        Ok(Found { summary, best, n_valid })
     }
 }
 

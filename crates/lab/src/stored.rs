@@ -1,6 +1,7 @@
 //! Studies that searches left behind. All of it reads only, without taking the lock, so that a study can be looked at while it runs.
 
 pub mod axis;
+pub mod find;
 pub mod rows;
 pub mod state;
 pub mod survey;

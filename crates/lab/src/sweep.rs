@@ -7,20 +7,19 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 use tidemill_backtest::segment::{Role, Segment};
 use tidemill_backtest::{Engine, Strategy};
-use tidemill_search::{Sampler, SamplerSettings, Space, StudyFolder, StudySummary};
+use tidemill_search::{Sampler, Space, StudyFolder, StudySummary};
 use tidemill_telemetry::hypertune::{Decision, Mode, Thresholds};
 use tidemill_telemetry::{Journal, SmolStr};
 
-use crate::batch::{auto_batch, most_batch};
+use crate::batch::most_batch;
 use crate::config::{NamedSet, SearchOptions, StudyConfig};
 use crate::device::Devices;
 use crate::error::{LabError, in_full};
-use crate::evaluator::BatchSpan;
 use crate::event::{Opening, SweepEvent, ms};
-use crate::experiment::{Experiment, build_sampler, search_space};
+use crate::experiment::Experiment;
 use crate::record::{Observer, Reporter};
 use crate::score::{ScoredTrial, score_trials};
-use crate::search::{Found, Search};
+use crate::search::{Found, Search, SearchPlan};
 use crate::tune::{self, Tuned, Tuning};
 use crate::verdict::{self, Case, TrialSample, VerdictReport};
 
@@ -83,8 +82,6 @@ pub struct SweepReport {
     pub impossible_windows: Vec<f64>,
     /// What the rules of tuning said last, one sentence for each knob.
     pub advice: Vec<String>,
-    /// When each stage ran on the devices, if that was to be kept.
-    pub spans: Vec<BatchSpan>,
 }
 
 impl Sweep {
@@ -156,43 +153,23 @@ impl Sweep {
         if self.has_verdict {
             engine.keep_blocks(verdict::n_blocks(engine.n_train_days()));
         }
-        let space = search_space(&engine)?;
-        let n_bars = engine.segments().iter().map(|segment| segment.range.len() as u64).sum();
-        let options = &self.options;
-        let batch = options.batch.unwrap_or_else(|| auto_batch(options.sampler, options.trials, n_bars));
-        let settings = SamplerSettings {
-            seed: options.seed,
-            n_trials: Some(options.trials),
-            batch,
-            n_objectives: strategy.objectives.len(),
-        };
-        let mut sampler = build_sampler(options.sampler, &space, &settings, &self.queue)?;
-        let n_asked = sampler.remaining().map_or(options.trials, |left| left.min(options.trials));
-        let store = self.folder.as_deref().map(|dir| self.open(dir, batch)).transpose()?;
+        let (plan, mut sampler) = SearchPlan::new(&engine, strategy, &self.options, &self.queue)?;
+        let store = self.folder.as_deref().map(|dir| self.open(dir, plan.batch)).transpose()?;
         let journal = Arc::new(match &store {
             Some(store) => Journal::open_append(&store.folder.journal_path())?,
             None => Journal::without_file()?,
         });
         let reporter = Reporter::new(journal.clone(), self.run_name(), self.observer.clone());
         reporter.report(SweepEvent::Opened(Opening {
-            n_asked,
-            batch,
+            n_asked: plan.n_asked,
+            batch: plan.batch,
             n_stored: store.as_ref().and_then(|store| store.n_stored),
             made_by: store.as_ref().and_then(|store| store.made_by.clone()),
             journal,
         }));
 
         let sample = self.has_verdict.then(|| Arc::new(TrialSample::new(&engine)));
-        let found = self.search(
-            &mut engine,
-            &mut *sampler,
-            &space,
-            batch,
-            n_asked,
-            store.as_ref(),
-            &reporter,
-            sample.clone(),
-        );
+        let found = self.search(&mut engine, &mut *sampler, &plan, store.as_ref(), &reporter, sample.clone());
         let finished = found.and_then(|(found, advice)| {
             let best = score_trials(&mut engine, strategy, found.best);
             let sample = sample.and_then(Arc::into_inner);
@@ -203,8 +180,8 @@ impl Sweep {
                         universe: &data.universe,
                         holdout,
                         benchmark: data.benchmark.as_ref(),
-                        space: &space,
-                        is_guided: options.sampler.learns(),
+                        space: &plan.space,
+                        is_guided: self.options.sampler.learns(),
                         options: runtime.engine_options(),
                         stop: &runtime.stop,
                     };
@@ -218,20 +195,19 @@ impl Sweep {
             let symbols = 0..data.universe.symbols.len();
             Ok(SweepReport {
                 summary: found.summary,
-                batch,
-                n_asked,
+                batch: plan.batch,
+                n_asked: plan.n_asked,
                 n_valid: found.n_valid,
-                n_bars,
+                n_bars: plan.n_bars,
                 segments: engine.segments().to_vec(),
                 best,
                 is_complete: found.summary.is_complete && self.has_verdict == verdict.is_some(),
                 verdict,
                 year_days: engine.year_days(Role::Train),
                 symbol_year_days: symbols.map(|at| engine.symbol_year_days(at)).collect(),
-                impossible_windows: engine.impossible_windows(&space.default_point()),
+                impossible_windows: engine.impossible_windows(&plan.space.default_point()),
                 advice: advice.sentences(),
-                spans: found.spans,
-                space,
+                space: plan.space,
             })
         });
         match &finished {
@@ -251,14 +227,11 @@ impl Sweep {
         finished
     }
 
-    #[allow(clippy::too_many_arguments, reason = "what a run has made so far, used once")]
     fn search(
         &self,
         engine: &mut Engine<'_>,
         sampler: &mut dyn Sampler,
-        space: &Space,
-        batch: usize,
-        n_asked: u64,
+        plan: &SearchPlan,
         store: Option<&Store>,
         reporter: &Reporter,
         sample: Option<Arc<TrialSample>>,
@@ -268,9 +241,8 @@ impl Sweep {
         let decisions: &[Decision] = store.map_or(&[], |store| &store.decisions);
         let search = Search {
             strategy,
-            space,
+            plan,
             options,
-            batch,
             top: self.top,
             runtime,
             device_options: runtime.device_options,
@@ -285,7 +257,7 @@ impl Sweep {
             let tuned = Tuned {
                 mode: self.tuning.mode,
                 thresholds: self.tuning.thresholds.clone(),
-                batch,
+                batch: plan.batch,
                 most_batch: most_batch(options.sampler, options.trials),
                 lag: options.lag,
                 learns: options.sampler.learns(),
@@ -297,9 +269,9 @@ impl Sweep {
                 is_resumed: store.is_some_and(|store| store.n_stored.is_some()),
                 workload: "sweep",
                 title: format!("{} over {}", strategy.name, data.origin),
-                n_trials: n_asked,
+                n_trials: plan.n_asked,
                 device: view.mode(),
-                config: told_config(strategy, options, json!(batch), &runtime.devices, self.tuning.mode),
+                config: told_config(strategy, options, json!(plan.batch), &runtime.devices, self.tuning.mode),
             });
             Some(tuning)
         })?;

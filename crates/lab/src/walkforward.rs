@@ -17,21 +17,20 @@ use tidemill_backtest::tally::Tally;
 use tidemill_backtest::{DeviceOptions, Engine, Metric, pool_year_days};
 use tidemill_market::timestamp;
 use tidemill_search::folder::{JOURNAL_FILE, Lock};
-use tidemill_search::{Points, SamplerSettings, Space, StudyFolder};
+use tidemill_search::{Points, Space, StudyFolder};
 use tidemill_telemetry::hypertune::Mode;
 use tidemill_telemetry::{DeviceMode, Journal, SmolStr, format_smolstr};
 
 use crate::backtest::param_values;
-use crate::batch::auto_batch;
 use crate::benchmark::{benchmark_name, has_market};
 use crate::config::{SearchOptions, StudyConfig};
 use crate::error::{LabError, in_full};
 use crate::event::SweepEvent;
-use crate::experiment::{Experiment, build_sampler, search_space};
+use crate::experiment::Experiment;
 use crate::leaderboard::RankedTrial;
 use crate::record::{Observer, Reporter};
 use crate::score::score_trials;
-use crate::search::Search;
+use crate::search::{Search, SearchPlan};
 use crate::sweep::told_config;
 use crate::tune::Tuning;
 
@@ -244,24 +243,18 @@ impl WalkForward {
         }
         let layout = window.layout(layout.embargo_ms);
         let mut engine = self.experiment.engine(&layout, n_workers)?;
-        let n_bars = engine.segments().iter().map(|segment| segment.range.len() as u64).sum();
-        let space = search_space(&engine)?;
         let options = &self.options;
-        let batch = options.batch.unwrap_or_else(|| auto_batch(options.sampler, options.trials, n_bars));
-        let settings =
-            SamplerSettings { seed: options.seed, n_trials: Some(options.trials), batch, n_objectives: 1 };
-        let mut sampler = build_sampler(options.sampler, &space, &settings, &[])?;
+        let (plan, mut sampler) = SearchPlan::new(&engine, strategy, options, &[])?;
         let open = |dir: &Path| -> Result<StudyFolder, LabError> {
-            let config = StudyConfig::new(strategy, data, &layout, options, batch, &[])?;
+            let config = StudyConfig::new(strategy, data, &layout, options, plan.batch, &[])?;
             Ok(config.open_folder(&dir.join(format!("window-{:04}", at + 1)))?.folder)
         };
         let folder = self.folder.as_deref().map(open).transpose()?;
         let memory_fraction = runtime.device_options.memory_fraction / n_workers as f64;
         let search = Search {
             strategy,
-            space: &space,
+            plan: &plan,
             options,
-            batch,
             top: 1,
             runtime,
             device_options: DeviceOptions { memory_fraction, ..runtime.device_options },
@@ -276,7 +269,7 @@ impl WalkForward {
             return Ok(None);
         }
         let winner = found.best.into_iter().next();
-        Ok(Some(self.trade(window, &mut engine, &space, found.summary.n_trials, winner)))
+        Ok(Some(self.trade(window, &mut engine, &plan.space, found.summary.n_trials, winner)))
     }
 
     /// What the winner of a window did on the stretch that follows. Without one nothing is traded.

@@ -2,12 +2,12 @@
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tidemill_gpu::{Device, Fault, HostOptions, Source};
 use tidemill_lab::{
-    Dataset, Devices, Experiment, LabError, Runtime, SearchOptions, SweepReport, open_strategy,
+    Dataset, Devices, Experiment, LabError, Runtime, SearchOptions, SweepEvent, SweepReport, open_strategy,
 };
 use tidemill_market::Universe;
 use tidemill_market::synth::lcg;
@@ -190,4 +190,23 @@ fn a_device_that_hangs_is_left_for_the_cpu_if_it_may_and_is_an_error_if_not() {
     assert!(place.trials("cuda").lines().count() < 161);
     place.sweep(cpu(), "cuda").unwrap();
     assert_eq!(place.trials("cuda"), place.trials("cpu"));
+}
+
+#[test]
+fn a_sweep_that_fails_reports_when_its_stages_ran() {
+    let Some(place) = Place::new() else { return };
+    let strategy = open_strategy("zscore-dip", &Default::default()).unwrap();
+    let devices = Arc::new(Devices::of(vec![host(&[kernel_fails("walk", 4)])], false));
+    let runtime = Runtime { devices, keeps_spans: true, ..Runtime::default() };
+    let n_spans = Arc::new(Mutex::new(None));
+    let heard = n_spans.clone();
+    let sweep = Experiment::new(strategy, place.data.clone()).runtime(runtime).sweep();
+    let options = SearchOptions { trials: 160, batch: Some(16), ..SearchOptions::default() };
+    let sweep = sweep.options(options).observe(move |event| {
+        if let SweepEvent::Spans(spans) = event {
+            *heard.lock().unwrap() = Some(spans.len());
+        }
+    });
+    assert!(sweep.run().is_err());
+    assert!(n_spans.lock().unwrap().unwrap() > 0, "three batches ran before the fourth failed");
 }

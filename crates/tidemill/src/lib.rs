@@ -19,7 +19,6 @@ macro_rules! eprint {
 
 mod command;
 mod input;
-mod parity;
 mod settings;
 mod table;
 mod trace;

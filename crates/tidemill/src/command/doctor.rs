@@ -23,10 +23,10 @@ use tidemill_market::synth::lcg;
 use tidemill_market::{Universe, atc};
 use tidemill_search::{SamplerKind, SamplerSettings};
 
-use crate::parity::compare;
 use crate::settings::{GpuSettings, Settings};
 use tidemill_lab::DeviceChoice;
 use tidemill_lab::number;
+use tidemill_lab::parity::compare;
 use tidemill_lab::shipped::SHIPPED;
 
 /// Look for what a GPU needs on this machine, and try it.

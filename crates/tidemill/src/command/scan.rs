@@ -14,6 +14,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use tidemill_backtest::diagnostic::nearest;
+use tidemill_gpu::TraceSpan;
 use tidemill_market::BarStamp;
 use tidemill_market::atc::{AtcError, AtcOptions, OPTION_NAMES, Preset};
 use tidemill_scan::{
@@ -24,7 +25,7 @@ use tidemill_telemetry::{DeviceMode, Event, Timestamp};
 use super::sweep::{device_choice, stop_flag};
 use crate::input::{parse_setting, set_threads, stamp_parser};
 use crate::settings::{GpuSettings, Settings, StreamMode};
-use crate::trace::{Trace, TraceSpan};
+use crate::trace::Trace;
 use market::Market;
 use output::Found;
 use store::Store;
@@ -331,7 +332,7 @@ fn trace_spans(batch: &BatchDone) -> impl Iterator<Item = TraceSpan> {
         let name =
             if span.stage == Stage::Kernel { format!("{name} ({} symbols)", batch.symbols) } else { name };
         let (begin_ms, end_ms) = (span.begin_ms, span.end_ms);
-        Some(TraceSpan { device: span.device?, track: span.stream, name, begin_ms, end_ms })
+        Some(TraceSpan { device: span.device?, track: span.stream as u64, name, begin_ms, end_ms })
     })
 }
 

@@ -13,14 +13,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use tidemill_gpu::TraceSpan;
 use tidemill_lab::{DeviceChoice, Devices, Experiment, Runtime, Sweep, TuneOptions};
 use tidemill_telemetry::hypertune::Mode;
 
 use crate::input::{DataSource, StrategyArgs, set_threads};
 use crate::settings::Settings;
-use crate::trace::{Trace, TraceSpan};
+use crate::trace::Trace;
 use progress::SweepProgress;
-pub(super) use progress::progress_bar;
+pub(super) use progress::{fallback_warning, progress_bar};
 pub(super) use resolve::{Asked, Resolved, device_choice};
 
 /// Evaluate many parameter sets and rank them.
@@ -149,17 +150,19 @@ fn run_on(args: &SweepArgs, settings: &Settings, devices: Devices, out: &mut dyn
     if let Some(dir) = &args.out {
         sweep = sweep.folder(dir);
     }
-    let report = run_sweep(&sweep, args, &progress)?;
+    let report = run_sweep(&sweep, args, &progress);
     if let Some(mut timeline) = timeline {
-        let spans = report.spans.iter().map(|of| TraceSpan {
+        let spans = progress.take_spans();
+        let spans = spans.iter().map(|of| TraceSpan {
             device: of.device,
-            track: of.span.lane,
+            track: of.span.lane as u64,
             name: format!("{:?}", of.span.stage).to_lowercase(),
             begin_ms: of.span.begin_ms,
             end_ms: of.span.end_ms,
         });
         timeline.write(&experiment.runtime.devices, "lane", &spans.collect::<Vec<_>>());
     }
+    let report = report?;
     let finished = output::Finished {
         experiment: &experiment,
         search: &resolved.search,

@@ -16,7 +16,7 @@ use tidemill_market::timeframe;
 use tidemill_telemetry::hypertune::Mode;
 
 use super::study::write_whole;
-use super::sweep::{Asked, Resolved, device_choice, progress_bar, runtime};
+use super::sweep::{Asked, Resolved, device_choice, fallback_warning, progress_bar, runtime};
 use crate::input::{DataSource, StrategyArgs, set_threads};
 use crate::settings::Settings;
 
@@ -176,11 +176,9 @@ fn with_progress(walk: WalkForward, n_trials: u64) -> Result<tidemill_lab::WalkF
             SweepEvent::WindowTraded { n_done, n_windows, .. } => {
                 bar.set_message(format!("{n_done} of {n_windows} windows done"));
             }
-            SweepEvent::FellBack { reason } => bar.suspend(|| {
-                eprintln!(
-                    "warning: the GPU is left, the rest runs on the CPU with the same results: {reason}"
-                );
-            }),
+            SweepEvent::FellBack { reason } => {
+                bar.suspend(|| eprintln!("{}", fallback_warning("the rest", reason)));
+            }
             SweepEvent::JournalFailed { reason } => bar.suspend(|| eprintln!("warning: {reason}")),
             _ => {}
         })

@@ -3,9 +3,11 @@
 //! The study keeps the strategy's text, its settings and how the data was loaded; the hash of the data says whether it is still the same. Loading
 //! takes longest, so that the data of the last few studies stays in memory, and so do the last few trials.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use lru::LruCache;
 use tidemill_backtest::Strategy;
 use tidemill_dash::web::SourceError;
 use tidemill_lab::{Dataset, Experiment, StudyConfig};
@@ -16,10 +18,10 @@ use super::trials::{self, Params};
 use crate::command::backtest;
 
 /// Studies whose data stays in memory.
-const KEPT_DATASETS: usize = 2;
+const KEPT_DATASETS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 
 /// Trials whose charts stay in memory.
-const KEPT_TRIALS: usize = 8;
+const KEPT_TRIALS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 
 /// A trial that was evaluated again.
 pub struct Evaluated {
@@ -30,17 +32,13 @@ pub struct Evaluated {
 }
 
 /// What was loaded and evaluated last.
-#[derive(Default)]
 pub struct Evaluations {
-    data: Mutex<Kept<Dataset>>,
-    trials: Mutex<Kept<Evaluated>>,
+    data: Mutex<LruCache<Key, Arc<Dataset>>>,
+    trials: Mutex<LruCache<Key, Arc<Evaluated>>>,
 }
 
-/// The newest few of something that takes long to make.
-struct Kept<T>(Vec<(Key, Arc<T>)>);
-
 /// A study, by its folder and the hash of its data, and a number in it.
-#[derive(Clone, PartialEq)]
+#[derive(PartialEq, Eq, Hash)]
 struct Key {
     dir: PathBuf,
     data_hash: String,
@@ -53,24 +51,12 @@ impl Key {
     }
 }
 
-impl<T> Default for Kept<T> {
+impl Default for Evaluations {
     fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<T> Kept<T> {
-    fn find(&self, key: &Key) -> Option<Arc<T>> {
-        self.0.iter().find(|(known, _)| known == key).map(|(_, kept)| kept.clone())
-    }
-
-    fn add(&mut self, key: Key, made: T, most: usize) -> Arc<T> {
-        if self.0.len() >= most {
-            self.0.remove(0);
+        Self {
+            data: Mutex::new(LruCache::new(KEPT_DATASETS)),
+            trials: Mutex::new(LruCache::new(KEPT_TRIALS)),
         }
-        let made = Arc::new(made);
-        self.0.push((key, made.clone()));
-        made
     }
 }
 
@@ -80,18 +66,16 @@ impl Evaluations {
         let key = Key::new(study, 0);
         // Held while it loads: two who ask for the same do not load it twice.
         let mut data = self.data.lock().unwrap_or_else(PoisonError::into_inner);
-        match data.find(&key) {
-            Some(known) => Ok(known),
-            None => Ok(data.add(key, load(study)?, KEPT_DATASETS)),
-        }
+        let loaded = data.try_get_or_insert(key, || load(study).map(Arc::new))?;
+        Ok(loaded.clone())
     }
 
     /// One trial.
     pub fn of(&self, study: &StudyFolder, trial: u64) -> Result<Arc<Evaluated>, SourceError> {
         let key = Key::new(study, trial);
         let trials = || self.trials.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = trials().find(&key) {
-            return Ok(known);
+        if let Some(known) = trials().get(&key) {
+            return Ok(known.clone());
         }
         let (told, params) = trials::one(study, trial)?;
         let config = StudyConfig::read(study.header());
@@ -108,8 +92,9 @@ impl Evaluations {
             series.ts_ms = Vec::new();
         }
         let stored = told.figures.first().and_then(|figure| figure.value.as_f64());
-        let evaluated = Evaluated { report, is_as_stored: evaluation.score.ok() == stored };
-        Ok(trials().add(key, evaluated, KEPT_TRIALS))
+        let evaluated = Arc::new(Evaluated { report, is_as_stored: evaluation.score.ok() == stored });
+        trials().put(key, evaluated.clone());
+        Ok(evaluated)
     }
 }
 

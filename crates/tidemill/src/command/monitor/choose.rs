@@ -11,6 +11,7 @@ use tidemill_telemetry::Timestamp;
 use super::{glimpse, pulse};
 use crate::table::Table;
 use tidemill_lab::number;
+use tidemill_lab::stored::find::find_folders;
 
 /// Name of the journal in the folder of a run.
 pub const JOURNAL: &str = "journal.jsonl";
@@ -59,29 +60,13 @@ pub fn has_journal(dir: &Path) -> bool {
     dir.join(JOURNAL).is_file() || dir.join(FIRST_FULL).is_file()
 }
 
-/// The runs at and beneath a folder, newest first. What may not be entered is passed over, and so are hidden folders and links, which could lead in circles.
+/// The runs at and beneath a folder, newest first.
 pub fn beneath(root: &Path) -> std::io::Result<Vec<Run>> {
-    let mut found = Vec::new();
-    let mut open = vec![root.to_owned()];
-    while let Some(dir) = open.pop() {
-        if has_journal(&dir) {
-            let written = std::fs::metadata(dir.join(JOURNAL)).and_then(|file| file.modified());
-            found.push(Run { dir, written: written.unwrap_or(SystemTime::UNIX_EPOCH) });
-            continue;
-        }
-        let entries = match std::fs::read_dir(&dir) {
-            Ok(entries) => entries,
-            Err(error) if dir == root => return Err(error),
-            Err(_) => continue,
-        };
-        for entry in entries.flatten() {
-            let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
-            if !is_hidden && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                let name = PathBuf::from(entry.file_name());
-                open.push(if dir == Path::new(".") { name } else { dir.join(name) });
-            }
-        }
-    }
+    let with_time = |dir: PathBuf| {
+        let written = std::fs::metadata(dir.join(JOURNAL)).and_then(|file| file.modified());
+        Run { dir, written: written.unwrap_or(SystemTime::UNIX_EPOCH) }
+    };
+    let mut found: Vec<Run> = find_folders(root, has_journal)?.into_iter().map(with_time).collect();
     found.sort_by(|a, b| b.written.cmp(&a.written).then_with(|| a.dir.cmp(&b.dir)));
     Ok(found)
 }

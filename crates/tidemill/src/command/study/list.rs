@@ -13,6 +13,7 @@ use tidemill_search::folder::HEADER_FILE;
 use crate::table::Table;
 use tidemill_lab::StudyConfig;
 use tidemill_lab::number;
+use tidemill_lab::stored::find::find_folders;
 use tidemill_lab::stored::state::State;
 
 #[derive(Args)]
@@ -44,7 +45,9 @@ struct Study {
 
 /// Runs the command.
 pub fn run(args: &ListArgs) -> Result<ExitCode> {
-    let dirs = find(&args.dir).with_context(|| format!("cannot list {}", args.dir.display()))?;
+    let is_study = |dir: &Path| dir.join(HEADER_FILE).is_file();
+    let dirs =
+        find_folders(&args.dir, is_study).with_context(|| format!("cannot list {}", args.dir.display()))?;
     let entries: Vec<Entry> = dirs.into_iter().map(|dir| Entry { study: look(&dir), dir }).collect();
     let mut out = std::io::stdout().lock();
     if args.json {
@@ -62,34 +65,6 @@ pub fn run(args: &ListArgs) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The study folders at and beneath a folder, by name. What may not be entered is passed over, and so are links, which could lead
-/// in circles.
-fn find(root: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut open = vec![root.to_owned()];
-    while let Some(dir) = open.pop() {
-        if dir.join(HEADER_FILE).is_file() {
-            found.push(dir);
-            continue;
-        }
-        let entries = match std::fs::read_dir(&dir) {
-            Ok(entries) => entries,
-            Err(error) if dir == root => return Err(error),
-            Err(_) => continue,
-        };
-        for entry in entries.flatten() {
-            let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
-            if !is_hidden && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                // `./runs` is `runs` to whoever reads it.
-                let name = PathBuf::from(entry.file_name());
-                open.push(if dir == Path::new(".") { name } else { dir.join(name) });
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
 }
 
 fn look(dir: &Path) -> Result<Study> {

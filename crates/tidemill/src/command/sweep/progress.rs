@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use tidemill_lab::evaluator::BatchSpan;
 use tidemill_lab::event::Opening;
 use tidemill_lab::{Experiment, SweepEvent, number};
 use tidemill_search::SamplerKind;
@@ -25,6 +26,8 @@ struct Shared {
     out: Option<PathBuf>,
     bar: Mutex<Option<ProgressBar>>,
     best: Mutex<Option<f64>>,
+    /// When each stage ran on the devices, once the search is over.
+    spans: Mutex<Arc<[BatchSpan]>>,
     /// Of the run, while it runs.
     journal: Arc<Mutex<Option<Arc<Journal>>>>,
     is_open: AtomicBool,
@@ -49,6 +52,7 @@ impl SweepProgress {
             out: out.map(Into::into),
             bar: Mutex::default(),
             best: Mutex::default(),
+            spans: Mutex::default(),
             journal,
             is_open: AtomicBool::new(false),
             server: Mutex::new(server),
@@ -82,9 +86,8 @@ impl SweepProgress {
                     ));
                 });
             }
-            SweepEvent::FellBack { reason } => self.say(&format!(
-                "warning: the GPU is left, the rest runs on the CPU with the same results: {reason}"
-            )),
+            SweepEvent::FellBack { reason } => self.say(&fallback_warning("the rest", reason)),
+            SweepEvent::Spans(spans) => *lock(&self.0.spans) = spans.clone(),
             SweepEvent::Judging => self.replace_bar(Some(spinner("asking whether the winners hold up"))),
             SweepEvent::Ended { .. } => {
                 self.finish();
@@ -95,6 +98,11 @@ impl SweepProgress {
             SweepEvent::JournalFailed { reason } => eprintln!("warning: {reason}"),
             _ => {}
         }
+    }
+
+    /// When each stage ran on the devices, if the runtime keeps that.
+    pub fn take_spans(&self) -> Arc<[BatchSpan]> {
+        std::mem::take(&mut *lock(&self.0.spans))
     }
 
     /// Takes the progress line away.
@@ -161,6 +169,11 @@ fn serve(addr: SocketAddr, journal: Arc<Mutex<Option<Arc<Journal>>>>) -> Result<
     let server = metrics::serve(addr, page).with_context(|| format!("--metrics {addr}"))?;
     eprintln!("metrics: http://{}/metrics", server.addr());
     Ok(server)
+}
+
+/// What people read when the GPU fails and the CPU takes over.
+pub fn fallback_warning(what: &str, reason: &str) -> String {
+    format!("warning: the GPU is left, {what} runs on the CPU with the same results: {reason}")
 }
 
 /// The line for work whose share that is done is not known.

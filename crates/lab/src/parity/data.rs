@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
 use tidemill_backtest::random::tape::Tape;
 use tidemill_backtest::segment::Layout;
 use tidemill_market::synth::{RegimeOptions, lcg, regime};
 use tidemill_market::{Bars, LoadOptions, Universe, load};
+
+use crate::error::LabError;
 
 /// Bars with a name.
 pub struct DataSet {
@@ -56,7 +57,7 @@ pub fn generated(seed: u64) -> Vec<DataSet> {
 }
 
 /// One data set per file or folder.
-pub fn loaded(files: &[PathBuf]) -> Result<Vec<DataSet>> {
+pub fn loaded(files: &[PathBuf]) -> Result<Vec<DataSet>, LabError> {
     let mut out = Vec::new();
     for file in files {
         let loaded = load(std::slice::from_ref(file), &LoadOptions::default())?;

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn every_strategy_meets_every_data_set_and_the_trials_add_up() {
-    let strategies = open(&[]).unwrap();
+    let strategies = with_profiles(&[]).unwrap();
     assert!(strategies.len() > SHIPPED.len(), "profiles are strategies too");
     let sets = data::generated(1);
     let randoms: Vec<RandomCase> = (0..5).map(|at| random_case(3, at).unwrap()).collect();
@@ -17,7 +17,7 @@ fn every_strategy_meets_every_data_set_and_the_trials_add_up() {
 
 #[test]
 fn large_data_takes_less_and_the_rest_goes_elsewhere() {
-    let strategies = open(&["ema-cross".into()]).unwrap();
+    let strategies = with_profiles(&["ema-cross".into()]).unwrap();
     let small = DataSet { name: "small".into(), universe: data::generated(1).remove(0).universe, weight: 1 };
     let mut bars = small.universe.symbols[0].clone();
     bars.ts_ms = (0..4_000_000).collect();
@@ -37,35 +37,29 @@ fn random_strategies_follow_from_the_seed() {
 }
 
 #[test]
-fn a_difference_is_shown_with_its_parameters() {
-    let strategies = open(&["zscore-dip".into()]).unwrap();
+fn a_difference_is_reported_with_its_case_and_parameters() {
+    let strategies = with_profiles(&["zscore-dip".into()]).unwrap();
     let sets = data::generated(1);
     let cases = cases(&strategies, &sets[..2], &[], 10).unwrap();
-    let row = vec![f64::NAN; strategies[0].params.len() - 1];
-    let row = [vec![33.0], row].concat();
-    let first =
-        crate::parity::Difference { trial: 4, row, part: "LCG".into(), fields: vec![("equity", 1.0, 1.5)] };
-    let compared = |first: Option<crate::parity::Difference>| Compared {
-        trials: 7,
-        trades: 2_000,
-        detailed: 3,
-        different: u64::from(first.is_some()),
-        first,
+    let row = [vec![33.0], vec![f64::NAN; strategies[0].params.len() - 1]].concat();
+    let difference = Difference { trial: 4, row, part: "LCG".into(), fields: vec![("equity", 1.0, 1.5)] };
+    let result = |first: Option<Difference>| CaseResult {
+        compared: Compared {
+            trials: 7,
+            trades: 2_000,
+            detailed: 3,
+            different: u64::from(first.is_some()),
+            first,
+        },
+        population: 7,
     };
-    let done = |first: Option<crate::parity::Difference>| Done { compared: compared(first), population: 7 };
-    let (same, other) = ([done(None), done(None)], [done(None), done(Some(first))]);
-    let report = |results| Report { cases: &cases, results, device: "host".into(), seed: 5 };
-    assert!(report(&same).text(1.0).ends_with(
-        "14 trials, 6 of them trade by trade, 4,000 trades, host in 1.0 s: not one bit differs\n"
-    ));
-    let text = report(&other).text(1.0);
-    assert!(
-        text.contains("first: trial 4 of a population of 7, zscore-dip on regimes (split 0.7), seed 5"),
-        "{text}"
-    );
-    assert!(text.contains(&format!("parameters: {{\"{}\":33}}", strategies[0].params[0].name)), "{text}");
-    assert!(text.contains("LCG: equity is 1.0 on the CPU, 1.5 on the device"), "{text}");
-    let json = report(&other).json(1.0);
-    assert_eq!(json["first"]["fields"][0]["device"]["value"], 1.5);
-    assert_eq!(json["different"], 1);
+    let same = ParityReport::new(&cases, &[result(None), result(None)]);
+    assert_eq!((same.total.trials, same.total.different, same.rows.len()), (14, 0, 2));
+    assert!(same.first.is_none());
+    let report = ParityReport::new(&cases, &[result(None), result(Some(difference))]);
+    assert_eq!(report.total.different, 1);
+    let first = report.first.unwrap();
+    assert_eq!(first.names, ["zscore-dip", "regimes", "split 0.7"]);
+    assert_eq!((first.population, first.difference.trial, first.is_random), (7, 4, false));
+    assert_eq!(Value::Object(first.parameters), json!({ &strategies[0].params[0].name: 33 }));
 }
