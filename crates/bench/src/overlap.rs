@@ -90,7 +90,7 @@ struct Batch {
 }
 
 /// One run over all batches.
-struct Run {
+struct PipelineRun {
     wall_ms: f64,
     statistics: PipelineStatistics,
 }
@@ -191,13 +191,13 @@ fn ideal_speed_up(n_batches: usize) -> f64 {
     n * (upload + compute + download) / (upload + n * compute + download)
 }
 
-fn median(mut runs: Vec<Run>) -> Result<Run> {
+fn median(mut runs: Vec<PipelineRun>) -> Result<PipelineRun> {
     runs.sort_by(|a, b| a.wall_ms.total_cmp(&b.wall_ms));
     let middle = runs.len() / 2;
     runs.into_iter().nth(middle).context("there is no run")
 }
 
-impl Run {
+impl PipelineRun {
     fn stage_ms(&self) -> impl Iterator<Item = f64> {
         self.statistics.stages.iter().map(|stage| stage.mean_ms)
     }
@@ -312,7 +312,7 @@ impl Workload {
         mode: StreamMode,
         places: Vec<Pinned<u32>>,
         timeline: Arc<Timeline>,
-    ) -> Result<(Run, Vec<Pinned<u32>>), GpuError> {
+    ) -> Result<(PipelineRun, Vec<Pinned<u32>>), GpuError> {
         let n_lanes = if mode == StreamMode::Sequential { 1 } else { 3 };
         let options = StreamPoolOptions { streams: 3, mode, ..StreamPoolOptions::default() };
         let pool = StreamPool::new(&self.device, options)?;
@@ -346,7 +346,7 @@ impl Workload {
             done.push(batch.results);
             Ok::<(), GpuError>(())
         })?;
-        Ok((Run { wall_ms: began.elapsed().as_secs_f64() * 1e3, statistics }, done))
+        Ok((PipelineRun { wall_ms: began.elapsed().as_secs_f64() * 1e3, statistics }, done))
     }
 }
 

@@ -39,12 +39,12 @@ pub struct StageStatistics {
 }
 
 /// The run of a stage: its number, beginning and end.
-pub(crate) type Run = (usize, f64, f64);
+pub(crate) type StageRun = (usize, f64, f64);
 
 /// Sums up the runs of `iterations` batches; `latency_ms` is the sum of their times.
 pub(crate) fn summarise(
     stages: &[(String, Purpose)],
-    runs: &[Run],
+    runs: &[StageRun],
     iterations: u64,
     latency_ms: f64,
 ) -> PipelineStatistics {

@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{Overrides, POOL_NOTE, SEMANTICS, Strategy};
-use tidemill_search::folder::Opened;
+use tidemill_search::folder::OpenedFolder;
 use tidemill_search::{SamplerKind, StudyFolder, StudyHeader, Value};
 
 use crate::dataset::{Dataset, Recipe};
@@ -239,7 +239,7 @@ impl StudyConfig {
     }
 
     /// Opens the folder of this study for writing, or makes it. A study of another configuration is refused.
-    pub fn open_folder(&self, dir: &std::path::Path) -> Result<Opened, LabError> {
+    pub fn open_folder(&self, dir: &std::path::Path) -> Result<OpenedFolder, LabError> {
         Ok(StudyFolder::open_or_create_upgraded(dir, &self.header()?, upgrade)?)
     }
 

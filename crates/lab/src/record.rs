@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tidemill_backtest::Stage;
-use tidemill_search::{Batch, Began, Scores, Space, Timing};
+use tidemill_search::{Batch, BatchStart, Scores, Space, Timing};
 use tidemill_telemetry::{DeviceMode, Event, Journal, JournalError, SmolStr, Timestamp, format_smolstr};
 
 use crate::evaluator::{BatchSpan, EvaluatorView};
@@ -186,7 +186,7 @@ impl<'a> BatchRecorder<'a> {
     }
 
     /// All is known of the time that a batch took.
-    pub fn timed(&mut self, index: u64, timing: &Timing, began: &Began) {
+    pub fn timed(&mut self, index: u64, timing: &Timing, began: &BatchStart) {
         for span in self.view.take_spans() {
             self.kept.iter_mut().for_each(|kept| kept.push(span));
             self.waiting.entry(span.batch).or_default().push(span);
@@ -204,7 +204,7 @@ impl<'a> BatchRecorder<'a> {
         };
         let counts = BatchCounts { totals: self.reporter.totals(), timing: *timing, busy };
         if spans.is_empty() {
-            self.reporter.report(SweepEvent::Worked(Work {
+            self.reporter.report(SweepEvent::SamplerWork(Work {
                 phase: "kernel",
                 step: step.clone(),
                 start_ms: began.evaluate.map(|at| self.reporter.since(at)),
@@ -214,7 +214,7 @@ impl<'a> BatchRecorder<'a> {
             }));
         } else {
             for work in self.on_devices(&spans, &step, counts) {
-                self.reporter.report(SweepEvent::Worked(work));
+                self.reporter.report(SweepEvent::SamplerWork(work));
             }
         }
         self.sampler_worked("tell", &step, began.tell, timing.tell);
@@ -230,7 +230,7 @@ impl<'a> BatchRecorder<'a> {
 
     fn sampler_worked(&self, phase: &'static str, step: &SmolStr, began: Option<Instant>, took: Duration) {
         let Some(began) = began else { return };
-        self.reporter.report(SweepEvent::Worked(Work {
+        self.reporter.report(SweepEvent::SamplerWork(Work {
             phase,
             step: step.clone(),
             start_ms: Some(self.reporter.since(began)),

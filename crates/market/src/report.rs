@@ -192,7 +192,7 @@ pub struct SymbolReport {
 
 /// One symbol that could not be used.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Refused {
+pub struct RefusedSymbol {
     /// Its name.
     pub symbol: String,
     /// Why.
@@ -201,7 +201,7 @@ pub struct Refused {
 
 /// One file that could not be read and was left out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Unreadable {
+pub struct UnreadableFile {
     /// The path as given.
     pub path: String,
     /// Why, with a hint where the cure is known.
@@ -215,11 +215,11 @@ pub struct DataReport {
     pub files: Vec<FileReport>,
     /// The files that could not be read, where a load is told to go on without them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub unreadable: Vec<Unreadable>,
+    pub unreadable: Vec<UnreadableFile>,
     /// The symbols kept, ordered by name.
     pub symbols: Vec<SymbolReport>,
     /// The symbols refused, ordered by name.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RefusedSymbol>,
     /// What was found, by kind; kinds that did not occur are absent.
     pub issues: Vec<Issue>,
     /// What concerns the whole.

@@ -5,7 +5,7 @@ mod picture;
 use crate::kit::{Page, escape};
 
 /// Everything the page shows.
-pub struct WalkForward {
+pub struct WalkForwardPage {
     /// Name of the strategy.
     pub strategy: String,
     /// The line under the heading, usually the data.
@@ -51,7 +51,7 @@ pub struct Parameter {
 }
 
 /// The page as one HTML text.
-pub fn html(walk: &WalkForward) -> String {
+pub fn html(walk: &WalkForwardPage) -> String {
     let figure = |(name, value): &(String, String)| {
         format!("<div class=\"figure\"><dt>{}</dt><dd>{}</dd></div>", escape(name), escape(value))
     };
@@ -82,7 +82,7 @@ pub fn html(walk: &WalkForward) -> String {
         .html()
 }
 
-fn table(walk: &WalkForward) -> String {
+fn table(walk: &WalkForwardPage) -> String {
     let head: String =
         walk.header.iter().map(|name| format!("<th scope=\"col\">{}</th>", escape(name))).collect();
     let mut out = format!("<table class=\"rows\"><thead><tr>{head}</tr></thead><tbody>");

@@ -25,19 +25,19 @@ mod control;
 mod error;
 mod evaluator;
 mod in_flight;
+mod monitor;
 mod pipeline;
 mod replay;
 mod schedule;
 mod serial;
 mod store;
 mod timing;
-mod watch;
 
 pub use control::{Change, Controller, Settings};
 pub use error::StudyError;
 pub use evaluator::{Batch, EvaluateError, Evaluated, Evaluator, FunctionEvaluator};
-pub use timing::{Began, Timing};
-pub use watch::StudyEvent;
+pub use monitor::StudyEvent;
+pub use timing::{BatchStart, Timing};
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -46,11 +46,11 @@ use crate::folder::{ROWS_PER_PART, StudyFolder};
 use crate::sampler::Sampler;
 use crate::space::Space;
 use crate::study::in_flight::InFlight;
+use crate::study::monitor::{Observer, StudyMonitor};
 use crate::study::replay::Replayed;
 use crate::study::schedule::Schedule;
 use crate::study::store::Store;
 use crate::study::timing::BusyClock;
-use crate::study::watch::{Observer, Watch};
 
 /// A search that is ready to run: what to ask, how often, in which steps, and where to keep it.
 pub struct Study<'a> {
@@ -188,7 +188,7 @@ impl<'a> Study<'a> {
     /// in the folder, and running again with a fresh sampler goes on after them.
     pub fn run(self, evaluator: &mut dyn Evaluator) -> Result<StudySummary, StudyError> {
         let began = Instant::now();
-        let mut watch = Watch {
+        let mut watch = StudyMonitor {
             observer: self.observer,
             stop: self.stop,
             n_trials: 0,

@@ -12,7 +12,8 @@ use tidemill_search::{
     export, read_trials,
 };
 use trials::{
-    METRICS, Trials, append, append_with, assert_holds, header, part_names, read_all, space, trials,
+    METRICS, Trials, append, append_rows, append_with, assert_holds, header, part_names, read_all, space,
+    trials,
 };
 
 #[test]

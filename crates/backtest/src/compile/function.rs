@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use tidemill_market::indicator::{FUNCTIONS, Function, Group, Moments, Read, Run, Take};
+use tidemill_market::indicator::{FUNCTIONS, Function, Group, HostFunction, Moments, Read, Take};
 use tidemill_market::timeframe;
 
 use super::{Builder, Scope};
@@ -368,7 +368,7 @@ impl Builder<'_> {
 
 /// The function that makes these sums.
 fn prefix_of(moments: Moments) -> Func {
-    let makes = |function: &&Function| matches!(function.run, Run::Sums(own) if own == moments);
+    let makes = |function: &&Function| matches!(function.run, HostFunction::Sums(own) if own == moments);
     FUNCTIONS
         .iter()
         .find(makes)

@@ -5,7 +5,7 @@
 //! - Kernel and host see an argument struct alike: `module.rs` has the compiler compare all layouts.
 //! - Pointers are valid: the structs are made in this folder alone, by [`Part`](super::part::Part), from buffers of its own memory, of the
 //!   `ColumnStore` and of the `DevicePlan`. All three outlive the launch, and dropping a buffer waits for the device.
-//! - Indexes are in bounds: buffers are made for the counts that stand in the same struct (`Grow::room`, `Pool::reserve_items`), items that
+//! - Indexes are in bounds: buffers are made for the counts that stand in the same struct (`GrowableBuffer::room`, `Pool::reserve_items`), items that
 //!   kernels read from memory were counted by kernels, and threads beyond a count return.
 //! - Nobody writes what another reads: a part's memory belongs to its stream. The prepare stream, which uses it before, is waited for by the
 //!   host. Columns of earlier parts are only read, after the event that `ColumnStore` keeps; before they are moved or forgotten, everything

@@ -46,7 +46,7 @@ struct Closing {
 }
 
 /// A level as it stands on one bar.
-struct Standing {
+struct ActiveLevel {
     index: usize,
     favourable: bool,
     price: f64,
@@ -312,13 +312,13 @@ impl<'a> Walk<'a> {
             levels.iter().any(|level| gapped(level.price, level.favourable)) || gapped(open.ruin, false);
         let ambiguous = inspected && (adverse || reached(open.ruin, false)) && target && !any_gap;
         let close = |price: f64, reason: Reason| Some(Closing { price, reason, at_close: false, ambiguous });
-        let nearer = |level: &Standing| {
+        let nearer = |level: &ActiveLevel| {
             !level.favourable && if long { level.price > open.ruin } else { level.price < open.ruin }
         };
         if !levels.iter().any(nearer) && reached(open.ruin, false) {
             return close(if gapped(open.ruin, false) { first } else { open.ruin }, Reason::Ruin);
         }
-        for Standing { index, favourable, price } in levels {
+        for ActiveLevel { index, favourable, price } in levels {
             let fill = if favourable { execution.gap_fill_target } else { execution.gap_fill_stop };
             if gapped(price, favourable) {
                 return close(if fill == GapFill::Open { first } else { price }, Reason::Exit(index, true));
@@ -331,7 +331,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The levels of a position as they stand before a bar.
-    fn levels(&self, open: &Open) -> Vec<Standing> {
+    fn levels(&self, open: &Open) -> Vec<ActiveLevel> {
         let long = open.side > 0;
         let mut levels = Vec::new();
         for exit in &open.exits {
@@ -352,7 +352,7 @@ impl<'a> Walk<'a> {
                 }
                 ExitKind::Signal | ExitKind::Time => continue,
             };
-            levels.push(Standing { index: exit.index, favourable: exit.kind == ExitKind::Target, price });
+            levels.push(ActiveLevel { index: exit.index, favourable: exit.kind == ExitKind::Target, price });
         }
         levels
     }

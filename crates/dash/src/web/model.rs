@@ -166,7 +166,7 @@ pub struct Backtest {
     /// The trades, of very many the first.
     pub trades: Vec<Trade>,
     /// Moments where something begins, such as the out-of-sample part.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<TimeMark>,
     /// What a reader must know.
     pub notes: Vec<String>,
     /// Whether the objective came out as the study has it.
@@ -232,7 +232,7 @@ pub struct Trade {
 
 /// A labelled moment.
 #[derive(Clone, Debug, Serialize)]
-pub struct Mark {
+pub struct TimeMark {
     /// When.
     pub ms: i64,
     /// What begins there.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tidemill_telemetry::Snapshot;
 
 use super::model::{Backtest, BarQuery, BarWindow, Parameters, Trial, TrialPage, TrialQuery};
-use crate::terminal::Pulse;
+use crate::terminal::ProcessState;
 
 /// Knows where runs are and what they hold besides their journals.
 ///
@@ -20,7 +20,7 @@ pub trait RunSource: Send + Sync + 'static {
     fn glimpse(&self, dir: &Path) -> Result<Snapshot, SourceError>;
 
     /// Whether the process of a run lives, as far as that can be told.
-    fn pulse(&self, dir: &Path) -> Pulse;
+    fn pulse(&self, dir: &Path) -> ProcessState;
 
     /// Whether a run has trials that can be listed.
     fn has_trials(&self, dir: &Path) -> bool;

@@ -15,11 +15,11 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounde
 use crate::study::error::StudyError;
 use crate::study::evaluator::{Batch, Evaluated};
 use crate::study::in_flight::{Finished, InFlight};
+use crate::study::monitor::StudyMonitor;
 use crate::study::replay::Replayed;
 use crate::study::schedule::Schedule;
 use crate::study::store::Store;
-use crate::study::timing::{Began, BusyClock, Timing, Worked};
-use crate::study::watch::Watch;
+use crate::study::timing::{BatchStart, BusyClock, SamplerWork, Timing};
 
 /// Batches that wait for the evaluator, at most, however long the lag.
 const MAX_WAITING: usize = 8;
@@ -32,8 +32,8 @@ const POLL_EVERY: Duration = Duration::from_micros(100);
 
 /// What the sampler's thread says, in order.
 enum FromSampler {
-    Asked { batch: Batch, ask: Worked },
-    Told { tell: Worked },
+    Asked { batch: Batch, ask: SamplerWork },
+    Told { tell: SamplerWork },
     Failed(StudyError),
 }
 
@@ -44,7 +44,7 @@ pub(super) fn run(
     in_flight: InFlight,
     clock: &BusyClock,
     store: &mut Option<Store>,
-    watch: &mut Watch,
+    watch: &mut StudyMonitor,
 ) -> Result<bool, StudyError> {
     thread::scope(|scope| {
         // A batch gives rise to two messages.
@@ -102,7 +102,7 @@ fn propose(
             }
         }
         let (asked, ask) = match unfinished.take() {
-            Some(batch) => (Some(batch), Worked::default()),
+            Some(batch) => (Some(batch), SamplerWork::default()),
             None if schedule.is_ended() => return Ok(true),
             None => {
                 let (asked, ask) = clock.measure(|| schedule.ask());
@@ -121,11 +121,11 @@ fn propose(
 struct Evaluation<'a, 'b, 'c> {
     in_flight: InFlight<'a>,
     from_sampler: Receiver<FromSampler>,
-    watch: &'b mut Watch<'c>,
+    watch: &'b mut StudyMonitor<'c>,
     /// How the batches in flight were asked.
-    asked: VecDeque<Worked>,
+    asked: VecDeque<SamplerWork>,
     /// Batches that are finished and not yet told, with their times so far.
-    untold: VecDeque<(u64, Timing, Began)>,
+    untold: VecDeque<(u64, Timing, BatchStart)>,
 }
 
 impl Evaluation<'_, '_, '_> {
@@ -173,7 +173,7 @@ impl Evaluation<'_, '_, '_> {
         }
         // After a normal end all was told. Otherwise the sampler is not waited for.
         while !self.untold.is_empty() {
-            self.told(Worked::default());
+            self.told(SamplerWork::default());
         }
         outcome
     }
@@ -212,7 +212,7 @@ impl Evaluation<'_, '_, '_> {
         Ok(true)
     }
 
-    fn told(&mut self, tell: Worked) {
+    fn told(&mut self, tell: SamplerWork) {
         if let Some((index, mut timing, mut began)) = self.untold.pop_front() {
             timing.tell = tell.took;
             timing.overlap += tell.overlap;

@@ -22,7 +22,7 @@ pub struct Timing {
 
 /// When the work on a batch began; none where there was nothing to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Began {
+pub struct BatchStart {
     /// The sampler began to propose.
     pub ask: Option<Instant>,
     /// The evaluator began to work on the batch, as [`Timing::evaluate`] counts.
@@ -33,7 +33,7 @@ pub struct Began {
 
 /// A piece of work of the sampler.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Worked {
+pub(super) struct SamplerWork {
     pub(super) began: Option<Instant>,
     pub(super) took: Duration,
     /// The part of it during which the evaluator was at work.
@@ -81,14 +81,14 @@ impl BusyClock {
     }
 
     /// Runs something and measures it.
-    pub(super) fn measure<T>(&self, work: impl FnOnce() -> T) -> (T, Worked) {
+    pub(super) fn measure<T>(&self, work: impl FnOnce() -> T) -> (T, SamplerWork) {
         let began = Instant::now();
         let busy = self.total(began);
         let result = work();
         let ended = Instant::now();
         let took = ended.saturating_duration_since(began);
         let overlap = self.total(ended).saturating_sub(busy).min(took);
-        (result, Worked { began: Some(began), took, overlap })
+        (result, SamplerWork { began: Some(began), took, overlap })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Busy> {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use tidemill_search::{Scores, StudyFolder, read_trials};
+use tidemill_search::{FolderError, Scores, StudyFolder, read_trials};
 
 use crate::trials::{
     METRICS, append, append_rows, assert_holds, finish, header, part_names, rows, space, trials,

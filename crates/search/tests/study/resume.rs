@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tidemill_search::{Batch, Enqueue, FunctionEvaluator, SamplerKind, SamplerSettings, Study, StudyError};
+use tidemill_search::{
+    Batch, Enqueue, FunctionEvaluator, Points, SamplerKind, SamplerSettings, Study, StudyError,
+};
 
 use crate::plan::{Plan, create, exported, run_in};
 use crate::toy::{Toy, evaluate, space};

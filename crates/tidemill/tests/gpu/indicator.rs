@@ -7,7 +7,7 @@ pub use bench::Bench;
 
 use tidemill_gpu::{Device, GpuError, HostOptions};
 use tidemill_market::indicator::device::{self, Input, Output};
-use tidemill_market::indicator::{Call, FUNCTIONS, Function, Read, Run, Series, Take};
+use tidemill_market::indicator::{Call, FUNCTIONS, Function, HostFunction, Read, Series, Take};
 
 use self::bench::{FIRST, Pool};
 use crate::device::unless_unavailable;
@@ -136,7 +136,7 @@ pub fn check(bench: &Bench, function: &Function, kinds: &[Kind]) -> Result<(), G
         let count = if name == "atc" { 7 } else { bench.trials.len() };
         let ran = bench.run_for(function, &inputs, &arguments, &bench.trial, count)?;
         match function.run {
-            Run::Sums(_) => {
+            HostFunction::Sums(_) => {
                 for (j, &trial) in bench.trials.iter().enumerate() {
                     let item = &ran.numbers[(FIRST + j) * ran.stride as usize..][..ran.stride as usize];
                     for (symbol, bars) in bench.symbols().enumerate() {
@@ -144,7 +144,7 @@ pub fn check(bench: &Bench, function: &Function, kinds: &[Kind]) -> Result<(), G
                     }
                 }
             }
-            Run::Column(run) => bench.compare(name, &ran, |trial, symbol, bars, out| {
+            HostFunction::Column(run) => bench.compare(name, &ran, |trial, symbol, bars, out| {
                 let series: Vec<Series<'_>> = sources
                     .iter()
                     .map(|source| match source {

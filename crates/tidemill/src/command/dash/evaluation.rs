@@ -11,7 +11,7 @@ use lru::LruCache;
 use tidemill_backtest::Strategy;
 use tidemill_dash::web::SourceError;
 use tidemill_lab::{Dataset, Experiment, StudyConfig};
-use tidemill_page::report::Report;
+use tidemill_page::report::ReportPage;
 use tidemill_search::StudyFolder;
 
 use super::trials::{self, Params};
@@ -26,7 +26,7 @@ const KEPT_TRIALS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 /// A trial that was evaluated again.
 pub struct Evaluated {
     /// Its result, without the prices.
-    pub report: Report,
+    pub report: ReportPage,
     /// Whether its objective is the one that the study has.
     pub is_as_stored: bool,
 }

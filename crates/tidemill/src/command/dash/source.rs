@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tidemill_dash::terminal::Pulse;
+use tidemill_dash::terminal::ProcessState;
 use tidemill_dash::web::{
     Backtest, BarQuery, BarWindow, Parameters, RunSource, SourceError, Trial, TrialPage, TrialQuery,
 };
@@ -30,7 +30,7 @@ impl RunSource for Studies {
         glimpse::of(dir).map_err(|error| failed(&error))
     }
 
-    fn pulse(&self, dir: &Path) -> Pulse {
+    fn pulse(&self, dir: &Path) -> ProcessState {
         pulse::of(dir)
     }
 

@@ -7,8 +7,8 @@ fn host(faults: &[Fault]) -> Device {
 
 #[test]
 fn what_is_missing_comes_with_its_cure() {
-    let mut report = Report::default();
-    report.add("driver", State::Ok, "for CUDA 13.0");
+    let mut report = DoctorReport::default();
+    report.add("driver", CheckState::Ok, "for CUDA 13.0");
     report.add_error(
         "NVRTC",
         &GpuError::Unavailable { what: "not found".into(), cure: "pip install it".into() },
@@ -25,9 +25,9 @@ fn what_is_missing_comes_with_its_cure() {
 
 #[test]
 fn a_device_without_a_compiler_fails_its_round_trip_with_a_cure() {
-    let mut report = Report::default();
+    let mut report = DoctorReport::default();
     round_trips(&mut report, &GpuSettings::default(), &[host(&[Fault::NoCompiler])]);
-    assert_eq!(report.checks[0].state, State::Missing);
+    assert_eq!(report.checks[0].state, CheckState::Missing);
     assert!(report.checks[0].cure.is_some());
 }
 
@@ -57,11 +57,11 @@ fn a_cache_that_cannot_be_written_is_only_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let mut report = Report::default();
+    let mut report = DoctorReport::default();
     cache(&mut report, Some(file.join("kernels")));
     cache(&mut report, None);
     cache(&mut report, Some(folder.path().join("new")));
-    let states: Vec<State> = report.checks.iter().map(|check| check.state).collect();
-    assert_eq!(states, [State::Warning, State::Warning, State::Ok]);
+    let states: Vec<CheckState> = report.checks.iter().map(|check| check.state).collect();
+    assert_eq!(states, [CheckState::Warning, CheckState::Warning, CheckState::Ok]);
     assert!(report.is_usable());
 }

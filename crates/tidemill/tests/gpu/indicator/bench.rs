@@ -3,7 +3,7 @@
 use bytemuck::Zeroable;
 use tidemill_gpu::{Device, DeviceBuffer, DevicePtr, GpuError, Module};
 use tidemill_market::indicator::device::{self, ColumnArgs, Input};
-use tidemill_market::indicator::{FUNCTIONS, Function, Moments, Prefix, Run};
+use tidemill_market::indicator::{FUNCTIONS, Function, HostFunction, Moments, Prefix};
 
 use crate::random::Random;
 
@@ -202,7 +202,7 @@ impl Bench {
         arguments: &[Vec<f64>],
         trial: &DeviceBuffer<u32>,
         count: usize,
-    ) -> Result<Ran, GpuError> {
+    ) -> Result<KernelOutput, GpuError> {
         assert_eq!(
             (inputs.len(), arguments.len()),
             (function.reads.len(), function.takes.len()),
@@ -248,7 +248,7 @@ impl Bench {
             "{} wrote elsewhere",
             function.name
         );
-        Ok(Ran { out, stride, numbers })
+        Ok(KernelOutput { out, stride, numbers })
     }
 
     /// Prefix sums of every series of a pool, as a pool of their own that trials use alike.
@@ -257,7 +257,7 @@ impl Bench {
         moments: Moments,
         columns: &Pool<Vec<f64>>,
     ) -> Result<Pool<Vec<Prefix>>, GpuError> {
-        let makes = |function: &&Function| matches!(function.run, Run::Sums(own) if own == moments);
+        let makes = |function: &&Function| matches!(function.run, HostFunction::Sums(own) if own == moments);
         let function = FUNCTIONS.iter().find(makes).expect("a function makes these sums");
         let each: Vec<u32> = (0..N_SERIES as u32).collect();
         let each = self.device.alloc_from(&each)?;
@@ -285,7 +285,7 @@ impl Bench {
     pub(super) fn compare(
         &self,
         name: &str,
-        ran: &Ran,
+        ran: &KernelOutput,
         expected: impl Fn(u32, usize, std::ops::Range<usize>, &mut [f64]),
     ) {
         let mut values = vec![0.0; self.n_bars()];
@@ -312,7 +312,7 @@ impl Bench {
 }
 
 /// What a function left on the device.
-pub(super) struct Ran {
+pub(super) struct KernelOutput {
     pub(super) out: DeviceBuffer<f64>,
     pub(super) stride: u64,
     pub(super) numbers: Vec<f64>,
