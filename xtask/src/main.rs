@@ -178,7 +178,7 @@ fn metadata() -> Result<Metadata> {
     MetadataCommand::new()
         .current_dir(xtask_dir())
         .exec()
-        .context("`cargo metadata` failed, so that nobody's imports are known")
+        .context("`cargo metadata` failed, so imports cannot be checked")
 }
 
 /// Runs cargo in the workspace, after saying so.

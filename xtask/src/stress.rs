@@ -37,7 +37,7 @@ const LONG: Duration = Duration::from_secs(1200);
 
 pub use busy::{COMMAND as SPIN, spin};
 
-/// What was asked for.
+/// Command-line options of `stress`.
 struct StressOptions {
     rounds: u32,
     /// Only tests whose file or name has one of these in it; none means all.

@@ -39,7 +39,7 @@ pub struct Side {
 /// Roots of one exit.
 #[derive(Clone, Debug)]
 pub struct ExitRoots {
-    /// Its kind.
+    /// What `value` means.
     pub kind: ExitKind,
     /// Level, distance, multiple, condition or bars.
     pub value: NodeId,

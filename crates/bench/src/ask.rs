@@ -56,7 +56,6 @@ impl BatchTimes {
     }
 }
 
-/// Runs it.
 pub fn run(args: AskArgs) -> Result<ExitCode> {
     set_threads(args.threads)?;
     if args.batch == 0 || args.history.is_empty() || args.sampler.is_empty() {

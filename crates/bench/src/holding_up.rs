@@ -68,7 +68,7 @@ const N_BARS: usize = 17_520;
 /// Fewest bars of a symbol whose blocks are shuffled: half a year of hours.
 const LEAST_REAL_BARS: usize = 4_380;
 
-/// What came of the sweeps of one kind of market.
+/// Results of the sweeps of one kind of market.
 #[derive(Default)]
 struct KindResult {
     n: u64,

@@ -95,14 +95,13 @@ struct PipelineRun {
     statistics: PipelineStatistics,
 }
 
-/// Runs it.
 pub fn run(args: OverlapArgs) -> Result<ExitCode> {
     let devices = Devices::choose(args.device)?;
     let Some(device) = devices.devices.first() else { bail!("this benchmark needs a GPU") };
     let is_host = device.info().kind == DeviceKind::Host;
     let n_batches = args.batches.unwrap_or(if is_host { 8 } else { 48 }) as usize;
     let mib = args.mib.unwrap_or(if is_host { 1 } else { 64 }) as usize;
-    // Before the work: a path that cannot be written is said at once.
+    // Before the work, so that a path that cannot be written is an error at once.
     let timeline =
         args.timeline.as_ref().map(|path| File::create(path).with_context(|| path.display().to_string()));
     let timeline = timeline.transpose()?;
@@ -383,7 +382,7 @@ mod tests {
 
     use super::*;
 
-    /// Says what is missing; none, or a failure if the variable says so.
+    /// Reports a missing device as a skip, or as a failure if the variable requires it.
     fn unless_missing<T>(result: Result<T, GpuError>, required: &str) -> Option<T> {
         match result {
             Ok(value) => Some(value),

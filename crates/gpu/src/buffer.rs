@@ -27,7 +27,7 @@ impl<T> DevicePtr<T> {
         Self { address, element: PhantomData }
     }
 
-    /// Its number.
+    /// The address as a number.
     pub const fn address(self) -> u64 {
         self.address
     }

@@ -71,7 +71,7 @@ impl CudaDriver {
                 what: format!("there is no CUDA device {ordinal}: {n_devices} found"),
                 cure: match n_devices {
                     0 => NO_DEVICE_CURE.into(),
-                    n => format!("take one of 0 to {}", n - 1),
+                    n => format!("choose one of 0 to {}", n - 1),
                 },
             });
         }
@@ -176,7 +176,7 @@ impl CudaDriver {
 
 impl Drop for CudaDriver {
     fn drop(&mut self) {
-        // Failures at the end have no one to be told to; the driver cleans up behind the process.
+        // Failures in a drop cannot be returned; the driver cleans up after the process.
         let _ = self.enter();
         let streams = std::mem::take(&mut *self.streams());
         for (stream, queue) in streams.queues {

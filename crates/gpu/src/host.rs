@@ -27,7 +27,7 @@ use crate::wait::WaitLimit;
 /// How a host device behaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostOptions {
-    /// Its name.
+    /// Name of the device, as messages show it.
     pub name: String,
     /// How much memory it claims to have.
     pub memory_bytes: u64,

@@ -176,7 +176,7 @@ impl<L: Send + 'static, In: 'static, Out: 'static> Pipeline<L, In, Out> {
         }
     }
 
-    /// Waits for the oldest batch in flight and hands over its lane and result. `None` if there is none.
+    /// Waits for the oldest batch in flight and returns its lane and result. `None` if there is none.
     pub fn finish<R>(&mut self, take: impl FnOnce(&mut L, Out) -> R) -> Result<Option<R>, GpuError> {
         let Some(mut flight) = self.flying.pop_front() else { return Ok(None) };
         if let Err(error) = self.account(&flight.spans) {

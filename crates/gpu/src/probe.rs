@@ -30,7 +30,7 @@ pub fn probe() -> Probe {
     let devices = crate::cuda::devices().and_then(|devices| {
         if devices.is_empty() {
             return Err(GpuError::Unavailable {
-                what: "the driver knows no device".into(),
+                what: "the driver lists no device".into(),
                 cure: "see whether `nvidia-smi` lists one".into(),
             });
         }

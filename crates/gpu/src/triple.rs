@@ -46,7 +46,7 @@ use crate::stream::Stream;
 /// Where a slot is in its round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SlotState {
-    /// Nobody uses it.
+    /// It is not in use.
     Free,
     /// Its elements are on their way to the device.
     Uploading,
@@ -77,7 +77,7 @@ pub mod slot {
         const STATE: SlotState;
     }
 
-    /// Nobody uses it.
+    /// It is not in use.
     #[derive(Debug)]
     pub enum Free {}
     /// Its elements are on their way to the device.
@@ -343,7 +343,7 @@ impl<T: Pod, S: slot::State> Drop for Slot<T, S> {
     fn drop(&mut self) {
         let Some(storage) = self.storage.take() else { return };
         if let Some(event) = &self.event {
-            // A failure is told by the next call on the device.
+            // The next call on the device returns a failure.
             let _ = event.wait();
         }
         let mut home = self.home.inner();

@@ -82,7 +82,7 @@ pub struct StudyConfig {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StrategyConfig {
-    /// Its name.
+    /// Name of the strategy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The profile laid over it.
@@ -111,7 +111,7 @@ pub struct ObjectiveConfig {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SweepConfig {
-    /// Trials asked for.
+    /// Requested number of trials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trials: Option<u64>,
     /// Name of the sampler.
@@ -482,7 +482,7 @@ mod tests {
         drop(opened);
         let other = StudyConfig { sweep: SweepConfig { lag: Some(2), ..config.sweep.clone() }, ..config };
         let error = other.open_folder(dir.path()).unwrap_err().to_string();
-        assert!(error.contains("sweep.lag: 1 in the study, 2 asked for"), "{error}");
+        assert!(error.contains("sweep.lag: 1 in the study, 2 requested"), "{error}");
     }
 
     #[test]

@@ -88,7 +88,7 @@ pub struct Recipe {
     /// Only these symbols.
     #[serde(skip_serializing_if = "Option::is_none")]
     symbols: Option<Vec<String>>,
-    /// Zone of times that carry none.
+    /// Time zone of timestamps without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     timezone: Option<String>,
     /// Whether the files' times are the opens or the ends of bars.

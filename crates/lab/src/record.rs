@@ -78,7 +78,7 @@ impl Reporter {
         &self.journal
     }
 
-    /// Says that the run is over, and ends the journal if nobody else has it any more.
+    /// Records the end of the run, and closes the journal if no other clone of it is left.
     pub fn end(self, outcome: &'static str, note: Option<String>) {
         let device = self.device.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (totals, wall_s) = (self.totals(), self.began.elapsed().as_secs_f64());
@@ -272,13 +272,13 @@ impl<'a> BatchRecorder<'a> {
     }
 }
 
-/// For which share of the time devices were at work, over the last batches.
+/// Share of the time that devices were busy, over the last batches.
 #[derive(Default)]
 struct Busy {
     /// Until when spans were counted, on each device.
     until: Vec<f64>,
     total: f64,
-    /// After each of the last batches: its end, and the time at work until then.
+    /// After each of the last batches: its end, and the busy time until then.
     marks: VecDeque<(f64, f64)>,
 }
 

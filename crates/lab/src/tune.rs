@@ -1,6 +1,6 @@
 //! Tuning: rules look at a sweep while it runs, and turn its knobs or say what they would do.
 //!
-//! What changes results is in the journal, durably, before the batch that it affects is asked; a sweep that goes on takes it from there.
+//! A change that affects results is in the journal, durably, before the study proposes the first affected batch; a resumed sweep reads it there.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -231,7 +231,7 @@ mod tests {
         n_actions: u64,
     }
 
-    /// A study of a function, watched by rules. Batches take as long as is said here, by a clock that nothing else moves, and rules see all
+    /// A study of a function, watched by rules. A manual clock advances by a fixed time for each batch, and rules see all
     /// that happened before they look: what comes of it depends on no machine.
     fn run(
         kind: SamplerKind,

@@ -82,7 +82,7 @@ pub struct Atc {
     pub families: Vec<FamilyResult>,
 }
 
-/// What became of a family.
+/// The result of a family.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FamilyResult {
     /// The family.

@@ -78,7 +78,7 @@ pub(crate) fn clean(gathered: &SymbolRows, sources: &[Source], span: Range<i64>)
     let mut bars = rows.take(&keep, &mut tally);
     if bars.is_empty() {
         let reason = if n_kept > 0 {
-            format!("none of its {n_kept} bars lies between the dates asked for")
+            format!("none of its {n_kept} bars lies between the requested dates")
         } else {
             let dropped: Vec<String> = IssueKind::ALL[..9]
                 .iter()
@@ -115,7 +115,7 @@ pub(crate) fn clean(gathered: &SymbolRows, sources: &[Source], span: Range<i64>)
         report.suspected_splits += 1;
         tally.add(IssueKind::SuspectedSplit, || place(index));
     }
-    // Bars after a date asked for are not a symbol's first.
+    // Bars after a requested start are not a symbol's first.
     if keep.first().copied() == very_first
         && let Some(index) = listing_jump(&bars)
     {

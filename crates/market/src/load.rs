@@ -1,7 +1,7 @@
 //! From paths to a clean [`Universe`].
 //!
 //! Files are read side by side, their rows gathered by symbol, each symbol cleaned by the policy of
-//! [`clean`](crate::clean) and, if asked for, resampled. The order of paths decides which of two duplicate rows is
+//! [`clean`](crate::clean) and, if requested, resampled. The order of paths decides which of two duplicate rows is
 //! the later one; nothing else depends on it.
 
 pub(crate) mod array;
@@ -47,7 +47,7 @@ const MAX_UNPACKED_BYTES: u64 = 8 << 30;
 pub struct LoadOptions {
     /// Only these symbols; unknown ones are an error.
     pub symbols: Option<Vec<String>>,
-    /// Zone of times that carry none: an IANA name or an offset. UTC by default.
+    /// Time zone of timestamps without one: an IANA name or an offset. UTC by default.
     pub timezone: Option<String>,
     /// Whether the files' times are the opens or the ends of bars.
     pub stamp: BarStamp,
@@ -76,7 +76,7 @@ pub struct LoadedData {
 /// Loads files and directories.
 ///
 /// A directory stands for every `.csv`, `.csv.gz`, `.tsv` and `.parquet` file directly inside it, sorted by name. The
-/// format is told by content, not by name. A file without a symbol column is named after its file name.
+/// content decides the format, not the name. A file without a symbol column is named after its file name.
 pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<LoadedData, MarketError> {
     let zone = options.timezone.as_deref().map_or(Ok(TimeZone::UTC), time::resolve_zone)?;
     if let Some(to_ms) = options.resample.filter(|&to_ms| to_ms <= 0) {
@@ -313,7 +313,7 @@ fn gather(sources: &[Source], tally: &mut Tally) -> Vec<SymbolRows> {
     by_symbol.into_iter().map(|(symbol, runs)| SymbolRows { symbol, runs }).collect()
 }
 
-/// Only the symbols asked for.
+/// Only the requested symbols.
 fn choose(gathered: Vec<SymbolRows>, wanted: Option<&[String]>) -> Result<Vec<SymbolRows>, MarketError> {
     let Some(wanted) = wanted else { return Ok(gathered) };
     for symbol in wanted {
@@ -357,7 +357,7 @@ fn check_stamp(path: &Path, table: &Table, stamp: BarStamp) -> Result<(), Market
     Ok(())
 }
 
-/// Hints at times that can hardly be what they are taken for.
+/// Notes on timestamps that are probably misread.
 fn note_times(universe: &Universe, options: &LoadOptions, report: &mut DataReport) {
     let mut note = |found: Vec<(&str, i64)>, what: &str, hint: &str| {
         if let Some(&(symbol, ts_ms)) = found.first() {

@@ -1,4 +1,4 @@
-//! Files as such: several of one symbol, files that are not what they are called, what a person is told about them.
+//! Files as such: several of one symbol, files whose name does not fit their content, and the messages about them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -180,7 +180,7 @@ pub struct TradeRow {
 
 /// The page as one self-contained HTML text.
 ///
-/// Long histories are thinned so that the file stays below about 8 MB; a note in the page says so when it happens.
+/// Long histories are thinned so that the file stays below about 8 MB; a note in the page reports it.
 /// Non-finite numbers are shown as gaps. Columns of unequal length are cut to the shortest.
 pub fn html(report: &ReportPage) -> Result<String, serde_json::Error> {
     let data = serde_json::to_string(&Payload::new(report))?;

@@ -10,7 +10,7 @@ pub struct WalkForwardPage {
     pub strategy: String,
     /// The line under the heading, usually the data.
     pub data: String,
-    /// What came of it, in a sentence.
+    /// The result in a sentence.
     pub verdict: String,
     /// Figures that are shown large: names and texts.
     pub figures: Vec<(String, String)>,
@@ -24,7 +24,7 @@ pub struct WalkForwardPage {
     pub constant: String,
     /// Names of the columns of the table of windows.
     pub header: Vec<String>,
-    /// Its rows.
+    /// A cell for each column.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -42,7 +42,7 @@ pub struct Window {
 
 /// A parameter through time.
 pub struct Parameter {
-    /// Its name.
+    /// Name of the parameter.
     pub name: String,
     /// By window, where its value lies; none where nothing was chosen or it was not active.
     pub levels: Vec<Option<f64>>,

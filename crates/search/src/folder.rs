@@ -69,7 +69,7 @@ pub struct OpenedFolder {
     pub folder: StudyFolder,
     /// Whether it held this study already.
     pub is_resumed: bool,
-    /// The version of the program that made the study, if it is another one than asked for. No reason to refuse, but to be said: if
+    /// The version of the program that made the study, if it differs from this one. No reason to refuse, but worth a note: if
     /// the samplers or the evaluation changed in between, resuming will notice and stop.
     pub made_by: Option<String>,
 }
@@ -245,7 +245,11 @@ mod tests {
         fs::write(&path, text.replace("semantics = 2\n", "")).unwrap();
         assert_eq!(StudyFolder::open(dir.path()).unwrap().header().semantics, 1);
         let error = StudyFolder::open_or_create(dir.path(), &header(1)).unwrap_err().to_string();
-        assert!(error.contains("made under semantics 1, this is 2: choose another folder"), "{error}");
+        assert!(
+            error
+                .contains("made under semantics 1, this version computes semantics 2: choose another folder"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -322,7 +326,7 @@ mod tests {
         assert!(lines[0].ends_with("holds a study with another configuration:"), "{text}");
         assert_eq!(
             lines[1..3],
-            ["  seed: 1 in the study, 2 asked for", "  trials: 100 in the study, 200 asked for"]
+            ["  seed: 1 in the study, 2 requested", "  trials: 100 in the study, 200 requested"]
         );
         assert!(lines[3].starts_with("  hint: choose another folder"), "{text}");
         // The refusal left nothing locked or changed.

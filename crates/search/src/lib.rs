@@ -1,7 +1,7 @@
 //! Search for Tidemill: a [`Space`] of parameters, [`Sampler`]s that propose [`Points`] of it, and a [`StudyFolder`] that keeps
 //! what was tried.
 //!
-//! A sampler is asked for points, something else evaluates them, and the sampler is told the scores:
+//! A sampler proposes points (`ask`), something else evaluates them, and the sampler learns the scores (`tell`):
 //!
 //! ```
 //! use tidemill_search::{Domain, Param, SamplerKind, SamplerSettings, Score, Scores, Space};

@@ -91,7 +91,7 @@ pub enum SpaceError {
     BadStep {
         /// The parameter.
         name: String,
-        /// Its step.
+        /// The step as configured.
         step: f64,
     },
     /// The step is so small that its levels cannot be told apart.
@@ -101,7 +101,7 @@ pub enum SpaceError {
     StepTooFine {
         /// The parameter.
         name: String,
-        /// Its step.
+        /// The step as configured.
         step: f64,
     },
     /// A logarithmic range that is not positive.

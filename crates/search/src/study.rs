@@ -1,4 +1,4 @@
-//! The [`Study`]: asks a sampler, evaluates, tells, and keeps what came of it, with the sampler at work beside the evaluator.
+//! The [`Study`]: asks a sampler for points, evaluates them, tells it the scores and stores the trials; sampler and evaluator run in parallel.
 //!
 //! **The lag contract.** Batch `b` is asked after exactly the batches `0 … b − 1 − L` were told, in order, where L is the lag. L = 0
 //! is strictly serial; with L = 1, the default, the sampler learns from one batch and proposes the next while the evaluator works on
@@ -184,7 +184,7 @@ impl<'a> Study<'a> {
 
     /// Runs the study to its end, or until it is stopped.
     ///
-    /// If the folder holds trials, the sampler first lives through them again. After an error all batches that were finished are
+    /// If the folder holds trials, the study first replays them through the sampler. After an error all batches that were finished are
     /// in the folder, and running again with a fresh sampler goes on after them.
     pub fn run(self, evaluator: &mut dyn Evaluator) -> Result<StudySummary, StudyError> {
         let began = Instant::now();

@@ -113,7 +113,7 @@ fn a_live_study_can_be_read_at_any_moment() {
                 if was_done {
                     return n_before;
                 }
-                // Nobody listens once everything is written.
+                // The receiver is gone once everything is written.
                 let _ = tell.send(());
             }
         });

@@ -116,7 +116,7 @@ fn sampler_and_evaluator_really_work_at_the_same_time() {
     let plan = Plan { trials: 10 * n_batches, batch: 10, lag: 1, pipeline: true };
     let summary = plan.run(&mut sampler, &mut evaluator, None).0.unwrap();
     let timing = summary.timing;
-    // Both were at work for so long, and it is counted as that.
+    // Both worked for so long at the same time, and the timing shows it.
     assert!(meeting.together() >= Duration::from_millis(22), "they met at every batch");
     assert!(timing.overlap >= meeting.together(), "{:?}, {summary:?}", meeting.together());
     assert!(timing.overlap <= timing.ask + timing.tell && timing.overlap <= timing.evaluate, "{summary:?}");

@@ -8,7 +8,7 @@ use crate::alpha::Alpha;
 use crate::bootstrap::Interval;
 use crate::neighborhood::Plateau;
 
-/// What is asked of a winner.
+/// The limits of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Standard {
     /// Least deflated Sharpe ratio.
@@ -93,7 +93,7 @@ pub struct Check {
     pub survived: bool,
     /// What was found; `None` if it is not defined.
     pub value: Option<f64>,
-    /// What was asked.
+    /// The check.
     pub limit: f64,
     /// The same in words.
     pub words: String,

@@ -1,6 +1,6 @@
 //! The tests that sleep, wait, spawn or race.
 
-/// The tests of a file, each with the most rounds that it is run, where that is less than what was asked for.
+/// The tests of a file, each with the most rounds that it is run, where that is less than `--rounds`.
 pub struct TestFile {
     /// From the root of the workspace.
     pub path: &'static str,
@@ -9,13 +9,13 @@ pub struct TestFile {
 
 /// Files whose tests only look as though they belonged here, and why they do not.
 pub const UNLISTED: &[(&str, &str)] = &[
-    ("crates/backtest/tests/language.rs", "the clock ends what hangs; nobody waits for anybody"),
+    ("crates/backtest/tests/language.rs", "a time limit ends a hang; no test waits for another thread"),
     ("crates/dash/tests/terminal.rs", "times are given to the screen, none passes"),
     ("crates/gpu/src/wait.rs", "time passes in a pace of its own"),
     ("crates/market/src/atc/bench.rs", "it measures, and judges nothing by it"),
     ("crates/bench/src/holding_up.rs", "it measures, and judges nothing by it"),
     ("crates/bench/src/overlap.rs", "it measures, and judges nothing by it"),
-    ("crates/tidemill/tests/cli/bad_input.rs", "the clock ends what hangs; nobody waits for anybody"),
+    ("crates/tidemill/tests/cli/bad_input.rs", "a time limit ends a hang; no test waits for another thread"),
     ("xtask/src/stress/test_source.rs", "the tests in it are text"),
 ];
 

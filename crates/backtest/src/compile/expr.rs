@@ -57,7 +57,7 @@ impl Builder<'_> {
             Kind::Bool(value) => Some(self.graph.boolean(*value)),
             Kind::Text(text) => self.error_with_hint(
                 &expr.span,
-                format!("text '{text}' cannot stand here"),
+                format!("text '{text}' is not allowed here"),
                 "text is compared with a choice parameter: mode == 'wide'",
             ),
             Kind::Name(name) => self.name(name, &expr.span, scope),
@@ -82,7 +82,7 @@ impl Builder<'_> {
                     );
                 }
                 if info.position || !info.series {
-                    return self.error(&a.span, "only a series has a past");
+                    return self.error(&a.span, "only a series can be read in the past");
                 }
                 if self.graph.constant_value(by).is_some_and(|bars| bars < 0.0) {
                     return self.error(&k.span, "a negative index would look into the future");

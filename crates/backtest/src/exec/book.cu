@@ -108,7 +108,7 @@ struct Days {
 // A position that is open, and the equity before it.
 struct Held {
   double sign, entry, share, equity;
-  u32 first, end;  // the bars that it lives through to their close
+  u32 first, end;  // the bars during which it is open to the close
   bool is_long;
   __device__ double worth(double price) const {
     double pnl = pnl_of(sign, entry, price);

@@ -233,7 +233,7 @@ impl<'a> Convoy<'a> {
         let bars = self.symbol.bars;
         let until = lanes.until[..self.n_lanes].iter().copied().fold(0, usize::max);
         let (mut pending, mut from) = (active, shared.fill.first);
-        // A bar that is lived through before any is inspected.
+        // A bar during which the position is open before any bar is inspected.
         if let Some(bar) = shared.fill.uninspected() {
             each(active, |lane| {
                 if let Some(exited) = exit::ruin_only(bars, bar, self.long, lanes.ruin[lane]) {

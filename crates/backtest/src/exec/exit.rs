@@ -65,7 +65,7 @@ pub(super) struct Exited {
     pub(super) reason: Reason,
     /// Whether a signal closed it at the open: the bar before is where a reversal may enter.
     pub(super) by_signal: bool,
-    /// Whether it lived through the bar to its close.
+    /// Whether the position was open until the close of the bar.
     pub(super) at_close: bool,
     /// Whether another order inside the bar would have closed it otherwise.
     pub(super) ambiguous: bool,

@@ -143,7 +143,7 @@ template <int G> struct Walker {
     trade.entry_bar = fill.bar;
     trade.how = S::LONG ? LONG_BIT : 0;
     exit.by_signal = false;
-    // A bar that is lived through before any is inspected.
+    // A bar during which the position is open before any bar is inspected.
     if (fill.is_uninspected() && prices<S>(fill.bar).ruins(ruin, exit.price)) {
       exit.bar = fill.bar;
       exit.how = EXIT_RUIN;

@@ -336,7 +336,7 @@ impl<'a> Walker<'a> {
         let until = last.min(time.0).min(leave.0);
         let bars = self.symbol.bars;
         let run = &self.sides[side];
-        // A bar that is lived through before any is inspected.
+        // A bar during which the position is open before any bar is inspected.
         if let Some(bar) = opened.fill.uninspected()
             && let Some(exited) = exit::ruin_only(bars, bar, run.long, opened.ruin)
         {
@@ -367,7 +367,7 @@ impl<'a> Walker<'a> {
             let price = if long { bars.high[bar] } else { bars.low[bar] };
             if (long && price > best) || (!long && price < best) { price } else { best }
         };
-        // An entry at the open lives through its bar; one at the close does not.
+        // After an entry at the open the position is open during that bar; after one at the close it is not.
         if self.execution.fill == FillAt::NextOpen && opened.fill.first > opened.fill.bar {
             best = better(best, opened.fill.bar);
         }

@@ -87,7 +87,7 @@ pub fn book(
     let mut mark = 1.0;
     let (mut pnl_peak, mut pnl_peak_ref) = (0.0_f64, f64::NEG_INFINITY);
     let cost_bps = execution.fee_bps + execution.slippage_bps;
-    // A position is worse off than ever on a bar that it lives through to its close.
+    // The lowest mark of a position lies on a bar during which it is open to the close.
     let worse = |worst: Option<f64>, trade: &Trade, bar: usize| {
         let first = trade.entry_idx + usize::from(execution.fill == FillAt::Close);
         if bar < first {

@@ -32,7 +32,7 @@ struct Open {
     risk: f64,
     /// The price that leaves nothing of equity, NaN if there is none.
     ruin: f64,
-    /// Best price of the bars lived through, starting from the entry.
+    /// Best price while open, starting from the entry.
     best: f64,
     exits: Vec<Live>,
 }
@@ -126,7 +126,7 @@ impl<'a> Walk<'a> {
                 signals_from = bar + if execution.fill == FillAt::Close { pause.max(1) } else { pause };
             }
             if let Some(open) = &mut position {
-                // A position opened at a close is not here yet on its first bar: it did not live through it.
+                // A position opened at a close is not here yet on its first bar: it was not open during it.
                 open.best = if open.side > 0 {
                     open.best.max(self.bars.high[bar])
                 } else {

@@ -14,7 +14,7 @@ use super::kind::Market;
 /// Trials of a batch.
 const BATCH: usize = 128;
 
-/// What came of a sweep.
+/// The verdict and figures of a sweep.
 pub struct SweepResult {
     /// None where no verdict was wanted.
     pub report: Option<Arc<VerdictReport>>,

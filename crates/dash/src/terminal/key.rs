@@ -16,7 +16,7 @@ const MAX_FILTER: usize = 200;
 /// What a key asks of the screen beyond a change of the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyAction {
-    /// Nothing.
+    /// The key changed at most the view.
     None,
     /// To leave.
     Quit,

@@ -114,7 +114,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // There is nobody left to tell.
+        // A failure here cannot be returned.
         let _ = ratatui::try_restore();
     }
 }
@@ -138,7 +138,7 @@ pub struct App<'a> {
 type Events = Box<dyn Iterator<Item = Event>>;
 
 impl<'a> App<'a> {
-    /// Shows the journal of a file, or of the folder that holds it. `process` is asked about once a second.
+    /// Shows the journal of a file, or of the folder that holds it. `process` is called about once a second.
     pub fn new(path: &Path, view: View, theme: Theme, process: impl FnMut() -> ProcessState + 'a) -> Self {
         Self {
             path: path.to_owned(),

@@ -4,13 +4,13 @@ use tidemill_telemetry::{RunState, Snapshot, Timestamp};
 
 use super::number;
 
-/// Seconds without a word after which a run that has not ended counts as silent. A living run says something every few seconds.
+/// Seconds without an event after which a run that has not ended counts as silent. A live run writes one every few seconds.
 pub const PATIENCE_S: f64 = 30.0;
 
 /// What is known of the process of a run from elsewhere, such as from the lock on its folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProcessState {
-    /// Nothing.
+    /// Whether the process lives is not known.
     #[default]
     Unknown,
     /// There is a process.
@@ -24,9 +24,9 @@ pub enum ProcessState {
 pub enum RunStatus {
     /// It has said nothing yet.
     Waiting,
-    /// It is at work.
+    /// It writes events.
     Live,
-    /// It has not ended, and nothing has been heard of it for a while.
+    /// It has not ended, and its last event is older than [`PATIENCE_S`].
     Silent,
     /// It has not ended, and its process is gone.
     Killed,
@@ -77,7 +77,7 @@ impl RunStatus {
         };
         match self {
             Self::Silent => format!("killed or silent since {}", since()),
-            Self::Killed => format!("killed; last heard of {}", since()),
+            Self::Killed => format!("killed; last event {}", since()),
             _ => match &snapshot.outcome {
                 Some(outcome) => format!("{}: {}", self.word(), number::clean(outcome)),
                 None => self.word().to_owned(),

@@ -217,7 +217,7 @@ pub fn settings(parameters: &tidemill_telemetry::Fields<serde_json::Value>) -> S
     shown.join(" ")
 }
 
-/// What the hypertuner did, why, and what came of it.
+/// Actions of the hypertuner with their reasons and effects.
 pub fn action(action: &Action) -> String {
     let verb = if action.is_applied { "applied" } else { "advised" };
     let (old, new) = (number::setting(&action.old), number::setting(&action.new));

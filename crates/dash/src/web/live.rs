@@ -13,7 +13,7 @@ use super::view::{Sections, sections};
 /// A journal is looked at again no sooner than this.
 const LOOK_EVERY: Duration = Duration::from_millis(150);
 
-/// Journals that are followed at a time; of more, the one that was asked for longest ago is forgotten.
+/// Most journals to follow at a time; beyond it, the least recently requested one is dropped.
 const MAX_FOLLOWED: usize = 32;
 
 /// What a run looks like at a moment.

@@ -36,14 +36,14 @@ const OVER_EVERY: Duration = Duration::from_secs(2);
 /// Studies and trials that are worked on at a time.
 const AT_A_TIME: usize = 3;
 
-/// Most trials of one answer, and how many unless something else is asked for.
+/// Most trials of one answer, and the default.
 const MAX_LIMIT: usize = 500;
 const LIMIT: usize = 50;
 
 /// Most trials that are passed over: all before have to be sorted.
 const MAX_OFFSET: usize = 1_000_000;
 
-/// Most bars of one answer, and how many unless something else is asked for.
+/// Most bars of one answer, and the default.
 const MAX_BARS: usize = 4000;
 const BARS: usize = 1000;
 
@@ -87,7 +87,7 @@ pub(super) fn router(app: Arc<App>, guard: Arc<Guard>) -> Router {
 
 async fn other(uri: Uri, headers: HeaderMap) -> Response {
     if uri.path().starts_with("/api/") {
-        return Refusal::missing("there is no such question").hint("docs/dash.md lists them").into_response();
+        return Refusal::missing("there is no such API path").hint("docs/dash.md lists them").into_response();
     }
     asset::answer(uri.path(), &headers)
 }
@@ -124,7 +124,7 @@ async fn run(State(app): AppState, name: PathResult<String>) -> ResponseResult {
 /// The sections of a run, then again and again those that changed.
 async fn events(State(app): AppState, name: PathResult<String>) -> ResponseResult {
     let dir = locate(&app, name)?;
-    // What is wrong from the beginning is said as an answer.
+    // An error that exists from the start is an HTTP answer, not an event of the stream.
     let first = look(&app, &dir).await?;
     let sent =
         stream::unfold((app, dir, Sections::new(), Some(first)), |(app, dir, before, first)| async move {

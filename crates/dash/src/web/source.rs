@@ -11,7 +11,7 @@ use crate::terminal::ProcessState;
 ///
 /// - Every folder that it is given lies inside the folder of runs; the server has made sure of that.
 /// - It is called from several threads at a time, each of which may wait.
-/// - It only reads, and it does so also while a run is at work.
+/// - It only reads, also while a run is going on.
 pub trait RunSource: Send + Sync + 'static {
     /// The folders of all runs at and beneath a folder, newest first.
     fn runs(&self, root: &Path) -> Result<Vec<PathBuf>, SourceError>;
@@ -53,13 +53,13 @@ pub enum SourceError {
     /// The question makes no sense.
     #[error("{message}")]
     Invalid {
-        /// Why.
+        /// Reason, for people.
         message: String,
     },
     /// It cannot be had, though nothing is wrong with the question: data that was moved, a study of an earlier version.
     #[error("{message}")]
     Unavailable {
-        /// Why.
+        /// Reason, for people.
         message: String,
         /// What would help, if that is known.
         hint: Option<String>,
@@ -67,7 +67,7 @@ pub enum SourceError {
     /// Reading failed.
     #[error("{message}")]
     Failed {
-        /// Why.
+        /// Reason, for people.
         message: String,
     },
 }

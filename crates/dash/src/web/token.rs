@@ -42,7 +42,7 @@ impl Token {
         Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// Its text.
+    /// The token as clients send it.
     pub fn text(&self) -> &str {
         &self.0
     }

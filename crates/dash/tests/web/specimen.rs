@@ -12,7 +12,7 @@ use tidemill_dash::web::{
 };
 use tidemill_telemetry::{Event, Follower, Journal, Snapshot};
 
-/// Answers with what it was asked, so that a test sees what arrived.
+/// Echoes the query, so that a test sees what arrived.
 pub struct Echo;
 
 impl RunSource for Echo {

@@ -97,7 +97,7 @@ impl Streams {
         for stream in over {
             let mark = self.queues.remove(&stream).and_then(|queue| queue.mark);
             self.idle_marks.extend(mark);
-            // SAFETY: made by `stream`, destroyed once. After a fault there is nobody to be told.
+            // SAFETY: made by `stream`, destroyed once. An error here cannot be returned.
             let _ = unsafe { result::stream::destroy(stream as CUstream) };
         }
     }

@@ -101,7 +101,7 @@ impl Shared {
             Task::Wait(completion) => {
                 completion.wait(None);
             }
-            // A lost device does nothing more, but nobody waits for it for ever.
+            // A lost device does nothing more, so that no wait on it lasts for ever.
             _ if self.lost.get().is_some() => {}
             Task::Host(work) => work(),
             Task::Work(work) => self.do_work(&work),

@@ -14,7 +14,7 @@ const MOST_KEPT: usize = 4096;
 
 /// One trial of the sample.
 enum SampledTrial {
-    /// Its blocks.
+    /// Sum and sum of squares of its daily returns, by block of time.
     Blocks(Vec<[f64; 2]>),
     /// Its parameters: it was evaluated before the search was interrupted, and its blocks are not known any more.
     Row(Vec<f64>),

@@ -94,7 +94,7 @@ choice! {
 choice! {
     /// The return of a bar after a price of zero.
     ZeroPrice, "zero_price", "flat or ieee" {
-        /// None.
+        /// The bar has no return.
         Flat = "flat",
         /// What the division gives: infinite, or not available.
         Ieee = "ieee",

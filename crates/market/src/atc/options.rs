@@ -11,7 +11,7 @@ use super::choice::{HmaMode, KamaMode, LsmaMode, Preset, SignalMode, Undefined, 
 use super::error::AtcError;
 use super::family::{Family, N_FAMILIES, N_LENGTHS, Robustness};
 
-/// The longest moving average that can be asked for: its sums of weights are still exact numbers.
+/// The longest moving average: its sums of weights are still exact numbers.
 pub const MAX_LENGTH: u32 = 100_000;
 
 /// The choices for one classification. [`AtcOptions::default`] is the preset `v2`.

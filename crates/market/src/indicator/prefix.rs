@@ -42,7 +42,7 @@ pub enum Moments {
     SumSquares,
     /// Also values times bar index: [`wma`](super::wma), [`lsma`](super::lsma).
     SumIndex,
-    /// All of them.
+    /// Sums, sums of squares and sums weighted by the bar.
     All,
 }
 
@@ -105,7 +105,7 @@ fn is_available(v: f64) -> bool {
     v.abs() <= LARGEST
 }
 
-/// Fills the sums, `LANES` blocks at a time; those not asked for are left alone.
+/// Fills the sums, `LANES` blocks at a time; moments that are not built stay as they are.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn add_up<const SQUARES: bool, const INDEX: bool>(
     x: &[f64],

@@ -9,7 +9,7 @@ use super::thrift::{Reader, kind};
 /// The magic bytes at both ends of a Parquet file.
 pub(crate) const MAGIC: &[u8; 4] = b"PAR1";
 
-/// Bars are flat; nobody needs more than lists of structs beside them.
+/// Bars are flat; lists of structs are the most that occurs beside them.
 const MAX_DEPTH: usize = 32;
 
 /// Says why the footer must not be decoded, if so. `footer` is the Thrift structure alone.

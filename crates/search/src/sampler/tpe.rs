@@ -34,7 +34,7 @@ use crate::space::Space;
 /// Trials that fill the space evenly before anything is modelled.
 const N_STARTUP: u64 = 10;
 
-/// The most good trials when asked for few points at a time.
+/// The most good trials when few points are proposed at a time.
 const MAX_GOOD_SEQUENTIAL: usize = 25;
 
 /// The most good trials in batches: more points per density need more to tell apart.

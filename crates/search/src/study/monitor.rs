@@ -13,7 +13,7 @@ pub enum StudyEvent<'a> {
     Finished {
         /// The batch with its points.
         batch: &'a Batch,
-        /// What came of it.
+        /// Its scores and metrics.
         evaluated: &'a Evaluated,
         /// Whether it was read back, and not evaluated now.
         is_replayed: bool,

@@ -27,7 +27,7 @@ const MAX_WAITING: usize = 8;
 /// Batches that wait for the disk, at most.
 const MAX_UNSTORED: usize = 4;
 
-/// How long to wait for another batch before the evaluator is asked again whether it is ready.
+/// How long to wait for another batch before polling the evaluator again.
 const POLL_EVERY: Duration = Duration::from_micros(100);
 
 /// What the sampler's thread says, in order.
@@ -53,7 +53,7 @@ pub(super) fn run(
         let sampler = scope.spawn(move || {
             let outcome = propose(schedule, replayed, clock, &to_evaluator, &from_evaluator);
             outcome.unwrap_or_else(|error| {
-                // If nobody listens any more, another error came first.
+                // The receiver is gone only after another error.
                 drop(to_evaluator.send(FromSampler::Failed(error)));
                 false
             })
@@ -160,7 +160,7 @@ impl Evaluation<'_, '_, '_> {
             let (finished, mut timing, mut began) = self.in_flight.collect()?;
             let ask = self.asked.pop_front().unwrap_or_default();
             (timing.ask, timing.overlap, began.ask) = (ask.took, ask.overlap, ask.began);
-            // A sampler that is gone said why, or will.
+            // A sampler thread that ended has reported its error, or will.
             drop(to_sampler.send(finished.evaluated.clone()));
             if let Some(to_disk) = &to_disk
                 && to_disk.send(finished.clone()).is_err()

@@ -64,7 +64,7 @@ pub fn append(folder: &StudyFolder, trials: &Trials, batch: usize, rows_per_part
     append_with(folder, trials, batch, rows_per_part, |_| ())
 }
 
-/// The same, with something done after each batch, which is told how many trials there are.
+/// The same, with a callback after each batch, which gets the number of trials so far.
 pub fn append_with(
     folder: &StudyFolder,
     trials: &Trials,

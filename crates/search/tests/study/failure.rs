@@ -99,7 +99,7 @@ fn a_folder_that_becomes_unwritable_is_named_and_nothing_complete_is_lost() {
             Ok(evaluate(batch))
         });
         let message = whole_message(&result.0.unwrap_err());
-        assert!(message.starts_with("the trials cannot be kept: cannot "), "{message}");
+        assert!(message.starts_with("cannot store the trials: cannot "), "{message}");
         assert!(message.contains(&*trials_dir.to_string_lossy()), "{message}");
         std::fs::remove_file(&trials_dir).unwrap();
         std::fs::rename(&aside, &trials_dir).unwrap();

@@ -10,7 +10,7 @@ use tidemill_search::{
 
 use crate::toy::{Toy, evaluate, space};
 
-/// All that came of a study, as bits.
+/// All points, scores and metrics of a study, as bits.
 #[derive(Default, PartialEq, Debug)]
 pub struct Bits(Vec<u64>);
 

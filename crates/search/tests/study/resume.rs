@@ -177,7 +177,10 @@ fn another_sampler_or_a_changed_file_is_noticed() {
     let folder = create(dir.path());
     let result = run_in(&folder, Plan { trials: 40, ..plan }, |batch| Ok(evaluate(batch))).0;
     assert!(
-        result.unwrap_err().to_string().contains("trial 40 and those after it are more than were asked for")
+        result
+            .unwrap_err()
+            .to_string()
+            .contains("trial 40 and those after it are beyond the requested number")
     );
     let result = run_in(&folder, Plan { lag: 2, ..plan }, |batch| Ok(evaluate(batch))).0;
     assert!(

@@ -50,7 +50,6 @@ pub struct BacktestArgs {
     threads: Option<usize>,
 }
 
-/// Runs the command.
 pub fn run(args: BacktestArgs) -> Result<ExitCode> {
     let settings = Settings::load(args.options.config.as_deref())?;
     set_threads(args.threads.or(settings.run.threads))?;

@@ -21,7 +21,7 @@ use crate::table::Table;
 /// From few parameters to many.
 const STRATEGIES: [&str; 4] = ["zscore-dip", "ema-cross", "seller-exhaustion", "perps-trend"];
 
-/// Say how fast this machine is: trials a second of shipped strategies, on the CPU and on the GPU if there is one.
+/// Measure this machine: trials a second of shipped strategies, on the CPU and on the GPU if there is one.
 #[derive(Args)]
 #[command(after_help = "Examples:
   tidemill bench
@@ -51,7 +51,6 @@ struct StrategySpeed {
     report: SweepReport,
 }
 
-/// Runs the command.
 pub fn run(args: BenchArgs) -> Result<ExitCode> {
     set_threads(args.threads)?;
     if args.trials == 0 || args.bars == 0 {

@@ -29,7 +29,7 @@ use tidemill_lab::number;
 use tidemill_lab::parity::compare;
 use tidemill_lab::shipped::SHIPPED;
 
-/// Look for what a GPU needs on this machine, and try it.
+/// Check whether this machine can use a GPU, and run a small sweep on it.
 #[derive(Args)]
 #[command(after_help = "Examples:
   tidemill doctor
@@ -38,7 +38,7 @@ use tidemill_lab::shipped::SHIPPED;
 
 Exit codes: 0 the device can be used, 1 it cannot; the CPU works either way.")]
 pub struct DoctorArgs {
-    /// What is looked at: auto or cuda (all GPUs), cuda:N, or emulated.
+    /// Devices to check: auto or cuda (all GPUs), cuda:N, or emulated.
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: DeviceChoice,
     /// Settings file [default: tidemill.toml in this folder, if there is one].
@@ -131,7 +131,6 @@ impl DoctorReport {
     }
 }
 
-/// Runs the command.
 pub fn run(args: DoctorArgs) -> Result<ExitCode> {
     let settings = Settings::load(args.config.as_deref())?;
     let mut report = DoctorReport::default();
@@ -198,7 +197,7 @@ fn look_at_gpus(report: &mut DoctorReport, settings: &GpuSettings, only: Option<
         && !found.is_empty()
         && !found.iter().any(|info| info.ordinal == only)
     {
-        let cure = format!("take one of 0 to {}", found.len() - 1);
+        let cure = format!("choose one of 0 to {}", found.len() - 1);
         let check = DoctorCheck {
             what: format!("device {only}"),
             state: CheckState::Missing,
@@ -304,7 +303,6 @@ fn compile_all(
 const ROUND_TRIP_BARS: usize = 2_000;
 /// Trials of the round trip.
 const ROUND_TRIP_TRIALS: usize = 64;
-/// Its strategy.
 const ROUND_TRIP_STRATEGY: &str = "zscore-dip";
 
 /// Opens a shipped strategy over generated data.

@@ -17,7 +17,6 @@ pub struct StrategiesArgs {
     name: Option<String>,
 }
 
-/// Runs the command.
 pub fn run(args: StrategiesArgs) -> Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     match args.name {

@@ -9,7 +9,7 @@ use crate::process::{caught, kill, spawn_silent, until};
 use crate::study::{n_stored, same_lines};
 use crate::support::{CommandOutput, Place, timeless};
 
-/// Runs a line on a machine whose GPUs nobody sees.
+/// Runs a command with all GPUs hidden.
 pub fn hidden(place: &Place, line: &str) -> CommandOutput {
     let args: Vec<&str> = line.split_whitespace().collect();
     CommandOutput::new(place.command(&args).env("CUDA_VISIBLE_DEVICES", "-1").output().unwrap())

@@ -15,7 +15,7 @@ pub fn spawn(place: &Place, line: &str) -> Child {
     place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Starts the program; what it says is nobody's business.
+/// Starts the program and discards its output.
 pub fn spawn_silent(place: &Place, line: &str) -> Child {
     let args: Vec<&str> = line.split_whitespace().collect();
     place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
@@ -51,7 +51,7 @@ pub fn signal(child: &Child, name: &str) {
     assert!(sent.unwrap().success(), "{name}");
 }
 
-/// Kills a process; whether it was still at work.
+/// Kills a process; returns whether it was still running.
 pub fn kill(mut child: Child) -> bool {
     let was_at_work = child.try_wait().unwrap().is_none();
     let _ = child.kill();

@@ -6,7 +6,7 @@ use crate::output::{Mismatch, departure};
 use crate::page::{Expectation, Page, Step};
 use crate::shell::{Commands, Shell};
 
-/// What came of a page.
+/// How a page went: counts, differences, failures.
 #[derive(Default)]
 pub struct PageOutcome {
     pub n_ran: usize,

@@ -15,7 +15,7 @@ pub struct Shell {
     aside: TempDir,
 }
 
-/// What came of some commands.
+/// Output and exit code of some commands.
 #[derive(Debug)]
 pub struct CommandOutput {
     /// stdout and stderr as a terminal shows them.

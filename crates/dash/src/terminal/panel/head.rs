@@ -1,4 +1,4 @@
-//! The head of the screen: what the run is, how it stands, how far it is, what it has reached.
+//! The head of the screen: name, status, progress and best score of the run.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

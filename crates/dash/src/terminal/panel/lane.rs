@@ -9,7 +9,7 @@ use super::super::draw::ScreenInput;
 use super::super::table::{cut, width};
 use super::super::{number, phase};
 
-/// Spans per lane that are in sight at first.
+/// Spans per lane that are visible at first.
 const SPANS_IN_SIGHT: usize = 8;
 
 /// Columns for a lane's share.
@@ -96,7 +96,7 @@ fn lanes<'a>(input: &ScreenInput<'a>) -> Vec<&'a str> {
     lanes
 }
 
-/// The time in sight, in milliseconds since the run was started or resumed last.
+/// The visible time, in milliseconds since the run was started or resumed last.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Window {
     from_ms: f64,
@@ -122,7 +122,7 @@ impl Window {
         Some(Self { from_ms: to_ms - width_ms, to_ms })
     }
 
-    /// The part of a span that is in sight, in columns.
+    /// The visible part of a span, in columns.
     fn columns(self, span: &Span, n: u16) -> Option<(f64, f64)> {
         let scale = f64::from(n) / (self.to_ms - self.from_ms);
         let from = ((span.start_ms - self.from_ms) * scale).max(0.0);
@@ -130,7 +130,7 @@ impl Window {
         (from < to).then_some((from, to))
     }
 
-    /// Share of the time in sight that spans cover; where they overlap it counts once.
+    /// Share of the visible time that spans cover; overlaps count once.
     fn share(self, spans: &[&Span]) -> f64 {
         let mut parts: Vec<(f64, f64)> = spans.iter().filter_map(|span| self.columns(span, 1)).collect();
         parts.sort_by(|a, b| a.0.total_cmp(&b.0));

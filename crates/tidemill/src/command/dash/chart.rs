@@ -6,7 +6,7 @@ use tidemill_page::report::{self, EquityKind, SymbolSeries};
 
 use super::evaluation::Evaluated;
 
-/// Trades that are told, of more the first.
+/// Most trades in an answer; of more, the first.
 const MAX_TRADES: usize = 5000;
 
 /// Days of a curve; of more, evenly spread ones.

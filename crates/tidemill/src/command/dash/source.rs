@@ -66,8 +66,8 @@ fn study(dir: &Path) -> Result<StudyFolder, SourceError> {
     match StudyFolder::open(dir) {
         Ok(folder) => Ok(folder),
         Err(FolderError::NotAStudy { .. }) => Err(SourceError::Unavailable {
-            message: "this run keeps no trials".into(),
-            hint: Some("the trials of a sweep are kept, what other runs report is on their own page".into()),
+            message: "this run stores no trials".into(),
+            hint: Some("only sweeps store trials; the page of this run shows what it reported".into()),
         }),
         Err(error) => Err(failed(&error)),
     }

@@ -97,7 +97,7 @@ impl PartialEq for Candidate {
 
 impl Eq for Candidate {}
 
-/// The trials that are asked for.
+/// The trials of the requested page.
 pub fn page(study: &StudyFolder, query: &TrialQuery) -> Result<TrialPage, SourceError> {
     let config = StudyConfig::read(study.header());
     let mut batches = study.trials().map_err(|error| failed(&error))?.peekable();

@@ -21,7 +21,7 @@ use tidemill_lab::stored::state::State;
   tidemill study list
   tidemill study list runs --json")]
 pub struct ListArgs {
-    /// Where to look; folders whose names begin with a dot are passed over.
+    /// Folder to search; folders whose names begin with a dot are skipped.
     #[arg(default_value = ".", value_name = "DIR")]
     dir: PathBuf,
     /// Print JSON.
@@ -43,7 +43,6 @@ struct Study {
     state: State,
 }
 
-/// Runs the command.
 pub fn run(args: &ListArgs) -> Result<ExitCode> {
     let is_study = |dir: &Path| dir.join(HEADER_FILE).is_file();
     let dirs =

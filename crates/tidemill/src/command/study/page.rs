@@ -14,7 +14,7 @@ use super::text;
 /// The best trials that are drawn one by one.
 const BEST_DRAWN: usize = 300;
 
-/// Most trials that a page holds in full, however many are asked for.
+/// Most trials that a page holds in full, whatever `--top` is.
 const MOST_DRAWN: usize = 2000;
 
 /// About how many numbers the sample of all trials may have.
@@ -53,7 +53,7 @@ impl DrawnTrials {
         }
     }
 
-    /// All of them.
+    /// The numbers of all drawn trials.
     pub fn trials(&self) -> impl Iterator<Item = u64> {
         self.best.iter().chain(&self.sample).copied()
     }

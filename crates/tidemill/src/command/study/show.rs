@@ -1,4 +1,4 @@
-//! `tidemill study show`: what was run and what came of it.
+//! `tidemill study show`: the settings of a study, its best trials, convergence and importance.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -60,7 +60,6 @@ pub struct StudyView<'a> {
     pub holding: Option<Value>,
 }
 
-/// Runs the command.
 pub fn run(args: &ShowArgs) -> Result<ExitCode> {
     let folder = super::open(&args.dir)?;
     let config = StudyConfig::read(folder.header());
