@@ -1,4 +1,4 @@
-//! What tuning a sweep while it runs is worth: one that starts with a bad batch and lag, left alone and tuned, beside one tuned by hand.
+//! Measures tuning at run time: a sweep that starts with a bad batch and lag, left alone and tuned, beside one tuned by hand.
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! Memory of the device, and memory of the host that the device can reach while the host goes on.
+//! Device memory, and pinned host memory for asynchronous transfers.
 
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! What a machine has and what it lacks, for a person who wants to know.
+//! Probes a machine for driver, NVRTC and devices, for `tidemill doctor`.
 
 use crate::device::DeviceInfo;
 use crate::error::GpuError;

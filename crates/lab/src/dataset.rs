@@ -1,4 +1,4 @@
-//! Bars, where they come from, and what a person should know about them.
+//! Bars with their origin and the notes about them.
 
 use std::path::{Path, PathBuf};
 

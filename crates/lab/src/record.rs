@@ -1,4 +1,4 @@
-//! Reports what happens: to the journal of the run, and to whoever watches it.
+//! Writes the events of a run to its journal and passes them to the observer.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};

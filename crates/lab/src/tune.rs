@@ -1,4 +1,4 @@
-//! Tuning: rules look at a sweep while it runs, and turn its knobs or say what they would do.
+//! Tuning: rules watch a running sweep and change its knobs, or record what they would change.
 //!
 //! A change that affects results is in the journal, durably, before the study proposes the first affected batch; a resumed sweep reads it there.
 

@@ -1,4 +1,4 @@
-//! Arguments that several commands share: which strategy, which data, cut how.
+//! Arguments that several commands share: strategy, data and its segments.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Expressions to nodes: what a name means at its place, and that types fit.
+//! Turns expressions into nodes: resolves names for their place and checks types.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What keys do.
+//! Maps keys to changes of the view and actions of the screen.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 

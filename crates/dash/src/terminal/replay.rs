@@ -1,4 +1,4 @@
-//! A run seen again from its start.
+//! Replays a run from its start.
 //!
 //! Events are read anew and folded as they come due, so that a replay needs no more memory than the run itself took to watch.
 

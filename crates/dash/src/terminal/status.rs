@@ -1,4 +1,4 @@
-//! How a run stands: what it said last, how long ago, and whether anybody still holds its folder.
+//! The status of a run: its last event, its age, and whether a process still holds the lock of its folder.
 
 use tidemill_telemetry::{RunState, Snapshot, Timestamp};
 

@@ -1,4 +1,4 @@
-//! A run as text: what it is, how it stands, and where its time went.
+//! A run as text: settings, status, and where its time went.
 
 use tidemill_telemetry::{Action, Note, PhaseStats, Snapshot, Timestamp};
 

@@ -1,4 +1,4 @@
-//! Which trials are wanted, as a person writes it: `trades >= 30 and (sharpe > 1 or mode == fast)`.
+//! Filters over trials, as users write them: `trades >= 30 and (sharpe > 1 or mode == fast)`.
 //!
 //! A comparison with a value that a trial does not have is false. Text is compared by equality alone.
 

@@ -1,4 +1,4 @@
-//! Who is answered, and the headers that every answer carries.
+//! Access control: which requests are answered, and the security headers of every answer.
 //!
 //! A page of another site may make a browser ask this server too. Three things stand against that. On this machine alone, the name in the address
 //! must be one of this machine, so that a name of somebody else's that was bound to 127.0.0.1 gets nothing. What a browser says comes from another

@@ -1,4 +1,4 @@
-//! Journals that are followed, each once however many look at it.
+//! Follows journals, each once for any number of viewers.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What the application tells the dashboard, as plain data. The names of the fields are those of the answers under `/api`.
+//! Answers of the application to the dashboard, as plain data. The names of the fields are those of the answers under `/api`.
 
 use serde::Serialize;
 use serde_json::Value;

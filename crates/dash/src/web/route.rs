@@ -1,4 +1,4 @@
-//! Addresses and what is behind them.
+//! The routes of the server and their handlers.
 //!
 //! Reading a study or evaluating a trial takes its time, so that all of it runs on threads that may wait, a few at a time.
 

@@ -1,4 +1,4 @@
-//! What the dashboard asks of the application.
+//! The interface by which the dashboard gets trials, parameters and charts from the application.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! The word that lets a browser in where the server can be reached from elsewhere.
+//! The access token for servers that other machines can reach.
 
 use subtle::ConstantTimeEq;
 

@@ -1,4 +1,4 @@
-//! The second look at the trials of a study: the rows that are of interest, and what makes a trial good.
+//! The second pass over the trials of a study: selected rows, and the importance of parameters.
 
 use std::collections::{BTreeMap, BTreeSet};
 

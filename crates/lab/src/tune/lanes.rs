@@ -1,4 +1,4 @@
-//! A decision about `streams` reaches the devices: from the next batch on as many are under way as were decided.
+//! Applies decisions about `streams`: from the next batch on the devices run that many parts at a time.
 
 use std::collections::BTreeSet;
 

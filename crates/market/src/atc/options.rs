@@ -1,4 +1,4 @@
-//! Everything that can be chosen, its presets, and how a choice is read from text.
+//! All options, their presets, and parsing them from text.
 //!
 //! Three versions of the computation are in use and give very different numbers: the chart indicator, its first port and the
 //! repaired port. Every difference between them is an option here, and each version is a preset.

@@ -1,4 +1,4 @@
-//! The few things every indicator does with its columns before it starts.
+//! Checks of lengths and windows that all indicators share.
 
 /// Number of bars that `out` and all `inputs` have in common; what `out` holds beyond them becomes NaN.
 ///

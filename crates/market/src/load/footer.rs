@@ -1,4 +1,4 @@
-//! A look at a Parquet footer before the decoder sees it.
+//! Validates a Parquet footer before it is decoded.
 //!
 //! The decoder builds the schema tree by recursion without a limit, so a few kilobytes of nested groups would
 //! overflow the stack, which no error handling can catch. This reads just enough of the footer (Thrift's compact

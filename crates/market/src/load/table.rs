@@ -1,4 +1,4 @@
-//! What every reader hands to the cleaner: one file's rows as columns, still dirty.
+//! The output of every reader: one file's rows as columns, before cleaning.
 
 use super::stamp::BarStamp;
 

@@ -1,4 +1,4 @@
-//! Markets that change their mood, with an optional planted edge.
+//! Markets that switch between regimes, with an optional planted edge.
 //!
 //! Each symbol moves through regimes (up, down, range, volatile) of random length; volatility clusters (a GARCH recursion);
 //! symbols share a common factor (weight 0.6); opens gap now and then; volume follows the range.

@@ -1,4 +1,4 @@
-//! The pictures of a walk: equity, what was promised and kept, parameters.
+//! The charts of a walk-forward: equity, in-sample beside traded results, parameters.
 
 use super::{Parameter, WalkForwardPage};
 use crate::kit::escape;

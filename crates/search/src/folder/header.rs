@@ -1,4 +1,4 @@
-//! The contents of `study.toml`, and what tells two of them apart.
+//! The contents of `study.toml`, and the differences between two of them.
 
 use std::collections::BTreeMap;
 use std::fmt;

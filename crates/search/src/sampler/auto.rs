@@ -1,4 +1,4 @@
-//! A portfolio of samplers that moves its trials to whatever pays: the default.
+//! The default sampler: a portfolio that gives more trials to the members that find good ones.
 //!
 //! No sampler is best everywhere. Density models learn most from the first hundreds of trials, evolution on the elites of the
 //! study wins by orders of magnitude with a hundred thousand, a surface through the best trials leaps where the objective is

@@ -1,4 +1,4 @@
-//! Why a study ended before its time, and on which side.
+//! Why a study ended early: sampler, evaluator, controller or folder.
 
 use std::any::Any;
 

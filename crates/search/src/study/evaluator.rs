@@ -1,4 +1,4 @@
-//! What a study evaluates with.
+//! The [`Evaluator`] of a study, its batches and results.
 
 use std::collections::VecDeque;
 use std::error::Error;

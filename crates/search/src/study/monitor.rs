@@ -1,4 +1,4 @@
-//! What the outside sees of a running study, and how it stops one.
+//! Events of a running study, its stop flag and its totals.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

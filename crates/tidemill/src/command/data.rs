@@ -1,4 +1,4 @@
-//! `tidemill data`: look at data, convert it, generate it.
+//! `tidemill data`: inspect, convert and generate data.
 //!
 //! stdout is data (the table or the JSON of `inspect`); what a load found goes to stderr for the other two.
 

@@ -1,4 +1,4 @@
-//! `tidemill doctor`: what a GPU needs on this machine, what is missing, and the cure.
+//! `tidemill doctor`: checks what a GPU needs on this machine and prints how to get what is missing.
 
 use std::fs;
 use std::io::Write;

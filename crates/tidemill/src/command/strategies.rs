@@ -1,4 +1,4 @@
-//! `tidemill strategies`: what is shipped.
+//! `tidemill strategies`: lists or prints the shipped strategies.
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! `tidemill study`: what searches left behind.
+//! `tidemill study`: lists, shows and exports studies.
 //!
 //! All of it reads only, without taking the lock, so that a study can be looked at while it runs.
 

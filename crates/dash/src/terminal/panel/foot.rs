@@ -1,4 +1,4 @@
-//! The last line: what can be pressed.
+//! The last line of the screen: the available keys.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

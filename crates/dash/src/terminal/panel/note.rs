@@ -1,4 +1,4 @@
-//! What a person should know of: fall-backs, warnings, what the hypertuner did.
+//! Fall-backs, warnings and actions of the hypertuner.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -1,4 +1,4 @@
-//! Points that were not asked before, for spaces whose points can be counted.
+//! Replaces repeated points by new ones, for spaces whose points can be counted.
 //!
 //! Breeding in such a space makes the same children again and again once the elites agree, and evaluating a point twice teaches
 //! nothing. So a repeated point is moved to a neighbour, or in a small space to the next one that was not proposed yet.

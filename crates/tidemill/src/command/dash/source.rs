@@ -1,4 +1,4 @@
-//! Runs and studies as the dashboard asks for them.
+//! Answers the dashboard's requests from runs and studies on disk.
 
 use std::path::{Path, PathBuf};
 
