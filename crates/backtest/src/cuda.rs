@@ -50,7 +50,7 @@ pub struct DeviceOptions {
     pub most_trials: usize,
     /// Most trades of a trial and segment that are kept before they are booked.
     pub most_trades: usize,
-    /// Most memory for the daily returns of one trial; where its segments have more, they are booked one after the other.
+    /// Most memory for the daily returns of a part; where its segments have more, those of a trial are booked one after the other.
     pub most_daily_bytes: usize,
 }
 
@@ -60,8 +60,8 @@ impl Default for DeviceOptions {
             memory_fraction: 0.8,
             lanes: 2,
             most_trials: 1 << 18,
-            most_trades: 1024,
-            most_daily_bytes: 256 << 10,
+            most_trades: 1 << 20,
+            most_daily_bytes: 2 << 30,
         }
     }
 }

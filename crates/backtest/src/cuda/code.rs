@@ -23,6 +23,13 @@ const MOST_FACTORS: usize = 24;
 /// Lanes that walk one trial together.
 pub(super) const WALK_LANES: usize = 8;
 
+/// Threads of a block that takes one walk, at least and at most.
+pub(super) const LEAST_WALK_THREADS: usize = 64;
+pub(super) const MOST_WALK_THREADS: usize = 512;
+
+/// Warps of a block that books: few, because each takes long.
+pub(super) const BOOK_WARPS: usize = 2;
+
 /// The factors of a condition that have masks of their own; empty if only the whole is tested.
 pub(super) fn factors(condition: &Condition) -> &[crate::plan::Factor] {
     if condition.factors.len() <= MOST_FACTORS { &condition.factors } else { &[] }
@@ -119,6 +126,8 @@ impl Writer<'_> {
         };
         let truth = |value: bool| if value { "1" } else { "0" }.to_owned();
         define("WALK_LANES", WALK_LANES.to_string());
+        define("MOST_WALK_THREADS", MOST_WALK_THREADS.to_string());
+        define("BOOK_WARPS", BOOK_WARPS.to_string());
         // Measured: with more blocks registers are spilt, with fewer too little is under way.
         define("WALK_BLOCKS", "12".into());
         define("MASK_BLOCKS", "4".into());

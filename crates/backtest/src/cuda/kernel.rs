@@ -32,8 +32,8 @@ use crate::strategy::Strategy;
 const THREADS: usize = 256;
 /// Threads of a block that walks.
 const WALK_THREADS: usize = 128;
-/// Threads of a block that books: few, because each takes long.
-const BOOK_THREADS: usize = 64;
+/// Threads that a multiprocessor keeps at a time, on all but a few architectures.
+const THREADS_OF_A_MULTIPROCESSOR: usize = 2048;
 /// The one block of a kernel that looks at everything.
 const ONE_BLOCK: Launch = Launch { grid: [1, 1, 1], block: [1024, 1, 1], shared_bytes: 0 };
 
@@ -44,6 +44,8 @@ pub(super) struct Kernels {
     modules: Vec<Module>,
     /// The first module that has a kernel of this name.
     module_of: HashMap<String, usize>,
+    /// Threads that the device has room for at a time.
+    resident_threads: usize,
 }
 
 impl Kernels {
@@ -56,7 +58,11 @@ impl Kernels {
     ) -> Result<Self, GpuError> {
         let mut sources = sources(plan, strategy, timeframes);
         sources.push(columns::source());
-        Ok(Self { modules: device.load_all(&sources)?, module_of: module_of(&sources) })
+        Ok(Self {
+            modules: device.load_all(&sources)?,
+            module_of: module_of(&sources),
+            resident_threads: device.info().multiprocessors as usize * THREADS_OF_A_MULTIPROCESSOR,
+        })
     }
 
     fn get(&self, name: &str) -> Result<Kernel, GpuError> {
@@ -219,24 +225,38 @@ impl Kernels {
 
     /// Walks on until every buffer is full or every walk is done.
     pub(super) fn walk(&self, stream: &Stream, n_trials: usize, args: &WalkArgs) -> Result<(), GpuError> {
-        let n_lanes = n_trials * args.n_segments as usize * code::WALK_LANES;
-        let shape = Launch::blocks(n_lanes.div_ceil(WALK_THREADS) as u32, WALK_THREADS as u32);
+        let n_walks = n_trials * args.n_segments as usize;
+        if let Some(n_threads) = self.threads_of_a_walk(n_walks) {
+            // SAFETY: a block of at most `MOST_WALK_THREADS` for each trial and segment, which has room for `capacity` trades.
+            return unsafe {
+                let shape = Launch::blocks(n_walks as u32, n_threads as u32);
+                self.launch(stream, "walk_block", shape, args)
+            };
+        }
+        let shape =
+            Launch::blocks((n_walks * code::WALK_LANES).div_ceil(WALK_THREADS) as u32, WALK_THREADS as u32);
         // SAFETY: `WALK_LANES` threads for each trial and segment, which has room for `capacity` trades.
         unsafe { self.launch(stream, "walk", shape, args) }
+    }
+
+    /// Threads that take one walk together; `None` if there are walks enough to fill the device with a group of lanes each. No result depends
+    /// on it.
+    fn threads_of_a_walk(&self, n_walks: usize) -> Option<usize> {
+        let n_threads = self.resident_threads / n_walks.max(1);
+        (n_threads >= code::LEAST_WALK_THREADS).then(|| (1 << n_threads.ilog2()).min(code::MOST_WALK_THREADS))
     }
 
     /// Books the trades that were found.
     pub(super) fn book(&self, stream: &Stream, n_trials: usize, args: &BookArgs) -> Result<(), GpuError> {
         let n_books = n_trials * (args.n_segments / args.n_each) as usize;
-        let shape = Launch::blocks(n_books.div_ceil(BOOK_THREADS) as u32, BOOK_THREADS as u32);
-        // SAFETY: a thread for each trial and `n_each` segments; books, tallies, days and blocks are made for as many.
-        unsafe { self.launch(stream, "book", shape, args) }
+        // SAFETY: a warp for each trial and `n_each` segments; books, tallies, days and blocks are made for as many.
+        unsafe { self.launch(stream, "book", books(n_books), args) }
     }
 
     /// Pools the segments of one role.
     pub(super) fn pool(&self, stream: &Stream, args: &PoolArgs) -> Result<(), GpuError> {
-        // SAFETY: a thread for each of `n_trials`; `daily` has `n_days` for each trial and `n_each` segments.
-        unsafe { self.launch(stream, "pool", threads(args.n_trials as usize), args) }
+        // SAFETY: a warp for each of `n_trials`; `daily` has `n_days` for each trial and `n_each` segments.
+        unsafe { self.launch(stream, "pool", books(args.n_trials as usize), args) }
     }
 }
 
@@ -261,6 +281,11 @@ fn rows_of_keys(args: &DistinctArgs) -> Launch {
     let mut launch = threads(args.n_rows as usize);
     launch.grid[1] = args.n_keys;
     launch
+}
+
+/// A warp for each of `n` books.
+fn books(n: usize) -> Launch {
+    Launch::blocks(n.div_ceil(code::BOOK_WARPS).max(1) as u32, 32 * code::BOOK_WARPS as u32)
 }
 
 /// A warp for each item and tile.

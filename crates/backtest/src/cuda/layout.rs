@@ -177,8 +177,6 @@ kernel_structs! {
 
     pub(super) struct WalkState {
         pub from: u32,
-        pub reversal: u32,
-        pub side: u32,
         pub status: u32,
         pub n_trades: u32,
         pub skipped: u32,

@@ -129,6 +129,11 @@ impl<S> Part<S> {
         Ok(())
     }
 
+    /// Warps that book one trial.
+    fn n_books(&self) -> usize {
+        self.plan.segments.n_books(self.n_trials)
+    }
+
     /// Walks of all trials and segments.
     pub(super) fn n_walks(&self) -> usize {
         self.n_trials * self.plan.segments.len()

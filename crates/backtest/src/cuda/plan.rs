@@ -107,8 +107,8 @@ pub(super) struct SegmentPlan {
     pub(super) n_days: usize,
     /// Blocks of time that results are kept by.
     pub(super) n_blocks: usize,
-    /// Segments that one thread books: one, unless the daily returns of all of them would take too much memory; then all.
-    pub(super) n_each: usize,
+    /// Most memory for the daily returns of a part.
+    most_daily_bytes: usize,
 }
 
 impl DevicePlan {
@@ -126,16 +126,17 @@ impl DevicePlan {
         let mut tuples = Vec::new();
         let keys = Keys::new(&plan, &data, &mut tuples);
         let tuples = device.alloc_from(&tuples)?;
+        let budget = (device.free_bytes()? as f64 * options.memory_fraction) as usize;
         Ok(Self {
             device: device.clone(),
             kernels,
             keys,
             tuples,
-            segments: SegmentPlan::new(engine, options.most_daily_bytes),
+            segments: SegmentPlan::new(engine, options.most_daily_bytes.min(budget / 16)),
             n_params: strategy.params.len(),
             n_timeframes: timeframes.len(),
             options,
-            budget: (device.free_bytes()? as f64 * options.memory_fraction) as usize,
+            budget,
             plan,
             data,
         })
@@ -152,7 +153,7 @@ impl DevicePlan {
             + n_segments
                 * (size_of::<layout::WalkState>() + 2 * size_of::<Tally>() + 16 * size_of::<layout::Trade>())
             + (size_of::<layout::BookState>() + 2 * 8 * self.segments.n_days)
-                * self.segments.n_books().max(1);
+                * self.segments.n_books(n_trials).max(1);
         let fits = self.budget / 3 / n_lanes / per_trial.max(1);
         fits.clamp(1, self.options.most_trials.max(1)).min(n_trials.max(1))
     }
@@ -240,28 +241,30 @@ impl Keys {
 
 impl SegmentPlan {
     fn new(engine: &Engine<'_>, most_daily_bytes: usize) -> Self {
-        let mut out = Self {
+        Self {
             roles: engine.segments.iter().map(|segment| segment.role).collect(),
             n_symbols: engine.n_symbols.map(|n| n as u32),
             days_of: [Role::Train, Role::Test].map(|role| engine.days_of(role)),
             n_days: engine.n_days,
             n_blocks: engine.blocks.days.len(),
-            n_each: 1,
-        };
-        let is_pooled = out.is_pooled(Role::Train) || out.is_pooled(Role::Test);
-        if is_pooled && out.len() * out.n_days * 8 > most_daily_bytes {
-            out.n_each = out.len();
+            most_daily_bytes,
         }
-        out
     }
 
     pub(super) fn len(&self) -> usize {
         self.roles.len()
     }
 
-    /// Threads that book one trial.
-    pub(super) fn n_books(&self) -> usize {
-        self.len() / self.n_each
+    /// Segments that one warp books: one, unless the daily returns of all of them would take too much memory; then all.
+    pub(super) fn n_each(&self, n_trials: usize) -> usize {
+        let is_pooled = self.is_pooled(Role::Train) || self.is_pooled(Role::Test);
+        let is_much = n_trials * self.len() * self.n_days * 8 > self.most_daily_bytes;
+        if is_pooled && is_much { self.len() } else { 1 }
+    }
+
+    /// Warps that book one trial.
+    pub(super) fn n_books(&self, n_trials: usize) -> usize {
+        self.len() / self.n_each(n_trials)
     }
 
     /// Whether the segments of a role are pooled; one alone is its own result.

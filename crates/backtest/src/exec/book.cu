@@ -1,7 +1,11 @@
 // Books the trades of one trial, segment by segment. Twin of book.rs.
 //
-// A thread keeps the books of one trial over some segments, one after the other: over one, if there is room to keep the daily returns of each
+// A warp keeps the books of one trial over some segments, one after the other: over one, if there is room to keep the daily returns of each
 // segment; else over all, because daily returns are summed in their order. Where a walk is not done, the book waits for the next round.
+//
+// The order of every sum is that of time, as on the CPU. So a lane takes a trade, then a move of equity, with its loads and divisions; what is
+// left to one lane after the other is an addition or a multiplication from shared memory, each sum on a lane of its own. Peaks are maxima, falls
+// are minima: their order decides no bit.
 
 struct Tally {
   u32 trades, wins, longs, open_at_end, days, longest_drawdown, ambiguous, skipped;
@@ -28,15 +32,15 @@ struct BookArgs {
   WalkState* walks;
   BookState* books;
   Tally* tallies;    // segment, trial
-  double* daily[2];  // by role: (segment,) day of the calendar, trial; null where there is nothing to pool
+  double* daily[2];  // by role: trial, (segment,) day of the calendar; null where there is nothing to pool
   double* blocks;    // block, sum and square, trial: of the one segment that counts; null where there are several, or no blocks
   const u32* block_of;  // by day of the calendar
-  u32* n_open;       // threads that are not done
+  u32* n_open;       // books that are not done
   u32 n_segments, capacity;
-  u32 n_each, n_days;  // segments of a thread: one, or all; days of the calendar
+  u32 n_each, n_days;  // segments of a warp: one, or all; days of the calendar
 };
 
-#define CLOSE_MOVE 0xffffffffu
+#define EVERY_LANE 0xffffffffu
 #define TRAIN 0u
 
 __device__ inline Book open_book(u32 first_day, u32 last_day, u64 bars) {
@@ -56,46 +60,8 @@ struct Daily {
   double* blocks;
   const u32* calendar;  // null: days are those of the calendar
   const u32* block_of;
-  u64 stride;
-  __device__ void add(u32 day, double change) const {
-    if (!sums && !blocks) return;
-    u32 at = calendar ? calendar[day] : day;
-    if (sums) sums[at * stride] += change;
-    if (blocks) {
-      double* block = blocks + 2 * block_of[at] * stride;
-      block[0] += change;
-      block[stride] += change * change;
-    }
-  }
+  u64 stride;           // from a block's sum to its square, and to the next block
 };
-
-// Equity at one moment: daily return, drawdown, days under water.
-__device__ inline void record(Book& book, double value, u32 day, u32 next, const Daily& daily) {
-  Tally& tally = book.tally;
-  bool is_mark = day != CLOSE_MOVE;
-  double change = 0.0;
-  if (is_mark) {
-    change = change_of(book.mark, value);
-    book.mark = value;
-  }
-  double square = change * change;
-  tally.sum_daily += change;
-  tally.sum_daily2 += square;
-  tally.sum_down2 += change < 0.0 ? square : 0.0;
-  if (change != 0.0) daily.add(day, change);
-  book.peak = value > book.peak ? value : book.peak;
-  double fall = value / book.peak - 1.0;
-  tally.drawdown = fall < tally.drawdown ? fall : tally.drawdown;
-  if (is_mark) {
-    book.peak_daily = value > book.peak_daily ? value : book.peak_daily;
-    double daily_fall = value / book.peak_daily - 1.0;
-    tally.drawdown_daily = daily_fall < tally.drawdown_daily ? daily_fall : tally.drawdown_daily;
-    u32 today = next - book.first_day;
-    if (value >= book.peak) book.peak_day = today;
-    u32 length = today - book.peak_day;
-    tally.longest_drawdown = length > tally.longest_drawdown ? length : tally.longest_drawdown;
-  }
-}
 
 // The days of one symbol, and its bars.
 struct Days {
@@ -105,137 +71,417 @@ struct Days {
   const double *bar_low, *bar_high;
 };
 
-// A position that is open, and the equity before it.
-struct Held {
-  double sign, entry, share, equity;
-  u32 first, end;  // the bars during which it is open to the close
-  bool is_long;
-  __device__ double worth(double price) const {
-    double pnl = pnl_of(sign, entry, price);
-    return equity_after(equity, pnl, pnl / entry, share);
+// A warp's book, and up to 32 items of which each has some moves of equity: a day without a position before it, days at whose end equity is
+// marked, and, for a trade, its close.
+struct Ledger {
+  Book book;
+  double before[32], after[32];  // equity
+  double entry[32], share[32];
+  u32 held_from[32], held_to[32];  // the bars during which a position is open to the close
+  u32 flat_from[32], first[32], n_marks[32];  // days
+  u32 end[32];                     // moves up to the end of the item
+  double pnl[32], ret[32], r[32], change[32];
+  u32 block[32];
+};
+
+__device__ inline u32 lane_of() { return threadIdx.x % 32; }
+
+// The largest of this lane and those before it.
+template <class T> __device__ inline T largest_so_far(T value) {
+  for (u32 by = 1; by < 32; by *= 2) {
+    T before = __shfl_up_sync(EVERY_LANE, value, by);
+    if (lane_of() >= by && before > value) value = before;
+  }
+  return value;
+}
+
+__device__ inline double least_of(double value) {
+  for (u32 by = 16; by > 0; by /= 2) {
+    double other = __shfl_xor_sync(EVERY_LANE, value, by);
+    value = other < value ? other : value;
+  }
+  return value;
+}
+
+template <class T> __device__ inline T sum_of(T value) {
+  for (u32 by = 16; by > 0; by /= 2) value += __shfl_xor_sync(EVERY_LANE, value, by);
+  return value;
+}
+
+// The number of an item's moves becomes where they end.
+__device__ inline u32 end_of_moves(u32 n_moves) {
+  for (u32 by = 1; by < 32; by *= 2) {
+    u32 before = __shfl_up_sync(EVERY_LANE, n_moves, by);
+    if (lane_of() >= by) n_moves += before;
+  }
+  return n_moves;
+}
+
+// The value of the nearest lane before this one that a vote names, or another value if there is none.
+template <class T> __device__ inline T from_last(u32 vote, T value, T otherwise) {
+  u32 earlier = vote & ((1u << lane_of()) - 1);
+  T last = __shfl_sync(EVERY_LANE, value, earlier ? 31 - __clz(earlier) : 0);
+  return earlier ? last : otherwise;
+}
+
+// Sums of daily returns by block of time: one lane sums, another one squares.
+struct BlockSums {
+  double* sum;  // of the block that is open
+  double value;
+  u32 open;
+
+  __device__ void add(const Daily& daily, u32 block, double change) {
+    u32 which = lane_of() - 3;
+    if (block != open) {
+      close();
+      open = block;
+      sum = daily.blocks + (2 * block + which) * daily.stride;
+      value = *sum;
+    }
+    value += which == 0 ? change : change * change;
+  }
+  __device__ void close() {
+    if (sum) *sum = value;
   }
 };
 
-// Marks a position at its adverse extreme of a day. A whole day's extreme is at least as bad as that of its bars with the position, and a
-// multiplication tells whether even that would be deeper than before, so the bars are rarely looked at one by one. The margin is far above what
-// rounding could turn round.
-__device__ inline void sink(Book& book, const Held& held, const Days& days, u32 day) {
-  Tally& tally = book.tally;
-  double deepest = tally.drawdown < tally.drawdown_bar ? tally.drawdown : tally.drawdown_bar;
-  double extreme = held.is_long ? days.low[day] : days.high[day];
-  double pnl = held.sign * (extreme - held.entry) - (held.entry + extreme) * (COST_BPS * 1e-4);
-  double floor = (1.0 + deepest + 1e-9) * book.peak;
-  if (ADDITIVE ? held.equity + pnl > floor : held.equity * (held.entry + held.share * pnl) > floor * held.entry) return;
-  u32 start = day == 0 ? 0 : days.end[day - 1], end = days.end[day];
-  u32 from = held.first > start ? held.first : start, to = held.end < end ? held.end : end;
-  if (from >= to) return;
-  double price = held.is_long ? INFINITE : -INFINITE;
-  for (u32 bar = from; bar < to; bar++) {
-    price = held.is_long ? minimum(price, days.bar_low[bar]) : maximum(price, days.bar_high[bar]);
+// Records the moves of all items: daily returns, drawdown, days under water. `source` gives the value of a mark, and how far equity sinks on a
+// day; items have a close if it says so.
+template <class Source> __device__ inline void record_moves(Ledger& ledger, const Source& source, const Daily& daily) {
+  Book& book = ledger.book;
+  const u32 lane = lane_of(), n_moves = ledger.end[31], first_day = book.first_day;
+  double peak = book.peak, peak_daily = book.peak_daily, mark = book.mark;
+  double drawdown = book.tally.drawdown, drawdown_daily = book.tally.drawdown_daily, drawdown_bar = book.tally.drawdown_bar;
+  u32 peak_day = book.peak_day, longest = book.tally.longest_drawdown;
+  double sum = lane < 3 ? (&book.tally.sum_daily)[lane] : 0.0;
+  BlockSums blocks = {0, 0.0, NEVER};
+  for (u32 base = 0; base < n_moves; base += 32) {
+    u32 move = base + lane;
+    bool here = move < n_moves;
+    u32 item = 0;
+    for (u32 step = 16; step > 0; step /= 2) item += ledger.end[item + step - 1] <= move ? step : 0;
+    u32 at = move - (item > 0 ? ledger.end[item - 1] : 0);
+    u32 flat_from = ledger.flat_from[item], first = ledger.first[item];
+    bool is_flat = at == 0 && flat_from < first;
+    at -= flat_from < first ? 1 : 0;
+    bool is_close = Source::HAS_CLOSE && !is_flat && at == ledger.n_marks[item];
+    bool is_mark = here && !is_close;
+    u32 day = is_flat ? flat_from : first + at, next = is_flat ? first : day + 1;
+    double value = is_flat ? ledger.before[item] : is_close || !here ? ledger.after[item] : source.value(item, day);
+
+    double last = from_last(__ballot_sync(EVERY_LANE, is_mark), value, mark);
+    double change = is_mark ? change_of(last, value) : 0.0;
+    double upto = largest_so_far(here && value > peak ? value : peak);
+    double before = __shfl_up_sync(EVERY_LANE, upto, 1);
+    before = lane > 0 ? before : peak;
+    double fall = value / upto - 1.0;
+    fall = least_of(here && fall < 0.0 ? fall : 0.0);
+    double upto_daily = largest_so_far(is_mark && value > peak_daily ? value : peak_daily);
+    double daily_fall = value / upto_daily - 1.0;
+    daily_fall = least_of(is_mark && daily_fall < 0.0 ? daily_fall : 0.0);
+    u32 today = next - first_day;
+    u32 since = largest_so_far(is_mark && value >= upto ? today : peak_day);
+    u32 length = largest_so_far(is_mark ? today - since : 0u);
+    double sunk = here && !is_flat ? source.sink(item, day, before, drawdown < drawdown_bar ? drawdown : drawdown_bar) : 0.0;
+    sunk = least_of(sunk);
+
+    // Each day of a segment is marked once, so that no two lanes write one place.
+    ledger.change[lane] = change;
+    if (change != 0.0 && (daily.sums || daily.blocks)) {
+      u32 place = daily.calendar ? daily.calendar[day] : day;
+      if (daily.sums) daily.sums[place] += change;
+      if (daily.blocks) ledger.block[lane] = daily.block_of[place];
+    }
+    __syncwarp();
+    if (lane < 3) {
+#pragma unroll
+      for (u32 k = 0; k < 32; k++) {
+        double term = ledger.change[k], square = term * term;
+        sum += lane == 0 ? term : lane == 1 || term < 0.0 ? square : 0.0;
+      }
+    } else if (lane < 5 && daily.blocks) {
+      for (u32 k = 0; k < 32; k++) {
+        double term = ledger.change[k];
+        if (term != 0.0) blocks.add(daily, ledger.block[k], term);
+      }
+    }
+    __syncwarp();
+    drawdown = fall < drawdown ? fall : drawdown;
+    drawdown_daily = daily_fall < drawdown_daily ? daily_fall : drawdown_daily;
+    drawdown_bar = sunk < drawdown_bar ? sunk : drawdown_bar;
+    u32 n_longest = __shfl_sync(EVERY_LANE, length, 31);
+    longest = n_longest > longest ? n_longest : longest;
+    peak = __shfl_sync(EVERY_LANE, upto, 31);
+    peak_daily = __shfl_sync(EVERY_LANE, upto_daily, 31);
+    peak_day = __shfl_sync(EVERY_LANE, since, 31);
+    u32 marks = __ballot_sync(EVERY_LANE, is_mark);
+    if (marks) mark = __shfl_sync(EVERY_LANE, value, 31 - __clz(marks));
   }
-  double fall = held.worth(price) / book.peak - 1.0;
-  tally.drawdown_bar = fall < tally.drawdown_bar ? fall : tally.drawdown_bar;
+  if (daily.blocks && lane >= 3 && lane < 5) blocks.close();
+  if (lane < 3) (&book.tally.sum_daily)[lane] = sum;
+  if (lane == 0) {
+    book.peak = peak;
+    book.peak_daily = peak_daily;
+    book.mark = mark;
+    book.peak_day = peak_day;
+    book.tally.drawdown = drawdown;
+    book.tally.drawdown_daily = drawdown_daily;
+    book.tally.drawdown_bar = drawdown_bar;
+    book.tally.longest_drawdown = longest;
+  }
+  __syncwarp();
 }
 
-__device__ inline void book_trade(Book& book, const Trade& trade, const Days& days, const Daily& daily) {
-  Tally& tally = book.tally;
-  bool is_long = trade.how & LONG_BIT;
-  u32 number = trade.how & EXIT_NUMBER;
-  double sign = is_long ? 1.0 : -1.0, entry = trade.entry;
-  double pnl = pnl_of(sign, entry, trade.exit);
-  double ret = pnl / entry, r = pnl / trade.risk;
-  tally.trades++;
-  tally.longs += is_long;
-  tally.open_at_end += number == EXIT_END;
-  tally.ambiguous += (trade.how & AMBIGUOUS_BIT) != 0;
-  tally.skipped += trade.skipped;
-  tally.bars_held += trade.exit_bar - trade.entry_bar;
-  bool won = pnl > 0.0;
-  tally.wins += won;
-  tally.sum_pnl += pnl;
-  tally.sum_win += won ? pnl : 0.0;
-  tally.sum_loss += won ? 0.0 : pnl;
-  tally.sum_ret += ret;
-  tally.sum_ret_win += won ? ret : 0.0;
-  tally.sum_ret_loss += won ? 0.0 : ret;
-  tally.sum_r += r;
-  tally.sum_r2 += r * r;
-  double cumulated = tally.sum_pnl;
-  book.pnl_peak_ref = cumulated > book.pnl_peak_ref ? cumulated : book.pnl_peak_ref;
-  book.pnl_peak = cumulated > book.pnl_peak ? cumulated : book.pnl_peak;
-  double fall = cumulated - book.pnl_peak, fall_ref = cumulated - book.pnl_peak_ref;
-  tally.drawdown_pnl = fall < tally.drawdown_pnl ? fall : tally.drawdown_pnl;
-  tally.drawdown_pnl_ref = fall_ref < tally.drawdown_pnl_ref ? fall_ref : tally.drawdown_pnl_ref;
+// The moves of trades.
+struct TradeMoves {
+  static const bool HAS_CLOSE = true;
+  const Ledger& ledger;
+  const Days& days;
+  u32 longs;  // a bit for each trade
 
-  u32 entry_day = days.of_bar[trade.entry_bar], exit_day = days.of_bar[trade.exit_bar];
-  if (book.day < entry_day) record(book, tally.equity, book.day, entry_day, daily);
-  u32 end = trade.exit_bar + ((trade.how & CLOSE_BIT) != 0);
-  Held held = {sign, entry, share_of(entry, trade.risk), tally.equity, lives_from(trade.entry_bar), end, is_long};
-  for (u32 day = entry_day;; day++) {
-    sink(book, held, days, day);
-    if (day == exit_day) break;
-    record(book, held.worth(days.close[day]), day, day + 1, daily);
+  __device__ bool is_long(u32 item) const { return longs >> item & 1; }
+
+  // Equity with the position at a price.
+  __device__ double worth(u32 item, double price) const {
+    double entry = ledger.entry[item];
+    double pnl = pnl_of(is_long(item) ? 1.0 : -1.0, entry, price);
+    return equity_after(ledger.before[item], pnl, pnl / entry, ledger.share[item]);
   }
-  tally.equity = number == EXIT_RUIN ? 0.0 : equity_after(tally.equity, pnl, ret, held.share);
-  record(book, tally.equity, CLOSE_MOVE, 0, daily);
-  book.day = exit_day;
-  if (!ADDITIVE && tally.equity <= 0.0) book.broke = 1;
+
+  __device__ double value(u32 item, u32 day) const { return worth(item, days.close[day]); }
+
+  // The fall of a position at its adverse extreme of a day, if it could be deeper than all before. A whole day's extreme is at least as bad as
+  // that of its bars with the position, and a multiplication tells whether even that would be deeper, so the bars are rarely looked at one by one.
+  // The margin is far above what rounding could turn round.
+  __device__ double sink(u32 item, u32 day, double peak, double deepest) const {
+    double entry = ledger.entry[item], share = ledger.share[item], equity = ledger.before[item];
+    double extreme = is_long(item) ? days.low[day] : days.high[day];
+    double pnl = (is_long(item) ? 1.0 : -1.0) * (extreme - entry) - (entry + extreme) * (COST_BPS * 1e-4);
+    double floor = (1.0 + deepest + 1e-9) * peak;
+    if (ADDITIVE ? equity + pnl > floor : equity * (entry + share * pnl) > floor * entry) return 0.0;
+    u32 start = day == 0 ? 0 : days.end[day - 1], end = days.end[day];
+    u32 from = ledger.held_from[item], to = ledger.held_to[item];
+    from = from > start ? from : start;
+    to = to < end ? to : end;
+    if (from >= to) return 0.0;
+    double price = is_long(item) ? INFINITE : -INFINITE;
+    for (u32 bar = from; bar < to; bar++) {
+      price = is_long(item) ? minimum(price, days.bar_low[bar]) : maximum(price, days.bar_high[bar]);
+    }
+    double fall = worth(item, price) / peak - 1.0;
+    return fall < 0.0 ? fall : 0.0;
+  }
+};
+
+// Equity before and after each item, one after the other, until nothing is left; how many there are then. `growth` is what an item makes of
+// equity; a vote names those after which there is nothing.
+__device__ inline u32 grow(Ledger& ledger, const double* growth, u32 n_items, u32 ruins) {
+  const u32 lane = lane_of();
+  double equity = ledger.book.tally.equity, before = equity, after = equity;
+  u32 at = 0;
+  while (at < n_items) {
+    if (lane >= at) before = equity;
+    double value = ADDITIVE ? equity + growth[at] : equity * growth[at];
+    equity = ADDITIVE || value > 0.0 ? value : 0.0;
+    if (ruins >> at & 1) equity = 0.0;
+    if (lane >= at) after = equity;
+    at++;
+    if (!ADDITIVE && equity <= 0.0) break;
+  }
+  ledger.before[lane] = before;
+  ledger.after[lane] = after;
+  __syncwarp();
+  if (lane == 0) {
+    ledger.book.tally.equity = equity;
+    ledger.book.broke = !ADDITIVE && equity <= 0.0;
+  }
+  return at;
+}
+
+// Sums over the trades of the ledger, each on a lane of its own; what is summed beyond the last trade is 0. The cumulated `pnl` is left in `change`.
+__device__ inline void sum_trades(Ledger& ledger, u32 wins) {
+  const u32 lane = lane_of();
+  if (lane < 8) {
+    double sum = (&ledger.book.tally.sum_pnl)[lane];
+    const double* terms = lane < 3 ? ledger.pnl : lane < 6 ? ledger.ret : ledger.r;
+#pragma unroll
+    for (u32 k = 0; k < 32; k++) {
+      double term = terms[k];
+      bool won = wins >> k & 1;
+      if (lane == 7) term = term * term;
+      if (lane == 1 || lane == 4) term = won ? term : 0.0;
+      if (lane == 2 || lane == 5) term = won ? 0.0 : term;
+      sum += term;
+      if (lane == 0) ledger.change[k] = sum;
+    }
+    (&ledger.book.tally.sum_pnl)[lane] = sum;
+  }
+  __syncwarp();
+}
+
+__device__ inline void sum_falls(Ledger& ledger, bool here) {
+  Book& book = ledger.book;
+  double cumulated = ledger.change[lane_of()];
+  double peak = largest_so_far(here && cumulated > book.pnl_peak ? cumulated : book.pnl_peak);
+  double peak_ref = largest_so_far(here && cumulated > book.pnl_peak_ref ? cumulated : book.pnl_peak_ref);
+  double fall = cumulated - peak, fall_ref = cumulated - peak_ref;
+  fall = least_of(here && fall < 0.0 ? fall : 0.0);
+  fall_ref = least_of(here && fall_ref < 0.0 ? fall_ref : 0.0);
+  __syncwarp();
+  if (lane_of() == 31) {
+    book.pnl_peak = peak;
+    book.pnl_peak_ref = peak_ref;
+    if (fall < book.tally.drawdown_pnl) book.tally.drawdown_pnl = fall;
+    if (fall_ref < book.tally.drawdown_pnl_ref) book.tally.drawdown_pnl_ref = fall_ref;
+  }
+}
+
+__device__ inline void count_trades(Tally& tally, const Trade& trade, bool here, u32 longs, u32 wins) {
+  u32 how = here ? trade.how : 0;
+  u32 n_open = __popc(__ballot_sync(EVERY_LANE, here && (how & EXIT_NUMBER) == EXIT_END));
+  u32 n_ambiguous = __popc(__ballot_sync(EVERY_LANE, (how & AMBIGUOUS_BIT) != 0));
+  u32 n_trades = __popc(__ballot_sync(EVERY_LANE, here));
+  u32 n_skipped = sum_of(here ? trade.skipped : 0u);
+  u64 n_bars = sum_of(here ? (u64)(trade.exit_bar - trade.entry_bar) : 0ull);
+  if (lane_of() == 0) {
+    tally.trades += n_trades;
+    tally.longs += __popc(longs);
+    tally.wins += __popc(wins);
+    tally.open_at_end += n_open;
+    tally.ambiguous += n_ambiguous;
+    tally.skipped += n_skipped;
+    tally.bars_held += n_bars;
+  }
+}
+
+// Books up to 32 trades in order, until nothing is left.
+__device__ inline void book_trades(Ledger& ledger, const Trade* trades, u32 n_trades, const Days& days, const Daily& daily) {
+  const u32 lane = lane_of();
+  Trade trade = {};
+  double pnl = 0.0, ret = 0.0, r = 0.0, share = 0.0;
+  if (lane < n_trades) {
+    trade = trades[lane];
+    pnl = pnl_of(trade.how & LONG_BIT ? 1.0 : -1.0, trade.entry, trade.exit);
+    ret = pnl / trade.entry;
+    r = pnl / trade.risk;
+    share = share_of(trade.entry, trade.risk);
+  }
+  ledger.change[lane] = ADDITIVE ? pnl : 1.0 + share * ret;
+  u32 ruins = __ballot_sync(EVERY_LANE, lane < n_trades && (trade.how & EXIT_NUMBER) == EXIT_RUIN);
+  __syncwarp();
+  const u32 n_booked = grow(ledger, ledger.change, n_trades, ruins);
+  const bool here = lane < n_booked;
+  u32 longs = __ballot_sync(EVERY_LANE, here && (trade.how & LONG_BIT)), wins = __ballot_sync(EVERY_LANE, here && pnl > 0.0);
+  ledger.pnl[lane] = here ? pnl : 0.0;
+  ledger.ret[lane] = here ? ret : 0.0;
+  ledger.r[lane] = here ? r : 0.0;
+  __syncwarp();
+  sum_trades(ledger, wins);
+  sum_falls(ledger, here);
+  count_trades(ledger.book.tally, trade, here, longs, wins);
+
+  u32 entry_day = here ? days.of_bar[trade.entry_bar] : 0, exit_day = here ? days.of_bar[trade.exit_bar] : 0;
+  u32 flat_from = __shfl_up_sync(EVERY_LANE, exit_day, 1);
+  if (lane == 0) flat_from = ledger.book.day;
+  ledger.entry[lane] = trade.entry;
+  ledger.share[lane] = share;
+  ledger.held_from[lane] = lives_from(trade.entry_bar);
+  ledger.held_to[lane] = trade.exit_bar + ((trade.how & CLOSE_BIT) != 0);
+  ledger.flat_from[lane] = flat_from;
+  ledger.first[lane] = entry_day;
+  ledger.n_marks[lane] = exit_day - entry_day;
+  ledger.end[lane] = end_of_moves(here ? (flat_from < entry_day) + (exit_day - entry_day) + 1 : 0u);
+  __syncwarp();
+  if (lane == n_booked - 1) ledger.book.day = exit_day;
+  record_moves(ledger, TradeMoves{ledger, days, longs}, daily);
+}
+
+// Days of a pool, each with one mark; or the days that are left.
+struct DayMoves {
+  static const bool HAS_CLOSE = false;
+  const Ledger& ledger;
+  __device__ double value(u32 item, u32) const { return ledger.after[item]; }
+  __device__ double sink(u32, u32, double, double) const { return 0.0; }
+};
+
+__device__ inline void open_ledger(Ledger& ledger, u32 first_day, u32 last_day, u64 bars) {
+  if (lane_of() == 0) ledger.book = open_book(first_day, last_day, bars);
+  __syncwarp();
 }
 
 // Marks the days that are left.
-__device__ inline void finish_book(Book& book, const Daily& daily) {
-  u32 end = book.first_day + book.tally.days;
+__device__ inline void finish_book(Ledger& ledger, const Daily& daily) {
+  const u32 lane = lane_of();
+  Book& book = ledger.book;
   Tally& tally = book.tally;
-  if (book.day < end) record(book, tally.equity, book.day, end, daily);
+  u32 end = book.first_day + tally.days;
+  ledger.before[lane] = ledger.after[lane] = tally.equity;
+  ledger.flat_from[lane] = book.day;
+  ledger.first[lane] = end;
+  ledger.n_marks[lane] = 0;
+  ledger.end[lane] = book.day < end;
+  __syncwarp();
+  record_moves(ledger, DayMoves{ledger}, daily);
   // What was marked inside bars counts besides all other marks.
-  tally.drawdown_bar = tally.drawdown < tally.drawdown_bar ? tally.drawdown : tally.drawdown_bar;
+  if (lane == 0) tally.drawdown_bar = tally.drawdown < tally.drawdown_bar ? tally.drawdown : tally.drawdown_bar;
+  __syncwarp();
 }
 
 KERNEL(book, BookArgs) {
-  u64 thread = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+  __shared__ Ledger ledgers[BOOK_WARPS];
+  const u32 lane = lane_of();
+  u64 warp = (u64)blockIdx.x * BOOK_WARPS + threadIdx.x / 32;
   const World& world = *args.world;
-  if (thread >= (u64)world.n_trials * (args.n_segments / args.n_each)) return;
-  u32 trial = (u32)(thread % world.n_trials), first_segment = (u32)(thread / world.n_trials) * args.n_each;
-  BookState state = args.books[thread];
-  while (state.n_done < args.n_each) {
-    u32 number = first_segment + state.n_done;
+  if (warp >= (u64)world.n_trials * (args.n_segments / args.n_each)) return;
+  Ledger& ledger = ledgers[threadIdx.x / 32];
+  u32 trial = (u32)(warp % world.n_trials), group = (u32)(warp / world.n_trials), first_segment = group * args.n_each;
+  u32 n_done = args.books[warp].n_done, is_open = args.books[warp].open;
+  if (lane == 0) ledger.book = args.books[warp].book;
+  __syncwarp();
+  while (n_done < args.n_each) {
+    u32 number = first_segment + n_done;
     const Segment segment = args.segments[number];
     u64 at = (u64)number * world.n_trials + trial;
     if (segment.first >= segment.end) {
       Tally nothing = {};
       nothing.equity = 1.0;
-      args.tallies[at] = nothing;
-      state.n_done++;
+      if (lane == 0) args.tallies[at] = nothing;
+      n_done++;
       continue;
     }
     u32 start = world.start[segment.symbol], day_start = world.day_start[segment.symbol];
     Days days = {world.day + start, world.day_end + day_start, world.day_close + day_start, world.day_low + day_start,
                  world.day_high + day_start, world.low + start, world.high + start};
     double* sums = args.daily[segment.role];
-    if (sums) sums += trial + (args.n_each == 1 ? (u64)number * args.n_days * world.n_trials : 0);
+    if (sums) sums += ((u64)trial * (args.n_segments / args.n_each) + group) * args.n_days;
     double* blocks = args.blocks && segment.role == TRAIN ? args.blocks + trial : 0;
     Daily daily = {sums, blocks, world.calendar + day_start, args.block_of, world.n_trials};
-    if (!state.open) {
-      state.book = open_book(days.of_bar[segment.first], days.of_bar[segment.end - 1], segment.end - segment.first);
-      state.open = 1;
-    }
+    if (!is_open) open_ledger(ledger, days.of_bar[segment.first], days.of_bar[segment.end - 1], segment.end - segment.first);
     WalkState& walk = args.walks[at];
     const Trade* trades = args.trades + at * args.capacity;
-    u32 n_trades = walk.n_trades;
-    for (u32 k = 0; k < n_trades && !state.book.broke; k++) book_trade(state.book, trades[k], days, daily);
-    if (walk.status == FULL && !state.book.broke) {
-      walk.status = RUNNING;
-      walk.n_trades = 0;
-      atomicAdd(args.n_open, 1u);
-      break;
+    u32 n_trades = walk.n_trades, status = walk.status;
+    for (u32 k = 0; k < n_trades && !ledger.book.broke; k += 32) {
+      u32 n_left = n_trades - k;
+      book_trades(ledger, trades + k, n_left < 32 ? n_left : 32, days, daily);
     }
-    walk.status = DONE;
-    walk.n_trades = 0;
-    if (!state.book.broke) state.book.tally.skipped += walk.skipped;
-    finish_book(state.book, daily);
-    args.tallies[at] = state.book.tally;
-    state.open = 0;
-    state.n_done++;
+    bool goes_on = status == FULL && !ledger.book.broke;
+    is_open = goes_on;
+    __syncwarp();
+    if (lane == 0) {
+      walk.status = goes_on ? (u32)RUNNING : (u32)DONE;
+      walk.n_trades = 0;
+      if (goes_on) atomicAdd(args.n_open, 1u);
+      if (!goes_on && !ledger.book.broke) ledger.book.tally.skipped += walk.skipped;
+    }
+    if (goes_on) break;
+    finish_book(ledger, daily);
+    if (lane == 0) args.tallies[at] = ledger.book.tally;
+    __syncwarp();
+    n_done++;
   }
-  args.books[thread] = state;
+  if (lane == 0) {
+    args.books[warp].book = ledger.book;
+    args.books[warp].n_done = n_done;
+    args.books[warp].open = is_open;
+  }
 }

@@ -2,6 +2,10 @@
 //
 // A group of lanes walks together: all of them know the position; bars are searched one per lane. Trades are left in a buffer that book.cu books; a walk
 // whose buffer is full stops and goes on in the next round.
+//
+// Where there are so few walks that groups would leave the device empty, a block takes a walk: each of its groups opens a position on one of the
+// next signals, though most positions will turn out to begin while another one is open; then those that do not are picked in order. Where a
+// position ends depends on its own signal alone, so the trades are the same.
 
 #define RUNNING 0
 #define FULL 1
@@ -20,11 +24,9 @@ struct Trade {
 };
 
 struct WalkState {
-  u32 from;
-  u32 reversal;  // bar at which the other side enters, or NEVER
-  u32 side;      // that side
+  u32 from;     // the first bar whose signal may open a position
   u32 status, n_trades;
-  u32 skipped;   // entries since the last trade that were not taken
+  u32 skipped;  // entries since the last trade that were not taken
 };
 
 // The masks of a condition.
@@ -209,7 +211,61 @@ template <int G> struct Walker {
     const u64* mask = side == 0 ? masks[ENTER_0] : masks[ENTER_1];
     return mask[bar / 64] >> (bar % 64) & 1;
   }
+
+  // The bars of a word on which one side wants to enter: where both do, neither does.
+  __device__ u64 signals(u32 word) const { return N_SIDES == 1 ? masks[ENTER_0][word] : masks[ENTER_0][word] ^ masks[ENTER_1][word]; }
+
+  // The side that enters on a signal.
+  __device__ u32 side_of(u32 signal) const { return N_SIDES == 1 || wants(0, signal) ? 0 : 1; }
+
+  // The trade that a signal opens; false if it must not be taken.
+  __device__ bool trade_on(u32 signal, u32 side, Trade& out, Exit& exit) const {
+    bool is_taken;
+    if (N_SIDES == 1) {
+      is_taken = trade<FirstSide>(signal, out, exit);
+    } else {
+      is_taken = side == 0 ? trade<FirstSide>(signal, out, exit) : trade<SecondSide>(signal, out, exit);
+    }
+    if (is_taken) {
+      out.exit = exit.price;
+      out.exit_bar = exit.bar;
+      out.how |= exit.how;
+    }
+    return is_taken;
+  }
+
+  // The first bar after a trade whose signal may open a position. A signal that closes one side and opens the other counts on its own bar.
+  __device__ u32 next_from(const Exit& exit, u32 side) const {
+    if (N_SIDES == 2 && exit.by_signal && COOLDOWN == 0) {
+      u32 bar = exit.bar - 1;
+      if (wants(1 - side, bar) && !wants(side, bar)) return bar;
+    }
+    u64 next = next_signal(exit.bar);
+    return next <= last ? (u32)next : last + 1;
+  }
 };
+
+template <int G> __device__ inline Walker<G> walker_of(const WalkArgs& args, u32 trial, const Segment& segment) {
+  const World& world = *args.world;
+  u32 start = world.start[segment.symbol], row = row_of(world, trial, segment.symbol);
+  Walker<G> walker = {Group<G>(), world.open + start, world.high + start, world.low + start, world.close + start, {}, {}, world.extremes + 2 * segment.symbol, segment.end - 1};
+  u64 words = world.word_start[segment.symbol];
+#pragma unroll
+  for (int c = 0; c < N_CONDITIONS; c++) {
+    walker.masks[c] = args.conditions[c].pool + args.conditions[c].item_of[row] * (u64)world.n_words + words;
+  }
+  walker.frame = bind_walk(world, row, segment.symbol);
+  return walker;
+}
+
+// Whether a trade is the last one of its walk.
+__device__ inline bool is_last(const Exit& exit) {
+  u32 number = exit.how & EXIT_NUMBER;
+  return number == EXIT_END || number == EXIT_RUIN;
+}
+
+// Whether a position that is open at the end of the data leaves no trade.
+__device__ inline bool is_discarded(const Exit& exit) { return DISCARD_OPEN && (exit.how & EXIT_NUMBER) == EXIT_END; }
 
 template <int G> __device__ void walk_group(const WalkArgs& args) {
   u64 walk = ((u64)blockIdx.x * blockDim.x + threadIdx.x) / G;
@@ -217,82 +273,192 @@ template <int G> __device__ void walk_group(const WalkArgs& args) {
   if (walk >= (u64)args.n_segments * world.n_trials) return;
   WalkState state = args.states[walk];
   if (state.status != RUNNING) return;
-  u32 trial = (u32)(walk % world.n_trials);
   const Segment segment = args.segments[walk / world.n_trials];
-  u32 start = world.start[segment.symbol], end = segment.end;
-  Walker<G> walker = {Group<G>(), world.open + start, world.high + start, world.low + start, world.close + start, {}, {}, world.extremes + 2 * segment.symbol, end - 1};
-  u64 words = world.word_start[segment.symbol];
-#pragma unroll
-  for (int c = 0; c < N_CONDITIONS; c++) {
-    u32 item = args.conditions[c].item_of[row_of(world, trial, segment.symbol)];
-    walker.masks[c] = args.conditions[c].pool + item * (u64)world.n_words + words;
-  }
-  walker.frame = bind_walk(world, row_of(world, trial, segment.symbol), segment.symbol);
+  const Walker<G> walker = walker_of<G>(args, (u32)(walk % world.n_trials), segment);
   const Group<G>& group = walker.group;
+  const u32 end = segment.end;
   Trade* out = args.trades + walk * args.capacity;
   state.status = DONE;
   state.n_trades = 0;
-  u32 from = state.from;
   while (true) {
     u32 signal, side = 0;
-    if (state.reversal != NEVER) {
-      signal = state.reversal;
-      side = state.side;
-      state.reversal = NEVER;
-    } else if (N_SIDES == 1) {
-      signal = group.next(walker.masks[ENTER_0], from, end);
+    if (N_SIDES == 1) {
+      signal = group.next(walker.masks[ENTER_0], state.from, end);
     } else {
       while (true) {
-        u32 a = group.next(walker.masks[ENTER_0], from, end), b = group.next(walker.masks[ENTER_1], from, end);
+        u32 a = group.next(walker.masks[ENTER_0], state.from, end), b = group.next(walker.masks[ENTER_1], state.from, end);
         side = a < b ? 0 : 1;
         signal = a < b ? a : b;
         if (a != b || a == NEVER) break;
-        from = a + 1;
+        state.from = a + 1;
       }
     }
     if (signal == NEVER || signal + 1 >= end) break;
-    from = signal + 1;
     Trade trade;
     Exit exit;
-    bool taken;
-    if (N_SIDES == 1) {
-      taken = walker.template trade<FirstSide>(signal, trade, exit);
-    } else {
-      taken = side == 0 ? walker.template trade<FirstSide>(signal, trade, exit) : walker.template trade<SecondSide>(signal, trade, exit);
-    }
-    if (!taken) {
+    if (!walker.trade_on(signal, side, trade, exit)) {
+      state.from = signal + 1;
       state.skipped++;
       continue;
     }
-    u32 number = exit.how & EXIT_NUMBER;
-    if (number == EXIT_END && DISCARD_OPEN) break;
-    trade.exit = exit.price;
-    trade.exit_bar = exit.bar;
-    trade.how |= exit.how;
+    if (is_discarded(exit)) break;
     trade.skipped = state.skipped;
     state.skipped = 0;
     if (group.lane == 0) out[state.n_trades] = trade;
     state.n_trades++;
-    if (number == EXIT_END || number == EXIT_RUIN) break;
-    u64 next = next_signal(exit.bar);
-    from = next < end ? (u32)next : end;
-    if (N_SIDES == 2 && exit.by_signal && COOLDOWN == 0) {
-      u32 bar = exit.bar - 1;
-      if (walker.wants(1 - side, bar) && !walker.wants(side, bar)) {
-        state.reversal = bar;
-        state.side = 1 - side;
-      }
-    }
+    if (is_last(exit)) break;
+    state.from = walker.next_from(exit, side);
     if (state.n_trades == args.capacity) {
       state.status = FULL;
       break;
     }
   }
-  state.from = from;
   if (group.lane == 0) args.states[walk] = state;
 }
 
 KERNEL_BOUNDED(walk, WalkArgs, 128, WALK_BLOCKS) { walk_group<WALK_LANES>(args); }
+
+// The next signals of a walk that a block takes, and what came of each.
+#define TAKEN 1u
+#define LAST 2u
+#define DISCARDED 4u
+struct Candidates {
+  u32 n, end;  // bars before the end have been searched
+  u32 counts[MOST_WALK_THREADS / 32];
+  u32 signal[MOST_WALK_THREADS / WALK_LANES];
+  u32 how[MOST_WALK_THREADS / WALK_LANES];      // the bits above
+  u32 next[MOST_WALK_THREADS / WALK_LANES];     // where the walk goes on after the trade
+  u32 place[MOST_WALK_THREADS / WALK_LANES];    // of the trade among all, or NEVER
+  u32 skipped[MOST_WALK_THREADS / WALK_LANES];  // entries before it that were not taken
+};
+
+// Finds the next signals from a bar on, one for each group of the block.
+template <int G> __device__ inline void find_signals(Candidates& candidates, const Walker<G>& walker, u32 from, u32 end) {
+  const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, most = blockDim.x / G;
+  u32 word = from / 64 + threadIdx.x;
+  u64 bits = (u64)word * 64 < end ? walker.signals(word) : 0;
+  if (word == from / 64) bits &= ~0ull << (from % 64);
+  if ((u64)word * 64 < end && end - word * 64 < 64) bits &= (1ull << (end - word * 64)) - 1;
+  u32 count = __popcll(bits), upto = count;
+  for (u32 by = 1; by < 32; by *= 2) {
+    u32 before = __shfl_up_sync(0xffffffffu, upto, by);
+    if (lane >= by) upto += before;
+  }
+  if (lane == 31) candidates.counts[warp] = upto;
+  __syncthreads();
+  u32 place = upto - count, total = 0;
+  for (u32 k = 0; k < blockDim.x / 32; k++) {
+    if (k == warp) place += total;
+    total += candidates.counts[k];
+  }
+  while (bits && place < most) {
+    candidates.signal[place++] = word * 64 + __ffsll(bits) - 1;
+    bits &= bits - 1;
+  }
+  if (threadIdx.x == 0) {
+    u64 searched = ((u64)from / 64 + blockDim.x) * 64;
+    candidates.n = total < most ? total : most;
+    candidates.end = searched < end ? (u32)searched : end;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0 && total > most) candidates.end = candidates.signal[most - 1] + 1;
+  __syncthreads();
+}
+
+// Picks the trades of a walk among what its next signals have opened, in order. One warp does.
+__device__ inline void pick_trades(Candidates& candidates, WalkState& state, u32 capacity, u32 end) {
+  const u32 lane = threadIdx.x % 32, n = candidates.n;
+  while (true) {
+    u32 who = NEVER;
+    for (u32 base = 0; base < n && who == NEVER; base += 32) {
+      u32 votes = __ballot_sync(0xffffffffu, base + lane < n && candidates.signal[base + lane] >= state.from);
+      if (votes) who = base + __ffs(votes) - 1;
+    }
+    if (who == NEVER) {
+      if (state.from < candidates.end) state.from = candidates.end;
+      if (state.from >= end) state.status = DONE;
+      return;
+    }
+    u32 how = candidates.how[who];
+    if (candidates.signal[who] + 1 >= end || (how & DISCARDED)) {
+      state.status = DONE;
+      return;
+    }
+    if (!(how & TAKEN)) {
+      state.from = candidates.signal[who] + 1;
+      state.skipped++;
+      continue;
+    }
+    if (lane == 0) {
+      candidates.place[who] = state.n_trades;
+      candidates.skipped[who] = state.skipped;
+    }
+    state.skipped = 0;
+    state.n_trades++;
+    state.from = candidates.next[who];
+    if (how & LAST) {
+      state.status = DONE;
+      return;
+    }
+    if (state.n_trades == capacity) {
+      state.status = FULL;
+      return;
+    }
+  }
+}
+
+// The same walk by a whole block.
+KERNEL_BOUNDED(walk_block, WalkArgs, MOST_WALK_THREADS, 2) {
+  const int G = WALK_LANES;
+  __shared__ Candidates candidates;
+  __shared__ WalkState state;
+  const World& world = *args.world;
+  u64 walk = blockIdx.x;
+  if (args.states[walk].status != RUNNING) return;
+  const Segment segment = args.segments[walk / world.n_trials];
+  const Walker<G> walker = walker_of<G>(args, (u32)(walk % world.n_trials), segment);
+  const u32 end = segment.end, group = threadIdx.x / G;
+  Trade* out = args.trades + walk * args.capacity;
+  if (threadIdx.x == 0) {
+    state = args.states[walk];
+    state.n_trades = 0;
+  }
+  __syncthreads();
+  while (state.status == RUNNING) {
+    find_signals(candidates, walker, state.from, end);
+    Trade trade;
+    if (group < candidates.n) {
+      u32 signal = candidates.signal[group], how = 0, next = end;
+      // Nothing is filled after the last bar.
+      if (signal + 1 < end) {
+        Exit exit;
+        u32 side = walker.side_of(signal);
+        if (walker.trade_on(signal, side, trade, exit)) {
+          how = TAKEN | (is_last(exit) ? LAST : 0) | (is_discarded(exit) ? DISCARDED : 0);
+          if (how == TAKEN) next = walker.next_from(exit, side);
+        }
+      }
+      if (walker.group.lane == 0) {
+        candidates.how[group] = how;
+        candidates.next[group] = next;
+        candidates.place[group] = NEVER;
+      }
+    }
+    __syncthreads();
+    if (threadIdx.x < 32) {
+      WalkState mine = state;
+      pick_trades(candidates, mine, args.capacity, end);
+      __syncwarp();
+      if (threadIdx.x == 0) state = mine;
+    }
+    __syncthreads();
+    if (group < candidates.n && candidates.place[group] != NEVER && walker.group.lane == 0) {
+      trade.skipped = candidates.skipped[group];
+      out[candidates.place[group]] = trade;
+    }
+  }
+  if (threadIdx.x == 0) args.states[walk] = state;
+}
 
 // Every walk at the first bar of its segment.
 KERNEL(begin_walks, WalkArgs) {
@@ -300,5 +466,5 @@ KERNEL(begin_walks, WalkArgs) {
   u32 n_trials = args.world->n_trials;
   if (walk >= (u64)args.n_segments * n_trials) return;
   const Segment& segment = args.segments[walk / n_trials];
-  args.states[walk] = {segment.first, NEVER, 0, segment.first < segment.end ? (u32)RUNNING : (u32)DONE, 0, 0};
+  args.states[walk] = {segment.first, segment.first < segment.end ? (u32)RUNNING : (u32)DONE, 0, 0};
 }

@@ -46,7 +46,7 @@ impl<S> Part<S> {
             first_day,
             last_day,
             n_symbols: segments.n_symbols[at],
-            n_each: segments.n_each as u32,
+            n_each: segments.n_each(*n_trials) as u32,
             n_days: segments.n_days as u32,
             n_blocks: segments.n_blocks as u32,
             unused: 0,

@@ -7,6 +7,12 @@ use crate::cuda::Stage;
 use crate::cuda::layout::{BookArgs, Trade, WalkArgs};
 use crate::segment::Role;
 
+/// Trades of a walk that there is always room for, if there is memory.
+const USUAL_TRADES: usize = 1024;
+
+/// Memory for the trades of few walks: enough that one round finds them all.
+const TRADE_BYTES: usize = 1 << 30;
+
 impl Part<Masked> {
     /// Walks and books for a first round, which is the last one for most parts, and takes the sums to the host.
     pub(in crate::cuda) fn walk(mut self) -> Result<Part<Walking>, GpuError> {
@@ -14,7 +20,7 @@ impl Part<Masked> {
         let has_blocks = self.reserve_blocks()?;
         let walk = self.walk_args()?;
         let book = self.book_args(&walk, daily, has_blocks)?;
-        self.memory.books.fill(&self.stream, 0..self.n_trials * self.plan.segments.n_books(), 0)?;
+        self.memory.books.fill(&self.stream, 0..self.n_trials * self.n_books(), 0)?;
         self.plan.kernels.begin_walks(&self.stream, self.n_trials, &walk)?;
         self.round(&walk, &book)?;
         self.send_results()?;
@@ -25,12 +31,13 @@ impl Part<Masked> {
 
     /// Memory for the daily returns of segments that are pooled, zeroed, and for what comes of them; by role.
     fn reserve_pooled(&mut self) -> Result<[DevicePtr<f64>; 2], GpuError> {
+        let n_books = self.n_books();
         let Self { plan, memory, stream, n_trials, .. } = self;
         let mut daily = [DevicePtr::NULL; 2];
         for role in [Role::Train, Role::Test] {
             if plan.segments.is_pooled(role) {
                 let at = role as usize;
-                let n_returns = plan.segments.n_books() * plan.segments.n_days * *n_trials;
+                let n_returns = n_books * plan.segments.n_days * *n_trials;
                 daily[at] = memory.daily[at].room(&plan.device, n_returns)?;
                 memory.daily[at].fill(stream, 0..n_returns, 0)?;
                 memory.pooled[at].room(&plan.device, *n_trials)?;
@@ -51,8 +58,11 @@ impl Part<Masked> {
 
     fn walk_args(&mut self) -> Result<WalkArgs, GpuError> {
         let n_walks = self.n_walks();
-        let Self { plan, memory, share, state, .. } = self;
-        let room = *share / 4 / (n_walks.max(1) * size_of::<Trade>());
+        let Self { plan, memory, share, state, recording, .. } = self;
+        let bytes_each = n_walks.max(1) * size_of::<Trade>();
+        let usual =
+            if recording.is_some() { USUAL_TRADES } else { (TRADE_BYTES / bytes_each).max(USUAL_TRADES) };
+        let room = (*share / 4 / bytes_each).min(usual);
         let capacity = room.max(4).min(plan.options.most_trades).min(plan.data.longest + 1).max(1);
         Ok(WalkArgs {
             world: state.world,
@@ -71,7 +81,7 @@ impl Part<Masked> {
         daily: [DevicePtr<f64>; 2],
         has_blocks: bool,
     ) -> Result<BookArgs, GpuError> {
-        let n_walks = self.n_walks();
+        let (n_walks, n_books) = (self.n_walks(), self.n_books());
         let Self { plan, memory, n_trials, .. } = self;
         // Of several segments the pool makes the blocks.
         let has_blocks = has_blocks && !plan.segments.is_pooled(Role::Train);
@@ -80,7 +90,7 @@ impl Part<Masked> {
             segments: walk.segments,
             trades: walk.trades,
             walks: walk.states,
-            books: memory.books.room(&plan.device, *n_trials * plan.segments.n_books())?,
+            books: memory.books.room(&plan.device, *n_trials * n_books)?,
             tallies: memory.tallies.room(&plan.device, n_walks)?,
             daily,
             blocks: if has_blocks { memory.blocks.ptr() } else { DevicePtr::NULL },
@@ -88,7 +98,7 @@ impl Part<Masked> {
             n_open: memory.n_open.room(&plan.device, 1)?,
             n_segments: walk.n_segments,
             capacity: walk.capacity,
-            n_each: plan.segments.n_each as u32,
+            n_each: plan.segments.n_each(*n_trials) as u32,
             n_days: plan.segments.n_days as u32,
         })
     }
