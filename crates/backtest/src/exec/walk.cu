@@ -3,9 +3,9 @@
 // A group of lanes walks together: all of them know the position; bars are searched one per lane. Trades are left in a buffer that book.cu books; a walk
 // whose buffer is full stops and goes on in the next round.
 //
-// Where there are so few walks that groups would leave the device empty, a block takes a walk: each of its groups opens a position on one of the
+// Where there are so few walks that groups would leave the device empty, a block takes a walk: each of its warps opens a position on one of the
 // next signals, though most positions will turn out to begin while another one is open; then those that do not are picked in order. Where a
-// position ends depends on its own signal alone, so the trades are the same.
+// position ends depends on its own signal alone, so the trades are the same. A position that lasts is followed to its end only if it is picked.
 
 #define RUNNING 0
 #define FULL 1
@@ -82,8 +82,9 @@ template <int G> struct Walker {
 
   template <class S> __device__ Prices<S::LONG> prices(u32 bar) const { return {open[bar], high[bar], low[bar]}; }
 
-  // Opens a position on a signal and finds its end; false if it must not be taken.
-  template <class S> __device__ bool trade(u32 signal, Trade& trade, Exit& exit) const {
+  // Opens a position on a signal and finds its end; false if it must not be taken. Bars are searched up to the horizon; whether it was too near
+  // is in `exit.is_open`.
+  template <class S> __device__ bool trade(u32 signal, u32 horizon, Trade& trade, Exit& exit) const {
     const Fill fill = fill_of(open, close, signal);
     Opening opening = {fill.price, NA, NA};
     double level[S::N > 0 ? S::N : 1];
@@ -144,11 +145,16 @@ template <int G> struct Walker {
     trade.risk = opening.risk;
     trade.entry_bar = fill.bar;
     trade.how = S::LONG ? LONG_BIT : 0;
-    exit.by_signal = false;
+    exit.by_signal = exit.is_open = false;
+    if (horizon < until) {
+      until = horizon;
+      exit.is_open = true;
+    }
     // A bar that is lived through before any is inspected.
     if (fill.is_uninspected() && prices<S>(fill.bar).ruins(ruin, exit.price)) {
       exit.bar = fill.bar;
       exit.how = EXIT_RUIN;
+      exit.is_open = false;
       return true;
     }
     if (moving) {
@@ -176,6 +182,7 @@ template <int G> struct Walker {
           exit.bar = base + who;
           exit.price = group.from(exit.price, who);
           exit.how = group.from(exit.how, who);
+          exit.is_open = false;
           return true;
         }
         double all = group.from(upto, G - 1);
@@ -200,10 +207,11 @@ template <int G> struct Walker {
       }
       if (hit != NEVER && resolve<S>(prices<S>(hit), NA, opening, ruin, level, exit)) {
         exit.bar = hit;
+        exit.is_open = false;
         return true;
       }
     }
-    run_out(open, close, time, leave, last, exit);
+    if (!exit.is_open) run_out(open, close, time, leave, last, exit);
     return true;
   }
 
@@ -219,14 +227,14 @@ template <int G> struct Walker {
   __device__ u32 side_of(u32 signal) const { return N_SIDES == 1 || wants(0, signal) ? 0 : 1; }
 
   // The trade that a signal opens; false if it must not be taken.
-  __device__ bool trade_on(u32 signal, u32 side, Trade& out, Exit& exit) const {
+  __device__ bool trade_on(u32 signal, u32 side, u32 horizon, Trade& out, Exit& exit) const {
     bool is_taken;
     if (N_SIDES == 1) {
-      is_taken = trade<FirstSide>(signal, out, exit);
+      is_taken = trade<FirstSide>(signal, horizon, out, exit);
     } else {
-      is_taken = side == 0 ? trade<FirstSide>(signal, out, exit) : trade<SecondSide>(signal, out, exit);
+      is_taken = side == 0 ? trade<FirstSide>(signal, horizon, out, exit) : trade<SecondSide>(signal, horizon, out, exit);
     }
-    if (is_taken) {
+    if (is_taken && !exit.is_open) {
       out.exit = exit.price;
       out.exit_bar = exit.bar;
       out.how |= exit.how;
@@ -296,7 +304,7 @@ template <int G> __device__ void walk_group(const WalkArgs& args) {
     if (signal == NEVER || signal + 1 >= end) break;
     Trade trade;
     Exit exit;
-    if (!walker.trade_on(signal, side, trade, exit)) {
+    if (!walker.trade_on(signal, side, NEVER, trade, exit)) {
       state.from = signal + 1;
       state.skipped++;
       continue;
@@ -322,19 +330,21 @@ KERNEL_BOUNDED(walk, WalkArgs, 128, WALK_BLOCKS) { walk_group<WALK_LANES>(args);
 #define TAKEN 1u
 #define LAST 2u
 #define DISCARDED 4u
+#define OPEN 8u  // it does not end before the horizon
 struct Candidates {
   u32 n, end;  // bars before the end have been searched
+  u32 alone;   // whether the first one is searched without a horizon, and no other one
   u32 counts[MOST_WALK_THREADS / 32];
-  u32 signal[MOST_WALK_THREADS / WALK_LANES];
-  u32 how[MOST_WALK_THREADS / WALK_LANES];      // the bits above
-  u32 next[MOST_WALK_THREADS / WALK_LANES];     // where the walk goes on after the trade
-  u32 place[MOST_WALK_THREADS / WALK_LANES];    // of the trade among all, or NEVER
-  u32 skipped[MOST_WALK_THREADS / WALK_LANES];  // entries before it that were not taken
+  u32 signal[MOST_WALK_THREADS / 32];
+  u32 how[MOST_WALK_THREADS / 32];      // the bits above
+  u32 next[MOST_WALK_THREADS / 32];     // where the walk goes on after the trade
+  u32 place[MOST_WALK_THREADS / 32];    // of the trade among all, or NEVER
+  u32 skipped[MOST_WALK_THREADS / 32];  // entries before it that were not taken
 };
 
-// Finds the next signals from a bar on, one for each group of the block.
-template <int G> __device__ inline void find_signals(Candidates& candidates, const Walker<G>& walker, u32 from, u32 end) {
-  const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, most = blockDim.x / G;
+// Finds the next signals from a bar on, one for each warp of the block.
+__device__ inline void find_signals(Candidates& candidates, const Walker<32>& walker, u32 from, u32 end) {
+  const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, most = candidates.alone ? 1 : blockDim.x / 32;
   u32 word = from / 64 + threadIdx.x;
   u64 bits = (u64)word * 64 < end ? walker.signals(word) : 0;
   if (word == from / 64) bits &= ~0ull << (from % 64);
@@ -368,6 +378,7 @@ template <int G> __device__ inline void find_signals(Candidates& candidates, con
 // Picks the trades of a walk among what its next signals have opened, in order. One warp does.
 __device__ inline void pick_trades(Candidates& candidates, WalkState& state, u32 capacity, u32 end) {
   const u32 lane = threadIdx.x % 32, n = candidates.n;
+  if (lane == 0) candidates.alone = 0;
   while (true) {
     u32 who = NEVER;
     for (u32 base = 0; base < n && who == NEVER; base += 32) {
@@ -380,6 +391,11 @@ __device__ inline void pick_trades(Candidates& candidates, WalkState& state, u32
       return;
     }
     u32 how = candidates.how[who];
+    if (how & OPEN) {
+      state.from = candidates.signal[who];
+      if (lane == 0) candidates.alone = 1;
+      return;
+    }
     if (candidates.signal[who] + 1 >= end || (how & DISCARDED)) {
       state.status = DONE;
       return;
@@ -409,19 +425,19 @@ __device__ inline void pick_trades(Candidates& candidates, WalkState& state, u32
 
 // The same walk by a whole block.
 KERNEL_BOUNDED(walk_block, WalkArgs, MOST_WALK_THREADS, 2) {
-  const int G = WALK_LANES;
   __shared__ Candidates candidates;
   __shared__ WalkState state;
   const World& world = *args.world;
   u64 walk = blockIdx.x;
   if (args.states[walk].status != RUNNING) return;
   const Segment segment = args.segments[walk / world.n_trials];
-  const Walker<G> walker = walker_of<G>(args, (u32)(walk % world.n_trials), segment);
-  const u32 end = segment.end, group = threadIdx.x / G;
+  const Walker<32> walker = walker_of<32>(args, (u32)(walk % world.n_trials), segment);
+  const u32 end = segment.end, group = threadIdx.x / 32;
   Trade* out = args.trades + walk * args.capacity;
   if (threadIdx.x == 0) {
     state = args.states[walk];
     state.n_trades = 0;
+    candidates.alone = 0;
   }
   __syncthreads();
   while (state.status == RUNNING) {
@@ -433,8 +449,9 @@ KERNEL_BOUNDED(walk_block, WalkArgs, MOST_WALK_THREADS, 2) {
       if (signal + 1 < end) {
         Exit exit;
         u32 side = walker.side_of(signal);
-        if (walker.trade_on(signal, side, trade, exit)) {
-          how = TAKEN | (is_last(exit) ? LAST : 0) | (is_discarded(exit) ? DISCARDED : 0);
+        u32 horizon = candidates.alone ? NEVER : signal + HORIZON;
+        if (walker.trade_on(signal, side, horizon, trade, exit)) {
+          how = exit.is_open ? OPEN : TAKEN | (is_last(exit) ? LAST : 0) | (is_discarded(exit) ? DISCARDED : 0);
           if (how == TAKEN) next = walker.next_from(exit, side);
         }
       }
