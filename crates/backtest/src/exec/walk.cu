@@ -3,9 +3,10 @@
 // A group of lanes walks together: all of them know the position; bars are searched one per lane. Trades are left in a buffer that book.cu books; a walk
 // whose buffer is full stops and goes on in the next round.
 //
-// Where there are so few walks that groups would leave the device empty, a block takes a walk: each of its warps opens a position on one of the
+// Where there are so few walks that groups would leave the device empty, a block takes a walk: each of its groups opens a position on one of the
 // next signals, though most positions will turn out to begin while another one is open; then those that do not are picked in order. Where a
-// position ends depends on its own signal alone, so the trades are the same. A position that lasts is followed to its end only if it is picked.
+// position ends depends on its own signal alone, so the trades are the same. A position that lasts is followed to its end only
+// if it is picked, by a whole warp.
 
 #define RUNNING 0
 #define FULL 1
@@ -335,16 +336,16 @@ struct Candidates {
   u32 n, end;  // bars before the end have been searched
   u32 alone;   // whether the first one is searched without a horizon, and no other one
   u32 counts[MOST_WALK_THREADS / 32];
-  u32 signal[MOST_WALK_THREADS / 32];
-  u32 how[MOST_WALK_THREADS / 32];      // the bits above
-  u32 next[MOST_WALK_THREADS / 32];     // where the walk goes on after the trade
-  u32 place[MOST_WALK_THREADS / 32];    // of the trade among all, or NEVER
-  u32 skipped[MOST_WALK_THREADS / 32];  // entries before it that were not taken
+  u32 signal[MOST_WALK_THREADS / WALK_LANES];
+  u32 how[MOST_WALK_THREADS / WALK_LANES];      // the bits above
+  u32 next[MOST_WALK_THREADS / WALK_LANES];     // where the walk goes on after the trade
+  u32 place[MOST_WALK_THREADS / WALK_LANES];    // of the trade among all, or NEVER
+  u32 skipped[MOST_WALK_THREADS / WALK_LANES];  // entries before it that were not taken
 };
 
-// Finds the next signals from a bar on, one for each warp of the block.
-__device__ inline void find_signals(Candidates& candidates, const Walker<32>& walker, u32 from, u32 end) {
-  const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, most = candidates.alone ? 1 : blockDim.x / 32;
+// Finds the next signals from a bar on, one for each group of the block.
+template <int G> __device__ inline void find_signals(Candidates& candidates, const Walker<G>& walker, u32 from, u32 end) {
+  const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, most = candidates.alone ? 1 : blockDim.x / G;
   u32 word = from / 64 + threadIdx.x;
   u64 bits = (u64)word * 64 < end ? walker.signals(word) : 0;
   if (word == from / 64) bits &= ~0ull << (from % 64);
@@ -423,6 +424,25 @@ __device__ inline void pick_trades(Candidates& candidates, WalkState& state, u32
   }
 }
 
+// What a signal opens, for those who pick. Bars are searched up to the horizon.
+template <int G> __device__ inline void try_signal(Candidates& candidates, const Walker<G>& walker, u32 at, u32 horizon, u32 end, Trade& trade) {
+  u32 signal = candidates.signal[at], how = 0, next = end;
+  // Nothing is filled after the last bar.
+  if (signal + 1 < end) {
+    Exit exit;
+    u32 side = walker.side_of(signal);
+    if (walker.trade_on(signal, side, horizon, trade, exit)) {
+      how = exit.is_open ? OPEN : TAKEN | (is_last(exit) ? LAST : 0) | (is_discarded(exit) ? DISCARDED : 0);
+      if (how == TAKEN) next = walker.next_from(exit, side);
+    }
+  }
+  if (walker.group.lane == 0) {
+    candidates.how[at] = how;
+    candidates.next[at] = next;
+    candidates.place[at] = NEVER;
+  }
+}
+
 // The same walk by a whole block.
 KERNEL_BOUNDED(walk_block, WalkArgs, MOST_WALK_THREADS, 2) {
   __shared__ Candidates candidates;
@@ -431,8 +451,9 @@ KERNEL_BOUNDED(walk_block, WalkArgs, MOST_WALK_THREADS, 2) {
   u64 walk = blockIdx.x;
   if (args.states[walk].status != RUNNING) return;
   const Segment segment = args.segments[walk / world.n_trials];
-  const Walker<32> walker = walker_of<32>(args, (u32)(walk % world.n_trials), segment);
-  const u32 end = segment.end, group = threadIdx.x / 32;
+  const Walker<WALK_LANES> walker = walker_of<WALK_LANES>(args, (u32)(walk % world.n_trials), segment);
+  const Walker<32> of_warp = walker_of<32>(args, (u32)(walk % world.n_trials), segment);
+  const u32 end = segment.end, group = threadIdx.x / WALK_LANES;
   Trade* out = args.trades + walk * args.capacity;
   if (threadIdx.x == 0) {
     state = args.states[walk];
@@ -443,23 +464,10 @@ KERNEL_BOUNDED(walk_block, WalkArgs, MOST_WALK_THREADS, 2) {
   while (state.status == RUNNING) {
     find_signals(candidates, walker, state.from, end);
     Trade trade;
-    if (group < candidates.n) {
-      u32 signal = candidates.signal[group], how = 0, next = end;
-      // Nothing is filled after the last bar.
-      if (signal + 1 < end) {
-        Exit exit;
-        u32 side = walker.side_of(signal);
-        u32 horizon = candidates.alone ? NEVER : signal + HORIZON;
-        if (walker.trade_on(signal, side, horizon, trade, exit)) {
-          how = exit.is_open ? OPEN : TAKEN | (is_last(exit) ? LAST : 0) | (is_discarded(exit) ? DISCARDED : 0);
-          if (how == TAKEN) next = walker.next_from(exit, side);
-        }
-      }
-      if (walker.group.lane == 0) {
-        candidates.how[group] = how;
-        candidates.next[group] = next;
-        candidates.place[group] = NEVER;
-      }
+    if (!candidates.alone) {
+      if (group < candidates.n) try_signal(candidates, walker, group, candidates.signal[group] + HORIZON, end, trade);
+    } else if (threadIdx.x < 32 && candidates.n > 0) {
+      try_signal(candidates, of_warp, 0, NEVER, end, trade);
     }
     __syncthreads();
     if (threadIdx.x < 32) {
