@@ -151,6 +151,7 @@ template <class Source> __device__ inline void record_moves(Ledger& ledger, cons
   Book& book = ledger.book;
   const u32 lane = lane_of(), n_moves = ledger.end[31], first_day = book.first_day;
   double peak = book.peak, peak_daily = book.peak_daily, mark = book.mark;
+  // The deepest that this lane has seen; the deepest of all is found at the end.
   double drawdown = book.tally.drawdown, drawdown_daily = book.tally.drawdown_daily, drawdown_bar = book.tally.drawdown_bar;
   u32 peak_day = book.peak_day, longest = book.tally.longest_drawdown;
   double sum = lane < 3 ? (&book.tally.sum_daily)[lane] : 0.0;
@@ -175,15 +176,19 @@ template <class Source> __device__ inline void record_moves(Ledger& ledger, cons
     double before = __shfl_up_sync(EVERY_LANE, upto, 1);
     before = lane > 0 ? before : peak;
     double fall = value / upto - 1.0;
-    fall = least_of(here && fall < 0.0 ? fall : 0.0);
+    drawdown = here && fall < drawdown ? fall : drawdown;
     double upto_daily = largest_so_far(is_mark && value > peak_daily ? value : peak_daily);
     double daily_fall = value / upto_daily - 1.0;
-    daily_fall = least_of(is_mark && daily_fall < 0.0 ? daily_fall : 0.0);
+    drawdown_daily = is_mark && daily_fall < drawdown_daily ? daily_fall : drawdown_daily;
     u32 today = next - first_day;
-    u32 since = largest_so_far(is_mark && value >= upto ? today : peak_day);
-    u32 length = largest_so_far(is_mark ? today - since : 0u);
-    double sunk = here && !is_flat ? source.sink(item, day, before, drawdown < drawdown_bar ? drawdown : drawdown_bar) : 0.0;
-    sunk = least_of(sunk);
+    u32 at_peak = __ballot_sync(EVERY_LANE, is_mark && value >= upto), here_or_before = at_peak & (EVERY_LANE >> (31 - lane));
+    u32 since = __shfl_sync(EVERY_LANE, today, here_or_before ? 31 - __clz(here_or_before) : 0);
+    since = here_or_before ? since : peak_day;
+    longest = is_mark && today - since > longest ? today - since : longest;
+    if (here && !is_flat) {
+      double sunk = source.sink(item, day, before, drawdown < drawdown_bar ? drawdown : drawdown_bar);
+      drawdown_bar = sunk < drawdown_bar ? sunk : drawdown_bar;
+    }
 
     // Each day of a segment is marked once, so that no two lanes write one place.
     ledger.change[lane] = change;
@@ -193,24 +198,20 @@ template <class Source> __device__ inline void record_moves(Ledger& ledger, cons
       if (daily.blocks) ledger.block[lane] = daily.block_of[place];
     }
     __syncwarp();
+    const u32 n_here = n_moves - base < 32 ? n_moves - base : 32;
     if (lane < 3) {
-#pragma unroll
-      for (u32 k = 0; k < 32; k++) {
+#pragma unroll 8
+      for (u32 k = 0; k < n_here; k++) {
         double term = ledger.change[k], square = term * term;
         sum += lane == 0 ? term : lane == 1 || term < 0.0 ? square : 0.0;
       }
     } else if (lane < 5 && daily.blocks) {
-      for (u32 k = 0; k < 32; k++) {
+      for (u32 k = 0; k < n_here; k++) {
         double term = ledger.change[k];
         if (term != 0.0) blocks.add(daily, ledger.block[k], term);
       }
     }
     __syncwarp();
-    drawdown = fall < drawdown ? fall : drawdown;
-    drawdown_daily = daily_fall < drawdown_daily ? daily_fall : drawdown_daily;
-    drawdown_bar = sunk < drawdown_bar ? sunk : drawdown_bar;
-    u32 n_longest = __shfl_sync(EVERY_LANE, length, 31);
-    longest = n_longest > longest ? n_longest : longest;
     peak = __shfl_sync(EVERY_LANE, upto, 31);
     peak_daily = __shfl_sync(EVERY_LANE, upto_daily, 31);
     peak_day = __shfl_sync(EVERY_LANE, since, 31);
@@ -218,8 +219,12 @@ template <class Source> __device__ inline void record_moves(Ledger& ledger, cons
     if (marks) mark = __shfl_sync(EVERY_LANE, value, 31 - __clz(marks));
   }
   if (daily.blocks && lane >= 3 && lane < 5) blocks.close();
+  drawdown = least_of(drawdown);
+  drawdown_daily = least_of(drawdown_daily);
+  drawdown_bar = least_of(drawdown_bar);
+  longest = largest_so_far(longest);
   if (lane < 3) (&book.tally.sum_daily)[lane] = sum;
-  if (lane == 0) {
+  if (lane == 31) {
     book.peak = peak;
     book.peak_daily = peak_daily;
     book.mark = mark;
@@ -288,6 +293,7 @@ __device__ inline u32 grow(Ledger& ledger, const double* growth, u32 n_items, u3
     at++;
     if (!ADDITIVE && equity <= 0.0) break;
   }
+  if (lane >= at) before = equity;
   ledger.before[lane] = before;
   ledger.after[lane] = after;
   __syncwarp();
@@ -298,14 +304,14 @@ __device__ inline u32 grow(Ledger& ledger, const double* growth, u32 n_items, u3
   return at;
 }
 
-// Sums over the trades of the ledger, each on a lane of its own; what is summed beyond the last trade is 0. The cumulated `pnl` is left in `change`.
-__device__ inline void sum_trades(Ledger& ledger, u32 wins) {
+// Sums over the trades of the ledger, each on a lane of its own. The cumulated `pnl` is left in `change`.
+__device__ inline void sum_trades(Ledger& ledger, u32 n_booked, u32 wins) {
   const u32 lane = lane_of();
   if (lane < 8) {
     double sum = (&ledger.book.tally.sum_pnl)[lane];
     const double* terms = lane < 3 ? ledger.pnl : lane < 6 ? ledger.ret : ledger.r;
-#pragma unroll
-    for (u32 k = 0; k < 32; k++) {
+#pragma unroll 8
+    for (u32 k = 0; k < n_booked; k++) {
       double term = terms[k];
       bool won = wins >> k & 1;
       if (lane == 7) term = term * term;
@@ -321,7 +327,7 @@ __device__ inline void sum_trades(Ledger& ledger, u32 wins) {
 
 __device__ inline void sum_falls(Ledger& ledger, bool here) {
   Book& book = ledger.book;
-  double cumulated = ledger.change[lane_of()];
+  double cumulated = here ? ledger.change[lane_of()] : 0.0;
   double peak = largest_so_far(here && cumulated > book.pnl_peak ? cumulated : book.pnl_peak);
   double peak_ref = largest_so_far(here && cumulated > book.pnl_peak_ref ? cumulated : book.pnl_peak_ref);
   double fall = cumulated - peak, fall_ref = cumulated - peak_ref;
@@ -354,8 +360,9 @@ __device__ inline void count_trades(Tally& tally, const Trade& trade, bool here,
   }
 }
 
-// Books up to 32 trades in order, until nothing is left.
-__device__ inline void book_trades(Ledger& ledger, const Trade* trades, u32 n_trades, const Days& days, const Daily& daily) {
+// Books up to 32 trades in order, until nothing is left. If they are the last ones, the days that are left are marked along with them where
+// there is a lane for that.
+__device__ inline void book_trades(Ledger& ledger, const Trade* trades, u32 n_trades, bool are_last, const Days& days, const Daily& daily) {
   const u32 lane = lane_of();
   Trade trade = {};
   double pnl = 0.0, ret = 0.0, r = 0.0, share = 0.0;
@@ -376,13 +383,16 @@ __device__ inline void book_trades(Ledger& ledger, const Trade* trades, u32 n_tr
   ledger.ret[lane] = here ? ret : 0.0;
   ledger.r[lane] = here ? r : 0.0;
   __syncwarp();
-  sum_trades(ledger, wins);
+  sum_trades(ledger, n_booked, wins);
   sum_falls(ledger, here);
   count_trades(ledger.book.tally, trade, here, longs, wins);
 
   u32 entry_day = here ? days.of_bar[trade.entry_bar] : 0, exit_day = here ? days.of_bar[trade.exit_bar] : 0;
   u32 flat_from = __shfl_up_sync(EVERY_LANE, exit_day, 1);
   if (lane == 0) flat_from = ledger.book.day;
+  const u32 end = ledger.book.first_day + ledger.book.tally.days;
+  const bool ends = n_booked < 32 && (are_last || ledger.book.broke);
+  if (ends && lane == n_booked) entry_day = exit_day = end;
   ledger.entry[lane] = trade.entry;
   ledger.share[lane] = share;
   ledger.held_from[lane] = lives_from(trade.entry_bar);
@@ -390,9 +400,11 @@ __device__ inline void book_trades(Ledger& ledger, const Trade* trades, u32 n_tr
   ledger.flat_from[lane] = flat_from;
   ledger.first[lane] = entry_day;
   ledger.n_marks[lane] = exit_day - entry_day;
-  ledger.end[lane] = end_of_moves(here ? (flat_from < entry_day) + (exit_day - entry_day) + 1 : 0u);
+  u32 n_moves = here ? (exit_day - entry_day) + 1 : 0;
+  if (here || (ends && lane == n_booked)) n_moves += flat_from < entry_day;
+  ledger.end[lane] = end_of_moves(n_moves);
   __syncwarp();
-  if (lane == n_booked - 1) ledger.book.day = exit_day;
+  if (lane == (ends ? n_booked : n_booked - 1)) ledger.book.day = exit_day;
   record_moves(ledger, TradeMoves{ledger, days, longs}, daily);
 }
 
@@ -409,21 +421,25 @@ __device__ inline void open_ledger(Ledger& ledger, u32 first_day, u32 last_day, 
   __syncwarp();
 }
 
-// Marks the days that are left.
-__device__ inline void finish_book(Ledger& ledger, const Daily& daily) {
+// Marks the days that are left, of which there is one at least.
+__device__ inline void mark_rest(Ledger& ledger, const Daily& daily, u32 end) {
   const u32 lane = lane_of();
+  ledger.before[lane] = ledger.after[lane] = ledger.book.tally.equity;
+  ledger.flat_from[lane] = ledger.book.day;
+  ledger.first[lane] = end;
+  ledger.n_marks[lane] = 0;
+  ledger.end[lane] = 1;
+  __syncwarp();
+  record_moves(ledger, DayMoves{ledger}, daily);
+}
+
+__device__ inline void finish_book(Ledger& ledger, const Daily& daily) {
   Book& book = ledger.book;
   Tally& tally = book.tally;
   u32 end = book.first_day + tally.days;
-  ledger.before[lane] = ledger.after[lane] = tally.equity;
-  ledger.flat_from[lane] = book.day;
-  ledger.first[lane] = end;
-  ledger.n_marks[lane] = 0;
-  ledger.end[lane] = book.day < end;
-  __syncwarp();
-  record_moves(ledger, DayMoves{ledger}, daily);
+  if (book.day < end) mark_rest(ledger, daily, end);
   // What was marked inside bars counts besides all other marks.
-  if (lane == 0) tally.drawdown_bar = tally.drawdown < tally.drawdown_bar ? tally.drawdown : tally.drawdown_bar;
+  if (lane_of() == 0) tally.drawdown_bar = tally.drawdown < tally.drawdown_bar ? tally.drawdown : tally.drawdown_bar;
   __syncwarp();
 }
 
@@ -462,7 +478,7 @@ KERNEL(book, BookArgs) {
     u32 n_trades = walk.n_trades, status = walk.status;
     for (u32 k = 0; k < n_trades && !ledger.book.broke; k += 32) {
       u32 n_left = n_trades - k;
-      book_trades(ledger, trades + k, n_left < 32 ? n_left : 32, days, daily);
+      book_trades(ledger, trades + k, n_left < 32 ? n_left : 32, status != FULL && n_left <= 32, days, daily);
     }
     bool goes_on = status == FULL && !ledger.book.broke;
     is_open = goes_on;
