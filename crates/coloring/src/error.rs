@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use tidemill_gpu::GpuError;
+use tidemill_telemetry::{JournalError, ReadError};
 
 /// Why a graph or a colouring cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -62,12 +63,24 @@ pub enum ColoringError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] GpuError),
-    /// Whoever watches the run could not go on.
-    #[error("{reason}")]
-    Observer {
-        /// Why.
-        reason: String,
+    /// A run cannot go on with another configuration.
+    #[error(
+        "the run was begun with {key} = {before}, not {now}\n  hint: give the same, or begin a new run in another folder"
+    )]
+    OtherConfig {
+        /// The setting that differs.
+        key: &'static str,
+        /// Its value in the folder of the run, as JSON.
+        before: String,
+        /// Its value now, as JSON.
+        now: String,
     },
+    /// A journal cannot be opened or written.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The journal of the interrupted run cannot be read.
+    #[error("cannot read what was decided earlier")]
+    Decisions(#[source] ReadError),
 }
 
 impl ColoringError {

@@ -6,7 +6,7 @@
 //! | phases | files |
 //! |---|---|
 //! | `spectral`, `community`, `randomized` | first colourings: `spectral.rs` and `lanczos.rs`, `community.rs`, `randomized.rs` |
-//! | `reservoir`, `transfer`, `inference` | priorities of vertices: `sense.rs`, `signal/` |
+//! | `reservoir`, `transfer`, `inference` | priorities of vertices: `signal.rs`, `signal/` |
 //! | `tempering`, `annealing` | replicas: `replica.rs`, `temper.rs`, `anneal.rs`, and `metropolis/`, their walks on CPU and GPU |
 
 pub mod anneal;
@@ -15,7 +15,6 @@ mod lanczos;
 pub mod metropolis;
 pub(crate) mod randomized;
 pub(crate) mod replica;
-pub(crate) mod sense;
 pub(crate) mod signal;
 pub(crate) mod spectral;
 pub mod temper;

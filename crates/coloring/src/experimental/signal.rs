@@ -4,11 +4,13 @@
 //! is on by default: docs/color.md says what they were worth.
 
 mod inference;
+mod phase;
 mod reservoir;
 mod trajectory;
 mod transfer;
 
 pub use inference::inference;
+pub use phase::SignalPhase;
 pub use reservoir::reservoir;
 pub use trajectory::Trajectory;
 pub use transfer::transfer;

@@ -72,6 +72,19 @@ impl Proposal {
     }
 }
 
+impl Proposal {
+    /// The proposal for people, such as `hypertune turned batch 64 → 256: …`; none for an effect.
+    pub fn sentence(&self) -> Option<String> {
+        let (verb, decision) = match self {
+            Proposal::Apply(decision) => ("turned", decision),
+            Proposal::Advise(decision) => ("would turn", decision),
+            Proposal::Effect(_) => return None,
+        };
+        let Decision { knob, old, new, cause, .. } = decision;
+        Some(format!("hypertune {verb} {knob} {old} → {new}: {cause}"))
+    }
+}
+
 impl Decision {
     fn event(&self, run: impl Into<SmolStr>, step: &'static str) -> Event {
         let effect = match self.effect {

@@ -2,12 +2,10 @@
 
 mod generate;
 mod output;
-mod record;
+mod progress;
 mod resolve;
 mod store;
-mod tune;
 mod verify;
-mod watch;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,15 +13,14 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use tidemill_coloring::{Controller, Ending, read_graph};
+use tidemill_coloring::{Controller, Ending, PassEvent, RecordContext, RunRecorder, read_graph};
 
 use super::sweep::{device_choice, stop_flag};
 use crate::input::set_threads;
 use crate::settings::Settings;
-use store::Store;
+use progress::Progress;
 use tidemill_lab::number;
 use tidemill_lab::{DeviceChoice, Devices};
-use watch::Watch;
 
 /// Colour a graph with as few colours as possible.
 #[derive(Args)]
@@ -133,9 +130,9 @@ fn color(args: &ColorArgs) -> Result<ExitCode> {
     let began = Instant::now();
     let instance = read_graph(path)?;
     instance.remarks.iter().for_each(|remark| eprintln!("note: {}: {remark}", path.display()));
-    let resolved = resolve::resolve(args, &settings)?;
-    // Before the work: a path that cannot be written is said at once.
-    let mut store = Store::open(args, &instance, &resolved)?;
+    let config = resolve::resolve(args, &settings)?;
+    // Before the work, so that a path that cannot be written is refused at once.
+    let mut store = store::open(args, &instance, &config)?;
     let devices =
         Devices::choose(device_choice(args.device, &settings)?)?.with_wait_limit(settings.gpu.wait_limit());
     eprintln!(
@@ -143,7 +140,7 @@ fn color(args: &ColorArgs) -> Result<ExitCode> {
         instance.name,
         vertices(instance.n),
         number::counted(instance.edges().len() as u64, "edge"),
-        resolved.options.seed,
+        config.options.seed,
         devices.shown()
     );
     if let Some(note) = &devices.note {
@@ -155,7 +152,7 @@ fn color(args: &ColorArgs) -> Result<ExitCode> {
         let k = number::counted(state.k as u64, "colour");
         eprintln!("going on after {} passes, with {k}", state.pass);
     }
-    let mut controller = Controller::new(&instance, resolved.options.clone())?;
+    let mut controller = Controller::new(&instance, config.options.clone())?;
     if let [device, ..] = &devices.devices[..] {
         controller = controller.on(device.clone(), devices.may_fall_back);
     }
@@ -163,21 +160,25 @@ fn color(args: &ColorArgs) -> Result<ExitCode> {
         controller = controller.resume(state)?;
     }
     let stop = stop_flag();
-    let mut watch = Watch::new(&instance, &resolved, &store, &devices, is_resumed, began)?;
-    let outcome = match controller.run(&mut watch, &stop) {
+    let mut progress = Progress::new();
+    let mut show = |event: &PassEvent<'_>| progress.show(event);
+    let context = RecordContext::new(began, devices.unusable.clone());
+    let recorder = RunRecorder::start(&instance, &config, &store, is_resumed, context, &mut show)?;
+    let outcome = match recorder.run(controller, &stop) {
         Ok(outcome) => outcome,
         Err(error) => {
-            watch.fail(&error.to_string());
             store.close()?;
             return Err(error.into());
         }
     };
-    watch.end(&outcome);
-    let advice = watch.advice();
-    store.keep(&instance, &outcome)?;
+    // Also where a resumed run found nothing better.
+    store.write_best(&instance, outcome.k, &outcome.colors)?;
+    if let Some(path) = store.best_file() {
+        eprintln!("wrote {}", path.display());
+    }
     store.close()?;
     output::print(args, &instance, &outcome, began.elapsed().as_secs_f64())?;
-    advice.iter().for_each(|sentence| eprintln!("{sentence}"));
+    progress.advice().for_each(|sentence| eprintln!("{sentence}"));
     if outcome.ending == Ending::Stopped && store.is_folder() {
         eprintln!("the run can go on with --resume");
     }

@@ -1,12 +1,11 @@
-//! From flags and settings to what a run is made with.
+//! From flags and settings to the configuration of a run.
 
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use serde_json::{Map, Value, json};
 use tidemill_coloring::phase::{Family, PhaseKind};
-use tidemill_coloring::{Knobs, Options};
-use tidemill_telemetry::hypertune::{Mode, Thresholds};
+use tidemill_coloring::{Knobs, Options, RunConfig};
+use tidemill_telemetry::hypertune::Mode;
 
 use super::{ColorArgs, Hypertune};
 use crate::settings::Settings;
@@ -14,18 +13,8 @@ use crate::settings::Settings;
 /// Seconds after which a run ends that nothing else ends.
 const DEFAULT_TIME_S: f64 = 60.0;
 
-/// What a run is made with.
-pub struct Resolved {
-    /// Options of the search.
-    pub options: Options,
-    /// What rules may do.
-    pub hypertune: Mode,
-    /// When they fire.
-    pub thresholds: Thresholds,
-}
-
-/// Fills in all defaults.
-pub fn resolve(args: &ColorArgs, settings: &Settings) -> Result<Resolved> {
+/// The configuration of a run: flags before settings before defaults.
+pub fn resolve(args: &ColorArgs, settings: &Settings) -> Result<RunConfig> {
     let own = &settings.color;
     let mut time_s = args.time.or(own.time_s);
     let target = args.target.or(own.target);
@@ -61,7 +50,7 @@ pub fn resolve(args: &ColorArgs, settings: &Settings) -> Result<Resolved> {
         min_delta: args.min_delta.unwrap_or(1),
         knobs: Knobs { ..own.knobs.clone() },
     };
-    Ok(Resolved { options, hypertune, thresholds: settings.hypertune.thresholds()? })
+    Ok(RunConfig { options, hypertune, thresholds: settings.hypertune.thresholds()? })
 }
 
 /// The phases of a list: those named, or the default ones with changes. The verifier is always among them, and so is a first colouring.
@@ -95,30 +84,6 @@ fn phases(names: &[String]) -> Result<Vec<PhaseKind>> {
     kinds.sort_unstable();
     kinds.dedup();
     Ok(kinds)
-}
-
-impl Resolved {
-    /// As it is kept with a run.
-    pub fn config(&self) -> Map<String, Value> {
-        let options = &self.options;
-        let names: Vec<&str> = options.phases.iter().map(|kind| kind.name()).collect();
-        let config = json!({
-            "phases": names,
-            "seed": options.seed,
-            "target": options.target,
-            "time_s": options.time.map(|time| time.as_secs_f64()),
-            "iterations": options.max_iterations,
-            "passes": options.max_passes,
-            "patience": options.patience,
-            "min_delta": options.min_delta,
-            "hypertune": self.hypertune,
-            "knobs": options.knobs,
-        });
-        match config {
-            Value::Object(map) => map,
-            _ => Map::new(),
-        }
-    }
 }
 
 #[cfg(test)]

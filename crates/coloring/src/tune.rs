@@ -1,100 +1,62 @@
-//! `--hypertune`: rules look at a colouring run between its rounds, and turn its knobs or say what they would do.
+//! Tuning: rules look at a colouring run between its rounds, and turn its knobs or advise to.
 //!
 //! All knobs of a colouring change its results, so every decision is in the journal, durably, before the round that it affects; a resumed
-//! run lives through them again.
+//! run repeats the decisions of its journal.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use anyhow::{Context, Result};
-use tidemill_coloring::phase::PhaseKind;
-use tidemill_coloring::{ColoringError, Knobs, RANGES};
+use tidemill_telemetry::Journal;
 use tidemill_telemetry::hypertune::{
-    Change, Decision, Effect, Knob, KnobKind, Mode, Proposal, Remedy, Symptom, Thresholds, Tuner,
+    Change, Decision, Effect, Knob, KnobKind, Proposal, Remedy, Symptom, Tuner,
 };
-use tidemill_telemetry::{SmolStr, find};
 
-use super::store::Store;
+use crate::config::RunConfig;
+use crate::knob::{Knobs, RANGES};
+use crate::phase::PhaseKind;
 
-/// What was decided earlier in a run, by the round that it affects.
-pub fn earlier(journal: Option<&Path>) -> Result<Vec<Decision>> {
-    match journal {
-        Some(journal) if journal.exists() => {
-            let events = find(journal, "hypertune").context("cannot read what was decided earlier")?;
-            Ok(events.iter().filter_map(Decision::from_event).collect())
-        }
-        _ => Ok(Vec::new()),
-    }
-}
+/// Knobs to turn, by name, and their new values.
+pub(crate) type KnobChanges = Vec<(String, f64)>;
 
 /// Asks the tuner before each round.
-pub struct Tuning {
+pub(crate) struct Tuning {
     tuner: Tuner,
-    run: SmolStr,
-    /// Decisions of an earlier run that are still to come.
-    replayed: BTreeMap<u64, Vec<(String, f64)>>,
-    /// Rounds before this one were lived through before; nothing new is decided in them.
+    /// Decisions of the interrupted run, by the round that they affect.
+    replayed: BTreeMap<u64, KnobChanges>,
+    /// Rounds before this one were decided in the interrupted run.
     known_until: u64,
-    sentences: BTreeMap<String, String>,
 }
 
 impl Tuning {
-    /// For a run with these phases; what was decided earlier is taken from there.
-    pub fn new(
-        mode: Mode,
-        thresholds: Thresholds,
-        phases: &[PhaseKind],
-        knobs: &Knobs,
-        earlier: &[Decision],
-        run: SmolStr,
-    ) -> Self {
-        let mut tuner = Tuner::new(mode, thresholds, turnable(phases, knobs), remedies(phases));
+    /// For a run with this configuration, after these decisions of the interrupted run.
+    pub(crate) fn new(config: &RunConfig, earlier: &[Decision]) -> Self {
+        let (phases, knobs) = (&config.options.phases, &config.options.knobs);
+        let mut tuner = Tuner::new(
+            config.hypertune,
+            config.thresholds.clone(),
+            turnable(phases, knobs),
+            remedies(phases),
+        );
         tuner.restore(earlier);
-        let mut replayed: BTreeMap<u64, Vec<(String, f64)>> = BTreeMap::new();
+        let mut replayed: BTreeMap<u64, KnobChanges> = BTreeMap::new();
         for decision in earlier {
             replayed.entry(decision.batch).or_default().push((decision.knob.clone(), decision.new));
         }
         let known_until = replayed.last_key_value().map_or(0, |(round, _)| round + 1);
-        Self { tuner, run, replayed, known_until, sentences: BTreeMap::new() }
+        Self { tuner, replayed, known_until }
     }
 
-    /// Knobs to turn before a round.
-    pub fn changes(&mut self, round: u64, store: &Store) -> Result<Vec<(String, f64)>, ColoringError> {
-        if let Some(changes) = self.replayed.get(&round) {
-            return Ok(changes.clone());
+    /// What the interrupted run turned before this round; none if it did not get that far.
+    pub(crate) fn replayed(&self, round: u64) -> Option<KnobChanges> {
+        match self.replayed.get(&round) {
+            Some(changes) => Some(changes.clone()),
+            None => (round < self.known_until).then(Vec::new),
         }
-        if round < self.known_until {
-            return Ok(Vec::new());
-        }
+    }
+
+    /// What the rules propose before a round, from what the journal holds so far.
+    pub(crate) fn look(&mut self, journal: &Journal, round: u64) -> Vec<Proposal> {
         let tuner = &mut self.tuner;
-        let proposals = store.journal.look(|snapshot| tuner.look(snapshot, round));
-        let mut changes = Vec::new();
-        for proposal in proposals {
-            let event = proposal.event(self.run.clone());
-            match &proposal {
-                Proposal::Apply(decision) => {
-                    store.record_durable(event)?;
-                    changes.push((decision.knob.clone(), decision.new));
-                    self.say(decision, "turned");
-                }
-                Proposal::Advise(decision) => {
-                    store.record(event);
-                    self.say(decision, "would turn");
-                }
-                Proposal::Effect(_) => store.record(event),
-            }
-        }
-        Ok(changes)
-    }
-
-    fn say(&mut self, decision: &Decision, verb: &str) {
-        let Decision { knob, old, new, cause, .. } = decision;
-        self.sentences.insert(knob.clone(), format!("hypertune {verb} {knob} {old} → {new}: {cause}"));
-    }
-
-    /// The newest words about each knob.
-    pub fn sentences(&self) -> Vec<String> {
-        self.sentences.values().cloned().collect()
+        journal.look(|snapshot| tuner.look(snapshot, round))
     }
 }
 
@@ -148,7 +110,10 @@ fn remedies(phases: &[PhaseKind]) -> Vec<Remedy> {
 
 #[cfg(test)]
 mod tests {
+    use tidemill_telemetry::hypertune::{Mode, Thresholds};
+
     use super::*;
+    use crate::controller::Options;
 
     #[test]
     fn every_remedy_turns_a_knob_that_the_search_has() {
@@ -159,5 +124,30 @@ mod tests {
             assert!(names.contains(&remedy.knob), "{}", remedy.knob);
             assert!(knobs.set(&remedy.knob, 1.0), "{}", remedy.knob);
         }
+    }
+
+    #[test]
+    fn a_resumed_run_repeats_earlier_decisions_and_decides_nothing_new_before_the_last_of_them() {
+        let decision = |batch: u64, new: f64| Decision {
+            id: batch,
+            rule: "no_improvement".into(),
+            cause: String::new(),
+            knob: "iterations".into(),
+            old: new / 2.0,
+            new,
+            effect: Effect::ChangesResults,
+            batch,
+        };
+        let config = RunConfig {
+            options: Options::default(),
+            hypertune: Mode::Off,
+            thresholds: Thresholds::default(),
+        };
+        let tuning = Tuning::new(&config, &[decision(3, 2.0), decision(7, 4.0)]);
+        let repeated = |round| tuning.replayed(round);
+        assert_eq!(repeated(3), Some(vec![("iterations".to_owned(), 2.0)]));
+        assert_eq!(repeated(7), Some(vec![("iterations".to_owned(), 4.0)]));
+        assert_eq!((repeated(0), repeated(5), repeated(8)), (Some(vec![]), Some(vec![]), None));
+        assert_eq!(tuning.tuner.knob("iterations"), Some(4.0));
     }
 }
