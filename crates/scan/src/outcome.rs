@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use tidemill_market::atc::{AtcError, Class};
 
 /// A symbol and its closes, oldest first. NaN is "not available".
@@ -124,7 +125,40 @@ pub struct Scanned {
     pub filtered: Vec<Filtered>,
 }
 
+/// How many symbols a scan found of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ScanCounts {
+    /// Symbols of the input, those that could not be read included.
+    pub scanned: usize,
+    /// Rising trends.
+    pub long: usize,
+    /// Falling trends.
+    pub short: usize,
+    /// Signals of exactly zero.
+    pub flat: usize,
+    /// Signals weaker than asked for.
+    pub filtered: usize,
+    /// Symbols without a signal.
+    pub skipped: usize,
+    /// Those of them that something is wrong with.
+    pub errors: usize,
+}
+
 impl Scanned {
+    /// Counts the symbols; `n_unusable` more could not be read and count as skipped with an error.
+    pub fn counts(&self, n_unusable: usize) -> ScanCounts {
+        let of = |trend: i32| self.rows.iter().filter(|row| row.trend == trend).count();
+        ScanCounts {
+            scanned: self.rows.len() + self.filtered.len() + self.skipped.len() + n_unusable,
+            long: of(1),
+            short: of(-1),
+            flat: of(0),
+            filtered: self.filtered.len(),
+            skipped: self.skipped.len() + n_unusable,
+            errors: n_unusable + self.skipped.iter().filter(|skipped| skipped.reason.is_error()).count(),
+        }
+    }
+
     /// The rows ranked.
     pub fn ranking(&self) -> Ranking<'_> {
         let of = |trend: i32| self.rows.iter().filter(move |row| row.trend == trend);

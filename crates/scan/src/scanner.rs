@@ -26,6 +26,8 @@ pub struct Scanner {
     options: ScanOptions,
     /// None is the CPU.
     devices: Vec<DeviceScanner>,
+    may_fall_back: bool,
+    fallback: Option<String>,
     growth: Growth,
 }
 
@@ -34,7 +36,7 @@ impl Scanner {
     pub fn cpu(options: ScanOptions) -> Result<Self, ScanError> {
         options.validate()?;
         let growth = Growth::new(&options.atc, 0);
-        Ok(Self { options, devices: Vec::new(), growth })
+        Ok(Self { options, devices: Vec::new(), may_fall_back: false, fallback: None, growth })
     }
 
     /// A scanner on these devices, which share the symbols. Compiles the kernels.
@@ -54,7 +56,26 @@ impl Scanner {
         Ok(scanner)
     }
 
-    /// What it was asked to do.
+    /// A scanner on these devices that leaves them for the CPU, with the same results, when one of them fails: now or during a scan.
+    pub fn or_cpu(
+        options: ScanOptions,
+        devices: &[Device],
+        device_options: &DeviceOptions,
+    ) -> Result<Self, ScanError> {
+        match Self::on_devices(options.clone(), devices, device_options) {
+            Err(error @ ScanError::Device { .. }) => {
+                Ok(Self { fallback: Some(error.to_string()), ..Self::cpu(options)? })
+            }
+            made => Ok(Self { may_fall_back: true, ..made? }),
+        }
+    }
+
+    /// Why it left its devices for the CPU, if it did.
+    pub fn fallback(&self) -> Option<&str> {
+        self.fallback.as_deref()
+    }
+
+    /// The options it was made with.
     pub fn options(&self) -> &ScanOptions {
         &self.options
     }
@@ -63,7 +84,7 @@ impl Scanner {
     pub fn scan(
         &mut self,
         symbols: &[Symbol<'_>],
-        observe: impl FnMut(ScanEvent),
+        mut observe: impl FnMut(ScanEvent),
     ) -> Result<Scanned, ScanError> {
         let mut skipped = Vec::new();
         // Symbol and window.
@@ -81,10 +102,15 @@ impl Scanner {
         if self.growth.factors().len() < longest {
             self.growth = Growth::new(&self.options.atc, longest);
         }
-        let averages = if self.devices.is_empty() {
-            cpu::scan(&windows, &self.options.atc, &self.growth, self.options.history, observe)?
-        } else {
-            self.scan_on_devices(&windows, observe)?
+        let averages = match self.compute(&windows, &mut observe) {
+            Err(error @ ScanError::Device { .. }) if self.may_fall_back => {
+                let reason = error.to_string();
+                self.devices.clear();
+                self.fallback = Some(reason.clone());
+                observe(ScanEvent::FellBack { reason });
+                self.compute(&windows, &mut observe)?
+            }
+            averages => averages?,
         };
 
         let mut found: Vec<(usize, &[f64], Averages)> = work
@@ -161,11 +187,23 @@ impl Scanner {
         }
     }
 
+    fn compute(
+        &mut self,
+        windows: &[&[f64]],
+        observe: &mut impl FnMut(ScanEvent),
+    ) -> Result<Vec<Averages>, ScanError> {
+        if self.devices.is_empty() {
+            let ScanOptions { atc, history, .. } = &self.options;
+            return Ok(cpu::scan(windows, atc, &self.growth, *history, observe)?);
+        }
+        self.scan_on_devices(windows, observe)
+    }
+
     /// Every device takes batches from one queue; what comes back finds its place by its number.
     fn scan_on_devices(
         &mut self,
         windows: &[&[f64]],
-        mut observe: impl FnMut(ScanEvent),
+        observe: &mut impl FnMut(ScanEvent),
     ) -> Result<Vec<Averages>, ScanError> {
         let queue = Queue::new(windows);
         let (growth, history) = (&self.growth, self.options.history);

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use tidemill_scan::{write_history, write_rows};
-use tidemill_telemetry::{Event, Journal};
+use tidemill_scan::{RecordContext, ScanEvent, write_history, write_rows};
+use tidemill_telemetry::Journal;
 
 use super::output::Found;
 
@@ -44,10 +44,12 @@ impl Store {
         Ok(store)
     }
 
-    /// Records an event.
-    pub fn record(&self, event: Event) {
-        for journal in &self.journals {
-            journal.record(event.clone());
+    /// Records an event in all journals.
+    pub fn record(&self, event: &ScanEvent, context: &RecordContext) {
+        for record in event.to_events(context) {
+            for journal in &self.journals {
+                journal.record(record.clone());
+            }
         }
     }
 
