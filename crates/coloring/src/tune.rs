@@ -7,12 +7,20 @@ use std::collections::BTreeMap;
 
 use tidemill_telemetry::Journal;
 use tidemill_telemetry::hypertune::{
-    Change, Decision, Effect, Knob, KnobKind, Proposal, Remedy, Symptom, Tuner,
+    Change, Decision, Effect, FallingSignal, Knob, KnobKind, Proposal, Remedy, Signals, Symptom, Tuner,
 };
 
 use crate::config::RunConfig;
 use crate::knob::{Knobs, RANGES};
 use crate::phase::PhaseKind;
+
+/// The values of a colouring's records that the rules read.
+const SIGNALS: Signals = Signals {
+    busy: None,
+    batch: None,
+    failures: None,
+    falling: Some(FallingSignal { rule: "high_conflicts", value: "conflicts" }),
+};
 
 /// Knobs to turn, by name, and their new values.
 pub(crate) type KnobChanges = Vec<(String, f64)>;
@@ -33,6 +41,7 @@ impl Tuning {
         let mut tuner = Tuner::new(
             config.hypertune,
             config.thresholds.clone(),
+            SIGNALS,
             turnable(phases, knobs),
             remedies(phases),
         );
@@ -89,14 +98,14 @@ fn remedies(phases: &[PhaseKind]) -> Vec<Remedy> {
     let mut remedies = vec![
         remedy(Symptom::StalledPhase, "iterations", Change::Multiply(0.5)),
         remedy(Symptom::LowEfficiency, "iterations", Change::Multiply(2.0)),
-        remedy(Symptom::HighConflicts, "restart", Change::Multiply(0.5)),
-        remedy(Symptom::HighConflicts, "even_share", Change::Add(0.2)),
+        remedy(Symptom::NotFalling, "restart", Change::Multiply(0.5)),
+        remedy(Symptom::NotFalling, "even_share", Change::Add(0.2)),
         remedy(Symptom::NoImprovement, "iterations", Change::Multiply(2.0)),
         remedy(Symptom::NoImprovement, "restart", Change::Multiply(2.0)),
         remedy(Symptom::NoImprovement, "even_share", Change::Set(1.0)),
     ];
     if is_hot {
-        remedies.push(remedy(Symptom::HighConflicts, "temperature", Change::Multiply(0.8)));
+        remedies.push(remedy(Symptom::NotFalling, "temperature", Change::Multiply(0.8)));
         remedies.push(remedy(Symptom::NoImprovement, "temperature", Change::Multiply(1.25)));
     }
     if has(PhaseKind::Memetic) {

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use tidemill_search::{Change, Controller, EvaluateError, SamplerKnob, Settings};
 use tidemill_telemetry::find;
 use tidemill_telemetry::hypertune::{
-    self, Decision, Effect, Knob, KnobKind, Mode, Proposal, Remedy, Symptom, Thresholds, Tuner,
+    self, BatchSignals, Decision, Effect, FailureSignal, Knob, KnobKind, Mode, Proposal, Remedy, Signals,
+    Symptom, Thresholds, Tuner,
 };
 
 use crate::error::LabError;
@@ -25,6 +26,26 @@ const MOST_LAG: f64 = 4.0;
 
 /// The most lanes of a device that tuning asks for.
 const MOST_LANES: f64 = 4.0;
+
+/// The values of a sweep's records that the rules read: see [`Work`](crate::event::Work) and [`BatchCounts`](crate::event::BatchCounts).
+const SIGNALS: Signals = Signals {
+    busy: Some("busy"),
+    batch: Some(BatchSignals {
+        work: "evaluate_ms",
+        work_words: "the evaluation",
+        idle: "idle_ms",
+        host: ["ask_ms", "tell_ms"],
+        host_words: "asking and telling",
+        hidden: "overlap_ms",
+    }),
+    failures: Some(FailureSignal {
+        rule: "many_invalid",
+        succeeded: "valid",
+        measure: "invalid",
+        words: "trials have no score",
+    }),
+    falling: None,
+};
 
 /// What was decided in earlier runs of the study in this folder.
 pub fn decisions(journal: &Path) -> Result<Vec<Decision>, LabError> {
@@ -96,11 +117,11 @@ impl Tuned {
                 remedy(Symptom::NoImprovement, "random_share", hypertune::Change::Add(0.3)),
                 remedy(Symptom::NoImprovement, "gamma", hypertune::Change::Multiply(2.0)),
                 remedy(Symptom::NoImprovement, "prior_weight", hypertune::Change::Multiply(2.0)),
-                remedy(Symptom::ManyInvalid, "gamma", hypertune::Change::Multiply(0.5)),
-                remedy(Symptom::ManyInvalid, "random_share", hypertune::Change::Add(-0.3)),
+                remedy(Symptom::ManyFailures, "gamma", hypertune::Change::Multiply(0.5)),
+                remedy(Symptom::ManyFailures, "random_share", hypertune::Change::Add(-0.3)),
             ]);
         }
-        Tuner::new(self.mode, self.thresholds.clone(), knobs, remedies)
+        Tuner::new(self.mode, self.thresholds.clone(), SIGNALS, knobs, remedies)
     }
 }
 
