@@ -2,7 +2,7 @@
 //!
 //! A run is first colourings, then passes. A pass has a number of colours, takes out what does not matter for it, and lets the searches
 //! race until one succeeds or the pass is given up. Nothing depends on the clock but when the run ends, so that a seed and a number of
-//! iterations are an answer; a run that was interrupted goes on from the begin of its last pass and finds the same.
+//! iterations are an answer; a run that was interrupted goes on from the beginning of its last pass and finds the same.
 
 mod descent;
 mod option;
@@ -80,15 +80,15 @@ impl<'a> Controller<'a> {
         self
     }
 
-    /// Goes on from where another run was.
+    /// Continues an interrupted run.
     pub fn resume(mut self, state: State) -> Result<Self, ColoringError> {
         state.check(self.instance)?;
         self.state = Some(state);
         Ok(self)
     }
 
-    /// Runs until one of the options ends it, or `stop` is set. What is found by then is the outcome; every colouring in it passed the
-    /// verifier.
+    /// Runs until one of the options ends it, or `stop` is set. The outcome holds the best colouring by then, which passed
+    /// the verifier.
     pub fn run(self, observer: &mut dyn Observer, stop: &AtomicBool) -> Result<Outcome, ColoringError> {
         let began = Instant::now();
         let deadline = self.options.time.map(|time| began + time);

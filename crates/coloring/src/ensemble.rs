@@ -2,7 +2,7 @@
 //! more of the work.
 //!
 //! Work goes in rounds. In a round every search makes the iterations it was allotted, side by side, each in a thread of its own (and on a
-//! stream of its own where it runs on a device). What a search is allotted depends on iterations and findings, never on the clock, so that
+//! stream of its own where it runs on a device). What a search is allotted depends on iterations and results, never on the clock, so that
 //! a seed is an answer. That a search waits for the slowest of its round is the price; rounds begin short and grow.
 
 mod credit;
@@ -33,7 +33,7 @@ fn cost(kind: PhaseKind, input: &PhaseInput<'_>) -> f64 {
     }
 }
 
-/// Searches on one input.
+/// The searches of one pass, on one input.
 pub struct Ensemble<'a> {
     input: PhaseInput<'a>,
     members: Vec<Member<'a>>,
@@ -46,10 +46,10 @@ struct Member<'a> {
     conflicts: u32,
 }
 
-/// The best of all searches.
+/// The colouring with the fewest conflicts of all searches.
 #[derive(Clone, Debug)]
 pub struct Best {
-    /// Who found it.
+    /// The phase that found it.
     pub kind: PhaseKind,
     /// Edges that join equal colours.
     pub conflicts: u32,
@@ -58,7 +58,7 @@ pub struct Best {
 }
 
 impl<'a> Ensemble<'a> {
-    /// The searches among these kinds, on a input.
+    /// The searches among these kinds, on an input.
     pub fn new(input: PhaseInput<'a>, kinds: &[PhaseKind]) -> Self {
         // A population fills a device; a plain tabu search beside it is worth more on the CPU.
         let is_full = kinds.contains(&PhaseKind::Memetic);
@@ -72,18 +72,18 @@ impl<'a> Ensemble<'a> {
         Self { input, members, iterations, best: None }
     }
 
-    /// Whether there is nobody to search.
+    /// Whether it has no searches.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// The best so far.
+    /// The colouring with the fewest conflicts so far.
     pub fn best(&self) -> Option<&Best> {
         self.best.as_ref()
     }
 
-    /// One round: every search that is on makes its share of the iterations, at most `most` in all. `credit` says how they are split,
-    /// and learns from it. Also says how many iterations were given; a device makes many for each.
+    /// One round: every search that is on makes its share of the iterations, at most `most` in all. `credit` splits them,
+    /// and learns from the reports. Returns the reports and the iterations that were allotted; a device makes many for each of them.
     pub fn round(
         &mut self,
         knobs: &Knobs,

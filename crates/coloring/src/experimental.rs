@@ -1,7 +1,7 @@
-//! Phases that bring nothing beside the others, as far as was measured: none of them is on by default.
+//! Phases that improved no result in measurements beside the others; none of them is on by default.
 //!
-//! They are complete, tested and chosen by `--phases` like all others; their kernels are compared with their twins. They stand apart so
-//! that who reads how a colouring is found need not read them. docs/color.md names the measurement of each.
+//! They are complete, tested and chosen by `--phases` like all others; their kernels are compared with their twins. They are kept
+//! apart so that a reader of the default search need not read them. docs/color.md names the measurement of each.
 //!
 //! | phases | files |
 //! |---|---|

@@ -1,6 +1,6 @@
-//! The folder of a run: its best colouring, and what it needs to go on.
+//! The folder of a run: its best colouring, and the state from which it can be resumed.
 //!
-//! `best.sol` is the certificate of the best colouring so far; `state.json` the run as it was when its last pass began; `color.json` the
+//! `best.sol` is the certificate of the best colouring so far; `state.json` the state at the beginning of its last pass; `color.json` the
 //! resolved options. All are replaced as a whole, so that a run may be killed at any instant.
 
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ impl RunFolder {
         self.path.join("best.sol")
     }
 
-    /// Where the journal belongs.
+    /// The journal of the run.
     pub fn journal_file(&self) -> PathBuf {
         self.path.join("journal.jsonl")
     }
@@ -72,7 +72,7 @@ impl RunFolder {
         self.path.join("state.json")
     }
 
-    /// Keeps the resolved options of the run, and which graph it is about.
+    /// Writes the resolved options of the run and the identity of its graph.
     pub fn write_options(&self, instance: &Instance, options: Value) -> Result<(), ColoringError> {
         let whole = json!({
             "version": VERSION,
@@ -108,12 +108,12 @@ impl RunFolder {
         Ok(whole["options"].take())
     }
 
-    /// Keeps the best colouring; the caller has had it verified.
+    /// Writes the best colouring, which the caller has had verified.
     pub fn write_best(&self, instance: &Instance, k: usize, colors: &[u32]) -> Result<(), ColoringError> {
         Certificate::new(instance, k, colors.to_vec()).write(&self.best_file())
     }
 
-    /// Keeps what the run needs to go on.
+    /// Writes the state from which the run can be resumed.
     pub fn write_state(&self, state: &State) -> Result<(), ColoringError> {
         let text = serde_json::to_string(state).map_err(|error| ColoringError::Content {
             path: self.state_file(),
@@ -123,7 +123,7 @@ impl RunFolder {
         replace(&self.state_file(), text.as_bytes())
     }
 
-    /// What the run needs to go on; none if it was killed before its first pass.
+    /// The state from which the run can be resumed; none if it was killed before its first pass.
     pub fn read_state(&self) -> Result<Option<State>, ColoringError> {
         let path = self.state_file();
         if !path.exists() {

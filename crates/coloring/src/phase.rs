@@ -1,8 +1,7 @@
-//! A phase: one part of a search, which is given the input and a slice of work and reports what came of it.
+//! A phase: one part of a search. It gets an input and a slice of work, and returns a report with its result.
 //!
 //! All phases are of one trait, whatever they do: take vertices out, make a first colouring, measure priorities, search with a fixed
-//! number of colours, judge. The [`PhaseResult`] says what it was. A phase that searches keeps its state from one slice to the next; it
-//! lives for one pass, because a pass has its own number of colours and its own graph.
+//! number of colours, verify. A phase that searches keeps its state from one slice to the next; it exists for one pass, because a pass has its own number of colours and its own graph.
 
 mod construct;
 mod judge;
@@ -47,10 +46,10 @@ pub struct PhaseInput<'a> {
     pub device: Option<DeviceInput<'a>>,
 }
 
-/// A graph on a device.
+/// The device that a search may run on, with the graph of the pass.
 #[derive(Clone, Copy)]
 pub struct DeviceInput<'a> {
-    /// The graph there.
+    /// The graph in the memory of the device.
     pub graph: &'a DeviceGraph,
     /// Whether the CPU takes over if the device fails.
     pub may_fall_back: bool,
@@ -76,7 +75,7 @@ impl Slice<'_> {
     }
 }
 
-/// What came of a slice.
+/// The result of a slice of work.
 #[derive(Clone, Debug)]
 pub enum PhaseResult {
     /// A graph without the vertices that do not matter.
@@ -92,14 +91,14 @@ pub enum PhaseResult {
         /// Edges that join equal colours.
         conflicts: u32,
     },
-    /// The verifier's word: the number of colours of a proper colouring.
+    /// The number of colours of a colouring that passed the verifier.
     Proper(usize),
 }
 
-/// What a phase says after a slice of work.
+/// The result of a slice of work, with its measurements.
 #[derive(Clone, Debug)]
 pub struct PhaseReport {
-    /// Which one it was.
+    /// The phase that worked.
     pub kind: PhaseKind,
     /// Where it ran.
     pub device: DeviceMode,
@@ -111,7 +110,7 @@ pub struct PhaseReport {
     pub took: Duration,
     /// Other measured numbers, by name.
     pub values: Vec<(&'static str, f64)>,
-    /// What came of it.
+    /// The result.
     pub result: PhaseResult,
 }
 
@@ -134,12 +133,12 @@ impl PhaseReport {
 /// A part of a search.
 ///
 /// Obligations:
-/// - the same input, the same slices and the same seed give the same findings, on any machine and any number of threads, unless it was
-///   told to stop;
+/// - the same input, the same slices and the same seed give the same results, on any machine and any number of threads, unless it was
+///   stopped;
 /// - what is found as [`PhaseResult::Searched`] never has more conflicts than the time before;
 /// - it returns soon after the slice's `stop` is set.
 pub trait Phase: Send {
-    /// Which one it is.
+    /// The kind that its reports carry.
     fn kind(&self) -> PhaseKind;
 
     /// Works for a slice.
@@ -159,7 +158,7 @@ impl Clock {
         Self { kind, device: DeviceMode::Cpu, began: Instant::now() }
     }
 
-    /// Somewhere else.
+    /// Sets where it runs.
     pub(crate) fn at(mut self, device: DeviceMode) -> Self {
         self.device = device;
         self

@@ -90,7 +90,7 @@ fn turnable(phases: &[PhaseKind], knobs: &Knobs) -> Vec<Knob> {
     number.chain(switch).collect()
 }
 
-/// What helps against what.
+/// The knobs to turn against each symptom, the best first.
 fn remedies(phases: &[PhaseKind]) -> Vec<Remedy> {
     let remedy = |symptom, knob: &str, change| Remedy { symptom, knob: knob.to_owned(), change };
     let has = |kind: PhaseKind| phases.contains(&kind);

@@ -137,7 +137,7 @@ pub struct BatchDone {
     pub stages: Vec<StageSpan>,
 }
 
-/// A stage of the way of a batch.
+/// A stage of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     /// From the host to the device.

@@ -1,4 +1,4 @@
-//! The scanner itself: which bars are looked at, who computes them, what is made of the answers.
+//! The scanner itself: it chooses the bars, has the CPU or devices compute them, and sorts the symbols into lists.
 
 use std::sync::mpsc::channel;
 
@@ -24,7 +24,7 @@ pub(crate) struct Averages {
 /// Scans symbols, as often as wanted, on the CPU or on devices.
 pub struct Scanner {
     options: ScanOptions,
-    /// None is the CPU.
+    /// Empty on the CPU.
     devices: Vec<DeviceScanner>,
     may_fall_back: bool,
     fallback: Option<String>,
@@ -80,7 +80,7 @@ impl Scanner {
         &self.options
     }
 
-    /// Scans symbols; `observe` hears of every batch that is done, in the calling thread.
+    /// Scans symbols and calls `observe` in the calling thread for every event.
     pub fn scan(
         &mut self,
         symbols: &[Symbol<'_>],
@@ -121,7 +121,7 @@ impl Scanner {
         found.sort_by_key(|(index, ..)| *index);
         let mut scanned = Scanned { skipped, ..Scanned::default() };
         for (index, window, averages) in found {
-            self.judge(symbols[index].name, index, window, averages, &mut scanned);
+            self.sort_in(symbols[index].name, index, window, averages, &mut scanned);
         }
         scanned.skipped.sort_by_key(|skipped| skipped.index);
         Ok(scanned)
@@ -144,7 +144,7 @@ impl Scanner {
         }
     }
 
-    /// The bars to look at, or why there are none.
+    /// The bars to scan, or why there are none.
     fn window<'a>(&self, closes: &'a [f64]) -> Result<&'a [f64], SkipReason> {
         let window = match self.options.bars {
             Some(wanted) if closes.len() < wanted && !closes.is_empty() => {
@@ -167,7 +167,7 @@ impl Scanner {
     }
 
     /// Puts a symbol into its list.
-    fn judge(&self, name: &str, index: usize, window: &[f64], averages: Averages, scanned: &mut Scanned) {
+    fn sort_in(&self, name: &str, index: usize, window: &[f64], averages: Averages, scanned: &mut Scanned) {
         let (symbol, signal) = (name.to_string(), averages.last);
         if signal.is_nan() {
             scanned.skipped.push(Skipped { symbol, index, reason: SkipReason::NoSignal });
@@ -199,7 +199,7 @@ impl Scanner {
         self.scan_on_devices(windows, observe)
     }
 
-    /// Every device takes batches from one queue; what comes back finds its place by its number.
+    /// Every device takes batches from one queue; results are placed by the number of their first symbol.
     fn scan_on_devices(
         &mut self,
         windows: &[&[f64]],
@@ -209,16 +209,16 @@ impl Scanner {
         let (growth, history) = (&self.growth, self.options.history);
         let mut all: Vec<Option<Averages>> = vec![None; windows.len()];
         std::thread::scope(|scope| {
-            let (tell, hear) = channel();
+            let (sender, receiver) = channel();
             let mut workers = Vec::new();
             for device in &mut self.devices {
-                let (queue, tell, name) = (&queue, tell.clone(), device.name().to_string());
-                let work = move || device.run(windows, queue, growth, history, &tell);
+                let (queue, sender, name) = (&queue, sender.clone(), device.name().to_string());
+                let work = move || device.run(windows, queue, growth, history, &sender);
                 workers.push((name, scope.spawn(work)));
             }
-            drop(tell);
+            drop(sender);
             let (mut number, mut done) = (0, 0);
-            for message in hear {
+            for message in receiver {
                 match message {
                     Message::Done { first, averages, stages } => {
                         let symbols = averages.len();

@@ -34,6 +34,13 @@ pub const LIST: &[File] = &[
         ],
     },
     File {
+        path: "crates/coloring/src/record.rs",
+        tests: &[
+            ("a_folder_holds_the_journal_the_best_colouring_and_a_state_to_go_on_from", None),
+            ("a_run_that_cannot_keep_its_colouring_fails_and_records_it", None),
+        ],
+    },
+    File {
         path: "crates/dash/tests/web/live.rs",
         tests: &[
             ("a_long_run_opens_from_its_checkpoint", None),

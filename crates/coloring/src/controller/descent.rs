@@ -31,7 +31,7 @@ use crate::warm::warm_start;
 /// Iterations of the search that a signal is measured on, for each vertex.
 const SIGNAL_PER_VERTEX: u64 = 256;
 
-/// A run under way.
+/// A run in progress.
 pub(super) struct Descent<'a> {
     pub(super) instance: &'a Instance,
     pub(super) graph: &'a Graph,
@@ -255,7 +255,7 @@ impl Descent<'_> {
         }
     }
 
-    /// Lets the searches race; a colouring without conflicts, and who found it.
+    /// Lets the searches race. Returns a colouring without conflicts and the phase that found it, if there is one.
     fn race(
         &mut self,
         input: PhaseInput<'_>,
@@ -332,7 +332,7 @@ impl Descent<'_> {
         Ok(true)
     }
 
-    /// Counts what a phase did and tells of it.
+    /// Counts what a phase did and reports it.
     fn worked(&mut self, report: &PhaseReport, k: usize) -> Result<(), ColoringError> {
         let at = self.totals.iter().position(|total| total.kind == report.kind).unwrap_or_else(|| {
             self.totals.push(PhaseTotal {

@@ -13,7 +13,7 @@ const LITTLE: f64 = 0.05;
 pub enum Symptom {
     /// No better score for many batches.
     NoImprovement,
-    /// A phase that came regularly has not been heard of for long.
+    /// A phase that reported regularly has been silent for long.
     StalledPhase,
     /// The device waits, or batches are so short that what they cost beside its work counts.
     LowEfficiency,
@@ -27,7 +27,7 @@ pub enum Symptom {
 pub(super) struct Detection {
     /// A sentence with numbers.
     pub(super) cause: String,
-    /// By how much a remedy should change what it multiplies, as far as that can be told.
+    /// By how much a remedy should change what it multiplies, as far as the measurements show it.
     pub(super) factor: f64,
 }
 

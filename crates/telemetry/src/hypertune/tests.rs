@@ -178,7 +178,7 @@ fn what_does_not_help_gives_way_to_the_next_remedy_and_ranges_are_kept() {
     };
     assert_eq!((of("first"), of("second")), (vec![20.0, 40.0], vec![2.0, 3.0, 4.0]));
     assert_eq!((tuner.knob("first"), tuner.knob("second")), (Some(40.0), Some(4.0)));
-    // Each action has its effect, told before the next one of the symptom, and nothing is taken back: it is not about speed.
+    // The effect of each action is reported before the next one of the symptom, and nothing is reverted: it is not about speed.
     let kinds: Vec<bool> = said.iter().map(|(_, proposal)| matches!(proposal, Proposal::Effect(_))).collect();
     assert_eq!(kinds, [false, true].repeat(5));
     let Proposal::Effect(outcome) = &said[1].1 else { panic!() };
@@ -199,7 +199,7 @@ fn low_efficiency_fires_below_its_threshold_and_is_gone_only_beyond_the_margin()
     assert_eq!(said.len(), 1, "{said:?}");
     let cause = &decision(&said[0].1).cause;
     assert!(cause.starts_with("busy 84.5 % of the last 8 batches, less than 85.0 %"), "{cause}");
-    // Better than the threshold, but not clearly: it is still there, and told again after the cool-down.
+    // Better than the threshold, but not clearly: it is still there, and reported again after the cool-down.
     let said = drive(&mut run, &mut tuner, 40, &busy(0.88));
     assert_eq!(said.len(), 1, "{said:?}");
     drive(&mut run, &mut tuner, 20, &busy(0.95));

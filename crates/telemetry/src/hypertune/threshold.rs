@@ -16,10 +16,10 @@ pub struct Thresholds {
     pub cooldown_s: f64,
     /// `no_improvement`: batches without a better score. Default 50.
     pub no_improvement_batches: u64,
-    /// `stalled_phase`: times the 99th percentile of a phase's durations, or its mean distance if that is longer, for which it was not
-    /// heard of. Default 20.
+    /// `stalled_phase`: silence of a phase, as a multiple of the 99th percentile of its durations, or of its mean distance if that is
+    /// longer. Default 20.
     pub stalled_factor: f64,
-    /// `stalled_phase`: seconds for which it was not heard of at least. Default 10.
+    /// `stalled_phase`: the least silence in seconds. Default 10.
     pub stalled_s: f64,
     /// `stalled_phase`: steps after which a phase counts as one that comes regularly. Default 20.
     pub stalled_steps: u64,

@@ -1,4 +1,4 @@
-//! When something is done, what, and whether it helped.
+//! The tuner: when it acts, on which knob, and whether that helped.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,10 +28,10 @@ const MOST_UNDER_WAY: u64 = 64;
 pub enum Mode {
     /// Nothing.
     Off,
-    /// Say what it would do.
+    /// Advise.
     #[default]
     Advise,
-    /// Do it.
+    /// Turn knobs.
     On,
 }
 
@@ -60,14 +60,14 @@ struct TunedRemedy {
     rests: Cooldown,
 }
 
-/// Until when something is left alone.
+/// Until when a symptom, a knob or a remedy is left alone.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cooldown {
     until_batch: u64,
     until_s: f64,
 }
 
-/// What is known about one symptom.
+/// The state of one symptom.
 #[derive(Clone, Debug)]
 struct SymptomState {
     symptom: Symptom,
@@ -123,7 +123,7 @@ impl Tuner {
         }
     }
 
-    /// Where a knob stands.
+    /// The value of a knob.
     pub fn knob(&self, name: &str) -> Option<f64> {
         self.knobs.iter().find(|tuned| tuned.knob.name == name).map(|tuned| tuned.knob.value)
     }
@@ -152,7 +152,7 @@ impl Tuner {
         proposals
     }
 
-    /// Tells what came of the action under observation, once that can be said, and takes it back if it did harm.
+    /// Reports the effect of the action under observation once it can be measured, and reverts an action that did harm.
     fn conclude(&mut self, at: usize, snapshot: &Snapshot, batch: u64, proposals: &mut Vec<Proposal>) {
         let symptom = self.symptoms[at].symptom;
         let Some(action) = &self.symptoms[at].action else { return };
@@ -197,7 +197,7 @@ impl Tuner {
         }
     }
 
-    /// Does something about a symptom, or says what, if it is there and nothing is under way.
+    /// Turns a knob against a symptom that is there, or advises to, unless an action is under observation.
     fn act(&mut self, at: usize, snapshot: &Snapshot, batch: u64, proposals: &mut Vec<Proposal>) {
         let state = &self.symptoms[at];
         let input = RuleInput {
@@ -255,7 +255,7 @@ impl Tuner {
         proposals.push(Proposal::Advise(decision));
     }
 
-    /// The first remedy with room left whose knob nobody else is turning, with the new value.
+    /// The first remedy with room left whose knob no other symptom is turning, with the new value.
     fn choose(
         &self,
         symptom: Symptom,

@@ -43,7 +43,7 @@ pub struct ColorArgs {
     /// DIMACS .col file or list of edges, also with gzip.
     #[arg(value_name = "GRAPH", required = true)]
     graph: Option<PathBuf>,
-    /// End when this many colours are enough.
+    /// End once a colouring has this many colours.
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     target: Option<usize>,
     /// End after this many seconds [default: 60, if nothing else ends it].
@@ -70,19 +70,19 @@ pub struct ColorArgs {
     /// Phases, separated by commas; +NAME and -NAME change the default ones. docs/color.md lists them.
     #[arg(long, value_name = "A,B", value_delimiter = ',', allow_hyphen_values = true)]
     phases: Option<Vec<String>>,
-    /// Let rules watch the run: off, advise (say what they would turn) or on (turn it) [default: advise].
+    /// Rules that tune the run: off, advise (print what they would turn) or on (turn it) [default: advise].
     #[arg(long, value_name = "MODE")]
     hypertune: Option<Hypertune>,
     /// Worker threads [default: all cores].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threads: Option<usize>,
-    /// Write the best colouring to this .sol file, or to a folder together with all that --resume needs.
+    /// Write the best colouring to this .sol file, or to a folder together with everything that --resume needs.
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
-    /// Go on with the run in the --out folder.
+    /// Resume the run in the --out folder.
     #[arg(long)]
     resume: bool,
-    /// Append what happened to this journal, one JSON object per line.
+    /// Append the events of the run to this journal, one JSON object per line.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
     /// Settings file [default: tidemill.toml in this folder, if there is one].
@@ -101,7 +101,7 @@ enum ColorCommand {
     Generate(generate::GenerateArgs),
 }
 
-/// What `--hypertune` says.
+/// The values of `--hypertune`.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Hypertune {
     Off,

@@ -27,11 +27,11 @@ use crate::input::{parse_setting, set_threads, stamp_parser};
 use crate::settings::{GpuSettings, Settings, StreamMode};
 use crate::trace::{Trace, TraceSpan};
 use market::Market;
-use output::Found;
+use output::ScanReport;
 use store::Store;
 use tidemill_lab::number;
 use tidemill_lab::{DeviceChoice, Devices};
-use watch::Watch;
+use watch::FileWatcher;
 
 /// Classify the trend of many symbols at once and rank them.
 #[derive(Args)]
@@ -91,7 +91,7 @@ pub struct ScanArgs {
     /// Write all rows to this .parquet file, or to a folder together with the journal.
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
-    /// Append what the scan did to this journal, one JSON object per line.
+    /// Append the events of the scan to this journal, one JSON object per line.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
     /// Scan again whenever a file changes, until Ctrl-C.
@@ -136,7 +136,7 @@ fn run_on(args: ScanArgs, settings: &Settings, devices: Devices, out: &mut dyn W
     let mut session = Session { args, options, devices, scanner, store, timeline, began, n_scans: 0 };
 
     // Before the data is read, so that no change is missed.
-    let mut watch = Watch::new(&source.files);
+    let mut watch = FileWatcher::new(&source.files);
     let stop = session.args.watch.then(stop_flag);
     session.scan(source.open()?, out)?;
     if let Some(stop) = stop {
@@ -255,20 +255,21 @@ impl Session {
         })?;
         let seconds = began.elapsed().as_secs_f64();
 
-        let found = Found::new(&self.args, &self.options, &market, &scanned);
-        self.store.write(&found)?;
-        self.store.record(&ScanEvent::Ended { counts: found.counts(), duration_ms: seconds * 1e3 }, &context);
+        let report = ScanReport::new(&self.args, &self.options, &market, &scanned);
+        self.store.write(&report)?;
+        self.store
+            .record(&ScanEvent::Ended { counts: report.counts(), duration_ms: seconds * 1e3 }, &context);
         if let Some(timeline) = &mut self.timeline {
             timeline.write(&self.devices, "stream", &spans);
         }
         if self.args.json {
-            found.write_json(out, !self.args.watch)?;
+            report.write_json(out, !self.args.watch)?;
         } else {
-            write!(out, "{}", found.text(&self.scanner))?;
+            write!(out, "{}", report.text(&self.scanner))?;
         }
         out.flush()?;
-        found.remarks().iter().for_each(|line| eprintln!("{line}"));
-        eprintln!("{}", found.summary(seconds));
+        report.remarks().iter().for_each(|line| eprintln!("{line}"));
+        eprintln!("{}", report.summary(seconds));
         Ok(())
     }
 

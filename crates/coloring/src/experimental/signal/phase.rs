@@ -16,7 +16,7 @@ pub struct SignalPhase {
 }
 
 impl SignalPhase {
-    /// The signal of this kind.
+    /// Measures the signal of this kind.
     pub fn new(kind: PhaseKind) -> Self {
         Self { kind }
     }

@@ -1,6 +1,6 @@
 //! Populations and replicas as a phase: on a device where there is one, else on the CPU.
 //!
-//! Where a device fails and the CPU may take over, it does, with the best so far, and every report from then on says why.
+//! If a device fails and the CPU may take over, it does so with the best colouring so far, and every later report carries the reason.
 
 use tidemill_gpu::GpuError;
 use tidemill_telemetry::DeviceMode;
@@ -36,7 +36,7 @@ pub(super) struct Colony<'a> {
     input: PhaseInput<'a>,
     stream: u32,
     evolve: Option<Box<dyn Evolve + 'a>>,
-    /// Why the device was left.
+    /// Why the CPU took over from the device.
     fallback: Option<String>,
     n_starts: u64,
     /// Iterations that were given and not yet made; a step is never cut.
@@ -68,7 +68,7 @@ impl<'a> Colony<'a> {
     }
 
     /// The device, as long as it has not failed.
-    fn stage(&self) -> Option<DeviceInput<'a>> {
+    fn device(&self) -> Option<DeviceInput<'a>> {
         self.input.device.filter(|_| self.fallback.is_none())
     }
 
@@ -77,10 +77,10 @@ impl<'a> Colony<'a> {
         self.n_starts += 1;
         self.n_idle = 0;
         let seed = mix(self.input.seed ^ mix(self.n_starts) ^ self.kind as u64);
-        if let Some(stage) = self.stage() {
-            match self.on_device(stage, knobs, seed, given) {
+        if let Some(device) = self.device() {
+            match self.on_device(device, knobs, seed, given) {
                 Ok(evolve) => return Ok(evolve),
-                Err(error) if stage.may_fall_back => self.fallback = Some(error.to_string()),
+                Err(error) if device.may_fall_back => self.fallback = Some(error.to_string()),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -114,12 +114,12 @@ impl<'a> Colony<'a> {
 
     fn on_device(
         &mut self,
-        stage: DeviceInput<'a>,
+        device: DeviceInput<'a>,
         knobs: &Knobs,
         seed: u64,
         given: &[Vec<u32>],
     ) -> Result<Box<dyn Evolve + 'a>, GpuError> {
-        let (graph, k) = (stage.graph, self.input.k);
+        let (graph, k) = (device.graph, self.input.k);
         let stream = graph.device().stream()?;
         let many = |n: usize| ((n as f64 * knobs.population) as usize).max(2);
         Ok(match self.kind {
@@ -150,7 +150,7 @@ impl<'a> Colony<'a> {
     /// One step; if the device fails and may, the CPU takes over.
     fn step(&mut self, evolve: &mut Box<dyn Evolve + 'a>, slice: &Slice<'_>) -> Result<Step, ColoringError> {
         match evolve.step(&|| slice.is_stopped()) {
-            Err(error) if self.stage().is_some_and(|stage| stage.may_fall_back) => {
+            Err(error) if self.device().is_some_and(|device| device.may_fall_back) => {
                 self.fallback = Some(error.to_string());
                 let best = [self.best.1.clone()];
                 *evolve = self.begin(slice.knobs, &best)?;
@@ -202,7 +202,7 @@ impl Phase for Colony<'_> {
             }
         }
         self.evolve = Some(evolve);
-        clock = match (&self.fallback, self.stage()) {
+        clock = match (&self.fallback, self.device()) {
             (Some(reason), _) => clock.at(DeviceMode::CpuFallback { reason: reason.clone() }),
             (None, Some(_)) => clock.at(DeviceMode::Gpu { stream: self.stream }),
             (None, None) => clock,

@@ -6,9 +6,9 @@ use crate::random::Random;
 use crate::tabu::{Partial, Tabu, Weighted};
 use crate::warm::n_conflicts;
 
-/// One path.
+/// A search along one path of moves.
 pub(super) trait Path: Send {
-    /// Makes so many iterations, and says how many and how far the best so far is from a colouring, in a measure of its own.
+    /// Makes up to so many iterations. Returns their number, and how far the best so far is from a colouring in the path's own measure.
     fn go(&mut self, iterations: u64, stop: &dyn Fn() -> bool) -> (u64, u32);
 
     /// The best colouring so far.

@@ -1,4 +1,4 @@
-//! The progress line of a colouring run, and what the tuning rules said during it.
+//! The progress line of a colouring run, and the advice of its tuning rules.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -10,7 +10,7 @@ use tidemill_telemetry::hypertune::Mode;
 use super::{ColorArgs, Hypertune};
 use crate::settings::Settings;
 
-/// Seconds after which a run ends that nothing else ends.
+/// Time limit of a run without any limit, in seconds.
 const DEFAULT_TIME_S: f64 = 60.0;
 
 /// The configuration of a run: flags before settings before defaults.
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_taken_as_it_is_with_a_beginning_and_a_judge() {
+    fn a_list_gets_a_first_colouring_and_the_verifier() {
         assert_eq!(named("tabu,memetic").unwrap(), ["dsatur", "tabu", "memetic", "validation"]);
         assert_eq!(named("tabu,rlf,tabu").unwrap(), ["rlf", "tabu", "validation"]);
         let changed = named("+tempering,-tabu").unwrap();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_phase_is_named() {
+    fn an_unknown_phase_is_named() {
         let message = named("tabu,simplex").unwrap_err().to_string();
         assert!(message.starts_with("--phases: there is no phase `simplex`; the phases are "), "{message}");
         assert!(named("tabu,+rlf").unwrap_err().to_string().contains("write +tabu"));

@@ -8,7 +8,7 @@ use tidemill_telemetry::Journal;
 
 use super::ColorArgs;
 
-/// Endings of files that somebody may expect, but that are not written. (`runs/DSJC125.5` is a folder.)
+/// Endings of files that a user may expect, but that are not written. (`runs/DSJC125.5` is a folder.)
 const OTHER_ENDINGS: [&str; 6] = ["json", "txt", "csv", "col", "gz", "parquet"];
 
 /// Checks the paths, reads what an interrupted run left, and opens the journals.

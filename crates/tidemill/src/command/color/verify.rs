@@ -1,4 +1,4 @@
-//! `tidemill color verify`: the judge for colourings of any origin.
+//! `tidemill color verify`: checks a colouring of any origin.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub struct VerifyArgs {
     json: bool,
 }
 
-/// Runs it.
+/// Runs the command.
 pub fn run(args: &VerifyArgs) -> Result<ExitCode> {
     let instance = read_graph(&args.graph)?;
     let certificate = Certificate::read(&args.file)?;

@@ -1,4 +1,4 @@
-//! Which run is meant: the one that a path names, or one of those beneath it.
+//! Finds the run that the user means: the one that a path names, or one of those beneath it.
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -47,10 +47,10 @@ pub fn run_of(path: &Path, latest: bool, wait: bool) -> Result<PathBuf> {
 }
 
 /// A folder with a journal in it.
-pub struct Run {
+pub struct RunDir {
     /// The folder.
     pub dir: PathBuf,
-    /// When something was written there last.
+    /// When its journal was written last.
     written: SystemTime,
 }
 
@@ -59,14 +59,15 @@ pub fn has_journal(dir: &Path) -> bool {
     dir.join(JOURNAL).is_file() || dir.join(FIRST_FULL).is_file()
 }
 
-/// The runs at and beneath a folder, newest first. What may not be entered is passed over, and so are hidden folders and links, which could lead in circles.
-pub fn beneath(root: &Path) -> std::io::Result<Vec<Run>> {
+/// The runs at and beneath a folder, newest first. Folders without permission are passed over, and so are
+/// hidden folders and links, which could lead in circles.
+pub fn beneath(root: &Path) -> std::io::Result<Vec<RunDir>> {
     let mut found = Vec::new();
     let mut open = vec![root.to_owned()];
     while let Some(dir) = open.pop() {
         if has_journal(&dir) {
             let written = std::fs::metadata(dir.join(JOURNAL)).and_then(|file| file.modified());
-            found.push(Run { dir, written: written.unwrap_or(SystemTime::UNIX_EPOCH) });
+            found.push(RunDir { dir, written: written.unwrap_or(SystemTime::UNIX_EPOCH) });
             continue;
         }
         let entries = match std::fs::read_dir(&dir) {
@@ -86,15 +87,15 @@ pub fn beneath(root: &Path) -> std::io::Result<Vec<Run>> {
     Ok(found)
 }
 
-/// Lists the runs and asks for one, if there is somebody to ask.
-fn ask(root: &Path, runs: &[Run]) -> Result<PathBuf> {
+/// Lists the runs and, in a terminal, asks for one.
+fn ask(root: &Path, runs: &[RunDir]) -> Result<PathBuf> {
     let listed = &runs[..runs.len().min(LISTED)];
     let mut list = table(listed);
     if runs.len() > LISTED {
         list += &format!("… and {} older ones\n", number::count((runs.len() - LISTED) as u64));
     }
-    let is_somebody_there = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    if !is_somebody_there {
+    let is_interactive = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if !is_interactive {
         bail!(
             "{} holds {}, newest first:\n{list}  hint: name one of them, or take the newest with --latest",
             root.display(),
@@ -117,12 +118,12 @@ fn ask(root: &Path, runs: &[Run]) -> Result<PathBuf> {
     }
 }
 
-fn pick<'a>(answer: &str, runs: &'a [Run]) -> Option<&'a Run> {
+fn pick<'a>(answer: &str, runs: &'a [RunDir]) -> Option<&'a RunDir> {
     let number = if answer.is_empty() { 1 } else { answer.parse::<usize>().ok()? };
     runs.get(number.checked_sub(1)?)
 }
 
-fn table(runs: &[Run]) -> String {
+fn table(runs: &[RunDir]) -> String {
     let mut table = Table::new(["#", "run", "what", "state", "last heard of", "done", "best"]);
     for (at, run) in runs.iter().enumerate() {
         let number = (at + 1).to_string();
@@ -157,7 +158,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_a_number_or_nothing() {
-        let run = |dir: &str| Run { dir: dir.into(), written: SystemTime::UNIX_EPOCH };
+        let run = |dir: &str| RunDir { dir: dir.into(), written: SystemTime::UNIX_EPOCH };
         let runs = [run("a"), run("b")];
         let picked = |answer| pick(answer, &runs).map(|run| run.dir.display().to_string());
         assert_eq!(picked(""), Some("a".into()));

@@ -1,4 +1,4 @@
-//! What a scan prints: two ranked lists, or JSON; what it could not use, and why.
+//! The output of a scan: two ranked lists or JSON, and the symbols it could not use, with the reasons.
 
 use std::io::Write;
 
@@ -18,8 +18,8 @@ const RECENT_BARS: usize = 32;
 /// Skipped symbols named one by one; of more only the number is given.
 const SKIPPED_SHOWN: usize = 20;
 
-/// A scan with everything that is said about it.
-pub struct Found<'a> {
+/// A scan with its ranking, for text, JSON and files.
+pub struct ScanReport<'a> {
     args: &'a ScanArgs,
     options: &'a ScanOptions,
     pub market: &'a Market,
@@ -71,7 +71,7 @@ struct ScanJson<'a> {
     notes: &'a [String],
 }
 
-impl<'a> Found<'a> {
+impl<'a> ScanReport<'a> {
     /// Ranks the rows and joins what the loader and the scanner could not use.
     pub fn new(
         args: &'a ScanArgs,
@@ -146,7 +146,7 @@ impl<'a> Found<'a> {
         Ok(())
     }
 
-    /// Times of the first and the last bar that a row looks at.
+    /// Times of the first and the last bar of a row's window.
     fn window(&self, row: &Row) -> (String, String) {
         let times = &self.market.series[row.index].ts_ms;
         let time = |ts_ms: Option<&i64>| ts_ms.map(|ts_ms| format_ms(*ts_ms)).unwrap_or_default();
@@ -201,7 +201,7 @@ impl<'a> Found<'a> {
         lines
     }
 
-    /// Which bars were looked at.
+    /// The window of bars that the signals come from.
     fn window_line(&self) -> Option<String> {
         let bars = |row: &Row| row.bars;
         let rows = &self.scanned.rows;
@@ -220,7 +220,7 @@ impl<'a> Found<'a> {
         Some(format!("window: {length}, {first} to {last}{hint}"))
     }
 
-    /// How it went, in one line.
+    /// The counts and the time, in one line.
     pub fn summary(&self, seconds: f64) -> String {
         let counts = self.counts();
         let mut line = format!(

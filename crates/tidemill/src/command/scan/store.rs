@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use tidemill_scan::{RecordContext, ScanEvent, write_history, write_rows};
 use tidemill_telemetry::Journal;
 
-use super::output::Found;
+use super::output::ScanReport;
 
 /// Files that a scan writes.
 pub struct Store {
@@ -54,13 +54,13 @@ impl Store {
     }
 
     /// Writes the rows and, if asked for, the history; those of the scan before are replaced.
-    pub fn write(&self, found: &Found<'_>) -> Result<()> {
-        let (rows, times_ms) = (found.rows(), found.market.times_ms());
+    pub fn write(&self, report: &ScanReport<'_>) -> Result<()> {
+        let (rows, times_ms) = (report.rows(), report.market.times_ms());
         if let Some(path) = &self.rows {
             write_rows(path, &rows, &times_ms)?;
         }
         if let Some(path) = &self.history {
-            write_history(path, &rows, &found.market.symbols(), &times_ms)?;
+            write_history(path, &rows, &report.market.symbols(), &times_ms)?;
         }
         for path in [&self.rows, &self.history].into_iter().flatten() {
             eprintln!("wrote {}", path.display());
