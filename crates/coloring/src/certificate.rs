@@ -57,7 +57,7 @@ pub enum Refutation {
     #[error(transparent)]
     Flaw(#[from] Flaw),
     /// It uses more or fewer colours than its header claims.
-    #[error("it says {said} colours, but uses {found}")]
+    #[error("the header claims {said} colours, but the colouring uses {found}")]
     Colors {
         /// Colours as the header claims.
         said: usize,
@@ -157,7 +157,7 @@ impl Certificate {
         match name {
             MAGIC if value.trim() == "1" => {}
             MAGIC => {
-                return Err((format!("version `{value}` of the format"), "this program knows version 1"));
+                return Err((format!("version `{value}` of the format"), "this program reads version 1"));
             }
             "graph" => self.graph = Some(value.to_owned()),
             "vertices" => self.n = Some(number()?),
@@ -247,7 +247,10 @@ mod tests {
             refuted(Certificate { colors: vec![0, 0, 1], ..good.clone() }),
             "1 edge joins equal colours: 1 and 2 both have 0"
         );
-        assert_eq!(refuted(Certificate { k: Some(3), ..good.clone() }), "it says 3 colours, but uses 2");
+        assert_eq!(
+            refuted(Certificate { k: Some(3), ..good.clone() }),
+            "the header claims 3 colours, but the colouring uses 2"
+        );
         assert!(refuted(Certificate { sha256: Some("00".into()), ..good.clone() }).contains("another graph"));
         assert!(
             refuted(Certificate { n: Some(9), ..good }).starts_with("it is about another graph: vertices 9")

@@ -77,6 +77,6 @@ mod tests {
         };
         assert!(longer.check_resumes(&before).is_ok());
         let error = config(2).check_resumes(&before).unwrap_err().to_string();
-        assert!(error.starts_with("the run was begun with seed = 1, not 2\n  hint: "), "{error}");
+        assert!(error.starts_with("the run was started with seed = 1, not 2\n  hint: "), "{error}");
     }
 }

@@ -65,7 +65,7 @@ pub enum ColoringError {
     Device(#[from] GpuError),
     /// A run cannot go on with another configuration.
     #[error(
-        "the run was begun with {key} = {before}, not {now}\n  hint: give the same, or begin a new run in another folder"
+        "the run was started with {key} = {before}, not {now}\n  hint: use the same value, or start a new run in another folder"
     )]
     OtherConfig {
         /// The setting that differs.

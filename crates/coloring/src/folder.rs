@@ -28,8 +28,8 @@ impl RunFolder {
         if folder.options_file().exists() {
             return Err(ColoringError::Content {
                 path: path.into(),
-                problem: "there is a run in this folder".into(),
-                hint: "go on with it by --resume, or choose another folder".into(),
+                problem: "the folder already holds a run".into(),
+                hint: "continue it with --resume, or choose another folder".into(),
             });
         }
         std::fs::create_dir_all(path).map_err(ColoringError::write(path))?;
@@ -43,8 +43,8 @@ impl RunFolder {
             true => Ok(folder),
             false => Err(ColoringError::Content {
                 path: path.into(),
-                problem: "there is no colouring run in this folder".into(),
-                hint: "begin one with `tidemill color GRAPH --out FOLDER`".into(),
+                problem: "the folder holds no colouring run".into(),
+                hint: "start one with `tidemill color GRAPH --out FOLDER`".into(),
             }),
         }
     }
@@ -95,14 +95,14 @@ impl RunFolder {
         if whole["version"] != VERSION {
             return Err(problem(
                 format!("version {} of the format", whole["version"]),
-                "this program knows version 1",
+                "this program reads version 1",
             ));
         }
         if whole["sha256"] != instance.sha256() {
             let of = whole["graph"].as_str().unwrap_or_default();
             return Err(problem(
                 format!("the run is about another graph, `{of}`"),
-                "give the graph that it was begun with",
+                "use the graph that the run was started with",
             ));
         }
         Ok(whole["options"].take())
@@ -143,6 +143,6 @@ fn damaged(path: &Path, error: &serde_json::Error) -> ColoringError {
     ColoringError::Content {
         path: path.into(),
         problem: format!("it is damaged: {error}"),
-        hint: "the best colouring is in best.sol; begin the run anew in another folder".into(),
+        hint: "the best colouring is in best.sol; start a new run in another folder".into(),
     }
 }

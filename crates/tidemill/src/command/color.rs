@@ -150,7 +150,7 @@ fn color(args: &ColorArgs) -> Result<ExitCode> {
     let is_resumed = state.is_some();
     if let Some(state) = &state {
         let k = number::counted(state.k as u64, "colour");
-        eprintln!("going on after {} passes, with {k}", state.pass);
+        eprintln!("resuming after {} passes, with {k}", state.pass);
     }
     let mut controller = Controller::new(&instance, config.options.clone())?;
     if let [device, ..] = &devices.devices[..] {
@@ -180,7 +180,7 @@ fn color(args: &ColorArgs) -> Result<ExitCode> {
     output::print(args, &instance, &outcome, began.elapsed().as_secs_f64())?;
     progress.advice().for_each(|sentence| eprintln!("{sentence}"));
     if outcome.ending == Ending::Stopped && store.is_folder() {
-        eprintln!("the run can go on with --resume");
+        eprintln!("--resume continues the run");
     }
     Ok(ExitCode::SUCCESS)
 }

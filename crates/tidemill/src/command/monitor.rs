@@ -134,7 +134,7 @@ fn warn_of_malformed(follower: &Follower) {
     if let Some(malformed) = follower.malformed() {
         let n = tidemill_lab::number::counted(follower.n_malformed(), "line");
         let (path, line) = (malformed.path.display(), malformed.line);
-        eprintln!("note: {n} of the journal passed over, the last {path}:{line}: {}", malformed.reason);
+        eprintln!("note: {n} of the journal could not be read, the last {path}:{line}: {}", malformed.reason);
     }
 }
 

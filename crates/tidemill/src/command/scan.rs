@@ -144,7 +144,7 @@ fn run_on(args: ScanArgs, settings: &Settings, devices: Devices, out: &mut dyn W
             // A file that is being replaced may be missing or torn for a moment; that must not end the watch.
             match source.open() {
                 Ok(market) => session.scan(market, out)?,
-                Err(error) => eprintln!("error: {error:#}\n  the scan before stands; still watching"),
+                Err(error) => eprintln!("error: {error:#}\n  the last result stays as it is; still watching"),
             }
         }
     }

@@ -47,7 +47,7 @@ pub fn run(args: &VerifyArgs) -> Result<ExitCode> {
             if !args.json {
                 let (k, m) = (verified.k as u64, instance.edges().len() as u64);
                 let (k, m) = (number::counted(k, "colour"), number::counted(m, "edge"));
-                writeln!(out, "proper: {k}, {}, {m} looked at", super::vertices(instance.n))?;
+                writeln!(out, "proper: {k}, {}, {m} checked", super::vertices(instance.n))?;
             }
             Ok(ExitCode::SUCCESS)
         }

@@ -114,7 +114,7 @@ fn ask(root: &Path, runs: &[RunDir]) -> Result<PathBuf> {
         if let Some(run) = pick(answer.trim(), listed) {
             return Ok(run.dir.clone());
         }
-        eprintln!("a number from 1 to {}, or nothing for the newest", listed.len());
+        eprintln!("enter a number from 1 to {}, or press Enter for the newest", listed.len());
     }
 }
 
