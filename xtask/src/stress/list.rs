@@ -10,6 +10,7 @@ pub struct File {
 /// Files whose tests only look as though they belonged here, and why they do not.
 pub const UNLISTED: &[(&str, &str)] = &[
     ("crates/backtest/tests/language.rs", "the clock ends what hangs; nobody waits for anybody"),
+    ("crates/coloring/src/event/tests.rs", "times are given as distances from one instant, none passes"),
     ("crates/dash/tests/terminal.rs", "times are given to the screen, none passes"),
     ("crates/gpu/src/wait.rs", "time passes in a pace of its own"),
     ("crates/market/src/atc/bench.rs", "it measures, and judges nothing by it"),
