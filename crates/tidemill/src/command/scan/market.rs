@@ -24,11 +24,11 @@ pub struct Source {
 
 /// One symbol's closes.
 pub struct Series {
-    /// Its name.
+    /// Name of the symbol.
     pub symbol: String,
     /// Open time of each bar, UTC milliseconds.
     pub ts_ms: Vec<i64>,
-    /// Its closes.
+    /// Close of each bar.
     pub close: Vec<f64>,
 }
 
@@ -38,7 +38,7 @@ pub struct Unusable {
     pub symbol: String,
     /// The file, where it is the file that cannot be read.
     pub file: Option<String>,
-    /// Why.
+    /// Why it cannot be scanned.
     pub reason: String,
 }
 
@@ -46,7 +46,7 @@ pub struct Unusable {
 pub struct Market {
     /// The symbols, ordered by name.
     pub series: Vec<Series>,
-    /// What is broken.
+    /// Files and symbols that cannot be scanned.
     pub unusable: Vec<Unusable>,
     /// Where it comes from, in a few words.
     pub origin: String,
@@ -116,7 +116,7 @@ impl Source {
                 }
             }
         }
-        // What is unusable is told once, with the symbols that are skipped.
+        // Unusable files are reported once, with the skipped symbols.
         Ok(Market { series, unusable, origin, notes: loaded.report.remarks() })
     }
 }
