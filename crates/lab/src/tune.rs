@@ -237,9 +237,10 @@ mod tests {
         Batch, Domain, Evaluated, FunctionEvaluator, Param, SamplerKind, SamplerSettings, Score, Scores,
         Space, Steered, Study, StudyEvent, Timing,
     };
-    use tidemill_telemetry::{Event, Journal, SmolStr, Timestamp};
+    use tidemill_telemetry::{DeviceMode, Event, Journal, SmolStr, Timestamp};
 
     use super::*;
+    use crate::event::{BatchCounts, Totals, Work};
     use crate::record::BatchRecorder;
 
     fn space(n_params: usize) -> Space {
@@ -323,6 +324,29 @@ mod tests {
         });
         study.run(&mut evaluator).unwrap();
         Run { seconds: cost.as_secs_f64(), best, n_actions: journal.snapshot().n_actions }
+    }
+
+    #[test]
+    fn the_record_of_a_batch_has_every_value_that_the_rules_read() {
+        let batch = BatchCounts {
+            totals: Totals { trials: 8, valid: 5, best: None },
+            timing: Timing::default(),
+            busy: 0.9,
+        };
+        let work = Work {
+            phase: "kernel",
+            step: "batch_0".into(),
+            start_ms: None,
+            duration_ms: 1.0,
+            device: DeviceMode::Cpu,
+            batch: Some(batch),
+        };
+        let record = SweepEvent::Worked(work).to_event(&"run".into()).unwrap();
+        let (times, failures) = (SIGNALS.batch.unwrap(), SIGNALS.failures.unwrap());
+        let names = [times.work, times.idle, times.host[0], times.host[1], times.hidden, failures.succeeded];
+        for name in names.into_iter().chain(SIGNALS.busy) {
+            assert!(record.values.get(name).is_some(), "{name}");
+        }
     }
 
     #[test]

@@ -138,6 +138,9 @@ mod tests {
         Thresholds::default().check().unwrap();
         let set: Thresholds = serde_json::from_str(r#"{"low_busy": 0.9, "window_batches": 4}"#).unwrap();
         assert_eq!(set, Thresholds { low_busy: 0.9, window_batches: 4, ..Thresholds::default() });
+        let keys = r#"{"many_invalid": 0.6, "many_invalid_trials": 9, "high_conflicts_batches": 7}"#;
+        let set: Thresholds = serde_json::from_str(keys).unwrap();
+        assert_eq!((set.failure_share, set.failure_items, set.falling_batches), (0.6, 9, 7));
         let error = serde_json::from_str::<Thresholds>(r#"{"low_bussy": 0.9}"#).unwrap_err().to_string();
         assert!(error.contains("low_bussy") && error.contains("low_busy"), "{error}");
     }
