@@ -135,8 +135,8 @@ fn every_kernel_of_a_strategy() {
     }
     let expected = engine.evaluate(&points);
     assert!(expected.iter().any(|outcome| outcome.train.trades > 0));
-    // All at once; and in parts on two lanes, whose trades do not fit, booked segment after segment.
-    let whole = DeviceOptions::default();
+    // All at once, each walk by a block; and in parts on two lanes, whose trades do not fit, booked segment after segment.
+    let whole = DeviceOptions { walk_threads: Some(64), ..DeviceOptions::default() };
     let parts = DeviceOptions {
         most_trials: 90,
         most_trades: 2,
