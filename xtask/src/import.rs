@@ -104,7 +104,6 @@ const RESERVED: &[Reserved] = &[
 
 /// A workspace crate and the names of all crates it depends on.
 pub struct Crate {
-    /// Its name.
     pub name: String,
     /// What it depends on, for building and for tests.
     pub dependencies: BTreeSet<String>,

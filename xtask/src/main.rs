@@ -3,6 +3,7 @@
 mod browser;
 mod concept;
 mod import;
+mod long_file;
 mod markdown;
 mod nvrtc;
 mod reference;
@@ -12,6 +13,7 @@ mod size;
 mod skip;
 mod source;
 mod stress;
+mod type_name;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -32,8 +34,9 @@ Usage: cargo xtask <command>
   stress [--rounds N] [WORDS]
                run the tests that sleep, wait, spawn or race N times (100) beside four busy processes;
                WORDS choose files or tests whose name has one of them in it
-  check        the structure: who may import whom, file names, no printing in libraries; tracked files above 1 MB,
-               unknown files in the root; links, images and paths in Markdown
+  check        the structure: who may import whom, names of files and types, no printing in libraries; long source
+               files without a reason, tracked files above 1 MB, unknown files in the root; links, images and paths
+               in Markdown
   lint         formatting, clippy and the links of the documentation, warnings are errors
   ci           lint, check and test
   quality [ARGS]
@@ -156,6 +159,8 @@ fn check() -> Result<()> {
             eprintln!("note: the sizes of files and what is in the root are not checked: {reason}")
         }
     }
+    problems.extend(long_file::check(&root, &repository)?);
+    problems.extend(type_name::check(&root, &repository)?);
     problems.extend(reference::check(&root, &repository)?);
     problems.extend(concept::check(&root)?);
     problems.extend(stress::check(&root)?);
@@ -173,7 +178,7 @@ fn metadata() -> Result<Metadata> {
     MetadataCommand::new()
         .current_dir(xtask_dir())
         .exec()
-        .context("`cargo metadata` failed, so that nobody's imports are known")
+        .context("`cargo metadata` failed, so imports cannot be checked")
 }
 
 /// Runs cargo in the workspace, after saying so.

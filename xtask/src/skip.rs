@@ -1,4 +1,4 @@
-//! What was not tested: tests that said why they skip, and tests that are only run when they are asked for.
+//! What was not tested: tests that skipped with a reason, and ignored tests.
 //!
 //! Tests say it through the crate `tidemill-skip`, which appends to the file that a variable names.
 
@@ -30,7 +30,7 @@ pub fn report(file: &Path, ignored: &[TestFn]) -> String {
     let mut reasons = reasons(&text);
     for test in ignored {
         let reason = test.ignored.as_deref().unwrap_or("no reason is given");
-        reasons.entry(format!("only when asked for: {reason}")).or_default().insert(test.shown());
+        reasons.entry(format!("only with --ignored: {reason}")).or_default().insert(test.shown());
     }
     shown(&reasons)
 }
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(
             report(&file, &[ignored]),
             "3 tests were skipped, in whole or in part\n    no GPU\n        runtime: pool::a\n    \
-             no GPU: x\tand y\n        gpu: b\n    only when asked for: 3 GB\n        crates/a/tests/b.rs: c\n"
+             no GPU: x\tand y\n        gpu: b\n    only with --ignored: 3 GB\n        crates/a/tests/b.rs: c\n"
         );
         assert_eq!(
             std::fs::read_to_string(fresh_file(dir.path()).unwrap()).unwrap(),

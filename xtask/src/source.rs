@@ -36,9 +36,7 @@ pub fn check(crate_name: &str, crate_dir: &Path) -> Result<Vec<String>> {
         if is_library_code {
             let prints = printing_lines(&read(&file)?);
             problems.extend(prints.iter().map(|line| {
-                format!(
-                    "{crate_name}: {shown}:{line} prints; a library returns or records what it has to say"
-                )
+                format!("{crate_name}: {shown}:{line} prints; a library returns or records its messages")
             }));
         }
     }
@@ -136,7 +134,7 @@ mod tests {
             [
                 "tidemill-market: Cargo.toml lacks `[lints] workspace = true`",
                 "tidemill-market: kernels/common.cu has a name that says nothing; name it after its one concept",
-                "tidemill-market: src/lib.rs:2 prints; a library returns or records what it has to say",
+                "tidemill-market: src/lib.rs:2 prints; a library returns or records its messages",
                 "tidemill-market: src/utils.rs has a name that says nothing; name it after its one concept",
             ]
         );

@@ -37,15 +37,15 @@ const LONG: Duration = Duration::from_secs(1200);
 
 pub use busy::{COMMAND as SPIN, spin};
 
-/// What was asked for.
-struct Wish {
+/// Command-line options of `stress`.
+struct StressOptions {
     rounds: u32,
     /// Only tests whose file or name has one of these in it; none means all.
     words: Vec<String>,
 }
 
 /// A test binary and those of its tests that are run.
-struct Binary {
+struct TestBinary {
     program: PathBuf,
     /// Where cargo would run it.
     dir: PathBuf,
@@ -56,7 +56,7 @@ struct Binary {
 
 /// Runs the listed tests.
 pub fn run(root: &Path, arguments: &[String], variables: Vec<(&'static str, OsString)>) -> Result<()> {
-    let wish = Wish::parse(arguments)?;
+    let wish = StressOptions::parse(arguments)?;
     let problems = check(root)?;
     ensure!(problems.is_empty(), "the list of tests is out of date\n  {}", problems.join("\n  "));
     let binaries = binaries(root, &wish)?;
@@ -89,12 +89,12 @@ pub fn run(root: &Path, arguments: &[String], variables: Vec<(&'static str, OsSt
 
 /// Runs all binaries once, a few at a time; the tests that failed in each.
 fn run_round<'a>(
-    binaries: &'a [Binary],
+    binaries: &'a [TestBinary],
     round: u32,
     variables: &[(&'static str, OsString)],
-) -> Result<Vec<(&'a Binary, Vec<String>)>> {
+) -> Result<Vec<(&'a TestBinary, Vec<String>)>> {
     let next = AtomicUsize::new(0);
-    let run = || -> Result<Vec<(&Binary, Vec<String>)>> {
+    let run = || -> Result<Vec<(&TestBinary, Vec<String>)>> {
         let mut done = Vec::new();
         while let Some(binary) = binaries.get(next.fetch_add(1, Ordering::SeqCst)) {
             done.push((binary, binary.round(round, variables)?));
@@ -116,7 +116,7 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
     Ok(problems(&test_fns(root)?, LIST, UNLISTED))
 }
 
-fn problems(tests: &[TestFn], listed: &[list::File], unlisted: &[(&str, &str)]) -> Vec<String> {
+fn problems(tests: &[TestFn], listed: &[list::TestFile], unlisted: &[(&str, &str)]) -> Vec<String> {
     let mut problems = Vec::new();
     let exists = |file: &str, name: &str| tests.iter().any(|test| test.file == file && test.name == name);
     for file in listed {
@@ -145,7 +145,7 @@ fn problems(tests: &[TestFn], listed: &[list::File], unlisted: &[(&str, &str)]) 
     problems
 }
 
-impl Wish {
+impl StressOptions {
     fn parse(arguments: &[String]) -> Result<Self> {
         let mut wish = Self { rounds: ROUNDS, words: Vec::new() };
         let mut arguments = arguments.iter();
@@ -170,16 +170,16 @@ impl Wish {
 }
 
 /// Builds all tests and finds the listed ones in them.
-fn binaries(root: &Path, wish: &Wish) -> Result<Vec<Binary>> {
+fn binaries(root: &Path, wish: &StressOptions) -> Result<Vec<TestBinary>> {
     let artifacts = build(root)?;
-    let mut binaries: Vec<Binary> = Vec::new();
+    let mut binaries: Vec<TestBinary> = Vec::new();
     for file in LIST {
         for (name, most_rounds) in file.tests.iter().filter(|test| wish.wants(file.path, test.0)) {
             let (program, dir, shown, harness_name) = find(root, &artifacts, file.path, name)?;
             let test = (harness_name, most_rounds.unwrap_or(u32::MAX));
             match binaries.iter_mut().find(|binary| binary.program == program) {
                 Some(binary) => binary.tests.push(test),
-                None => binaries.push(Binary { program, dir, shown, tests: vec![test] }),
+                None => binaries.push(TestBinary { program, dir, shown, tests: vec![test] }),
             }
         }
     }
@@ -261,7 +261,7 @@ fn find(
     }
 }
 
-impl Binary {
+impl TestBinary {
     /// Runs its tests once; the names of those that failed.
     fn round(&self, round: u32, variables: &[(&str, OsString)]) -> Result<Vec<String>> {
         let tests: Vec<&String> =
@@ -346,7 +346,7 @@ mod tests {
         let seldom = TestFn { is_timed: true, ..TestFn::example("a.rs", "seldom", Some("slow")) };
         let plain = TestFn::example("a.rs", "plain", None);
         let tests = [timed("listed"), timed("new"), timed("child"), seldom, plain];
-        let listed = [list::File { path: "a.rs", tests: &[("listed", None), ("gone", None)] }];
+        let listed = [list::TestFile { path: "a.rs", tests: &[("listed", None), ("gone", None)] }];
         assert_eq!(
             problems(&tests, &listed, &[("b.rs", "why")]),
             [
@@ -367,7 +367,9 @@ mod tests {
 
     #[test]
     fn rounds_and_words_are_understood() {
-        let parse = |line: &str| Wish::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        let parse = |line: &str| {
+            StressOptions::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        };
         let wish = parse("--rounds 7 follow.rs crash").unwrap();
         assert_eq!(wish.rounds, 7);
         assert!(wish.wants("crates/telemetry/tests/follow.rs", "x") && wish.wants("a.rs", "a_crash"));

@@ -102,7 +102,7 @@ pub struct StageSpan {
     pub job: u64,
     /// Its begin, since [`DeviceEngine::began`].
     pub begin_ms: f64,
-    /// Its end.
+    /// End, on the same clock.
     pub end_ms: f64,
 }
 
@@ -120,7 +120,7 @@ pub struct DeviceEngine {
     base: Event,
     began: Instant,
     spans: Vec<StageSpan>,
-    /// The details of trials, while they are asked for.
+    /// The details of trials, while they are being computed.
     details: Option<Vec<DeviceDetail>>,
 }
 
@@ -132,7 +132,7 @@ enum Lane {
     Busy,
 }
 
-/// Points that were submitted: parts still to be begun, and what came of those that are done.
+/// Submitted points: parts not yet begun, and results of those that are done.
 struct Job {
     points: Arc<Points>,
     waiting: VecDeque<Range<usize>>,
@@ -180,7 +180,7 @@ impl DeviceEngine {
         self.pump()
     }
 
-    /// Waits for the oldest points submitted, and returns what came of them in their order.
+    /// Waits for the oldest submitted points, and returns their results in order.
     pub fn collect(&mut self) -> Result<Vec<Outcome>, GpuError> {
         loop {
             self.pump()?;
@@ -210,7 +210,7 @@ impl DeviceEngine {
         self.grow_or_shrink_lanes();
     }
 
-    /// Lanes that are at work stay until they are done.
+    /// Busy lanes stay until they are done.
     fn grow_or_shrink_lanes(&mut self) {
         let wanted = self.n_lanes_wanted;
         while self.lanes.len() > wanted && self.lanes.last().is_some_and(|lane| !lane.is_busy()) {

@@ -190,7 +190,7 @@ pub enum Type {
 
 /// What is known of a node.
 #[derive(Clone, Copy, Debug)]
-pub struct Info {
+pub struct NodeInfo {
     /// Kind of value.
     pub ty: Type,
     /// One value per bar rather than per trial.
@@ -207,7 +207,7 @@ pub struct Graph {
     /// The nodes.
     pub nodes: Vec<Node>,
     /// What is known of each.
-    pub infos: Vec<Info>,
+    pub infos: Vec<NodeInfo>,
     interned: FxHashMap<Node, NodeId>,
     /// What was shifted, and by what: shared parts are shifted once.
     shifted: FxHashMap<(NodeId, NodeId), NodeId>,
@@ -222,7 +222,7 @@ impl Graph {
     }
 
     /// What is known of it.
-    pub fn info(&self, id: NodeId) -> Info {
+    pub fn info(&self, id: NodeId) -> NodeInfo {
         self.infos[id as usize]
     }
 
@@ -244,8 +244,8 @@ impl Graph {
         }
         let id = self.nodes.len() as NodeId;
         self.nodes.push(node.clone());
-        let children: Vec<Info> = self.children(id).into_iter().map(|child| self.info(child)).collect();
-        let all_int = |infos: &[Info]| infos.iter().all(|info| info.ty == Type::Int);
+        let children: Vec<NodeInfo> = self.children(id).into_iter().map(|child| self.info(child)).collect();
+        let all_int = |infos: &[NodeInfo]| infos.iter().all(|info| info.ty == Type::Int);
         let ty = match &node {
             Node::Const(bits) => {
                 if f64::from_bits(*bits).fract() == 0.0 {
@@ -279,7 +279,7 @@ impl Graph {
             Node::Shift(..) => children[0].ty,
         };
         let leaf_series = matches!(node, Node::Source(_) | Node::Call(..));
-        self.infos.push(Info {
+        self.infos.push(NodeInfo {
             ty,
             series: leaf_series || children.iter().any(|child| child.series),
             position: matches!(node, Node::Position(_)) || children.iter().any(|child| child.position),

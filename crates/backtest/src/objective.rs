@@ -26,7 +26,7 @@ const FUNCTIONS: [(&str, usize); 12] = [
 /// Reports what is wrong with what is maximised: it must be a number.
 pub fn check_maximize(strategy: &Strategy, objective: &Objective, problems: &mut Vec<Diagnostic>) {
     let expr = &objective.expr;
-    if check(strategy, expr, problems) == Some(Kinds::Truth) {
+    if check(strategy, expr, problems) == Some(ExprType::Truth) {
         problems
             .push(Diagnostic::new(expr.span.clone(), "the objective must be a number, found a condition"));
     }
@@ -35,7 +35,7 @@ pub fn check_maximize(strategy: &Strategy, objective: &Objective, problems: &mut
 /// Reports what is wrong with the requirement: it must be a condition.
 pub fn check_require(strategy: &Strategy, problems: &mut Vec<Diagnostic>) {
     let Some(expr) = strategy.require.as_ref().map(|require| &require.expr) else { return };
-    if check(strategy, expr, problems) == Some(Kinds::Number) {
+    if check(strategy, expr, problems) == Some(ExprType::Number) {
         let problem = Diagnostic::new(expr.span.clone(), "`require` must be a condition, found a number");
         problems.push(problem.hint("for example \"trades >= 30\""));
     }
@@ -43,13 +43,13 @@ pub fn check_require(strategy: &Strategy, problems: &mut Vec<Diagnostic>) {
 
 /// What an expression gives.
 #[derive(Clone, Copy, PartialEq)]
-enum Kinds {
+enum ExprType {
     Number,
     Truth,
 }
 
 /// Checks names, functions and kinds; `None` if something was wrong.
-fn check(strategy: &Strategy, expr: &Expr, problems: &mut Vec<Diagnostic>) -> Option<Kinds> {
+fn check(strategy: &Strategy, expr: &Expr, problems: &mut Vec<Diagnostic>) -> Option<ExprType> {
     let before = problems.len();
     let names = |name: &str| METRICS.iter().any(|(_, n, _)| *n == name) || strategy.param(name).is_some();
     check_expr(expr, &names, problems);
@@ -62,13 +62,13 @@ fn check(strategy: &Strategy, expr: &Expr, problems: &mut Vec<Diagnostic>) -> Op
     kind(expr, &truth, problems)
 }
 
-fn kind(expr: &Expr, truth: &impl Fn(&str) -> bool, problems: &mut Vec<Diagnostic>) -> Option<Kinds> {
-    let mut expect = |operand: &Expr, wanted: Kinds| {
+fn kind(expr: &Expr, truth: &impl Fn(&str) -> bool, problems: &mut Vec<Diagnostic>) -> Option<ExprType> {
+    let mut expect = |operand: &Expr, wanted: ExprType| {
         let found = kind(operand, truth, problems)?;
         if found != wanted {
             let message = match wanted {
-                Kinds::Number => "expected a number, found a condition",
-                Kinds::Truth => "expected a condition, found a number",
+                ExprType::Number => "expected a number, found a condition",
+                ExprType::Truth => "expected a condition, found a number",
             };
             problems.push(Diagnostic::new(operand.span.clone(), message));
             return None;
@@ -76,22 +76,22 @@ fn kind(expr: &Expr, truth: &impl Fn(&str) -> bool, problems: &mut Vec<Diagnosti
         Some(())
     };
     match &expr.kind {
-        Kind::Number(..) => Some(Kinds::Number),
-        Kind::Bool(_) => Some(Kinds::Truth),
-        Kind::Name(name) => Some(if truth(name) { Kinds::Truth } else { Kinds::Number }),
-        Kind::Unary(Unary::Neg, a) => expect(a, Kinds::Number).map(|()| Kinds::Number),
-        Kind::Unary(Unary::Not, a) => expect(a, Kinds::Truth).map(|()| Kinds::Truth),
+        Kind::Number(..) => Some(ExprType::Number),
+        Kind::Bool(_) => Some(ExprType::Truth),
+        Kind::Name(name) => Some(if truth(name) { ExprType::Truth } else { ExprType::Number }),
+        Kind::Unary(Unary::Neg, a) => expect(a, ExprType::Number).map(|()| ExprType::Number),
+        Kind::Unary(Unary::Not, a) => expect(a, ExprType::Truth).map(|()| ExprType::Truth),
         Kind::Binary(op, a, b) => {
             let (wanted, gives) = match Op2::from(*op) {
-                Op2::And | Op2::Or => (Kinds::Truth, Kinds::Truth),
-                op if op.is_comparison() => (Kinds::Number, Kinds::Truth),
-                _ => (Kinds::Number, Kinds::Number),
+                Op2::And | Op2::Or => (ExprType::Truth, ExprType::Truth),
+                op if op.is_comparison() => (ExprType::Number, ExprType::Truth),
+                _ => (ExprType::Number, ExprType::Number),
             };
             let both = (expect(a, wanted), expect(b, wanted));
             (both == (Some(()), Some(()))).then_some(gives)
         }
         Kind::Call(name, arguments) if name == "if" => {
-            expect(&arguments[0], Kinds::Truth)?;
+            expect(&arguments[0], ExprType::Truth)?;
             let gives = kind(&arguments[1], truth, problems)?;
             let other = kind(&arguments[2], truth, problems)?;
             if gives != other {
@@ -103,9 +103,9 @@ fn kind(expr: &Expr, truth: &impl Fn(&str) -> bool, problems: &mut Vec<Diagnosti
         }
         Kind::Call(name, arguments) => {
             for argument in arguments {
-                expect(argument, Kinds::Number)?;
+                expect(argument, ExprType::Number)?;
             }
-            Some(if name == "is_na" { Kinds::Truth } else { Kinds::Number })
+            Some(if name == "is_na" { ExprType::Truth } else { ExprType::Number })
         }
         Kind::Text(_) | Kind::Index(..) | Kind::Field(..) => None,
     }

@@ -91,7 +91,7 @@ pub struct Threshold {
 /// A condition, or a factor of one, that can be shared as a mask.
 #[derive(Clone, Debug)]
 pub struct Maskable {
-    /// Its formula.
+    /// Formula of the condition.
     pub tape: Tape,
     /// What makes two masks the same.
     pub key: KeyParts,
@@ -113,7 +113,7 @@ pub struct SidePlan {
 /// One way out, ready to run.
 #[derive(Clone, Debug)]
 pub struct ExitPlan {
-    /// Its kind.
+    /// Stop, target, trail, break-even, signal or time.
     pub kind: ExitKind,
     /// Level, distance, multiple or bars; for a signal exit the condition.
     pub value: ExitValue,

@@ -57,7 +57,7 @@ pub struct Requirement {
 /// A strategy ready to be compiled.
 #[derive(Clone, Debug)]
 pub struct Strategy {
-    /// Its name.
+    /// Name from the file, or that of the file.
     pub name: String,
     /// The file it came from, or what stands for it.
     pub file: String,
@@ -311,7 +311,7 @@ pub enum StrategyError {
     /// The file could not be read.
     #[error("cannot read the strategy file {file}: {error}")]
     Read {
-        /// Its path.
+        /// Path as given.
         file: String,
         /// What the system said.
         error: String,
@@ -324,7 +324,7 @@ pub enum StrategyError {
     UnknownProfile {
         /// The strategy file.
         file: String,
-        /// What was asked for.
+        /// The profile that the file lacks.
         name: String,
         /// What there is.
         names: Vec<String>,

@@ -40,7 +40,7 @@ pub struct Trade {
     pub r: f64,
     /// Why it was closed.
     pub reason: Reason,
-    /// Whether it was closed at the close of its exit bar, and so lived through all of it.
+    /// Whether it was closed at the close of its exit bar, and so was open for all of it.
     pub at_close: bool,
     /// Whether the exit depends on which extreme of the bar came first.
     pub ambiguous: bool,

@@ -20,14 +20,14 @@ fn open(source: &str, profile: Option<&str>, settings: &[(&str, String)]) -> Str
     Strategy::parse("test.toml", source, &overrides).unwrap_or_else(|error| panic!("{error}"))
 }
 
-struct Run {
+struct GoldenRun {
     detail: Detail,
     metrics: Metrics,
     objective: Option<f64>,
     signals: Vec<usize>,
 }
 
-fn run(strategy: &Strategy, bars: Bars) -> Run {
+fn run(strategy: &Strategy, bars: Bars) -> GoldenRun {
     let universe = Universe { symbols: vec![bars] };
     let segments: Vec<Segment> = Layout::default().segments(&universe).unwrap();
     let mut engine = Engine::new(strategy, &universe, segments, EngineOptions::default())
@@ -37,7 +37,7 @@ fn run(strategy: &Strategy, bars: Bars) -> Run {
     let metrics = Metrics::new(&detail.tally, engine.year_days(Role::Train));
     let objective = Scoring::new(strategy).value(strategy.objective(), &metrics, &engine.decode(&row));
     let signals = engine.entry_signals(&row, 0, 0);
-    Run { detail, metrics, objective, signals }
+    GoldenRun { detail, metrics, objective, signals }
 }
 
 fn number(value: &Value, key: &str) -> f64 {
@@ -45,7 +45,7 @@ fn number(value: &Value, key: &str) -> f64 {
 }
 
 /// Indexes and reasons are equal, prices, P&L and R bit for bit.
-fn check_trades(run: &Run, expected: &[Value], index: impl Fn(usize) -> usize, what: &str) {
+fn check_trades(run: &GoldenRun, expected: &[Value], index: impl Fn(usize) -> usize, what: &str) {
     assert_eq!(run.detail.trades.len(), expected.len(), "{what}: number of trades");
     for (at, (trade, expected)) in run.detail.trades.iter().zip(expected).enumerate() {
         let integer = |key: &str| expected[key].as_u64().map(|value| value as usize);
@@ -64,7 +64,7 @@ fn check_trades(run: &Run, expected: &[Value], index: impl Fn(usize) -> usize, w
 }
 
 /// The original counts "not defined" as zero.
-fn check_metrics(run: &Run, expected: &Value, what: &str) {
+fn check_metrics(run: &GoldenRun, expected: &Value, what: &str) {
     for (metric, key) in [
         (Metric::Trades, "n"),
         (Metric::WinRate, "win_rate"),

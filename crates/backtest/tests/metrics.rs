@@ -18,7 +18,11 @@ fn rows(text: &str) -> Vec<Vec<&str>> {
 }
 
 fn number(cell: &str) -> f64 {
-    if cell.is_empty() { f64::NAN } else { cell.parse().unwrap_or_else(|_| panic!("{cell:?} is no number")) }
+    if cell.is_empty() {
+        f64::NAN
+    } else {
+        cell.parse().unwrap_or_else(|_| panic!("{cell:?} is not a number"))
+    }
 }
 
 /// One trade as it was planned.

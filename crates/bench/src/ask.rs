@@ -44,19 +44,18 @@ pub struct AskArgs {
 
 /// Milliseconds of one batch.
 #[derive(Clone, Copy)]
-struct Measured {
+struct BatchTimes {
     history: usize,
     ask_ms: f64,
     tell_ms: f64,
 }
 
-impl Measured {
+impl BatchTimes {
     fn total(self) -> f64 {
         self.ask_ms + self.tell_ms
     }
 }
 
-/// Runs it.
 pub fn run(args: AskArgs) -> Result<ExitCode> {
     set_threads(args.threads)?;
     if args.batch == 0 || args.history.is_empty() || args.sampler.is_empty() {
@@ -74,7 +73,7 @@ pub fn run(args: AskArgs) -> Result<ExitCode> {
     }
     let mut out = std::io::stdout().lock();
     if args.json {
-        let sampler = |(kind, series): &(SamplerKind, Vec<Measured>)| -> Value {
+        let sampler = |(kind, series): &(SamplerKind, Vec<BatchTimes>)| -> Value {
             json!({
                 "sampler": kind.name(),
                 "ask_tell_ms": reference(series).total(),
@@ -121,12 +120,12 @@ pub fn run(args: AskArgs) -> Result<ExitCode> {
 }
 
 /// The measurement that stands for all: at 100,000 observations, or the nearest there is.
-fn reference(series: &[Measured]) -> Measured {
+fn reference(series: &[BatchTimes]) -> BatchTimes {
     let nearest = series.iter().min_by_key(|at| at.history.abs_diff(HISTORY));
-    nearest.copied().unwrap_or(Measured { history: 0, ask_ms: f64::NAN, tell_ms: f64::NAN })
+    nearest.copied().unwrap_or(BatchTimes { history: 0, ask_ms: f64::NAN, tell_ms: f64::NAN })
 }
 
-fn measure(kind: SamplerKind, history: usize, batch: usize, repeat: usize) -> Result<Measured> {
+fn measure(kind: SamplerKind, history: usize, batch: usize, repeat: usize) -> Result<BatchTimes> {
     let space = Function::Mixed142.space(N_PARAMS);
     let settings =
         SamplerSettings { batch, n_trials: Some((history + 64 * batch) as u64), ..SamplerSettings::new(1) };
@@ -139,7 +138,7 @@ fn measure(kind: SamplerKind, history: usize, batch: usize, repeat: usize) -> Re
         n_told += points.len();
         sampler.tell(&points, &to_scores(&Function::Mixed142.evaluate(&points)));
     }
-    let mut fastest = Measured { history, ask_ms: f64::INFINITY, tell_ms: f64::INFINITY };
+    let mut fastest = BatchTimes { history, ask_ms: f64::INFINITY, tell_ms: f64::INFINITY };
     for _ in 0..repeat {
         let began = Instant::now();
         let points = sampler.ask(batch);
@@ -149,7 +148,7 @@ fn measure(kind: SamplerKind, history: usize, batch: usize, repeat: usize) -> Re
         sampler.tell(&points, &scores);
         let tell_ms = began.elapsed().as_secs_f64() * 1e3;
         if ask_ms + tell_ms < fastest.total() {
-            fastest = Measured { history, ask_ms, tell_ms };
+            fastest = BatchTimes { history, ask_ms, tell_ms };
         }
     }
     Ok(fastest)

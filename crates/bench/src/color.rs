@@ -68,7 +68,6 @@ struct Rung {
     target: usize,
 }
 
-/// Runs it.
 pub fn run(args: ColorBenchArgs) -> Result<ExitCode> {
     set_threads(args.threads)?;
     let devices = Devices::choose(args.device)?;

@@ -34,7 +34,6 @@ pub struct CpuSweepArgs {
     json: bool,
 }
 
-/// Runs it.
 pub fn run(args: CpuSweepArgs) -> Result<ExitCode> {
     set_threads(args.threads)?;
     let overrides = Overrides { set: vec![("end_of_data".into(), "discard".into())], ..Overrides::default() };

@@ -98,7 +98,7 @@ fn run(args: DeviceBenchArgs, work: Workload) -> Result<ExitCode> {
     let mut on_device = DeviceEngine::new(device, &engine, &work.strategy, options)?;
     let load_s = began.elapsed().as_secs_f64();
 
-    let mut runs: Vec<Run> = Vec::new();
+    let mut runs: Vec<TimedRun> = Vec::new();
     let mut outcomes = Vec::new();
     // The first one allocates.
     for _ in 0..=args.repeat.max(1) {
@@ -113,7 +113,7 @@ fn run(args: DeviceBenchArgs, work: Workload) -> Result<ExitCode> {
             outcomes.par_iter().map(|outcome| engine.pool_metrics(&outcome.train, Role::Train)).collect();
         let seconds = began.elapsed().as_secs_f64();
         drop(metrics);
-        runs.push(Run { seconds, device_s, spans: on_device.take_spans() });
+        runs.push(TimedRun { seconds, device_s, spans: on_device.take_spans() });
     }
     runs.remove(0);
     runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
@@ -198,13 +198,13 @@ const STAGES: [Stage; 7] =
     [Stage::Upload, Stage::Distinct, Stage::Columns, Stage::Masks, Stage::Walk, Stage::Book, Stage::Download];
 
 /// One repetition.
-struct Run {
+struct TimedRun {
     seconds: f64,
     device_s: f64,
     spans: Vec<StageSpan>,
 }
 
-impl Run {
+impl TimedRun {
     fn stage_ms(&self, stage: Stage) -> f64 {
         self.spans.iter().filter(|span| span.stage == stage).map(|span| span.end_ms - span.begin_ms).sum()
     }

@@ -19,7 +19,7 @@ use tidemill_verdict::Grade;
 
 use cost::Cost;
 use kind::{Demand, MarketKind, Sources};
-use sweep::Swept;
+use sweep::SweepResult;
 use tidemill::Table;
 use tidemill::set_threads;
 use tidemill_lab::number;
@@ -68,9 +68,9 @@ const N_BARS: usize = 17_520;
 /// Fewest bars of a symbol whose blocks are shuffled: half a year of hours.
 const LEAST_REAL_BARS: usize = 4_380;
 
-/// What came of the sweeps of one kind of market.
+/// Results of the sweeps of one kind of market.
 #[derive(Default)]
-struct Tried {
+struct KindResult {
     n: u64,
     good: u64,
     doubtful: u64,
@@ -84,8 +84,8 @@ struct Tried {
     verdict_seconds: f64,
 }
 
-impl Tried {
-    fn add(&mut self, swept: &Swept) {
+impl KindResult {
+    fn add(&mut self, swept: &SweepResult) {
         self.n += 1;
         self.seconds += swept.seconds;
         self.verdict_seconds += swept.verdict_seconds;
@@ -167,14 +167,14 @@ pub fn run(args: HoldingUpArgs) -> Result<ExitCode> {
         bail!("--kind shuffled needs --data with hourly bars of at least {LEAST_REAL_BARS} for a symbol");
     }
     let n_markets = args.markets.unwrap_or_else(rayon::current_num_threads);
-    let mut tried: Vec<(MarketKind, Tried)> = Vec::new();
+    let mut tried: Vec<(MarketKind, KindResult)> = Vec::new();
     for kind in kinds {
         eprintln!("{}: {} sweeps", kind.name(), args.sweeps);
         let market = |seed: u64| kind.market(seed, &sources);
         let swept =
             all(args.sweeps, n_markets, |seed| sweep::run(&market(seed), sampler, args.trials, seed, true))?;
         // In the order of the seeds, so that sums do not depend on who was first.
-        let mut of_kind = Tried::default();
+        let mut of_kind = KindResult::default();
         swept.iter().for_each(|swept| of_kind.add(swept));
         tried.push((kind, of_kind));
     }
@@ -216,10 +216,14 @@ fn real_bars(files: &[PathBuf]) -> Result<Vec<Bars>> {
 /// Sweeps of all seeds, several at a time, in the order of the seeds. The first error ends it.
 ///
 /// Threads of their own, not those of the pool: a sweep waits for work that it gives to the pool.
-fn all(n_sweeps: u64, n_at_a_time: usize, one: impl Fn(u64) -> Result<Swept> + Sync) -> Result<Vec<Swept>> {
+fn all(
+    n_sweeps: u64,
+    n_at_a_time: usize,
+    one: impl Fn(u64) -> Result<SweepResult> + Sync,
+) -> Result<Vec<SweepResult>> {
     let n_sweeps = n_sweeps as usize;
     let (next, n_done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let done: Mutex<Vec<Option<Result<Swept>>>> = Mutex::new((0..n_sweeps).map(|_| None).collect());
+    let done: Mutex<Vec<Option<Result<SweepResult>>>> = Mutex::new((0..n_sweeps).map(|_| None).collect());
     std::thread::scope(|scope| {
         for _ in 0..n_at_a_time.min(n_sweeps) {
             scope.spawn(|| {
@@ -242,11 +246,11 @@ fn all(n_sweeps: u64, n_at_a_time: usize, one: impl Fn(u64) -> Result<Swept> + S
     done.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect()
 }
 
-fn table(args: &HoldingUpArgs, tried: &[(MarketKind, Tried)]) -> Table {
+fn table(args: &HoldingUpArgs, tried: &[(MarketKind, KindResult)]) -> Table {
     let mut header = vec![format!("{} sweeps of {} trials", args.sweeps, number::count(args.trials))];
     header.extend(tried.iter().map(|(kind, _)| kind.name()));
     let mut table = Table::new(header);
-    let mut row = |name: &str, cell: &dyn Fn(&Tried) -> String| {
+    let mut row = |name: &str, cell: &dyn Fn(&KindResult) -> String| {
         let mut cells = vec![name.to_string()];
         cells.extend(tried.iter().map(|(_, tried)| cell(tried)));
         table.row(cells);
@@ -300,11 +304,11 @@ mod tests {
     use super::*;
 
     /// Winners of few small markets of a kind.
-    fn small(kind: MarketKind, n_bars: usize, edge: f64) -> Tried {
+    fn small(kind: MarketKind, n_bars: usize, edge: f64) -> KindResult {
         // Real bars are not shipped; bursts of volatility are what shuffling keeps of them.
         let real = MarketKind::Clustered.market(77, &Sources { n_bars, edge, real: &[] }).universe.symbols;
         let sources = Sources { n_bars, edge, real: &real };
-        let mut tried = Tried::default();
+        let mut tried = KindResult::default();
         for seed in 0..4 {
             let market = kind.market(seed, &sources);
             tried.add(&sweep::run(&market, SamplerKind::Auto, 300, seed, true).unwrap());

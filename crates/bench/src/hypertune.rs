@@ -1,4 +1,4 @@
-//! What tuning a sweep while it runs is worth: one that starts with a bad batch and lag, left alone and tuned, beside one tuned by hand.
+//! Measures tuning at run time: a sweep that starts with a bad batch and lag, left alone and tuned, beside one tuned by hand.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -32,10 +32,10 @@ pub struct HypertuneArgs {
     /// Where trials are evaluated.
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: DeviceChoice,
-    /// Rounds; the medians are told.
+    /// Rounds; medians are printed.
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: usize,
-    /// Leave out the bad start that nobody tunes, which can take long.
+    /// Leave out the run with a bad start and no tuning, which can take long.
     #[arg(long)]
     skip_bad: bool,
     /// Print JSON.
@@ -43,7 +43,6 @@ pub struct HypertuneArgs {
     json: bool,
 }
 
-/// Runs it.
 pub fn run(args: HypertuneArgs) -> Result<ExitCode> {
     let mut cases = vec![("by hand", args.good_batch, 1, Mode::Off), ("tuned", args.bad_batch, 0, Mode::On)];
     if !args.skip_bad {

@@ -90,19 +90,18 @@ struct Batch {
 }
 
 /// One run over all batches.
-struct Run {
+struct PipelineRun {
     wall_ms: f64,
     statistics: PipelineStatistics,
 }
 
-/// Runs it.
 pub fn run(args: OverlapArgs) -> Result<ExitCode> {
     let devices = Devices::choose(args.device)?;
     let Some(device) = devices.devices.first() else { bail!("this benchmark needs a GPU") };
     let is_host = device.info().kind == DeviceKind::Host;
     let n_batches = args.batches.unwrap_or(if is_host { 8 } else { 48 }) as usize;
     let mib = args.mib.unwrap_or(if is_host { 1 } else { 64 }) as usize;
-    // Before the work: a path that cannot be written is said at once.
+    // Before the work, so that a path that cannot be written is an error at once.
     let timeline =
         args.timeline.as_ref().map(|path| File::create(path).with_context(|| path.display().to_string()));
     let timeline = timeline.transpose()?;
@@ -191,13 +190,13 @@ fn ideal_speed_up(n_batches: usize) -> f64 {
     n * (upload + compute + download) / (upload + n * compute + download)
 }
 
-fn median(mut runs: Vec<Run>) -> Result<Run> {
+fn median(mut runs: Vec<PipelineRun>) -> Result<PipelineRun> {
     runs.sort_by(|a, b| a.wall_ms.total_cmp(&b.wall_ms));
     let middle = runs.len() / 2;
     runs.into_iter().nth(middle).context("there is no run")
 }
 
-impl Run {
+impl PipelineRun {
     fn stage_ms(&self) -> impl Iterator<Item = f64> {
         self.statistics.stages.iter().map(|stage| stage.mean_ms)
     }
@@ -312,7 +311,7 @@ impl Workload {
         mode: StreamMode,
         places: Vec<Pinned<u32>>,
         timeline: Arc<Timeline>,
-    ) -> Result<(Run, Vec<Pinned<u32>>), GpuError> {
+    ) -> Result<(PipelineRun, Vec<Pinned<u32>>), GpuError> {
         let n_lanes = if mode == StreamMode::Sequential { 1 } else { 3 };
         let options = StreamPoolOptions { streams: 3, mode, ..StreamPoolOptions::default() };
         let pool = StreamPool::new(&self.device, options)?;
@@ -346,7 +345,7 @@ impl Workload {
             done.push(batch.results);
             Ok::<(), GpuError>(())
         })?;
-        Ok((Run { wall_ms: began.elapsed().as_secs_f64() * 1e3, statistics }, done))
+        Ok((PipelineRun { wall_ms: began.elapsed().as_secs_f64() * 1e3, statistics }, done))
     }
 }
 
@@ -383,7 +382,7 @@ mod tests {
 
     use super::*;
 
-    /// Says what is missing; none, or a failure if the variable says so.
+    /// Reports a missing device as a skip, or as a failure if the variable requires it.
     fn unless_missing<T>(result: Result<T, GpuError>, required: &str) -> Option<T> {
         match result {
             Ok(value) => Some(value),

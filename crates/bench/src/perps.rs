@@ -41,7 +41,6 @@ pub struct PerpsArgs {
     json: bool,
 }
 
-/// Runs it.
 pub fn run(args: PerpsArgs) -> Result<ExitCode> {
     let devices = Devices::choose(args.device)?;
     if devices.devices.is_empty() {

@@ -42,7 +42,6 @@ pub struct QualityArgs {
     threads: Option<usize>,
 }
 
-/// Runs it.
 pub fn run(args: QualityArgs) -> Result<ExitCode> {
     set_threads(args.threads)?;
     let kinds: Vec<SamplerKind> = args.sampler.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;

@@ -136,7 +136,7 @@ struct Stress {
     seconds: f64,
     /// Device memory in use that was not before.
     device_growth_bytes: i64,
-    /// Memory of the process in use that was not before; none where it cannot be asked.
+    /// Memory of the process in use that was not before; none where the system does not report it.
     resident_growth_bytes: Option<i64>,
     different: usize,
 }
@@ -144,7 +144,6 @@ struct Stress {
 /// What of the process may grow over a thousand scans: pages of allocators and threads, no data.
 const RESIDENT_SLACK_BYTES: i64 = 32 << 20;
 
-/// Runs it.
 pub fn run(args: ScanBenchArgs) -> Result<ExitCode> {
     set_threads(args.threads)?;
     let plan = Plan::new(&args);

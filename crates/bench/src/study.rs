@@ -40,7 +40,6 @@ pub struct StudyArgs {
     json: bool,
 }
 
-/// Runs it.
 pub fn run(args: StudyArgs) -> Result<ExitCode> {
     set_threads(args.threads)?;
     let kind: SamplerKind = args.sampler.parse()?;

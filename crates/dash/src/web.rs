@@ -1,7 +1,7 @@
 //! Runs in the browser: a local server with its pages built in.
 //!
 //! [`serve`] starts it. The journal of a run is folded here, into the same [`Snapshot`](tidemill_telemetry::Snapshot) that the terminal shows, and
-//! sent on while it grows. What a journal does not hold (trials, parameters, charts) is asked of a [`RunSource`], which the application implements
+//! sent on while it grows. What a journal does not hold (trials, parameters, charts) comes from a [`RunSource`], which the application implements
 //! over plain data. The server only reads: it takes no lock, and whoever ends it disturbs no run.
 //!
 //! Two decisions keep it safe to start without a thought. It listens on this machine alone unless a token is set, and even there it answers only to
@@ -22,8 +22,8 @@ mod view;
 
 pub use filter::{BoundFilter, Cell, Filter, FilterError};
 pub use model::{
-    Axis, AxisValues, Backtest, BarQuery, BarWindow, Column, ColumnKind, Curve, Figure, Mark, Parameters,
-    SymbolLine, Trade, Trial, TrialPage, TrialQuery,
+    Axis, AxisValues, Backtest, BarQuery, BarWindow, Column, ColumnKind, Curve, Figure, Parameters,
+    SymbolLine, TimeMark, Trade, Trial, TrialPage, TrialQuery,
 };
 pub use server::{Options, Server, WebError, serve};
 pub use source::{RunSource, SourceError};

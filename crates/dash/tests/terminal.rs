@@ -14,9 +14,10 @@ use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;
 use specimen::Specimen;
-use tidemill_dash::terminal::screen::{App, Left};
+use tidemill_dash::terminal::screen::{App, ScreenExit};
 use tidemill_dash::terminal::{
-    Page, Pulse, Scene, Standing, Summary, Theme, View, check_phases, draw, line, picture, summary,
+    Page, ProcessState, RunStatus, ScreenInput, Summary, Theme, View, check_phases, draw, line, picture,
+    summary,
 };
 use tidemill_telemetry::{Snapshot, Timestamp};
 
@@ -32,8 +33,8 @@ fn folded(run: &Specimen) -> Snapshot {
 fn shown(run: &Specimen, view: &View, theme: Theme, size: (u16, u16)) -> Buffer {
     let snapshot = folded(run);
     let now = Timestamp::from_ms(run.end_ms() + 2000);
-    let standing = Standing::of(&snapshot, now, Pulse::Unknown);
-    Scene { snapshot: &snapshot, view, standing, now, theme, pace: None, silence: "run" }
+    let status = RunStatus::of(&snapshot, now, ProcessState::Unknown);
+    ScreenInput { snapshot: &snapshot, view, status, now, theme, pace: None, silence: "run" }
         .drawn(size.0, size.1)
 }
 
@@ -95,19 +96,19 @@ fn a_fall_back_a_kill_and_a_resumption_are_seen_at_once() {
     let killed = specimen::killed();
     let snapshot = folded(&killed);
     let now = Timestamp::from_ms(killed.end_ms() + 60_000);
-    let standing = Standing::of(&snapshot, now, Pulse::Unknown);
+    let status = RunStatus::of(&snapshot, now, ProcessState::Unknown);
     let view = View::default();
-    let scene = Scene {
+    let input = ScreenInput {
         snapshot: &snapshot,
         view: &view,
-        standing,
+        status,
         now,
         theme: Theme::plain(),
         pace: None,
         silence: "",
     };
     assert!(
-        text(&scene.drawn(100, 30)).contains("killed or silent since 2026-01-06 12:00:00 UTC (1m00s ago)")
+        text(&input.drawn(100, 30)).contains("killed or silent since 2026-01-06 12:00:00 UTC (1m00s ago)")
     );
 }
 
@@ -140,17 +141,17 @@ fn no_size_and_no_run_is_too_odd_to_be_drawn() {
                     let (scroll, pan, zoom) = (1000, 3, -12);
                     let view = View { page, is_help, scroll, pan, zoom, ..View::default() };
                     let now = Timestamp::from_ms(specimen::START_MS);
-                    let standing = Standing::of(snapshot, now, Pulse::Alive);
-                    let scene = Scene {
+                    let status = RunStatus::of(snapshot, now, ProcessState::Alive);
+                    let input = ScreenInput {
                         snapshot,
                         view: &view,
-                        standing,
+                        status,
                         now,
                         theme: Theme::coloured(),
                         pace: None,
                         silence: "x",
                     };
-                    scene.drawn(columns, rows);
+                    input.drawn(columns, rows);
                 }
             }
         }
@@ -171,13 +172,13 @@ fn the_summary_tells_everything_and_with_a_phase_that_phase() {
     for (name, run) in &runs {
         let snapshot = &folded(run);
         let now = Timestamp::from_ms(run.end_ms() + 60_000);
-        let of = Summary { snapshot, phases: &[], now, pulse: Pulse::Unknown };
+        let of = Summary { snapshot, phases: &[], now, process: ProcessState::Unknown };
         is_as_expected(&format!("summary-{name}.txt"), &summary(&of));
     }
     let snapshot = &folded(&runs[0].1);
     let now = Timestamp::from_ms(specimen::START_MS);
     let phases = &["kernel".to_owned()];
-    let text = summary(&Summary { snapshot, phases, now, pulse: Pulse::Unknown });
+    let text = summary(&Summary { snapshot, phases, now, process: ProcessState::Unknown });
     assert!(text.contains("kernel") && !text.contains("upload") && !text.contains("trial_"), "{text}");
 }
 
@@ -211,7 +212,7 @@ fn the_picture_holds_the_text_of_the_screen() {
     assert_eq!(svg.matches("<text").count(), svg.matches("</text>").count());
 }
 
-fn press(app: &mut App<'_>, code: KeyCode) -> Option<Left> {
+fn press(app: &mut App<'_>, code: KeyCode) -> Option<ScreenExit> {
     app.key(KeyEvent::new(code, KeyModifiers::NONE)).unwrap()
 }
 
@@ -220,7 +221,7 @@ fn the_screen_follows_a_journal_that_comes_later_and_replays_it() {
     let dir = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::new(TestBackend::new(100, 30)).unwrap();
     let journal = dir.path().join("journal.jsonl");
-    let mut app = App::new(&journal, View::default(), Theme::plain(), || Pulse::Unknown);
+    let mut app = App::new(&journal, View::default(), Theme::plain(), || ProcessState::Unknown);
     let began = Instant::now();
     let mut see = |app: &mut App<'_>| {
         terminal.draw(|frame| app.draw(frame.area(), frame.buffer_mut())).unwrap();
@@ -251,7 +252,7 @@ fn the_screen_follows_a_journal_that_comes_later_and_replays_it() {
     press(&mut app, KeyCode::Esc);
     app.tick(began + Duration::from_secs(121)).unwrap();
     assert!(see(&mut app).contains(" complete "));
-    assert_eq!(press(&mut app, KeyCode::Char('q')), Some(Left::Quit));
+    assert_eq!(press(&mut app, KeyCode::Char('q')), Some(ScreenExit::Quit));
 }
 
 #[test]
@@ -259,7 +260,7 @@ fn a_list_stops_at_its_end() {
     let dir = tempfile::tempdir().unwrap();
     specimen::gpu_sweep(100, 2).write(dir.path());
     let view = View { page: Page::Events, ..View::default() };
-    let mut app = App::new(dir.path(), view, Theme::plain(), || Pulse::Unknown);
+    let mut app = App::new(dir.path(), view, Theme::plain(), || ProcessState::Unknown);
     app.tick(Instant::now()).unwrap();
     let see = |app: &mut App<'_>| {
         let mut buffer = Buffer::empty(Rect::new(0, 0, 100, 30));
@@ -289,17 +290,17 @@ fn two_hundred_thousand_events_are_drawn_from_as_little_as_ten_thousand() {
     let snapshot = folded(&run);
     let view = View::default();
     let now = Timestamp::from_ms(run.end_ms());
-    let standing = Standing::of(&snapshot, now, Pulse::Unknown);
-    let scene = Scene {
+    let status = RunStatus::of(&snapshot, now, ProcessState::Unknown);
+    let input = ScreenInput {
         snapshot: &snapshot,
         view: &view,
-        standing,
+        status,
         now,
         theme: Theme::coloured(),
         pace: None,
         silence: "",
     };
     let mut buffer = Buffer::empty(Rect::new(0, 0, 200, 50));
-    draw(&scene, buffer.area, &mut buffer);
+    draw(&input, buffer.area, &mut buffer);
     assert!(text(&buffer).contains("163,840,000 of 163,840,000 trials"));
 }

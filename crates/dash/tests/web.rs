@@ -1,4 +1,4 @@
-//! The dashboard over a real socket: what is answered to whom, and how a live journal is followed.
+//! The dashboard over a real socket: answers, refusals, and how it follows a live journal.
 
 #[path = "web/client.rs"]
 mod client;

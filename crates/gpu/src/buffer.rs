@@ -1,4 +1,4 @@
-//! Memory of the device, and memory of the host that the device can reach while the host goes on.
+//! Device memory, and pinned host memory for asynchronous transfers.
 
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +27,7 @@ impl<T> DevicePtr<T> {
         Self { address, element: PhantomData }
     }
 
-    /// Its number.
+    /// The address as a number.
     pub const fn address(self) -> u64 {
         self.address
     }

@@ -29,7 +29,7 @@ impl Caller {
         });
         match self.send(made) {
             Ok(()) => answered.recv_timeout(limit).ok(),
-            // No thread to be had: without a limit, then.
+            // No thread could be started: call without a limit, then.
             Err(made) => {
                 made();
                 answered.recv().ok()

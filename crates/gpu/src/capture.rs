@@ -1,4 +1,4 @@
-//! Operations written down instead of being run: what a [`Graph`](crate::Graph) is made of.
+//! Records operations instead of running them: what a [`Graph`](crate::Graph) is made of.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 

@@ -50,7 +50,7 @@ impl Coordinator {
         Self { timeline: Some(timeline), ..self }
     }
 
-    /// Its streams.
+    /// The streams that work is submitted to.
     pub fn pool(&self) -> &StreamPool {
         &self.pool
     }

@@ -1,4 +1,4 @@
-//! CUDA as a device. The only file that names cudarc.
+//! CUDA as a device. Only this module names cudarc.
 //!
 //! Streams do not wait for the default stream, which is never used. Every call makes the context current first, because calls
 //! come from any thread.
@@ -8,20 +8,29 @@
 //! calls; a launch waits once a stream holds a thousand others, so submitting waits earlier; allocating, destroying a stream and
 //! `exit` do not wait.
 
-use std::collections::HashMap;
+mod error;
+mod graph;
+mod info;
+mod queue;
+
 use std::ffi::{CString, c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{
-    self, CUcontext, CUdevice, CUdevice_attribute, CUevent, CUevent_flags, CUevent_wait_flags, CUfunction,
-    CUfunction_attribute, CUgraphExec, CUgraphInstantiate_flags, CUmodule, CUresult, CUstream,
-    CUstreamCaptureMode,
+    self, CUcontext, CUdevice, CUevent, CUevent_flags, CUevent_wait_flags, CUfunction, CUfunction_attribute,
+    CUgraphExec, CUmodule, CUresult, CUstream,
 };
 
+pub(crate) use info::{devices, driver_version};
+
+use self::error::check;
+use self::graph::Scratch;
+use self::info::{NO_DEVICE_CURE, describe, start};
+use self::queue::{Queue, Streams, event_done, stream_done};
 use crate::cache::Cache;
 use crate::caller::Caller;
-use crate::device::{DeviceInfo, DeviceKind};
+use crate::device::DeviceInfo;
 use crate::driver::{
     Driver, EventId, GraphAction, GraphId, GraphStep, KernelFacts, KernelId, ModuleId, Op, StreamId,
 };
@@ -31,8 +40,6 @@ use crate::nvrtc::{compile_cached, nvrtc};
 use crate::stream::{Launch, Priority};
 use crate::wait::{DEFAULT_LIMIT, RealPace, WaitLimit, poll};
 
-/// The oldest driver whose functions are all there.
-const OLDEST_DRIVER: c_int = 12_000;
 /// From this version on the driver tells the size of kernel arguments, and loads a kernel when asked to.
 const TELLS_ARGUMENTS: c_int = 12_040;
 
@@ -50,29 +57,6 @@ pub(crate) struct CudaDriver {
     streams: Mutex<Streams>,
 }
 
-/// The streams of a device and the events that tell how far they are. Handles are numbers here.
-#[derive(Default)]
-struct Streams {
-    queues: HashMap<u64, Queue>,
-    /// Events without times that mark nothing at the moment.
-    idle_marks: Vec<u64>,
-}
-
-/// What is known of one stream.
-#[derive(Default)]
-struct Queue {
-    /// Operations since the last mark.
-    n_unmarked: u32,
-    /// An earlier point of the work.
-    mark: Option<u64>,
-    /// Its owner has gone; it is destroyed when its work is done.
-    is_dropped: bool,
-}
-
-/// After so many operations of a stream the point where it stood that many before is waited for. So the driver's queue, which takes
-/// about a thousand, is never full, and hundreds are always left for the device to do.
-const MARK_EVERY: u32 = 256;
-
 // SAFETY: context and stream are handles that the driver lets any thread use.
 unsafe impl Send for CudaDriver {}
 // SAFETY: as above; the driver locks its own state.
@@ -87,7 +71,7 @@ impl CudaDriver {
                 what: format!("there is no CUDA device {ordinal}: {n_devices} found"),
                 cure: match n_devices {
                     0 => NO_DEVICE_CURE.into(),
-                    n => format!("take one of 0 to {}", n - 1),
+                    n => format!("choose one of 0 to {}", n - 1),
                 },
             });
         }
@@ -119,41 +103,6 @@ impl CudaDriver {
 
     fn streams(&self) -> MutexGuard<'_, Streams> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until all of these events have happened, and takes them back.
-    fn wait_for(&self, marks: Vec<u64>) -> Result<(), GpuError> {
-        let mut left = marks.clone();
-        let is_done = poll(self.wait_limit.get(), &mut RealPace::new(), || {
-            while let Some(mark) = left.last() {
-                if !event_done(*mark)? {
-                    return Ok(false);
-                }
-                left.pop();
-            }
-            Ok(true)
-        });
-        if !is_done? {
-            return Err(self.wait_limit.exceeded());
-        }
-        self.streams().idle_marks.extend(marks);
-        Ok(())
-    }
-
-    /// Before an operation is submitted: waits while there are too many in front of it.
-    fn make_room(&self, stream: u64) -> Result<(), GpuError> {
-        let mut streams = self.streams();
-        let queue = streams.queues.entry(stream).or_default();
-        queue.n_unmarked += 1;
-        if queue.n_unmarked < MARK_EVERY {
-            return Ok(());
-        }
-        queue.n_unmarked = 0;
-        let earlier = queue.mark.take();
-        let mark = streams.mark(stream)?;
-        streams.queues.entry(stream).or_default().mark = Some(mark);
-        drop(streams);
-        earlier.map_or(Ok(()), |mark| self.wait_for(vec![mark]))
     }
 
     /// Makes a call that may wait inside the driver, from another thread.
@@ -223,134 +172,11 @@ impl CudaDriver {
         // SAFETY: the range lies in a buffer that lives until the device has been waited for.
         check("cuMemsetD8Async", unsafe { result::memset_d8_async(at, byte, bytes, stream) })
     }
-
-    /// Writes the steps into a capture that has begun on lane 0, and joins all lanes there.
-    fn capture(&self, steps: &[GraphStep], lanes: &[CUstream], events: &[CUevent]) -> Result<(), GpuError> {
-        let (records, joins) = events.split_at(events.len() - (lanes.len() - 1));
-        let no_flags = CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
-        for step in steps {
-            let stream = lanes[step.lane];
-            match &step.action {
-                GraphAction::Copy { from, to, bytes } => self.copy_inside(stream, *from, *to, *bytes)?,
-                GraphAction::Fill { at, bytes, byte } => self.fill(stream, *at, *bytes, *byte)?,
-                GraphAction::Launch { kernel, name, launch, args } => {
-                    self.launch(stream, *kernel, name, *launch, args)?;
-                }
-                GraphAction::Record(number) => {
-                    // SAFETY: event and stream live until the graph is built.
-                    check("cuEventRecord", unsafe { result::event::record(records[*number], stream) })?;
-                }
-                GraphAction::Wait(number) => {
-                    // SAFETY: as above.
-                    let waits = unsafe { result::stream::wait_event(stream, records[*number], no_flags) };
-                    check("cuStreamWaitEvent", waits)?;
-                }
-            }
-        }
-        for (&lane, &event) in lanes[1..].iter().zip(joins) {
-            // SAFETY: as above.
-            check("cuEventRecord", unsafe { result::event::record(event, lane) })?;
-            // SAFETY: as above.
-            check("cuStreamWaitEvent", unsafe { result::stream::wait_event(lanes[0], event, no_flags) })?;
-        }
-        Ok(())
-    }
-
-    fn build_graph(&self, steps: &[GraphStep], scratch: &Scratch) -> Result<GraphId, GpuError> {
-        let origin = scratch.lanes[0];
-        // Relaxed: these streams are private, nobody else can disturb the capture.
-        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-        // SAFETY: the stream lives until the graph is built.
-        check("cuStreamBeginCapture", unsafe { result::stream::begin_capture(origin, mode) })?;
-        let captured = self.capture(steps, &scratch.lanes, &scratch.events);
-        // SAFETY: a capture that has begun is ended, also after a failure.
-        let graph = check("cuStreamEndCapture", unsafe { result::stream::end_capture(origin) });
-        captured?;
-        let graph = graph?;
-        // SAFETY: the graph is whole; it is no longer needed once it is instantiated.
-        let ready = unsafe { result::graph::instantiate(graph, CUgraphInstantiate_flags(0)) };
-        // SAFETY: as above.
-        let destroyed = unsafe { result::graph::destroy(graph) };
-        let ready = check("cuGraphInstantiate", ready)?;
-        check("cuGraphDestroy", destroyed)?;
-        Ok(GraphId(ready as u64))
-    }
-}
-
-impl Streams {
-    /// Marks the end of what a stream has now.
-    fn mark(&mut self, stream: u64) -> Result<u64, GpuError> {
-        let mark = match self.idle_marks.pop() {
-            Some(mark) => mark,
-            None => {
-                let event = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING);
-                check("cuEventCreate", event)? as u64
-            }
-        };
-        // SAFETY: the event was made above or before; streams in the table are alive.
-        check("cuEventRecord", unsafe { result::event::record(mark as CUevent, stream as CUstream) })?;
-        Ok(mark)
-    }
-
-    /// Destroys streams whose owners have gone and whose work is done.
-    fn sweep(&mut self) {
-        let is_over = |stream: u64| !matches!(stream_done(stream), Ok(false));
-        let over: Vec<u64> = self
-            .queues
-            .iter()
-            .filter(|(stream, queue)| queue.is_dropped && is_over(**stream))
-            .map(|(stream, _)| *stream)
-            .collect();
-        for stream in over {
-            let mark = self.queues.remove(&stream).and_then(|queue| queue.mark);
-            self.idle_marks.extend(mark);
-            // SAFETY: made by `stream`, destroyed once. After a fault there is nobody to be told.
-            let _ = unsafe { result::stream::destroy(stream as CUstream) };
-        }
-    }
-}
-
-/// Whether a stream has nothing to do.
-fn stream_done(stream: u64) -> Result<bool, GpuError> {
-    // SAFETY: the caller knows that the stream is alive.
-    match unsafe { sys::cuStreamQuery(stream as CUstream) } {
-        CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-        other => check("cuStreamQuery", other.result()).map(|()| true),
-    }
-}
-
-/// Whether the last record of an event has happened.
-fn event_done(event: u64) -> Result<bool, GpuError> {
-    // SAFETY: the caller knows that the event is alive.
-    match unsafe { result::event::query(event as CUevent) } {
-        Err(DriverError(CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
-        other => check("cuEventQuery", other).map(|()| true),
-    }
-}
-
-/// Streams and events that exist only while a graph is built.
-#[derive(Default)]
-struct Scratch {
-    lanes: Vec<CUstream>,
-    events: Vec<CUevent>,
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        for &event in &self.events {
-            // SAFETY: made for this scratch, destroyed once. A failure leaves nothing to do.
-            let _ = unsafe { result::event::destroy(event) };
-        }
-        for &lane in &self.lanes {
-            // SAFETY: as above.
-            let _ = unsafe { result::stream::destroy(lane) };
-        }
-    }
 }
 
 impl Drop for CudaDriver {
     fn drop(&mut self) {
-        // Failures at the end have no one to be told to; the driver cleans up behind the process.
+        // Failures in a drop cannot be returned; the driver cleans up after the process.
         let _ = self.enter();
         let streams = std::mem::take(&mut *self.streams());
         for (stream, queue) in streams.queues {
@@ -648,117 +474,4 @@ unsafe extern "C" fn run_host_work(work: *mut c_void) {
     // SAFETY: `submit` made this pointer from such a box, and the driver calls back once.
     let work = unsafe { Box::from_raw(work.cast::<Box<dyn FnOnce() + Send>>()) };
     work();
-}
-
-const NO_DEVICE_CURE: &str =
-    "see whether `nvidia-smi` lists a device; a container has to be started with access to it";
-
-/// Version of the driver, without starting it; devices are not looked at.
-pub(crate) fn driver_version() -> Result<String, GpuError> {
-    raw_driver_version().map(dotted)
-}
-
-/// Facts about every device, without a context on any.
-pub(crate) fn devices() -> Result<Vec<DeviceInfo>, GpuError> {
-    let driver_version = start()?;
-    let n_devices = check("cuDeviceGetCount", result::device::get_count())? as usize;
-    let nvrtc = nvrtc().map(|nvrtc| nvrtc.info.version.clone()).unwrap_or_default();
-    (0..n_devices)
-        .map(|ordinal| {
-            describe(ordinal, driver_version).map(|(_, info)| DeviceInfo { nvrtc: nvrtc.clone(), ..info })
-        })
-        .collect()
-}
-
-fn raw_driver_version() -> Result<c_int, GpuError> {
-    // SAFETY: only tries to load the driver's library.
-    if !unsafe { sys::is_culib_present() } {
-        return Err(GpuError::Unavailable {
-            what: "the NVIDIA driver library (libcuda) was not found".into(),
-            cure: "install the NVIDIA driver, or start the container with access to the GPU".into(),
-        });
-    }
-    let mut version = 0;
-    // SAFETY: the library is present; the function writes one number.
-    check("cuDriverGetVersion", unsafe { sys::cuDriverGetVersion(&mut version) }.result())?;
-    if version < OLDEST_DRIVER {
-        return Err(GpuError::Unavailable {
-            what: format!("the NVIDIA driver is too old: it knows CUDA {}", dotted(version)),
-            cure: format!("install a driver for CUDA {} or later", dotted(OLDEST_DRIVER)),
-        });
-    }
-    Ok(version)
-}
-
-/// Starts the driver and returns its version.
-fn start() -> Result<c_int, GpuError> {
-    let version = raw_driver_version()?;
-    result::init().map_err(|error| GpuError::Unavailable {
-        what: format!("the NVIDIA driver does not start: {} (code {})", message(error), error.0 as i32),
-        cure: NO_DEVICE_CURE.into(),
-    })?;
-    Ok(version)
-}
-
-fn describe(ordinal: usize, driver_version: c_int) -> Result<(CUdevice, DeviceInfo), GpuError> {
-    use CUdevice_attribute as Attribute;
-    let device = check("cuDeviceGet", result::device::get(ordinal as c_int))?;
-    let attribute = |which| {
-        // SAFETY: the device was just given by the driver.
-        let value = unsafe { result::device::get_attribute(device, which) };
-        check("cuDeviceGetAttribute", value).map(|value| value.max(0) as u32)
-    };
-    let major = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
-    let minor = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
-    let info = DeviceInfo {
-        kind: DeviceKind::Cuda,
-        ordinal,
-        name: check("cuDeviceGetName", result::device::get_name(device))?,
-        architecture: format!("sm_{major}{minor}"),
-        // SAFETY: as above.
-        memory_bytes: check("cuDeviceTotalMem", unsafe { result::device::total_mem(device) })? as u64,
-        multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
-        l2_bytes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?.into(),
-        shared_bytes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
-        driver: dotted(driver_version),
-        nvrtc: String::new(),
-    };
-    Ok((device, info))
-}
-
-fn dotted(version: c_int) -> String {
-    format!("{}.{}", version / 1000, version % 1000 / 10)
-}
-
-fn message(error: DriverError) -> String {
-    error
-        .error_string()
-        .map(|text| text.to_string_lossy().into_owned())
-        .unwrap_or_else(|_| format!("{:?}", error.0))
-}
-
-/// Turns a driver's result into ours. After some failures the context is dead; those are faults.
-fn check<T>(call: &'static str, result: Result<T, DriverError>) -> Result<T, GpuError> {
-    use CUresult::*;
-    result.map_err(|error| {
-        let (code, message) = (error.0 as i32, message(error));
-        match error.0 {
-            CUDA_ERROR_DEVICE_UNAVAILABLE
-            | CUDA_ERROR_ECC_UNCORRECTABLE
-            | CUDA_ERROR_NVLINK_UNCORRECTABLE
-            | CUDA_ERROR_ILLEGAL_ADDRESS
-            | CUDA_ERROR_LAUNCH_TIMEOUT
-            | CUDA_ERROR_CONTEXT_IS_DESTROYED
-            | CUDA_ERROR_ASSERT
-            | CUDA_ERROR_HARDWARE_STACK_ERROR
-            | CUDA_ERROR_ILLEGAL_INSTRUCTION
-            | CUDA_ERROR_MISALIGNED_ADDRESS
-            | CUDA_ERROR_INVALID_ADDRESS_SPACE
-            | CUDA_ERROR_INVALID_PC
-            | CUDA_ERROR_LAUNCH_FAILED
-            | CUDA_ERROR_EXTERNAL_DEVICE
-            | CUDA_ERROR_UNKNOWN => GpuError::Fault { kernels: Vec::new(), code, message },
-            _ => GpuError::Driver { call, code, message },
-        }
-    })
 }

@@ -283,7 +283,7 @@ impl Device {
         states.iter().zip(&launched).try_for_each(|(state, launched)| state.settle(launched))
     }
 
-    /// Its events.
+    /// Events for reuse.
     pub fn events(&self) -> &EventPool {
         &self.inner.events
     }
@@ -360,7 +360,7 @@ impl Device {
         if !self.is_hung()
             && let Err(error) = wait(&**self.inner.driver)
         {
-            // How it ended is told elsewhere.
+            // `judge` notes the failure, and the next call on the device returns it.
             let _ = self.judge(None, error);
         }
         !self.is_hung()

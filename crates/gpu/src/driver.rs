@@ -1,4 +1,4 @@
-//! What a backend has to offer. Everything above this trait is the same on CUDA and on the host.
+//! The trait that a backend implements. Everything above this trait is the same on CUDA and on the host.
 //!
 //! Handles are plain numbers: pointers of the CUDA driver, or keys of the host's tables. The types above own them and give
 //! each back exactly once.

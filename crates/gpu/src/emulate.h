@@ -1,4 +1,5 @@
-// Runs CUDA kernels on the host: the same text, one block at a time, every CUDA thread a fiber.
+// Runs CUDA kernels on the host: the same text, one block at a time, every CUDA thread a fiber. One file because
+// fibers, collectives and shared memory work on the one state of a running block.
 //
 // A thread runs until it meets a collective that must wait for others; then the next one runs. Threads that never
 // meet one share a single stack and cost a function call each. Nothing is preempted, so a kernel that spins until

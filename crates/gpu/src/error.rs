@@ -17,9 +17,9 @@ pub enum GpuError {
         cure: String,
     },
     /// An allocation did not fit. Smaller work may still fit.
-    #[error("out of device memory: {bytes} bytes were asked for, {free} are free")]
+    #[error("out of device memory: {bytes} bytes requested, {free} free")]
     OutOfMemory {
-        /// Bytes asked for.
+        /// Bytes requested.
         bytes: u64,
         /// Bytes free at that moment.
         free: u64,
@@ -75,10 +75,10 @@ pub enum GpuError {
     NoKernel {
         /// Name of the source.
         module: String,
-        /// The name asked for.
+        /// The name that the module lacks.
         kernel: String,
     },
-    /// Elements outside of a buffer were asked for.
+    /// An access outside of a buffer.
     #[error("{what}: elements {at} to {} of a buffer of {size}", .at.saturating_add(*.len))]
     Range {
         /// The operation.

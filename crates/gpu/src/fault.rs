@@ -1,4 +1,4 @@
-//! Faults on order: what a host device is told to do wrong, so that tests can see what happens then.
+//! Faults to inject into a host device, so that tests see how programs react.
 
 /// A fault of a host device. Counts begin at 1; a launch in a graph counts once, when it is captured.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,13 +3,16 @@
 //! It keeps the rules of CUDA where a program can notice them: a wait takes the record that was the latest when the wait was
 //! submitted; a lost device still lets streams run empty, doing nothing; failures show up at a synchronisation.
 
+mod worker;
+
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use self::worker::{Completion, Progress, Shared, Task, Work, fault, lock, work};
 use crate::device::{DeviceInfo, DeviceKind};
 use crate::driver::{
     Driver, EventId, GraphAction, GraphId, GraphStep, KernelFacts, KernelId, ModuleId, Op, StreamId,
@@ -24,7 +27,7 @@ use crate::wait::WaitLimit;
 /// How a host device behaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostOptions {
-    /// Its name.
+    /// Name of the device, as messages show it.
     pub name: String,
     /// How much memory it claims to have.
     pub memory_bytes: u64,
@@ -50,9 +53,6 @@ impl Default for HostOptions {
     }
 }
 
-/// Code of a fault under emulation: that of a failed launch on CUDA.
-const LAUNCH_FAILED: i32 = 719;
-
 pub(crate) struct HostDriver {
     info: DeviceInfo,
     wait_limit: WaitLimit,
@@ -68,12 +68,6 @@ pub(crate) struct HostDriver {
     kernels: Mutex<HashMap<KernelId, Arc<EmulatedKernel>>>,
     graphs: Mutex<HashMap<GraphId, Arc<[Work]>>>,
     launches: Mutex<Launches>,
-}
-
-/// What the worker threads share with the driver.
-#[derive(Default)]
-struct Shared {
-    lost: OnceLock<GpuError>,
 }
 
 #[derive(Default)]
@@ -97,147 +91,6 @@ impl Launches {
         *of_kernel += 1;
         (self.total, *of_kernel)
     }
-}
-
-/// How far a stream is.
-#[derive(Default)]
-struct Progress {
-    counts: Mutex<Counts>,
-    moved: Condvar,
-}
-
-#[derive(Default)]
-struct Counts {
-    submitted: u64,
-    done: u64,
-    ended: bool,
-}
-
-/// One record of an event.
-#[derive(Default)]
-struct Completion {
-    at: Mutex<Option<Instant>>,
-    fired: Condvar,
-}
-
-impl Completion {
-    fn fire(&self) {
-        *lock(&self.at) = Some(Instant::now());
-        self.fired.notify_all();
-    }
-
-    /// When it happened; waits for it, at most until the deadline.
-    fn wait(&self, deadline: Option<Instant>) -> Option<Instant> {
-        *wait_while(&self.fired, lock(&self.at), deadline, |at| at.is_none())
-    }
-
-    fn is_done(&self) -> bool {
-        lock(&self.at).is_some()
-    }
-}
-
-/// One operation, owned by its stream.
-enum Task {
-    Work(Work),
-    Graph(Arc<[Work]>),
-    Host(Box<dyn FnOnce() + Send>),
-    Record(Arc<Completion>),
-    Wait(Arc<Completion>),
-}
-
-/// What a graph can repeat.
-enum Work {
-    Copy {
-        from: u64,
-        to: u64,
-        bytes: usize,
-    },
-    Fill {
-        at: u64,
-        bytes: usize,
-        byte: u8,
-    },
-    Launch {
-        kernel: Arc<EmulatedKernel>,
-        launch: Launch,
-        args: Box<[u8]>,
-    },
-    Fail(GpuError),
-    /// Never ends.
-    Hang,
-}
-
-impl Shared {
-    fn lose(&self, error: GpuError) {
-        // Only the first failure counts.
-        let _ = self.lost.set(error);
-    }
-
-    fn check(&self) -> Result<(), GpuError> {
-        self.lost.get().map_or(Ok(()), |error| Err(error.clone()))
-    }
-
-    fn run(&self, task: Task) {
-        match task {
-            Task::Record(completion) => completion.fire(),
-            Task::Wait(completion) => {
-                completion.wait(None);
-            }
-            // A lost device does nothing more, but nobody waits for it for ever.
-            _ if self.lost.get().is_some() => {}
-            Task::Host(work) => work(),
-            Task::Work(work) => self.do_work(&work),
-            Task::Graph(all) => all.iter().for_each(|work| self.do_work(work)),
-        }
-    }
-
-    fn do_work(&self, work: &Work) {
-        if self.lost.get().is_some() {
-            return;
-        }
-        match work {
-            Work::Copy { from, to, bytes } => {
-                // SAFETY: both ranges were checked by the caller and do not overlap; memory is freed only after a
-                // synchronisation, and host memory only after the event that follows this task.
-                unsafe { std::ptr::copy_nonoverlapping(*from as *const u8, *to as *mut u8, *bytes) }
-            }
-            Work::Fill { at, bytes, byte } => {
-                // SAFETY: as above.
-                unsafe { std::ptr::write_bytes(*at as *mut u8, *byte, *bytes) }
-            }
-            Work::Launch { kernel, launch, args } => {
-                // SAFETY: the work comes from `Stream::launch`, whose caller has promised it.
-                let run = unsafe { kernel.run(launch.grid, launch.block, launch.shared_bytes, args) };
-                if let Err(error) = run {
-                    self.lose(fault(error.to_string()));
-                }
-            }
-            Work::Fail(error) => self.lose(error.clone()),
-            Work::Hang => loop {
-                std::thread::park();
-            },
-        }
-    }
-}
-
-impl Progress {
-    /// Waits until so much is done, at most until the deadline; whether it is.
-    fn wait_for(&self, target: u64, deadline: Option<Instant>) -> bool {
-        wait_while(&self.moved, lock(&self.counts), deadline, |counts| counts.done < target).done >= target
-    }
-
-    fn submitted(&self) -> u64 {
-        lock(&self.counts).submitted
-    }
-}
-
-fn work(tasks: Receiver<Task>, progress: Arc<Progress>, shared: Arc<Shared>) {
-    for task in tasks {
-        shared.run(task);
-        lock(&progress.counts).done += 1;
-        progress.moved.notify_all();
-    }
-    lock(&progress.counts).ended = true;
 }
 
 impl HostDriver {
@@ -569,29 +422,4 @@ impl Driver for HostDriver {
         lock(&self.graphs).remove(&graph);
         Ok(())
     }
-}
-
-fn fault(message: String) -> GpuError {
-    GpuError::Fault { kernels: Vec::new(), code: LAUNCH_FAILED, message }
-}
-
-/// Waits as long as the condition holds, at most until the deadline.
-fn wait_while<'a, T>(
-    moved: &Condvar,
-    mut guard: MutexGuard<'a, T>,
-    deadline: Option<Instant>,
-    condition: impl Fn(&T) -> bool,
-) -> MutexGuard<'a, T> {
-    while condition(&guard) {
-        guard = match deadline.map(|deadline| deadline.checked_duration_since(Instant::now())) {
-            None => moved.wait(guard).unwrap_or_else(PoisonError::into_inner),
-            Some(Some(left)) => moved.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner).0,
-            Some(None) => break,
-        };
-    }
-    guard
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

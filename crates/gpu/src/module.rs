@@ -1,4 +1,4 @@
-//! Kernel sources, and what becomes of them on a device.
+//! Kernel sources, loaded modules and their kernels.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};

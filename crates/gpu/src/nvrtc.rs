@@ -301,7 +301,7 @@ impl Nvrtc {
             (self.create)(&mut program, text.as_ptr(), name.as_ptr(), 0, std::ptr::null(), std::ptr::null())
         };
         self.check("nvrtcCreateProgram", code)?;
-        let program = Owned { nvrtc: self, program };
+        let program = OwnedProgram { nvrtc: self, program };
         // SAFETY: the program is alive, and so are the options.
         let code = unsafe { (self.compile)(program.program, pointers.len() as c_int, pointers.as_ptr()) };
         match code {
@@ -341,12 +341,12 @@ impl Nvrtc {
 }
 
 /// A program that is destroyed at the end.
-struct Owned<'a> {
+struct OwnedProgram<'a> {
     nvrtc: &'a Nvrtc,
     program: Program,
 }
 
-impl Owned<'_> {
+impl OwnedProgram<'_> {
     fn bytes(&self, size_of: OfProgram<usize>, read: OfProgram<c_char>) -> Result<Vec<u8>, GpuError> {
         let mut size = 0;
         // SAFETY: the program is alive; the function writes one number.
@@ -358,7 +358,7 @@ impl Owned<'_> {
     }
 }
 
-impl Drop for Owned<'_> {
+impl Drop for OwnedProgram<'_> {
     fn drop(&mut self) {
         // SAFETY: created by `create`, destroyed once.
         unsafe { (self.nvrtc.destroy)(&mut self.program) };

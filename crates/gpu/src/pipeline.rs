@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::error::GpuError;
 use crate::event::Event;
 use crate::pool::{Purpose, StreamPool};
-use crate::statistics::{PipelineStatistics, Run, summarise};
+use crate::statistics::{PipelineStatistics, StageRun, summarise};
 use crate::stream::Stream;
 use crate::timeline::{Clock, Timeline};
 
@@ -19,20 +19,20 @@ pub struct Pipeline<L, In, Out> {
     pool: StreamPool,
     free: VecDeque<L>,
     n_lanes: usize,
-    flying: VecDeque<Flight<L, Out>>,
+    flying: VecDeque<InFlightBatch<L, Out>>,
     stages: Vec<(String, Purpose)>,
     chain: Chain<L, In, Out>,
     timeline: Option<Arc<Timeline>>,
     clock: Clock,
-    runs: Vec<Run>,
+    runs: Vec<StageRun>,
     iterations: u64,
     latency_ms: f64,
 }
 
-type Chain<L, In, Out> = Box<dyn FnMut(&mut Course<'_>, &mut L, In) -> Result<Out, GpuError> + Send>;
+type Chain<L, In, Out> = Box<dyn FnMut(&mut StageRecorder<'_>, &mut L, In) -> Result<Out, GpuError> + Send>;
 
 /// A batch between its submission and its end.
-struct Flight<L, Out> {
+struct InFlightBatch<L, Out> {
     lane: L,
     out: Out,
     spans: Vec<StageSpan>,
@@ -46,12 +46,12 @@ struct StageSpan {
 }
 
 /// The way of one batch through the stages.
-struct Course<'a> {
+struct StageRecorder<'a> {
     pool: &'a StreamPool,
     spans: Vec<StageSpan>,
 }
 
-impl Course<'_> {
+impl StageRecorder<'_> {
     fn stage<R>(
         &mut self,
         purpose: Purpose,
@@ -153,10 +153,10 @@ impl<L: Send + 'static, In: 'static, Out: 'static> Pipeline<L, In, Out> {
         let Some(mut lane) = self.free.pop_front() else {
             return Err(GpuError::misuse("all lanes of the pipeline are in flight: finish a batch first"));
         };
-        let mut course = Course { pool: &self.pool, spans: Vec::with_capacity(self.stages.len()) };
+        let mut course = StageRecorder { pool: &self.pool, spans: Vec::with_capacity(self.stages.len()) };
         match (self.chain)(&mut course, &mut lane, batch) {
             Ok(out) => {
-                self.flying.push_back(Flight { lane, out, spans: course.spans });
+                self.flying.push_back(InFlightBatch { lane, out, spans: course.spans });
                 Ok(())
             }
             Err(error) => {
@@ -176,7 +176,7 @@ impl<L: Send + 'static, In: 'static, Out: 'static> Pipeline<L, In, Out> {
         }
     }
 
-    /// Waits for the oldest batch in flight and hands over its lane and result. `None` if there is none.
+    /// Waits for the oldest batch in flight and returns its lane and result. `None` if there is none.
     pub fn finish<R>(&mut self, take: impl FnOnce(&mut L, Out) -> R) -> Result<Option<R>, GpuError> {
         let Some(mut flight) = self.flying.pop_front() else { return Ok(None) };
         if let Err(error) = self.account(&flight.spans) {

@@ -1,4 +1,4 @@
-//! What a machine has and what it lacks, for a person who wants to know.
+//! Probes a machine for driver, NVRTC and devices, for `tidemill doctor`.
 
 use crate::device::DeviceInfo;
 use crate::error::GpuError;
@@ -30,7 +30,7 @@ pub fn probe() -> Probe {
     let devices = crate::cuda::devices().and_then(|devices| {
         if devices.is_empty() {
             return Err(GpuError::Unavailable {
-                what: "the driver knows no device".into(),
+                what: "the driver lists no device".into(),
                 cure: "see whether `nvidia-smi` lists one".into(),
             });
         }

@@ -17,9 +17,9 @@ pub struct PipelineStatistics {
     pub busy_ms: f64,
     /// The same as a part of `wall_ms`, 0 to 1.
     pub busy_share: f64,
-    /// Time with at least two stages at work.
+    /// Time with at least two stages running.
     pub overlap_ms: f64,
-    /// Time with none at work.
+    /// Time with no stage running.
     pub idle_ms: f64,
     /// The stages in their order.
     pub stages: Vec<StageStatistics>,
@@ -28,7 +28,7 @@ pub struct PipelineStatistics {
 /// How one stage of a pipeline has run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StageStatistics {
-    /// Its name.
+    /// Name of the stage.
     pub name: String,
     /// What it is for.
     pub purpose: Purpose,
@@ -39,12 +39,12 @@ pub struct StageStatistics {
 }
 
 /// The run of a stage: its number, beginning and end.
-pub(crate) type Run = (usize, f64, f64);
+pub(crate) type StageRun = (usize, f64, f64);
 
 /// Sums up the runs of `iterations` batches; `latency_ms` is the sum of their times.
 pub(crate) fn summarise(
     stages: &[(String, Purpose)],
-    runs: &[Run],
+    runs: &[StageRun],
     iterations: u64,
     latency_ms: f64,
 ) -> PipelineStatistics {

@@ -1,4 +1,4 @@
-//! What ran when, as the device saw it.
+//! A record of what ran when, by the clock of the device.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

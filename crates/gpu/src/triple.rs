@@ -46,7 +46,7 @@ use crate::stream::Stream;
 /// Where a slot is in its round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SlotState {
-    /// Nobody uses it.
+    /// It is not in use.
     Free,
     /// Its elements are on their way to the device.
     Uploading,
@@ -77,7 +77,7 @@ pub mod slot {
         const STATE: SlotState;
     }
 
-    /// Nobody uses it.
+    /// It is not in use.
     #[derive(Debug)]
     pub enum Free {}
     /// Its elements are on their way to the device.
@@ -114,14 +114,14 @@ pub mod slot {
 
 /// Three slots, each with memory on the device and pinned memory on the host.
 pub struct TripleBuffer<T: Pod> {
-    home: Arc<Home<T>>,
+    home: Arc<SlotPool<T>>,
 }
 
-struct Home<T> {
-    inner: Mutex<HomeInner<T>>,
+struct SlotPool<T> {
+    inner: Mutex<SlotPoolInner<T>>,
 }
 
-struct HomeInner<T> {
+struct SlotPoolInner<T> {
     idle: Vec<Storage<T>>,
     states: [SlotState; 3],
 }
@@ -132,8 +132,8 @@ struct Storage<T> {
     buffer: DeviceBuffer<T>,
 }
 
-impl<T> Home<T> {
-    fn inner(&self) -> MutexGuard<'_, HomeInner<T>> {
+impl<T> SlotPool<T> {
+    fn inner(&self) -> MutexGuard<'_, SlotPoolInner<T>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -145,8 +145,8 @@ impl<T: Pod> TripleBuffer<T> {
             .rev()
             .map(|number| Ok(Storage { number, staging: device.pinned(len)?, buffer: device.alloc(len)? }))
             .collect::<Result<_, GpuError>>()?;
-        let inner = HomeInner { idle, states: [SlotState::Free; 3] };
-        Ok(Self { home: Arc::new(Home { inner: Mutex::new(inner) }) })
+        let inner = SlotPoolInner { idle, states: [SlotState::Free; 3] };
+        Ok(Self { home: Arc::new(SlotPool { inner: Mutex::new(inner) }) })
     }
 
     /// A free slot, if there is one.
@@ -170,7 +170,7 @@ impl<T: Pod> TripleBuffer<T> {
 /// A slot of a [`TripleBuffer`] in one of its states. Dropped in any state, it waits for its work and is free again.
 pub struct Slot<T: Pod, S: slot::State> {
     storage: Option<Box<Storage<T>>>,
-    home: Arc<Home<T>>,
+    home: Arc<SlotPool<T>>,
     event: Option<Event>,
     len: usize,
     state: PhantomData<S>,
@@ -343,7 +343,7 @@ impl<T: Pod, S: slot::State> Drop for Slot<T, S> {
     fn drop(&mut self) {
         let Some(storage) = self.storage.take() else { return };
         if let Some(event) = &self.event {
-            // A failure is told by the next call on the device.
+            // The next call on the device returns a failure.
             let _ = event.wait();
         }
         let mut home = self.home.inner();

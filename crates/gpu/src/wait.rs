@@ -1,4 +1,4 @@
-//! How long a device is waited for, and how.
+//! Waits for a device with a time limit.
 //!
 //! A kernel that never ends cannot be told from one that takes long. So there is a limit, far beyond what any healthy wait takes;
 //! a device that is waited for longer is lost.

@@ -7,7 +7,7 @@ use tidemill_backtest::{Detail, Engine, Strategy};
 use tidemill_market::Bars;
 use tidemill_verdict::Alpha;
 
-/// What is said of the benchmark where none is named.
+/// Description of the default benchmark.
 const HELD: &str = "buy and hold";
 
 /// One part of the data: returns as shares, α by the year; what is not defined is `null`.

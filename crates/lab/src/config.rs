@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{Overrides, POOL_NOTE, SEMANTICS, Strategy};
-use tidemill_search::folder::Opened;
+use tidemill_search::folder::OpenedFolder;
 use tidemill_search::{SamplerKind, StudyFolder, StudyHeader, Value};
 
 use crate::dataset::{Dataset, Recipe};
@@ -82,7 +82,7 @@ pub struct StudyConfig {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StrategyConfig {
-    /// Its name.
+    /// Name of the strategy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The profile laid over it.
@@ -111,7 +111,7 @@ pub struct ObjectiveConfig {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SweepConfig {
-    /// Trials asked for.
+    /// Requested number of trials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trials: Option<u64>,
     /// Name of the sampler.
@@ -239,7 +239,7 @@ impl StudyConfig {
     }
 
     /// Opens the folder of this study for writing, or makes it. A study of another configuration is refused.
-    pub fn open_folder(&self, dir: &std::path::Path) -> Result<Opened, LabError> {
+    pub fn open_folder(&self, dir: &std::path::Path) -> Result<OpenedFolder, LabError> {
         Ok(StudyFolder::open_or_create_upgraded(dir, &self.header()?, upgrade)?)
     }
 
@@ -482,7 +482,7 @@ mod tests {
         drop(opened);
         let other = StudyConfig { sweep: SweepConfig { lag: Some(2), ..config.sweep.clone() }, ..config };
         let error = other.open_folder(dir.path()).unwrap_err().to_string();
-        assert!(error.contains("sweep.lag: 1 in the study, 2 asked for"), "{error}");
+        assert!(error.contains("sweep.lag: 1 in the study, 2 requested"), "{error}");
     }
 
     #[test]

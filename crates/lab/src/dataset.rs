@@ -1,4 +1,4 @@
-//! Bars, where they come from, and what a person should know about them.
+//! Bars with their origin and the notes about them.
 
 use std::path::{Path, PathBuf};
 
@@ -89,7 +89,7 @@ pub struct Recipe {
     /// Only these symbols.
     #[serde(skip_serializing_if = "Option::is_none")]
     symbols: Option<Vec<String>>,
-    /// Zone of times that carry none.
+    /// Time zone of timestamps without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     timezone: Option<String>,
     /// Whether the files' times are the opens or the ends of bars.

@@ -102,7 +102,7 @@ impl Devices {
             Ok((devices, note)) => return Self { note, ..Self::of(devices, true) },
             Err(error) => error.to_string(),
         };
-        // A machine without a driver has no GPU to speak of; anything else is worth a word.
+        // A machine without a driver has no GPU; any other reason is worth a note.
         let reason = error.lines().next().unwrap_or_default().to_owned();
         let note = has_driver.then(|| {
             format!("running on the CPU, with the same results: {reason} (`tidemill doctor` says more)")

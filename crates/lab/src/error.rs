@@ -19,7 +19,7 @@ pub enum LabError {
     /// There is no shipped strategy of this name.
     #[error("there is no strategy `{name}`\n  hint: give the path of a .toml file, or one of {}", known.join(", "))]
     NoStrategy {
-        /// What was asked for.
+        /// The name that matches no strategy.
         name: String,
         /// The shipped ones.
         known: Vec<&'static str>,
@@ -41,7 +41,7 @@ pub enum LabError {
     /// The benchmark is neither a symbol nor a file.
     #[error("--benchmark {name}: neither a symbol of the data nor a file\n  hint: the data has {known}")]
     NoBenchmark {
-        /// What was asked for.
+        /// The name that matches neither symbol nor file.
         name: String,
         /// The first symbols of the data.
         known: String,
@@ -68,9 +68,9 @@ pub enum LabError {
         "--device {choice}: {error}\n  hint: `tidemill doctor` looks for the cause; with --device cpu the results are the same"
     )]
     NoDevice {
-        /// What was asked for.
+        /// Value of `--device`.
         choice: String,
-        /// Why.
+        /// The underlying error.
         error: GpuError,
     },
     /// The strategy cannot be taken to a device.
@@ -78,7 +78,7 @@ pub enum LabError {
     Device {
         /// The device.
         name: String,
-        /// Why.
+        /// The underlying error.
         error: GpuError,
     },
     /// A device failed while it was compared with the CPU.
@@ -86,7 +86,7 @@ pub enum LabError {
     Parity {
         /// Strategy, data and device.
         case: String,
-        /// Why.
+        /// The underlying error.
         error: GpuError,
     },
     /// The study folder.
@@ -99,7 +99,7 @@ pub enum LabError {
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The journal of an earlier run cannot be read.
-    #[error("cannot read what was decided earlier: {0}")]
+    #[error("cannot read the recorded hypertune decisions: {0}")]
     Decisions(ReadError),
     /// Windows of a walk-forward do not fit the data.
     #[error(transparent)]
@@ -109,7 +109,7 @@ pub enum LabError {
     Window {
         /// Which one, from 1.
         number: usize,
-        /// Why.
+        /// The underlying error.
         error: Box<LabError>,
     },
     /// A file of a study is damaged.

@@ -217,7 +217,7 @@ impl Evaluator for StudyEvaluator<'_, '_> {
 
     fn in_flight_limit(&self) -> usize {
         // Three for each device: one that computes, one that is prepared, and one that is begun when the first is done, before the host
-        // looks at what came of it.
+        // looks at the result.
         (3 * self.devices.len()).max(1)
     }
 

@@ -52,7 +52,7 @@ pub enum SweepEvent {
         parameters: Vec<(String, Value)>,
     },
     /// A stage of a batch is over.
-    Worked(Work),
+    StageEnded(Work),
     /// All is known of the time that a batch took.
     BatchTimed(Timing),
     /// What the sampler tells of itself.
@@ -63,7 +63,7 @@ pub enum SweepEvent {
         facts: Vec<(String, f64)>,
     },
     /// The rules that tune a run have something to say.
-    Tuned(Proposal),
+    TuningConfig(Proposal),
     /// The devices are left; the rest runs on the CPU with the same results.
     FellBack {
         /// Why.
@@ -202,12 +202,12 @@ impl SweepEvent {
                     .iter()
                     .fold(event, |event, (name, value)| event.parameter(name.as_str(), value.clone()))
             }
-            Self::Worked(work) => work.to_event(event(work.phase, work.step.clone())),
+            Self::StageEnded(work) => work.to_event(event(work.phase, work.step.clone())),
             Self::SamplerFacts { batch, facts } => {
                 let event = event("sampler", format_smolstr!("batch_{batch}")).on(DeviceMode::Cpu);
                 facts.iter().fold(event, |event, (name, value)| event.value(name.as_str(), *value))
             }
-            Self::Tuned(proposal) => proposal.event(run.clone()),
+            Self::TuningConfig(proposal) => proposal.event(run.clone()),
             Self::Judged { report, start_ms, duration_ms } => {
                 let step = report.winners.first().map_or_else(
                     || SmolStr::new_static("no_winner"),

@@ -1,4 +1,4 @@
-//! Reports what happens: to the journal of the run, and to whoever watches it.
+//! Writes the events of a run to its journal and passes them to the observer.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tidemill_backtest::Stage;
-use tidemill_search::{Batch, Began, Scores, Space, Timing};
+use tidemill_search::{Batch, BatchStart, Scores, Space, Timing};
 use tidemill_telemetry::{DeviceMode, Event, Journal, JournalError, SmolStr, Timestamp, format_smolstr};
 
 use crate::evaluator::{BatchSpan, EvaluatorView};
@@ -78,7 +78,7 @@ impl Reporter {
         &self.journal
     }
 
-    /// Says that the run is over, and ends the journal if nobody else has it any more.
+    /// Records the end of the run, and closes the journal if no other clone of it is left.
     pub fn end(self, outcome: &'static str, note: Option<String>) {
         let device = self.device.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (totals, wall_s) = (self.totals(), self.began.elapsed().as_secs_f64());
@@ -186,7 +186,7 @@ impl<'a> BatchRecorder<'a> {
     }
 
     /// All is known of the time that a batch took.
-    pub fn timed(&mut self, index: u64, timing: &Timing, began: &Began) {
+    pub fn timed(&mut self, index: u64, timing: &Timing, began: &BatchStart) {
         for span in self.view.take_spans() {
             self.kept.iter_mut().for_each(|kept| kept.push(span));
             self.waiting.entry(span.batch).or_default().push(span);
@@ -204,7 +204,7 @@ impl<'a> BatchRecorder<'a> {
         };
         let counts = BatchCounts { totals: self.reporter.totals(), timing: *timing, busy };
         if spans.is_empty() {
-            self.reporter.report(SweepEvent::Worked(Work {
+            self.reporter.report(SweepEvent::StageEnded(Work {
                 phase: "kernel",
                 step: step.clone(),
                 start_ms: began.evaluate.map(|at| self.reporter.since(at)),
@@ -214,7 +214,7 @@ impl<'a> BatchRecorder<'a> {
             }));
         } else {
             for work in self.on_devices(&spans, &step, counts) {
-                self.reporter.report(SweepEvent::Worked(work));
+                self.reporter.report(SweepEvent::StageEnded(work));
             }
         }
         self.sampler_worked("tell", &step, began.tell, timing.tell);
@@ -230,7 +230,7 @@ impl<'a> BatchRecorder<'a> {
 
     fn sampler_worked(&self, phase: &'static str, step: &SmolStr, began: Option<Instant>, took: Duration) {
         let Some(began) = began else { return };
-        self.reporter.report(SweepEvent::Worked(Work {
+        self.reporter.report(SweepEvent::StageEnded(Work {
             phase,
             step: step.clone(),
             start_ms: Some(self.reporter.since(began)),
@@ -272,13 +272,13 @@ impl<'a> BatchRecorder<'a> {
     }
 }
 
-/// For which share of the time devices were at work, over the last batches.
+/// Share of the time that devices were busy, over the last batches.
 #[derive(Default)]
 struct Busy {
     /// Until when spans were counted, on each device.
     until: Vec<f64>,
     total: f64,
-    /// After each of the last batches: its end, and the time at work until then.
+    /// After each of the last batches: its end, and the busy time until then.
     marks: VecDeque<(f64, f64)>,
 }
 

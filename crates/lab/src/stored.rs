@@ -1,4 +1,4 @@
-//! Studies that searches left behind. All of it reads only, without taking the lock, so that a study can be looked at while it runs.
+//! Studies on disk. Everything here only reads and takes no lock, so that it works while a study runs.
 
 pub mod axis;
 pub mod find;

@@ -20,8 +20,8 @@ use crate::experiment::Experiment;
 use crate::record::{Observer, Reporter};
 use crate::score::{ScoredTrial, score_trials};
 use crate::search::{Found, Search, SearchPlan};
-use crate::tune::{self, Tuned, Tuning};
-use crate::verdict::{self, Case, TrialSample, VerdictReport};
+use crate::tune::{self, Tuning, TuningConfig};
+use crate::verdict::{self, JudgedSearch, TrialSample, VerdictReport};
 
 /// A search over the parameters of a strategy.
 #[derive(Clone)]
@@ -175,7 +175,7 @@ impl Sweep {
             let sample = sample.and_then(Arc::into_inner);
             let verdict = match sample {
                 Some(sample) if found.summary.is_complete => {
-                    let case = Case {
+                    let case = JudgedSearch {
                         strategy,
                         universe: &data.universe,
                         holdout,
@@ -254,7 +254,7 @@ impl Sweep {
         };
         let mut advice = tune::Advice::default();
         let found = search.run(engine, sampler, |view, sampler| {
-            let tuned = Tuned {
+            let tuned = TuningConfig {
                 mode: self.tuning.mode,
                 thresholds: self.tuning.thresholds.clone(),
                 batch: plan.batch,
@@ -304,7 +304,7 @@ struct Store {
 }
 
 fn judge(
-    case: &Case<'_>,
+    case: &JudgedSearch<'_>,
     engine: &mut Engine<'_>,
     sample: TrialSample,
     winners: &[ScoredTrial],

@@ -1,6 +1,6 @@
-//! Tuning: rules look at a sweep while it runs, and turn its knobs or say what they would do.
+//! Tuning: rules watch a running sweep and change its knobs, or record what they would change.
 //!
-//! What changes results is in the journal, durably, before the batch that it affects is asked; a sweep that goes on takes it from there.
+//! A change that affects results is in the journal, durably, before the study proposes the first affected batch; a resumed sweep reads it there.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -65,7 +65,7 @@ pub fn changes(decisions: &[Decision]) -> Vec<Change> {
 }
 
 /// What a sweep lets rules turn, and what helps against what.
-pub struct Tuned {
+pub struct TuningConfig {
     /// The mode.
     pub mode: Mode,
     /// When rules fire.
@@ -82,7 +82,7 @@ pub struct Tuned {
     pub knobs: Vec<SamplerKnob>,
 }
 
-impl Tuned {
+impl TuningConfig {
     fn tuner(&self, lanes: Option<usize>) -> Tuner {
         let knob = |name: &str, value: f64, low: f64, high: f64, kind, effect| Knob {
             name: name.into(),
@@ -167,7 +167,12 @@ pub struct Tuning {
 
 impl Tuning {
     /// For a sweep; what was decided earlier is where the knobs stand.
-    pub fn new(tuned: &Tuned, earlier: &[Decision], reporter: Reporter, view: Arc<EvaluatorView>) -> Self {
+    pub fn new(
+        tuned: &TuningConfig,
+        earlier: &[Decision],
+        reporter: Reporter,
+        view: Arc<EvaluatorView>,
+    ) -> Self {
         let mut tuner = tuned.tuner(view.lanes());
         tuner.restore(earlier);
         // The sampler's changes are replayed with the study; lanes are set here, so that the knob is where the tuner believes it is.
@@ -209,7 +214,7 @@ impl Controller for Tuning {
                     if decision.effect == Effect::ChangesResults {
                         let (knob, value) = (decision.knob.clone(), decision.new);
                         changes.push(Change { batch, knob, value });
-                        self.reporter.report_durable(SweepEvent::Tuned(proposal))?;
+                        self.reporter.report_durable(SweepEvent::TuningConfig(proposal))?;
                         continue;
                     }
                     if decision.knob == "streams" {
@@ -218,7 +223,7 @@ impl Controller for Tuning {
                 }
                 Proposal::Advise(_) | Proposal::Effect(_) => {}
             }
-            self.reporter.report(SweepEvent::Tuned(proposal));
+            self.reporter.report(SweepEvent::TuningConfig(proposal));
         }
         Ok(changes)
     }
@@ -248,14 +253,14 @@ mod tests {
         Space { params: (0..n_params).map(|at| Param::new(format!("x{at}"), domain.clone(), 0.5)).collect() }
     }
 
-    struct Run {
+    struct RunResult {
         /// What the evaluations cost.
         seconds: f64,
         best: f64,
         n_actions: u64,
     }
 
-    /// A study of a function, watched by rules. Batches take as long as is said here, by a clock that nothing else moves, and rules see all
+    /// A study of a function, watched by rules. A manual clock advances by a fixed time for each batch, and rules see all
     /// that happened before they look: what comes of it depends on no machine.
     fn run(
         kind: SamplerKind,
@@ -264,14 +269,15 @@ mod tests {
         (mode, thresholds): (Mode, Thresholds),
         (per_batch, per_trial): (Duration, Duration),
         height: impl Fn(&[f64]) -> f64,
-    ) -> Run {
+    ) -> RunResult {
         let space = space(n_params);
         let settings = SamplerSettings { n_trials: Some(trials), batch, ..SamplerSettings::new(1) };
         let mut sampler = Steered::new(&space, 1, kind.build(&space, &settings).unwrap());
         let journal = Arc::new(Journal::without_file().unwrap());
         let view = Arc::new(EvaluatorView::of_cpu());
         let knobs = tidemill_search::Sampler::knobs(&sampler);
-        let tuned = Tuned { mode, thresholds, batch, most_batch, lag: 1, learns: kind.learns(), knobs };
+        let tuned =
+            TuningConfig { mode, thresholds, batch, most_batch, lag: 1, learns: kind.learns(), knobs };
         // Ahead of the time of this machine, so that records of others do not move it.
         let epoch_ms = Timestamp::now().as_ms() + 1_000_000_000_000;
         let passed_us = Arc::new(AtomicU64::new(0));
@@ -323,7 +329,7 @@ mod tests {
             }
         });
         study.run(&mut evaluator).unwrap();
-        Run { seconds: cost.as_secs_f64(), best, n_actions: journal.snapshot().n_actions }
+        RunResult { seconds: cost.as_secs_f64(), best, n_actions: journal.snapshot().n_actions }
     }
 
     #[test]
@@ -341,7 +347,7 @@ mod tests {
             device: DeviceMode::Cpu,
             batch: Some(batch),
         };
-        let record = SweepEvent::Worked(work).to_event(&"run".into()).unwrap();
+        let record = SweepEvent::StageEnded(work).to_event(&"run".into()).unwrap();
         let (times, failures) = (SIGNALS.batch.unwrap(), SIGNALS.failures.unwrap());
         let names = [times.work, times.idle, times.host[0], times.host[1], times.hidden, failures.succeeded];
         for name in names.into_iter().chain(SIGNALS.busy) {

@@ -12,7 +12,7 @@ use tidemill_verdict::{Interval, Moments, Overfit, Plateau, Verdict};
 
 use crate::benchmark::AgainstMarket;
 
-pub use judge::{Case, judge};
+pub use judge::{JudgedSearch, judge};
 pub use sample::TrialSample;
 
 /// Blocks of time that results are kept by, if there are days enough.

@@ -40,6 +40,7 @@
 
 mod adaptive;
 pub mod bench;
+mod choice;
 mod class;
 pub mod device;
 mod equity;
@@ -62,15 +63,13 @@ use plan::{SKIP, STRATEGY};
 use vote::Vote;
 use window::Sums;
 
+pub use choice::{HmaMode, KamaMode, LsmaMode, Preset, SignalMode, Undefined, ZeroPrice};
 pub use class::{Class, classify, trend};
 pub use equity::equity;
 pub use error::AtcError;
 pub use family::{Family, N_FAMILIES, N_LENGTHS, Robustness};
 pub use growth::Growth;
-pub use options::{
-    AtcOptions, HmaMode, KamaMode, LsmaMode, MAX_LENGTH, OPTION_NAMES, Preset, SignalMode, Undefined,
-    ZeroPrice,
-};
+pub use options::{AtcOptions, MAX_LENGTH, OPTION_NAMES};
 pub use plan::Plan;
 pub use vote::weighted_signal;
 
@@ -83,7 +82,7 @@ pub struct Atc {
     pub families: Vec<FamilyResult>,
 }
 
-/// What became of a family.
+/// The result of a family.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FamilyResult {
     /// The family.

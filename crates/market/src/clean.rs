@@ -35,7 +35,7 @@ use crate::timestamp::weekday;
 
 /// Consecutive rows of one file that belong to one symbol.
 #[derive(Clone, Debug)]
-pub(crate) struct Run {
+pub(crate) struct RowRange {
     /// Which file.
     pub file_idx: usize,
     /// Which of its rows.
@@ -44,9 +44,9 @@ pub(crate) struct Run {
 
 /// All rows of one symbol, wherever they stand.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Gathered {
+pub(crate) struct SymbolRows {
     pub symbol: String,
-    pub runs: Vec<Run>,
+    pub runs: Vec<RowRange>,
 }
 
 /// A file's rows and its name for places.
@@ -57,10 +57,10 @@ pub(crate) struct Source {
 }
 
 /// The result for one symbol: its bars and report, or why there are none.
-pub(crate) type Outcome = Result<(Bars, SymbolReport), String>;
+pub(crate) type CleanedSymbol = Result<(Bars, SymbolReport), String>;
 
 /// Applies the policy to one symbol.
-pub(crate) fn clean(gathered: &Gathered, sources: &[Source], span: Range<i64>) -> (Outcome, Tally) {
+pub(crate) fn clean(gathered: &SymbolRows, sources: &[Source], span: Range<i64>) -> (CleanedSymbol, Tally) {
     let mut tally = Tally::default();
     let rows = Rows::gather(gathered, sources);
     let n_rows = rows.bars.len();
@@ -78,7 +78,7 @@ pub(crate) fn clean(gathered: &Gathered, sources: &[Source], span: Range<i64>) -
     let mut bars = rows.take(&keep, &mut tally);
     if bars.is_empty() {
         let reason = if n_kept > 0 {
-            format!("none of its {n_kept} bars lies between the dates asked for")
+            format!("none of its {n_kept} bars lies between the requested dates")
         } else {
             let dropped: Vec<String> = IssueKind::ALL[..9]
                 .iter()
@@ -115,7 +115,7 @@ pub(crate) fn clean(gathered: &Gathered, sources: &[Source], span: Range<i64>) -
         report.suspected_splits += 1;
         tally.add(IssueKind::SuspectedSplit, || place(index));
     }
-    // Bars after a date asked for are not a symbol's first.
+    // Bars after a requested start are not a symbol's first.
     if keep.first().copied() == very_first
         && let Some(index) = listing_jump(&bars)
     {
@@ -131,12 +131,12 @@ struct Rows<'a> {
     bars: Bars,
     /// First gathered row of each run.
     starts: Vec<usize>,
-    runs: &'a [Run],
+    runs: &'a [RowRange],
     sources: &'a [Source],
 }
 
 impl<'a> Rows<'a> {
-    fn gather(gathered: &'a Gathered, sources: &'a [Source]) -> Self {
+    fn gather(gathered: &'a SymbolRows, sources: &'a [Source]) -> Self {
         let n_rows: usize = gathered.runs.iter().map(|run| run.rows.len()).sum();
         let mut bars = Bars { symbol: gathered.symbol.clone(), ..Bars::default() };
         for column in [&mut bars.open, &mut bars.high, &mut bars.low, &mut bars.close, &mut bars.volume] {

@@ -17,7 +17,7 @@ pub enum MarketError {
         "{path}: no such file or directory\n  hint: check the spelling; a directory loads every .csv, .csv.gz, .tsv and .parquet inside it"
     )]
     NotFound {
-        /// What was asked for.
+        /// The missing path.
         path: PathBuf,
     },
     /// No path was given at all.
@@ -34,7 +34,7 @@ pub enum MarketError {
     /// The output could not be written.
     #[error("{path}: cannot be written: {reason}\n  hint: {hint}")]
     Write {
-        /// The output asked for.
+        /// The output path.
         path: PathBuf,
         /// What the system, or the encoder, said.
         reason: String,
@@ -91,7 +91,7 @@ pub enum MarketError {
     },
     /// The ends of a symbol's bars cannot be turned into open times.
     #[error(
-        "symbol {symbol:?}: --stamp close cannot be followed: {problem}\n  hint: write open times, or ends of one kind that are a fixed time apart, into the file"
+        "symbol {symbol:?}: --stamp close cannot be applied: {problem}\n  hint: write open times, or ends of one kind that are a fixed time apart, into the file"
     )]
     Stamp {
         /// Whose bars.
@@ -143,10 +143,10 @@ pub enum MarketError {
         /// One line per refused symbol (the first few).
         reasons: String,
     },
-    /// A symbol was asked for that the data does not have.
+    /// A requested symbol is not in the data.
     #[error("symbol {symbol:?} is not in the data; it has: {available}")]
     UnknownSymbol {
-        /// What was asked for.
+        /// The symbol that the data lacks.
         symbol: String,
         /// What exists (the first few).
         available: String,
@@ -182,7 +182,7 @@ pub enum MarketError {
     },
     /// Two files have different prices or volumes of one symbol at one time.
     #[error(
-        "{first} ({first_bars}) and {second} ({second_bars}) overlap and disagree about symbol {symbol:?} at {count} time(s), first at {time}\n  hint: which one is right cannot be told; load the files apart, cut the overlap out of one, or choose with --symbols what only one of them has",
+        "{first} ({first_bars}) and {second} ({second_bars}) overlap and disagree about symbol {symbol:?} at {count} time(s), first at {time}\n  hint: the data does not tell which one is right; load the files apart, cut the overlap out of one, or choose with --symbols what only one of them has",
         first_bars = describe_bars(*.first_ms), second_bars = describe_bars(*.second_ms), time = format_ms(*.ts_ms)
     )]
     Contradiction {
@@ -226,13 +226,13 @@ pub enum MarketError {
         symbol: String,
         /// Timeframe of the data.
         from_ms: i64,
-        /// Timeframe asked for.
+        /// The requested timeframe.
         to_ms: i64,
     },
     /// The output's name ends in neither `.csv` nor `.parquet`.
     #[error("{path}: cannot tell the format to write\n  hint: end the name in .parquet or .csv")]
     OutputFormat {
-        /// The output asked for.
+        /// The output path.
         path: PathBuf,
     },
 }

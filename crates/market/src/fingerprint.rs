@@ -1,4 +1,4 @@
-//! A hash that says whether two runs saw the same data.
+//! A hash of the data, to compare runs.
 
 use sha2::{Digest, Sha256};
 

@@ -78,7 +78,7 @@ pub use dema::dema;
 pub use ema::{EMA_LANES, ema, ema_many};
 pub use ema_sma::ema_sma;
 pub use extreme::{highest, highest_at, lowest, lowest_at};
-pub use function::{Call, Function, Gaps, Group, Read, Run, Series, Take, window};
+pub use function::{Call, Function, Gaps, Group, HostFunction, Read, Series, Take, window};
 pub use hma::hma;
 pub use kama::kama;
 pub use lsma::lsma;

@@ -18,7 +18,7 @@ pub mod year;
 
 pub use bars::{Bars, DAY_MS, Universe};
 pub use error::MarketError;
-pub use load::{BarStamp, LoadOptions, Loaded, load, symbol_of_file};
+pub use load::{BarStamp, LoadOptions, LoadedData, load, symbol_of_file};
 pub use report::DataReport;
 pub use write::{check_output, write, write_csv, write_parquet};
 pub use year::year_days;

@@ -1,7 +1,7 @@
 //! From paths to a clean [`Universe`].
 //!
 //! Files are read side by side, their rows gathered by symbol, each symbol cleaned by the policy of
-//! [`clean`](crate::clean) and, if asked for, resampled. The order of paths decides which of two duplicate rows is
+//! [`clean`](crate::clean) and, if requested, resampled. The order of paths decides which of two duplicate rows is
 //! the later one; nothing else depends on it.
 
 pub(crate) mod array;
@@ -30,9 +30,9 @@ use jiff::tz::TimeZone;
 use rayon::prelude::*;
 
 use crate::bars::{Bars, DAY_MS, Universe};
-use crate::clean::{Gathered, Outcome, Run, Source, clean, count_kept};
+use crate::clean::{CleanedSymbol, RowRange, Source, SymbolRows, clean, count_kept};
 use crate::error::MarketError;
-use crate::report::{DataReport, FileReport, IssueKind, Place, Refused, Tally, Unreadable};
+use crate::report::{DataReport, FileReport, IssueKind, Place, RefusedSymbol, Tally, UnreadableFile};
 use crate::resample::resample;
 use crate::timeframe::format_duration;
 use crate::timestamp::format_ms;
@@ -47,7 +47,7 @@ const MAX_UNPACKED_BYTES: u64 = 8 << 30;
 pub struct LoadOptions {
     /// Only these symbols; unknown ones are an error.
     pub symbols: Option<Vec<String>>,
-    /// Zone of times that carry none: an IANA name or an offset. UTC by default.
+    /// Time zone of timestamps without one: an IANA name or an offset. UTC by default.
     pub timezone: Option<String>,
     /// Whether the files' times are the opens or the ends of bars.
     pub stamp: BarStamp,
@@ -66,7 +66,7 @@ pub struct LoadOptions {
 
 /// Clean data and what cleaning did.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedData {
     /// The symbols, ordered by name, none of them empty.
     pub universe: Universe,
     /// What was found, dropped, repaired and refused.
@@ -76,8 +76,8 @@ pub struct Loaded {
 /// Loads files and directories.
 ///
 /// A directory stands for every `.csv`, `.csv.gz`, `.tsv` and `.parquet` file directly inside it, sorted by name. The
-/// format is told by content, not by name. A file without a symbol column is named after its file name.
-pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<Loaded, MarketError> {
+/// content decides the format, not the name. A file without a symbol column is named after its file name.
+pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<LoadedData, MarketError> {
     let zone = options.timezone.as_deref().map_or(Ok(TimeZone::UTC), time::resolve_zone)?;
     if let Some(to_ms) = options.resample.filter(|&to_ms| to_ms <= 0) {
         return Err(MarketError::Timeframe { text: format!("{to_ms} ms") });
@@ -94,7 +94,7 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<Loaded, MarketEr
             Err(error) if is_lenient => {
                 report
                     .unreadable
-                    .push(Unreadable { path: path.display().to_string(), reason: error.to_string() });
+                    .push(UnreadableFile { path: path.display().to_string(), reason: error.to_string() });
                 continue;
             }
             outcome => outcome?,
@@ -129,7 +129,7 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<Loaded, MarketEr
             if !options.lenient {
                 return Err(error);
             }
-            report.refused.push(Refused { symbol, reason: error.to_string() });
+            report.refused.push(RefusedSymbol { symbol, reason: error.to_string() });
         }
         report.notes.push("times were read as the ends of bars (--stamp close)".to_string());
     }
@@ -142,7 +142,7 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<Loaded, MarketEr
         clash::check(&gathered, &sources)?;
     }
     let span = options.from_ms.unwrap_or(i64::MIN + 1)..options.to_ms.unwrap_or(i64::MAX);
-    let cleaned: Vec<(Outcome, Tally)> =
+    let cleaned: Vec<(CleanedSymbol, Tally)> =
         gathered.par_iter().map(|symbol| clean(symbol, &sources, span.clone())).collect();
     drop(sources);
     let mut universe = Universe::default();
@@ -153,7 +153,7 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<Loaded, MarketEr
                 universe.symbols.push(bars);
                 report.symbols.push(symbol_report);
             }
-            Err(reason) => report.refused.push(Refused { symbol: symbol.symbol, reason }),
+            Err(reason) => report.refused.push(RefusedSymbol { symbol: symbol.symbol, reason }),
         }
     }
     report.refused.sort_by(|a, b| a.symbol.cmp(&b.symbol));
@@ -177,7 +177,7 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<Loaded, MarketEr
         }
         return Err(MarketError::NothingLeft { files: report.files.len(), reasons: reasons.join("\n") });
     }
-    Ok(Loaded { universe, report })
+    Ok(LoadedData { universe, report })
 }
 
 fn place(file: &str, row: u64, ts_ms: Option<i64>) -> Place {
@@ -283,16 +283,16 @@ pub fn symbol_of_file(file: &str) -> String {
 }
 
 /// Collects each symbol's rows over all files, ordered by symbol.
-fn gather(sources: &[Source], tally: &mut Tally) -> Vec<Gathered> {
-    let mut by_symbol: BTreeMap<String, Vec<Run>> = BTreeMap::new();
+fn gather(sources: &[Source], tally: &mut Tally) -> Vec<SymbolRows> {
+    let mut by_symbol: BTreeMap<String, Vec<RowRange>> = BTreeMap::new();
     for (file_idx, source) in sources.iter().enumerate() {
         let table = &source.table;
         let Some(ids) = &table.symbol_ids else {
             let rows = 0..table.n_rows();
-            by_symbol.entry(symbol_of_file(&source.file)).or_default().push(Run { file_idx, rows });
+            by_symbol.entry(symbol_of_file(&source.file)).or_default().push(RowRange { file_idx, rows });
             continue;
         };
-        let mut runs: Vec<Vec<Run>> = vec![Vec::new(); table.symbols.len()];
+        let mut runs: Vec<Vec<RowRange>> = vec![Vec::new(); table.symbols.len()];
         let mut start = 0;
         for chunk in ids.chunk_by(|a, b| a == b) {
             let rows = start..start + chunk.len();
@@ -303,18 +303,18 @@ fn gather(sources: &[Source], tally: &mut Tally) -> Vec<Gathered> {
                     tally.add(IssueKind::NoSymbol, || place(&source.file, table.line(row), ts_ms));
                 }
             } else {
-                runs[chunk[0] as usize].push(Run { file_idx, rows });
+                runs[chunk[0] as usize].push(RowRange { file_idx, rows });
             }
         }
         for (symbol, mut runs) in table.symbols.iter().zip(runs) {
             by_symbol.entry(symbol.clone()).or_default().append(&mut runs);
         }
     }
-    by_symbol.into_iter().map(|(symbol, runs)| Gathered { symbol, runs }).collect()
+    by_symbol.into_iter().map(|(symbol, runs)| SymbolRows { symbol, runs }).collect()
 }
 
-/// Only the symbols asked for.
-fn choose(gathered: Vec<Gathered>, wanted: Option<&[String]>) -> Result<Vec<Gathered>, MarketError> {
+/// Only the requested symbols.
+fn choose(gathered: Vec<SymbolRows>, wanted: Option<&[String]>) -> Result<Vec<SymbolRows>, MarketError> {
     let Some(wanted) = wanted else { return Ok(gathered) };
     for symbol in wanted {
         if !gathered.iter().any(|found| found.symbol == *symbol) {
@@ -357,7 +357,7 @@ fn check_stamp(path: &Path, table: &Table, stamp: BarStamp) -> Result<(), Market
     Ok(())
 }
 
-/// Hints at times that can hardly be what they are taken for.
+/// Notes on timestamps that are probably misread.
 fn note_times(universe: &Universe, options: &LoadOptions, report: &mut DataReport) {
     let mut note = |found: Vec<(&str, i64)>, what: &str, hint: &str| {
         if let Some(&(symbol, ts_ms)) = found.first() {
@@ -433,7 +433,7 @@ fn resample_all(
             Err(error) => {
                 let bars = format_duration(symbol.timeframe_ms);
                 let reason = format!("{bars} bars cannot be resampled to {}", format_duration(to_ms));
-                report.refused.push(Refused { symbol: symbol.symbol, reason });
+                report.refused.push(RefusedSymbol { symbol: symbol.symbol, reason });
                 first_error.get_or_insert(error);
             }
         }

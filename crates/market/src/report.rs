@@ -156,11 +156,11 @@ pub struct FileReport {
 /// One symbol that was kept.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SymbolReport {
-    /// Its name.
+    /// Name of the symbol.
     pub symbol: String,
     /// Rows read for it.
     pub rows: usize,
-    /// Bars kept (after resampling, if asked for).
+    /// Bars kept, after resampling if there was any.
     pub bars: usize,
     /// Open time of the first bar, UTC milliseconds.
     pub first_ms: i64,
@@ -186,22 +186,22 @@ pub struct SymbolReport {
     pub suspected_splits: usize,
     /// Whether its first ten bars move by more than five times.
     pub listing_jump: bool,
-    /// Why the newest row was dropped, if it was: the last bar is then not the latest that the data speaks of.
+    /// Why the newest row was dropped, if it was: the last bar is then not the latest in the file.
     pub newest_dropped: Option<IssueKind>,
 }
 
 /// One symbol that could not be used.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Refused {
-    /// Its name.
+pub struct RefusedSymbol {
+    /// Name of the symbol.
     pub symbol: String,
-    /// Why.
+    /// Why it could not be used, in words.
     pub reason: String,
 }
 
 /// One file that could not be read and was left out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Unreadable {
+pub struct UnreadableFile {
     /// The path as given.
     pub path: String,
     /// Why, with a hint where the cure is known.
@@ -213,13 +213,13 @@ pub struct Unreadable {
 pub struct DataReport {
     /// The files, in the order they were read.
     pub files: Vec<FileReport>,
-    /// The files that could not be read, where a load is told to go on without them.
+    /// The files that could not be read, if the load was set to skip them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub unreadable: Vec<Unreadable>,
+    pub unreadable: Vec<UnreadableFile>,
     /// The symbols kept, ordered by name.
     pub symbols: Vec<SymbolReport>,
     /// The symbols refused, ordered by name.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RefusedSymbol>,
     /// What was found, by kind; kinds that did not occur are absent.
     pub issues: Vec<Issue>,
     /// What concerns the whole.
@@ -339,7 +339,7 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Counts one more; `place` is asked only while places are still kept.
+    /// Counts one more; `place` is called only while places are still kept.
     pub(crate) fn add(&mut self, kind: IssueKind, place: impl FnOnce() -> Place) {
         let issue = &mut self.issues[kind as usize];
         issue.count += 1;

@@ -62,7 +62,7 @@ pub fn parse_ms(text: &str) -> Option<i64> {
     stamp.day_first.or(stamp.month_first)
 }
 
-/// An epoch whose unit is told by its size: seconds below 1e11, milliseconds below 1e14, microseconds below 1e17, else nanoseconds.
+/// An epoch whose size decides its unit: seconds below 1e11, milliseconds below 1e14, microseconds below 1e17, else nanoseconds.
 pub(crate) fn epoch_to_ms(value: i64) -> Option<i64> {
     let ms = match value.unsigned_abs() {
         0..100_000_000_000 => value * 1_000,

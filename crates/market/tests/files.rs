@@ -1,4 +1,4 @@
-//! Files as such: several of one symbol, files that are not what they are called, what a person is told about them.
+//! Files as such: several of one symbol, files whose name does not fit their content, and the messages about them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use parquet::arrow::ArrowWriter;
 use tidemill_market::report::IssueKind;
 use tidemill_market::timestamp::format_ms;
 use tidemill_market::{
-    DataReport, LoadOptions, Loaded, MarketError, Universe, check_output, load, synth, write,
+    DataReport, LoadOptions, LoadedData, MarketError, Universe, check_output, load, synth, write,
 };
 
 const MINUTE: i64 = 60_000;
@@ -37,7 +37,7 @@ fn every(step: i64, from: i64, n: i64) -> impl Iterator<Item = i64> {
     (0..n).map(move |index| START + from + index * step)
 }
 
-fn load_all(paths: &[PathBuf]) -> Result<Loaded, MarketError> {
+fn load_all(paths: &[PathBuf]) -> Result<LoadedData, MarketError> {
     load(paths, &LoadOptions::default())
 }
 
@@ -134,7 +134,7 @@ fn a_file_that_is_not_what_its_name_says_is_told_without_its_bytes() {
     assert!(loaded.report.remarks().iter().any(|line| line.contains("the content is CSV")));
 }
 
-fn assert_funding_is_not_available(loaded: &Loaded, n_bars: u64) {
+fn assert_funding_is_not_available(loaded: &LoadedData, n_bars: u64) {
     let extra = &loaded.universe.symbols[0].extra;
     assert_eq!(extra.len(), 1, "{extra:?}");
     assert_eq!(extra[0].0, "funding");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tidemill_market::report::IssueKind;
 use tidemill_market::timestamp::format_ms;
-use tidemill_market::{Bars, LoadOptions, Loaded, MarketError, Universe, load, synth, write};
+use tidemill_market::{Bars, LoadOptions, LoadedData, MarketError, Universe, load, synth, write};
 
 fn file(dir: &Path, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
     let path = dir.join(name);
@@ -14,16 +14,16 @@ fn file(dir: &Path, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
     path
 }
 
-fn load_text(content: impl AsRef<[u8]>, options: &LoadOptions) -> Result<Loaded, MarketError> {
+fn load_text(content: impl AsRef<[u8]>, options: &LoadOptions) -> Result<LoadedData, MarketError> {
     let dir = tempfile::tempdir().unwrap();
     load(&[file(dir.path(), "EURUSD.csv", content)], options)
 }
 
-fn read(content: impl AsRef<[u8]>) -> Loaded {
+fn read(content: impl AsRef<[u8]>) -> LoadedData {
     load_text(content, &LoadOptions::default()).unwrap()
 }
 
-fn only(loaded: &Loaded) -> &Bars {
+fn only(loaded: &LoadedData) -> &Bars {
     assert_eq!(loaded.universe.symbols.len(), 1);
     &loaded.universe.symbols[0]
 }
@@ -33,7 +33,7 @@ fn error(content: impl AsRef<[u8]>) -> String {
 }
 
 /// Two bars, 09:30 and 09:31 on 2015-03-20, however they are written.
-fn assert_two_bars(loaded: &Loaded) {
+fn assert_two_bars(loaded: &LoadedData) {
     let bars = only(loaded);
     let times: Vec<String> = bars.ts_ms.iter().map(|&ts_ms| format_ms(ts_ms)).collect();
     assert_eq!(times, ["2015-03-20T09:30:00Z", "2015-03-20T09:31:00Z"]);

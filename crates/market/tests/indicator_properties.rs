@@ -73,7 +73,7 @@ struct Case {
 /// Every function of the table, and the one that only the language composes.
 fn all(w: usize) -> Vec<Case> {
     let case = |function: &'static Function| {
-        let Run::Column(run) = function.run else { return None };
+        let HostFunction::Column(run) = function.run else { return None };
         let column: Column = Box::new(move |b, out| {
             let rises: Vec<bool> = b[2].iter().zip(&b[1]).map(|(c, l)| c > l).collect();
             let sums = function.sums_read().map(|moments| Prefix::new(&b[2], moments));

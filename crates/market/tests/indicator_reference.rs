@@ -75,7 +75,7 @@ impl Input {
             Read::Close => Series::Column(close),
             Read::Volume => Series::Column(volume),
         });
-        let Run::Column(run) = function.run else { panic!("`{name}` is no series") };
+        let HostFunction::Column(run) = function.run else { panic!("`{name}` is no series") };
         run(&Call { series: &series.collect::<Vec<_>>(), arguments: &arguments }, &mut out);
         out
     }

@@ -13,11 +13,11 @@ use arrow_array::{
 use parquet::arrow::ArrowWriter;
 use tidemill_market::report::IssueKind;
 use tidemill_market::timestamp::format_ms;
-use tidemill_market::{LoadOptions, Loaded, MarketError, load};
+use tidemill_market::{LoadOptions, LoadedData, MarketError, load};
 
 const SECONDS: [i64; 2] = [1_426_843_800, 1_426_843_860]; // 2015-03-20 09:30 and 09:31
 
-fn load_columns(columns: Vec<(&str, ArrayRef)>, options: &LoadOptions) -> Result<Loaded, MarketError> {
+fn load_columns(columns: Vec<(&str, ArrayRef)>, options: &LoadOptions) -> Result<LoadedData, MarketError> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.parquet");
     let batch = RecordBatch::try_from_iter(columns).unwrap();
@@ -45,7 +45,7 @@ fn with(
     columns
 }
 
-fn times(loaded: &Loaded) -> Vec<String> {
+fn times(loaded: &LoadedData) -> Vec<String> {
     loaded.universe.symbols[0].ts_ms.iter().map(|&ts_ms| format_ms(ts_ms)).collect()
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use tidemill_market::report::IssueKind;
-use tidemill_market::{Bars, LoadOptions, Loaded, load};
+use tidemill_market::{Bars, LoadOptions, LoadedData, load};
 
 /// A file of the shared data, or `None` with a printed reason.
 fn shared(name: &str) -> Option<PathBuf> {
@@ -15,7 +15,7 @@ fn shared(name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-fn load_one(path: PathBuf) -> Loaded {
+fn load_one(path: PathBuf) -> LoadedData {
     load(&[path], &LoadOptions::default()).unwrap()
 }
 

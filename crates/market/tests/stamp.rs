@@ -2,19 +2,19 @@
 
 use tidemill_market::report::IssueKind;
 use tidemill_market::timestamp::format_ms;
-use tidemill_market::{BarStamp, Bars, LoadOptions, Loaded, MarketError, load};
+use tidemill_market::{BarStamp, Bars, LoadOptions, LoadedData, MarketError, load};
 
 /// 2024-01-01T00:00Z.
 const START: i64 = 1_704_067_200_000;
 
-fn load_text(content: impl AsRef<[u8]>, options: &LoadOptions) -> Result<Loaded, MarketError> {
+fn load_text(content: impl AsRef<[u8]>, options: &LoadOptions) -> Result<LoadedData, MarketError> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.csv");
     std::fs::write(&path, content).unwrap();
     load(&[path], options)
 }
 
-fn only(loaded: &Loaded) -> &Bars {
+fn only(loaded: &LoadedData) -> &Bars {
     assert_eq!(loaded.universe.symbols.len(), 1);
     &loaded.universe.symbols[0]
 }

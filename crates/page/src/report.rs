@@ -1,6 +1,6 @@
 //! The HTML report of one back-test: a single file that opens offline and fetches nothing.
 //!
-//! [`html`] turns a [`Report`] into a page. A `Report` is plain data without ties to the engine, so the page can show
+//! [`html`] turns a [`ReportPage`] into a page. A `ReportPage` is plain data without ties to the engine, so the page can show
 //! any back-test that fills it in. The work is split in two: Rust decides *what* goes into the file (how many bars,
 //! at which resolution, packed how: `payload`, `detail`, `pack`), and the scripts in `report/` decide how it
 //! looks. Numbers that are results (`metrics`) come ready from the caller and are never recomputed by the page; the
@@ -17,7 +17,7 @@ use crate::kit::{self, Page, Script};
 use payload::Payload;
 
 /// Keys of the metrics shown large at the top of the page, in this order; those absent from
-/// [`Report::metrics`] are left out.
+/// [`ReportPage::metrics`] are left out.
 pub const HEADLINE: [&str; 12] = [
     "total_return",
     "buy_hold_return",
@@ -35,7 +35,7 @@ pub const HEADLINE: [&str; 12] = [
 
 /// Everything the page shows.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct ReportPage {
     /// Main heading, usually the strategy's name.
     pub title: String,
     /// One line under the heading, usually symbols, timeframe and date range.
@@ -90,7 +90,7 @@ pub struct MetricRow {
     pub value: Option<f64>,
     /// The number as text to show.
     pub text: String,
-    /// The same figure per entry of [`Report::segments`]; `None` where undefined.
+    /// The same figure per entry of [`ReportPage::segments`]; `None` where undefined.
     pub segments: Vec<Option<String>>,
 }
 
@@ -131,12 +131,12 @@ pub struct SymbolSeries {
     /// Daily equity of this symbol alone.
     pub curve: Curve,
     /// Vertical lines to draw, such as the start of the out-of-sample part.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<TimeMark>,
 }
 
 /// A labelled moment, drawn as a vertical line; the label describes what starts there.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Mark {
+pub struct TimeMark {
     /// The moment in UTC ms.
     pub ms: i64,
     /// What starts there.
@@ -180,9 +180,9 @@ pub struct TradeRow {
 
 /// The page as one self-contained HTML text.
 ///
-/// Long histories are thinned so that the file stays below about 8 MB; a note in the page says so when it happens.
+/// Long histories are thinned so that the file stays below about 8 MB; a note in the page reports it.
 /// Non-finite numbers are shown as gaps. Columns of unequal length are cut to the shortest.
-pub fn html(report: &Report) -> Result<String, serde_json::Error> {
+pub fn html(report: &ReportPage) -> Result<String, serde_json::Error> {
     let data = serde_json::to_string(&Payload::new(report))?;
     let script = Script { data: &data, charts: &kit::PRICE_CHART, parts: &SCRIPTS };
     let body = include_str!("report/report.html");

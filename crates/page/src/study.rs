@@ -1,6 +1,6 @@
 //! The page of one study: its trials, what they say about the parameters, and whether the winners hold up.
 //!
-//! The caller chooses what goes into the file ([`Study`]): the best few hundred trials, an even sample of all others, the improvements, the
+//! The caller chooses what goes into the file ([`StudyPage`]): the best few hundred trials, an even sample of all others, the improvements, the
 //! shares of the parameters. The scripts in `study/` decide how it looks.
 
 use serde::Serialize;
@@ -9,7 +9,7 @@ use crate::kit::{self, Page, Script};
 
 /// Everything the page shows. Field names are those the scripts read.
 #[derive(Serialize)]
-pub struct Study<'a> {
+pub struct StudyPage<'a> {
     /// Main heading, usually the strategy's name.
     pub title: String,
     /// The line under the heading, usually the data.
@@ -36,7 +36,7 @@ pub struct Study<'a> {
     pub axes: Vec<Axis>,
     /// The trials that are drawn.
     #[serde(flatten)]
-    pub plotted: Plotted,
+    pub plotted: PlottedTrials,
     /// Names of the metrics in the table.
     pub metrics: Vec<&'a str>,
     /// Per trial among the best, the metrics as text.
@@ -55,7 +55,7 @@ pub struct Study<'a> {
 
 /// Trials as numbers to draw.
 #[derive(Serialize)]
-pub struct Plotted {
+pub struct PlottedTrials {
     /// The best trials, best first, then the sample.
     pub trials: Vec<u64>,
     /// How many of those are the best ones.
@@ -106,7 +106,7 @@ pub enum AxisValues {
 }
 
 /// The page as one self-contained HTML text.
-pub fn html(study: &Study<'_>) -> Result<String, serde_json::Error> {
+pub fn html(study: &StudyPage<'_>) -> Result<String, serde_json::Error> {
     let data = serde_json::to_string(study)?;
     let script = Script { data: &data, charts: &kit::PARALLEL_COORDINATES, parts: &SCRIPTS };
     let (style, body) = (include_str!("study/study.css"), include_str!("study/study.html"));

@@ -5,12 +5,12 @@ mod picture;
 use crate::kit::{Page, escape};
 
 /// Everything the page shows.
-pub struct WalkForward {
+pub struct WalkForwardPage {
     /// Name of the strategy.
     pub strategy: String,
     /// The line under the heading, usually the data.
     pub data: String,
-    /// What came of it, in a sentence.
+    /// The result in a sentence.
     pub verdict: String,
     /// Figures that are shown large: names and texts.
     pub figures: Vec<(String, String)>,
@@ -24,7 +24,7 @@ pub struct WalkForward {
     pub constant: String,
     /// Names of the columns of the table of windows.
     pub header: Vec<String>,
-    /// Its rows.
+    /// A cell for each column.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -42,7 +42,7 @@ pub struct Window {
 
 /// A parameter through time.
 pub struct Parameter {
-    /// Its name.
+    /// Name of the parameter.
     pub name: String,
     /// By window, where its value lies; none where nothing was chosen or it was not active.
     pub levels: Vec<Option<f64>>,
@@ -51,7 +51,7 @@ pub struct Parameter {
 }
 
 /// The page as one HTML text.
-pub fn html(walk: &WalkForward) -> String {
+pub fn html(walk: &WalkForwardPage) -> String {
     let figure = |(name, value): &(String, String)| {
         format!("<div class=\"figure\"><dt>{}</dt><dd>{}</dd></div>", escape(name), escape(value))
     };
@@ -82,7 +82,7 @@ pub fn html(walk: &WalkForward) -> String {
         .html()
 }
 
-fn table(walk: &WalkForward) -> String {
+fn table(walk: &WalkForwardPage) -> String {
     let head: String =
         walk.header.iter().map(|name| format!("<th scope=\"col\">{}</th>", escape(name))).collect();
     let mut out = format!("<table class=\"rows\"><thead><tr>{head}</tr></thead><tbody>");

@@ -64,12 +64,12 @@ pub struct StudyFolder {
 
 /// A folder opened for writing by [`StudyFolder::open_or_create`].
 #[derive(Clone, Debug)]
-pub struct Opened {
+pub struct OpenedFolder {
     /// The folder; no other process can write into it while this or a clone of it is there.
     pub folder: StudyFolder,
     /// Whether it held this study already.
     pub is_resumed: bool,
-    /// The version of the program that made the study, if it is another one than asked for. No reason to refuse, but to be said: if
+    /// The version of the program that made the study, if it differs from this one. No reason to refuse, but worth a note: if
     /// the samplers or the evaluation changed in between, resuming will notice and stop.
     pub made_by: Option<String>,
 }
@@ -78,7 +78,7 @@ impl StudyFolder {
     /// Opens the study with this header for writing, or makes it in a folder that is absent or empty.
     ///
     /// A study with another configuration is refused with all differences, and so is one that another process writes.
-    pub fn open_or_create(dir: &Path, header: &StudyHeader) -> Result<Opened, FolderError> {
+    pub fn open_or_create(dir: &Path, header: &StudyHeader) -> Result<OpenedFolder, FolderError> {
         Self::open_or_create_upgraded(dir, header, |_| ())
     }
 
@@ -87,7 +87,7 @@ impl StudyFolder {
         dir: &Path,
         header: &StudyHeader,
         upgrade: impl FnOnce(&mut toml::Table),
-    ) -> Result<Opened, FolderError> {
+    ) -> Result<OpenedFolder, FolderError> {
         fs::create_dir_all(dir).map_err(FolderError::io("create the folder", dir))?;
         // Before the lock, so that a folder with other things in it stays untouched.
         if !dir.join(HEADER_FILE).exists() && !is_vacant(dir)? {
@@ -96,7 +96,7 @@ impl StudyFolder {
         let lock = Arc::new(Lock::take(dir)?);
         if !dir.join(HEADER_FILE).exists() {
             let folder = Self { lock: Some(lock), ..Self::create(dir, header)? };
-            return Ok(Opened { folder, is_resumed: false, made_by: None });
+            return Ok(OpenedFolder { folder, is_resumed: false, made_by: None });
         }
         let mut folder = Self { lock: Some(lock), ..Self::open(dir)? };
         upgrade(&mut folder.header.config);
@@ -112,7 +112,7 @@ impl StudyFolder {
         let trials_dir = dir.join(TRIALS_DIR);
         fs::create_dir_all(&trials_dir).map_err(FolderError::io("create the folder", &trials_dir))?;
         let made_by = Some(folder.header.version.clone()).filter(|version| *version != header.version);
-        Ok(Opened { folder, is_resumed: true, made_by })
+        Ok(OpenedFolder { folder, is_resumed: true, made_by })
     }
 
     /// Makes a new study in a folder that is absent or empty.
@@ -245,7 +245,11 @@ mod tests {
         fs::write(&path, text.replace("semantics = 2\n", "")).unwrap();
         assert_eq!(StudyFolder::open(dir.path()).unwrap().header().semantics, 1);
         let error = StudyFolder::open_or_create(dir.path(), &header(1)).unwrap_err().to_string();
-        assert!(error.contains("made under semantics 1, this is 2: choose another folder"), "{error}");
+        assert!(
+            error
+                .contains("made under semantics 1, this version computes semantics 2: choose another folder"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -322,7 +326,7 @@ mod tests {
         assert!(lines[0].ends_with("holds a study with another configuration:"), "{text}");
         assert_eq!(
             lines[1..3],
-            ["  seed: 1 in the study, 2 asked for", "  trials: 100 in the study, 200 asked for"]
+            ["  seed: 1 in the study, 2 requested", "  trials: 100 in the study, 200 requested"]
         );
         assert!(lines[3].starts_with("  hint: choose another folder"), "{text}");
         // The refusal left nothing locked or changed.

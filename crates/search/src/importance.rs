@@ -52,7 +52,7 @@ pub fn best_trials(scores: &Scores) -> Vec<bool> {
     let (_, worst_of_best, _) = valid.select_nth_unstable_by(place, |a, b| b.total_cmp(a));
     let worst_of_best = *worst_of_best;
     let n_in = column.iter().filter(|score| **score >= worst_of_best).count();
-    // A value that most trials share sets nobody apart.
+    // A value that most trials share sets no trial apart.
     let are_equals_in = 2 * n_in <= scores.len();
     for (is_best, score) in is_best.iter_mut().zip(column) {
         *is_best = if are_equals_in { *score >= worst_of_best } else { *score > worst_of_best };

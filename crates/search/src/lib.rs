@@ -1,7 +1,7 @@
 //! Search for Tidemill: a [`Space`] of parameters, [`Sampler`]s that propose [`Points`] of it, and a [`StudyFolder`] that keeps
 //! what was tried.
 //!
-//! A sampler is asked for points, something else evaluates them, and the sampler is told the scores:
+//! A sampler proposes points (`ask`), something else evaluates them, and the sampler learns the scores (`tell`):
 //!
 //! ```
 //! use tidemill_search::{Domain, Param, SamplerKind, SamplerSettings, Score, Scores, Space};
@@ -43,7 +43,7 @@ pub use sampler::{
 pub use score::{Score, Scores};
 pub use space::{Condition, Param, Space, SpaceError};
 pub use study::{
-    Batch, Began, Change, Controller, EvaluateError, Evaluated, Evaluator, FunctionEvaluator, Settings,
+    Batch, BatchStart, Change, Controller, EvaluateError, Evaluated, Evaluator, FunctionEvaluator, Settings,
     Study, StudyError, StudyEvent, StudySummary, Timing,
 };
 pub use value::Value;

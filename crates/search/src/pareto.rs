@@ -1,6 +1,6 @@
 //! Several objectives: which trials no other one beats in everything.
 //!
-//! A trial *dominates* another if it is at least as good in every objective and better in one. Trials that nobody dominates form
+//! A trial *dominates* another if it is at least as good in every objective and better in one. Trials that no other dominates form
 //! the first front, those that only the first front dominates the second, and so on. An invalid trial is in no front.
 
 use std::cmp::Ordering;

@@ -1,6 +1,6 @@
 //! How well samplers search: test functions, runs of a sampler on them, and tables beside recorded results of others.
 //!
-//! A [`Run`] is one function minimised by one sampler within one [`Budget`]. [`Suite`]s are the fixed sets of runs by which
+//! A [`QualityRun`] is one function minimised by one sampler within one [`Budget`]. [`Suite`]s are the fixed sets of runs by which
 //! samplers here are judged; [`Comparison`] holds the medians of a suite and prints as a table.
 
 mod comparison;
@@ -30,7 +30,7 @@ pub struct Budget {
 
 /// One function, minimised within a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct QualityRun {
     /// What is minimised.
     pub function: Function,
     /// Its number of dimensions.
@@ -41,7 +41,7 @@ pub struct Run {
     pub lag: usize,
 }
 
-impl Run {
+impl QualityRun {
     /// The least value that a sampler of this kind finds; infinite if it finds nothing.
     pub fn best(&self, kind: SamplerKind, seed: u64) -> Result<f64, SamplerError> {
         self.best_with(seed, |space, settings| kind.build(space, settings))

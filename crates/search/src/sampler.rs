@@ -78,7 +78,7 @@ pub trait Sampler: Send {
 /// A number that decides how a sampler explores, and that can be turned while it runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SamplerKnob {
-    /// Its name.
+    /// As tuning rules and journals spell it.
     pub name: &'static str,
     /// Its value now.
     pub value: f64,
@@ -219,7 +219,7 @@ pub enum SamplerError {
     /// A name that does not exist.
     #[error("there is no sampler `{name}`; choose one of {}", SamplerKind::ALL.map(SamplerKind::name).join(", "))]
     Unknown {
-        /// What was asked for.
+        /// The unknown name.
         name: String,
     },
     /// A sampler that cannot learn from several objectives.

@@ -1,4 +1,4 @@
-//! What trials were worth: a [`Score`] of one, the [`Scores`] of a batch.
+//! Results of trials: the [`Score`] of one, the [`Scores`] of a batch.
 
 use serde::{Deserialize, Serialize};
 

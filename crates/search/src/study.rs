@@ -1,4 +1,4 @@
-//! The [`Study`]: asks a sampler, evaluates, tells, and keeps what came of it, with the sampler at work beside the evaluator.
+//! The [`Study`]: asks a sampler for points, evaluates them, tells it the scores and stores the trials; sampler and evaluator run in parallel.
 //!
 //! **The lag contract.** Batch `b` is asked after exactly the batches `0 … b − 1 − L` were told, in order, where L is the lag. L = 0
 //! is strictly serial; with L = 1, the default, the sampler learns from one batch and proposes the next while the evaluator works on
@@ -25,19 +25,19 @@ mod control;
 mod error;
 mod evaluator;
 mod in_flight;
+mod monitor;
 mod pipeline;
 mod replay;
 mod schedule;
 mod serial;
 mod store;
 mod timing;
-mod watch;
 
 pub use control::{Change, Controller, Settings};
 pub use error::StudyError;
 pub use evaluator::{Batch, EvaluateError, Evaluated, Evaluator, FunctionEvaluator};
-pub use timing::{Began, Timing};
-pub use watch::StudyEvent;
+pub use monitor::StudyEvent;
+pub use timing::{BatchStart, Timing};
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -46,11 +46,11 @@ use crate::folder::{ROWS_PER_PART, StudyFolder};
 use crate::sampler::Sampler;
 use crate::space::Space;
 use crate::study::in_flight::InFlight;
+use crate::study::monitor::{Observer, StudyMonitor};
 use crate::study::replay::Replayed;
 use crate::study::schedule::Schedule;
 use crate::study::store::Store;
 use crate::study::timing::BusyClock;
-use crate::study::watch::{Observer, Watch};
 
 /// A search that is ready to run: what to ask, how often, in which steps, and where to keep it.
 pub struct Study<'a> {
@@ -184,11 +184,11 @@ impl<'a> Study<'a> {
 
     /// Runs the study to its end, or until it is stopped.
     ///
-    /// If the folder holds trials, the sampler first lives through them again. After an error all batches that were finished are
+    /// If the folder holds trials, the study first replays them through the sampler. After an error all batches that were finished are
     /// in the folder, and running again with a fresh sampler goes on after them.
     pub fn run(self, evaluator: &mut dyn Evaluator) -> Result<StudySummary, StudyError> {
         let began = Instant::now();
-        let mut watch = Watch {
+        let mut watch = StudyMonitor {
             observer: self.observer,
             stop: self.stop,
             n_trials: 0,

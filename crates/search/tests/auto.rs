@@ -1,6 +1,6 @@
 //! The default sampler: its points are a function of seed and tells alone, and it searches better than chance.
 
-use tidemill_search::quality::{Budget, Function, Run, to_scores};
+use tidemill_search::quality::{Budget, Function, QualityRun, to_scores};
 use tidemill_search::sampler::Auto;
 use tidemill_search::{Domain, Param, Points, Sampler, SamplerKind, SamplerSettings, Score, Scores, Space};
 
@@ -81,7 +81,7 @@ fn it_finds_far_better_points_than_chance_whatever_the_budget_and_the_lag() {
     for (function, n_dimensions) in [(Function::Sphere, 10), (Function::Mixed8, 8), (Function::Styblinski, 7)]
     {
         for (n_trials, batch, lag) in [(1024, 64, 0), (1024, 64, 1), (512, 1, 0), (20_000, 1000, 1)] {
-            let run = Run { function, n_dimensions, budget: Budget { n_trials, batch }, lag };
+            let run = QualityRun { function, n_dimensions, budget: Budget { n_trials, batch }, lag };
             let median = |kind| run.median(kind, 0..3).expect("both suit every space");
             let (auto, random) = (median(SamplerKind::Auto), median(SamplerKind::Random));
             assert!(auto < 0.5 * random, "{run:?}: {auto} {random}");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tidemill_search::pareto;
-use tidemill_search::quality::{Budget, Function, Run};
+use tidemill_search::quality::{Budget, Function, QualityRun};
 use tidemill_search::{
     Choice, Domain, Param, ParetoFront, Points, Sampler, SamplerKind, SamplerSettings, Score, Scores, Space,
 };
@@ -199,7 +199,7 @@ fn a_plateau_is_survived() {
 }
 
 fn median(kind: SamplerKind, function: Function, n_dimensions: usize, batch: usize, n_trials: u64) -> f64 {
-    let run = Run { function, n_dimensions, budget: Budget { n_trials, batch }, lag: 0 };
+    let run = QualityRun { function, n_dimensions, budget: Budget { n_trials, batch }, lag: 0 };
     run.median(kind, 0..5_u64).expect("a sampler for one objective")
 }
 

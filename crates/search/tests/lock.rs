@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tidemill_search::folder::{FolderError, Lock, Opened};
+use tidemill_search::folder::{FolderError, Lock, OpenedFolder};
 use tidemill_search::{StudyFolder, StudyHeader};
 
 fn header(seed: u64) -> StudyHeader {
@@ -15,7 +15,7 @@ fn header(seed: u64) -> StudyHeader {
     }
 }
 
-fn open(dir: &Path) -> Opened {
+fn open(dir: &Path) -> OpenedFolder {
     StudyFolder::open_or_create(dir, &header(1)).unwrap()
 }
 

@@ -1,6 +1,6 @@
 //! The quality suite measures what it says: the functions are those of the recorded results, and runs can be repeated.
 
-use tidemill_search::quality::{Budget, Function, Run, Suite};
+use tidemill_search::quality::{Budget, Function, QualityRun, Suite};
 use tidemill_search::{Domain, Points, SamplerKind, Space};
 
 /// Values of the reference implementation of the functions (NumPy) at three fixed points each.
@@ -94,16 +94,16 @@ fn every_function_is_near_zero_at_its_optimum() {
 
 #[test]
 fn runs_repeat_and_random_search_is_not_affected_by_lag_or_batch() {
-    let run = |batch, lag| Run {
+    let run = |batch, lag| QualityRun {
         function: Function::Mixed20,
         n_dimensions: 20,
         budget: Budget { n_trials: 500, batch },
         lag,
     };
-    let best = |run: Run| run.best(SamplerKind::Random, 3).expect("random suits every space");
+    let best = |run: QualityRun| run.best(SamplerKind::Random, 3).expect("random suits every space");
     assert_eq!(best(run(64, 0)), best(run(64, 0)));
     assert_eq!(best(run(64, 0)), best(run(1, 2)));
-    let more = Run { budget: Budget { n_trials: 50_000, batch: 64 }, ..run(64, 0) };
+    let more = QualityRun { budget: Budget { n_trials: 50_000, batch: 64 }, ..run(64, 0) };
     assert!(best(more) < best(run(64, 0)));
 }
 

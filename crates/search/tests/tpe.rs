@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidemill_search::quality::{Budget, Function, Run, to_scores};
+use tidemill_search::quality::{Budget, Function, QualityRun, to_scores};
 use tidemill_search::{
     Choice, Domain, Param, Points, Sampler, SamplerKind, SamplerSettings, Score, Scores, Space,
 };
@@ -189,7 +189,7 @@ fn searches_are_far_better_than_chance() {
         (SamplerKind::TpeMultivariate, 16),
     ] {
         for (function, n_dimensions) in [(Function::Sphere, 5), (Function::Mixed8, 8)] {
-            let run = Run { function, n_dimensions, budget: Budget { n_trials: 400, batch }, lag: 0 };
+            let run = QualityRun { function, n_dimensions, budget: Budget { n_trials: 400, batch }, lag: 0 };
             let ours = run.median(kind, 0..5_u64).unwrap();
             let random = run.median(SamplerKind::Random, 0..5_u64).unwrap();
             assert!(5.0 * ours < random, "{kind}, batch {batch}, {function:?}: {ours} {random}");

@@ -1,4 +1,4 @@
-//! How a test says that it cannot run on this machine: [`skipped`], with the reason.
+//! Reports that a test cannot run on this machine: [`skipped`], with the reason.
 //!
 //! The test harness knows no such thing and shows nothing that a passing test prints. So the reason is also appended to the file that
 //! [`FILE`] names, if it does; `cargo xtask test` names one and ends with what stands in it.

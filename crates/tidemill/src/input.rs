@@ -1,4 +1,4 @@
-//! Arguments that several commands share: which strategy, which data, cut how.
+//! Arguments that several commands share: strategy, data and its segments.
 
 use std::path::PathBuf;
 
@@ -42,10 +42,10 @@ pub struct DataSource {
     /// Resample to larger bars, for example 1h.
     #[arg(long, value_name = "TIMEFRAME")]
     pub resample: Option<String>,
-    /// Zone of times that carry none, for example America/New_York [default: UTC].
+    /// Time zone of timestamps without one, for example America/New_York [default: UTC].
     #[arg(long, value_name = "ZONE")]
     pub timezone: Option<String>,
-    /// Whether times are the opens or the ends of bars [default: open].
+    /// Whether timestamps are the opens or the ends of bars [default: open].
     #[arg(long, value_name = "open|close", value_parser = stamp_parser(), hide_possible_values = true)]
     pub stamp: Option<BarStamp>,
     /// First bar that counts, for example 2023-01-01. Indicators see all bars before it.
@@ -101,7 +101,7 @@ impl StrategyArgs {
     pub fn open_all(&self, strategy: &str, settings: &Settings) -> Result<Strategy> {
         let mut set = settings.execution_settings();
         if self.profile.is_some() && !set.is_empty() {
-            eprintln!("note: [execution] of {} is laid over the profile", settings.origin());
+            eprintln!("note: [execution] of {} overrides the profile", settings.origin());
         }
         set.extend(self.set.iter().cloned());
         let objectives = self.objective.clone();
@@ -180,7 +180,7 @@ impl DataSource {
     }
 }
 
-/// More threads than this help nobody.
+/// More threads than this are a mistake.
 const MAX_THREADS: usize = 1024;
 
 /// Sets the number of worker threads.

@@ -57,7 +57,7 @@ struct Cli {
 enum Command {
     /// Evaluate many parameter sets of a strategy and rank them.
     Sweep(command::sweep::SweepArgs),
-    /// Search again and again through time, and trade what was found on the time that follows.
+    /// Repeat a search through time, and trade each winner on the period that follows.
     Walkforward(command::walkforward::WalkforwardArgs),
     /// Evaluate one parameter set: metrics, trades, report.
     Backtest(command::backtest::BacktestArgs),
@@ -65,17 +65,17 @@ enum Command {
     Scan(command::scan::ScanArgs),
     /// Colour a graph with as few colours as possible.
     Color(command::color::ColorArgs),
-    /// Look at studies: list them, show what they found, export their trials.
+    /// List studies, show their results, export their trials.
     Study(command::study::StudyArgs),
     /// Watch a run: a full screen, its lines, or a summary.
     Monitor(command::monitor::MonitorArgs),
-    /// Look at runs in a browser: live progress, trials, parameters, charts.
+    /// Show runs in a browser: live progress, trials, parameters, charts.
     Dash(command::dash::DashArgs),
-    /// Look at data, convert it, generate it.
+    /// Inspect, convert and generate data.
     Data(command::data::DataArgs),
     /// List the shipped strategies, or print one to start from.
     Strategies(command::strategies::StrategiesArgs),
-    /// Look for what a GPU needs on this machine, and try it.
+    /// Check whether this machine can use a GPU, and run a small sweep on it.
     Doctor(command::doctor::DoctorArgs),
     /// Compare a GPU with the CPU, bit for bit.
     Parity(command::parity::ParityArgs),

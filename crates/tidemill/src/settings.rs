@@ -44,9 +44,9 @@ pub struct Settings {
 pub struct DataSettings {
     /// Files or folders to use where no `--data` is given.
     pub files: Vec<PathBuf>,
-    /// Zone of times that carry none.
+    /// Time zone of timestamps without one.
     pub timezone: Option<String>,
-    /// Whether times are the opens or the ends of bars.
+    /// Whether timestamps are the opens or the ends of bars.
     pub stamp: Option<BarStamp>,
 }
 

@@ -35,7 +35,7 @@ fn cells(winner: &Winner, best: &Winner) -> Vec<String> {
     row.extend(best.verdict.checks.iter().map(|wanted| {
         match verdict.checks.iter().find(|check| check.name == wanted.name) {
             None => "–".into(),
-            // What fails is marked, because a share alone does not say what was asked.
+            // Failed checks are marked, because a share alone does not show the limit.
             Some(check) => {
                 let value = check.value.map_or_else(|| "–".into(), |value| format!("{value:.2}"));
                 let value = if check.name == "trades" {

@@ -18,7 +18,7 @@ mod shell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::follow::{Followed, follow};
+use crate::follow::{PageOutcome, follow};
 use crate::page::Page;
 
 /// README.md and every page in docs/, in order.
@@ -35,7 +35,7 @@ fn documents() -> Vec<PathBuf> {
 fn commands_of_the_documents_print_what_the_documents_show() {
     let is_blessed = std::env::var_os("TIDEMILL_BLESS").is_some_and(|value| value == "1");
     let mut problems = Vec::new();
-    let mut all = Followed::default();
+    let mut all = PageOutcome::default();
     for path in documents() {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let text = fs::read_to_string(&path).unwrap();

@@ -11,22 +11,22 @@ use tidemill_search::{
 };
 
 /// What a run said.
-struct Said {
+struct CommandOutput {
     code: Option<i32>,
     stdout: String,
     stderr: String,
 }
 
-fn tidemill(dir: &Path, args: &[&str]) -> Said {
+fn tidemill(dir: &Path, args: &[&str]) -> CommandOutput {
     let output = Command::new(env!("CARGO_BIN_EXE_tidemill")).args(args).current_dir(dir).output().unwrap();
-    Said {
+    CommandOutput {
         code: output.status.code(),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
 }
 
-fn ok(dir: &Path, args: &[&str]) -> Said {
+fn ok(dir: &Path, args: &[&str]) -> CommandOutput {
     let said = tidemill(dir, args);
     assert_eq!(said.code, Some(0), "{args:?}: {}", said.stderr);
     said
@@ -131,7 +131,7 @@ fn ranked(study: &Path) -> Vec<Value> {
     trials
 }
 
-fn json_of(said: &Said) -> Value {
+fn json_of(said: &CommandOutput) -> Value {
     serde_json::from_str(&said.stdout).unwrap()
 }
 

@@ -1,4 +1,4 @@
-//! What is left of returns once the market they were earned in is taken out: α and β by least squares, and how sure α is.
+//! Returns beyond the market: α and β by least squares, and the t-statistic of α.
 //!
 //! Daily returns are regressed on those of a benchmark, `r = a + β·h + u`. Whoever is always long has β = 1 and a = 0, whatever the market
 //! did; only `a` is the strategy's own. Its error is Newey and West's (Econometrica 55, 1987), because daily returns of positions that are

@@ -1,4 +1,4 @@
-//! Returns of many trials by the block of time: what is kept of a trial when only its parts count.
+//! Returns of many trials, summed by block of time.
 
 /// Sums of the returns of trials, and of their squares, in a few blocks of time.
 ///

@@ -1,4 +1,4 @@
-//! How sure a mean is, by drawing the same values again and again.
+//! A confidence interval of a mean by bootstrap.
 //!
 //! Draws are a function of the seed and of their place alone ([`Stream`]), so that an interval is the same everywhere. Values are drawn
 //! one by one, as though they were independent; trades that overlap are not, and their interval is somewhat too narrow.

@@ -1,4 +1,4 @@
-//! What a winner has to survive, and the verdict over it, in words and numbers.
+//! The checks of a winner and the verdict over them, in words and numbers.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::alpha::Alpha;
 use crate::bootstrap::Interval;
 use crate::neighborhood::Plateau;
 
-/// What is asked of a winner.
+/// The limits of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Standard {
     /// Least deflated Sharpe ratio.
@@ -87,13 +87,13 @@ pub struct Evidence {
 /// One check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
-    /// What is looked into.
+    /// Short name, such as `luck`.
     pub name: &'static str,
     /// Whether the winner survives it.
     pub survived: bool,
     /// What was found; `None` if it is not defined.
     pub value: Option<f64>,
-    /// What was asked.
+    /// The limit that the value is compared with.
     pub limit: f64,
     /// The same in words.
     pub words: String,

@@ -1,4 +1,4 @@
-//! Whether a winner stands on a plateau or on a spike: what becomes of it when its parameters change a little.
+//! Whether a winner lies on a plateau or on a spike: results at slightly changed parameters.
 
 use serde::Serialize;
 use tidemill_search::rng::Stream;

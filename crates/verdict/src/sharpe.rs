@@ -1,4 +1,4 @@
-//! What a Sharpe ratio is worth: how sure it is, how lucky the best of many is, how long a record has to be.
+//! Statistics of Sharpe ratios: probabilistic and deflated ratio, minimum track record.
 //!
 //! All ratios here are by the period (a day), not by the year. Sources: Bailey and López de Prado, "The Sharpe Ratio Efficient
 //! Frontier" (2012) for the probabilistic Sharpe ratio and the minimum track record; "The Deflated Sharpe Ratio" (2014) for the rest.

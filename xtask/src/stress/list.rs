@@ -1,7 +1,7 @@
 //! The tests that sleep, wait, spawn or race.
 
-/// The tests of a file, each with the most rounds that it is run, where that is less than what was asked for.
-pub struct File {
+/// The tests of a file, each with the most rounds that it is run, where that is less than `--rounds`.
+pub struct TestFile {
     /// From the root of the workspace.
     pub path: &'static str,
     pub tests: &'static [(&'static str, Option<u32>)],
@@ -9,39 +9,38 @@ pub struct File {
 
 /// Files whose tests only look as though they belonged here, and why they do not.
 pub const UNLISTED: &[(&str, &str)] = &[
-    ("crates/backtest/tests/language.rs", "the clock ends what hangs; nobody waits for anybody"),
+    ("crates/backtest/tests/language.rs", "a time limit ends a hang; no test waits for another thread"),
     ("crates/coloring/src/event/tests.rs", "times are given as distances from one instant, none passes"),
     ("crates/dash/tests/terminal.rs", "times are given to the screen, none passes"),
     ("crates/gpu/src/wait.rs", "time passes in a pace of its own"),
     ("crates/market/src/atc/bench.rs", "it measures, and judges nothing by it"),
     ("crates/bench/src/holding_up.rs", "it measures, and judges nothing by it"),
     ("crates/bench/src/overlap.rs", "it measures, and judges nothing by it"),
-    ("crates/tidemill/src/command/doctor.rs", "it measures, and judges nothing by it"),
-    ("crates/tidemill/tests/cli/bad_input.rs", "the clock ends what hangs; nobody waits for anybody"),
+    ("crates/tidemill/tests/cli/bad_input.rs", "a time limit ends a hang; no test waits for another thread"),
     ("xtask/src/stress/test_source.rs", "the tests in it are text"),
 ];
 
 /// All others.
-pub const LIST: &[File] = &[
-    File {
+pub const LIST: &[TestFile] = &[
+    TestFile {
         path: "crates/backtest/tests/fault.rs",
         tests: &[("a_kernel_that_never_ends_is_a_lost_device_and_the_executor_leaves_it", None)],
     },
-    File {
+    TestFile {
         path: "crates/coloring/src/controller/tests.rs",
         tests: &[
             ("a_large_sparse_graph_is_coloured_in_the_time_it_is_given", None),
             ("a_run_ends_for_the_reason_it_says", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/coloring/src/record.rs",
         tests: &[
             ("a_folder_holds_the_journal_the_best_colouring_and_a_state_to_go_on_from", None),
             ("a_run_that_cannot_keep_its_colouring_fails_and_records_it", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/dash/tests/web/live.rs",
         tests: &[
             ("a_long_run_opens_from_its_checkpoint", None),
@@ -50,22 +49,22 @@ pub const LIST: &[File] = &[
             ("several_may_look_and_leave", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/dash/tests/web/security.rs",
         tests: &[("a_server_that_is_dropped_ends_at_once_also_with_streams_open", None)],
     },
-    File {
+    TestFile {
         path: "crates/gpu/src/caller.rs",
         tests: &[
             ("a_call_that_does_not_return_is_left_alone", None),
             ("calls_are_made_in_order_and_answered", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/gpu/src/emulate/tests.rs",
         tests: &[("several_host_threads_run_kernels_at_once", None)],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/tests/gpu/runtime/buffer.rs",
         tests: &[
             ("changing_pinned_memory_waits_for_every_upload_from_it", None),
@@ -73,7 +72,7 @@ pub const LIST: &[File] = &[
             ("reading_pinned_memory_waits_for_the_download", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/tests/gpu/runtime/coordinator.rs",
         tests: &[
             ("forked_work_overlaps_and_joins", None),
@@ -82,21 +81,21 @@ pub const LIST: &[File] = &[
             ("waiting_for_one_does_not_wait_for_others", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/tests/gpu/runtime/fault.rs",
         tests: &[
             ("a_failing_kernel_is_told_at_the_next_synchronisation_with_its_name", None),
             ("kernels_before_a_good_synchronisation_are_no_suspects", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/tests/gpu/runtime/graph.rs",
         tests: &[
             ("a_branch_that_was_not_joined_still_ends_before_the_graph_does", None),
             ("streams_fork_and_join_inside_a_graph", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/tests/gpu/runtime/hang.rs",
         tests: &[
             ("a_pipeline_on_a_hanging_device_ends", None),
@@ -107,11 +106,11 @@ pub const LIST: &[File] = &[
             ("whatever_waits_for_a_kernel_that_never_ends_says_that_the_device_hangs", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/tests/gpu/runtime/kernel.rs",
         tests: &[("a_loaded_source_is_found_without_asking_the_compiler", None)],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/tests/gpu/runtime/pipeline.rs",
         tests: &[
             ("a_lost_device_ends_the_run_with_its_error", None),
@@ -121,7 +120,7 @@ pub const LIST: &[File] = &[
             ("lanes_overlap_and_the_statistics_say_so", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/tests/gpu/runtime/stream.rs",
         tests: &[
             ("a_stream_can_be_dropped_by_work_on_the_host", None),
@@ -135,22 +134,22 @@ pub const LIST: &[File] = &[
             ("work_of_a_dropped_stream_still_runs", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/tests/gpu/runtime/timeline.rs",
         tests: &[("spans_have_the_times_of_their_work", None)],
     },
-    File {
+    TestFile {
         path: "crates/lab/src/tune.rs",
         tests: &[
             ("a_search_that_stagnates_is_led_out_of_its_basin", None),
             ("a_study_in_far_too_small_batches_soon_runs_as_though_it_had_been_tuned_by_hand", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/lab/tests/devices.rs",
         tests: &[("a_device_that_hangs_is_left_for_the_cpu_if_it_may_and_is_an_error_if_not", None)],
     },
-    File {
+    TestFile {
         path: "crates/lab/tests/sweep.rs",
         tests: &[
             ("a_stopped_sweep_says_so_and_goes_on_to_the_same_end", None),
@@ -158,7 +157,7 @@ pub const LIST: &[File] = &[
             ("the_folder_is_locked_until_the_last_event", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/tests/gpu/runtime/triple.rs",
         tests: &[
             ("a_slot_advances_only_when_its_work_is_done", None),
@@ -166,14 +165,14 @@ pub const LIST: &[File] = &[
             ("three_slots_keep_three_streams_at_work", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/search/src/study/timing.rs",
         tests: &[
             ("the_clock_counts_the_time_between_start_and_stop_only", None),
             ("work_beside_an_idle_evaluator_does_not_overlap", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/search/tests/conformance.rs",
         tests: &[
             ("auto_conforms", None),
@@ -190,34 +189,42 @@ pub const LIST: &[File] = &[
             ("tpe_multivariate_conforms", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/search/tests/crash.rs",
         tests: &[
             ("a_log_that_cannot_grow_ends_the_study_and_loses_nothing", None),
             ("a_study_killed_at_random_moments_ends_as_if_uninterrupted", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/search/tests/folder.rs",
         tests: &[("a_live_study_can_be_read_at_any_moment", None)],
     },
-    File {
+    TestFile {
         path: "crates/search/tests/study.rs",
         tests: &[
             ("a_batch_is_asked_after_exactly_the_batches_before_the_lag_were_told", None),
-            ("a_folder_that_becomes_unwritable_is_named_and_nothing_complete_is_lost", None),
-            ("a_full_disk_is_named_and_nothing_complete_is_lost", None),
-            ("a_sampler_that_panics_is_named_and_what_was_finished_is_kept", None),
-            ("a_stopped_study_keeps_what_is_finished_and_goes_on_to_the_same_end", None),
-            ("an_evaluator_that_fails_is_named_and_what_was_finished_is_kept", None),
-            ("an_observer_that_panics_ends_the_study_and_loses_nothing", None),
             ("every_batch_is_reported_once_in_order_with_its_times", None),
             ("sampler_and_evaluator_really_work_at_the_same_time", None),
             ("the_pipeline_equals_one_thread_for_every_lag_and_any_delays", None),
             ("without_a_lag_or_a_pipeline_they_work_one_after_the_other", None),
         ],
     },
-    File {
+    TestFile {
+        path: "crates/search/tests/study/failure.rs",
+        tests: &[
+            ("a_folder_that_becomes_unwritable_is_named_and_nothing_complete_is_lost", None),
+            ("a_full_disk_is_named_and_nothing_complete_is_lost", None),
+            ("a_sampler_that_panics_is_named_and_what_was_finished_is_kept", None),
+            ("an_evaluator_that_fails_is_named_and_what_was_finished_is_kept", None),
+            ("an_observer_that_panics_ends_the_study_and_loses_nothing", None),
+        ],
+    },
+    TestFile {
+        path: "crates/search/tests/study/resume.rs",
+        tests: &[("a_stopped_study_keeps_what_is_finished_and_goes_on_to_the_same_end", None)],
+    },
+    TestFile {
         path: "crates/telemetry/src/journal/tests.rs",
         tests: &[
             ("a_failed_write_is_reported_on_close_and_later_events_count_as_dropped", None),
@@ -236,7 +243,7 @@ pub const LIST: &[File] = &[
             ("the_end_is_the_last_record_and_drops_are_told_before_it", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/telemetry/src/metrics.rs",
         tests: &[
             ("a_silent_client_does_not_stay", None),
@@ -245,11 +252,11 @@ pub const LIST: &[File] = &[
             ("too_long_a_request_is_refused", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/telemetry/tests/endurance.rs",
         tests: &[("a_long_run_keeps_its_size_and_opens_from_a_checkpoint", None)],
     },
-    File {
+    TestFile {
         path: "crates/telemetry/tests/follow.rs",
         tests: &[
             ("a_file_that_is_renamed_in_the_middle_of_a_poll_is_read_to_its_end", None),
@@ -258,18 +265,18 @@ pub const LIST: &[File] = &[
             ("files_that_are_renamed_while_they_are_read_lose_and_double_nothing", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/src/command/scan/watch.rs",
         tests: &[("a_change_is_seen_once_and_a_stop_at_once", None)],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/tests/browser/live.rs",
         tests: &[
             ("a_live_run_advances_without_reload_and_outlives_its_viewer", Some(10)),
             ("a_token_in_the_address_is_taken_once", Some(10)),
         ],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/tests/browser/pages.rs",
         tests: &[
             ("a_run_is_listed_and_drawn", Some(10)),
@@ -281,14 +288,14 @@ pub const LIST: &[File] = &[
             ("trials_are_sorted_filtered_and_turned_by_the_page", Some(10)),
         ],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/tests/cli/color.rs",
         tests: &[
             ("an_interrupt_ends_with_the_best_so_far", None),
             ("whoever_closes_standard_error_does_not_end_a_run", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/tests/cli/dash.rs",
         tests: &[
             ("a_run_without_trials_says_so", None),
@@ -297,11 +304,11 @@ pub const LIST: &[File] = &[
             ("trials_and_charts_are_those_of_the_command_line", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/tests/cli/device.rs",
         tests: &[("a_sweep_killed_on_a_device_goes_on_with_the_cpu_to_the_same_study", None)],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/tests/cli/hypertune.rs",
         tests: &[
             ("a_killed_and_resumed_sweep_repeats_its_decisions_and_they_alone_decide_the_trials", None),
@@ -310,7 +317,7 @@ pub const LIST: &[File] = &[
             ("metrics_are_served_while_it_runs", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/tests/cli/monitor.rs",
         tests: &[
             ("a_run_that_comes_later_is_followed_to_its_end", None),
@@ -318,15 +325,15 @@ pub const LIST: &[File] = &[
             ("ctrl_c_ends_the_lines_cleanly", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/tests/cli/output.rs",
         tests: &[("a_reader_that_closes_the_pipe_is_no_failure", None)],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/tests/cli/scan.rs",
         tests: &[("watching_scans_again_when_a_file_changes_and_ends_with_ctrl_c", None)],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/tests/cli/study.rs",
         tests: &[
             ("a_killed_sweep_goes_on_to_the_same_study", None),
@@ -334,7 +341,7 @@ pub const LIST: &[File] = &[
             ("ctrl_c_keeps_what_is_done_and_ends_with_130", None),
         ],
     },
-    File {
+    TestFile {
         path: "crates/tidemill/tests/cli/walkforward.rs",
         tests: &[("stopped_and_killed_on_the_way_it_comes_to_the_same_bytes", None)],
     },

@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use tidemill_market::indicator::{FUNCTIONS, Function, Group, Moments, Read, Run, Take};
+use tidemill_market::indicator::{FUNCTIONS, Function, Group, HostFunction, Moments, Read, Take};
 use tidemill_market::timeframe;
 
 use super::{Builder, Scope};
@@ -46,7 +46,7 @@ use Group::{Events, Momentum, Pointwise, Spread, Time};
 /// A function of the language.
 #[derive(Clone)]
 pub struct Signature {
-    /// Its name.
+    /// Name in the language.
     pub name: &'static str,
     /// What it takes.
     pub args: Vec<Arg>,
@@ -127,7 +127,7 @@ pub(super) fn signature(name: &str) -> Option<&'static Signature> {
     functions().iter().find(|signature| signature.name == name)
 }
 
-/// How it is written, what it takes, where it is listed and what is said of it, and how it becomes nodes.
+/// Usage, arguments, group and line of the documentation, and how it becomes nodes.
 type Composed = (&'static str, &'static [Arg], Group, &'static str, Build);
 
 const COMPOSED: &[Composed] = &[
@@ -368,7 +368,7 @@ impl Builder<'_> {
 
 /// The function that makes these sums.
 fn prefix_of(moments: Moments) -> Func {
-    let makes = |function: &&Function| matches!(function.run, Run::Sums(own) if own == moments);
+    let makes = |function: &&Function| matches!(function.run, HostFunction::Sums(own) if own == moments);
     FUNCTIONS
         .iter()
         .find(makes)

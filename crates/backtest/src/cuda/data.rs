@@ -1,4 +1,4 @@
-//! What never changes, on the device: the bars with their days, the segments, and how they are cut.
+//! Constant data on the device: bars with their days, and the segments.
 
 use tidemill_gpu::{Device, DeviceBuffer, DevicePtr, GpuError};
 use tidemill_market::indicator::device::Input;

@@ -5,9 +5,9 @@
 //! - Kernel and host see an argument struct alike: `module.rs` has the compiler compare all layouts.
 //! - Pointers are valid: the structs are made in this folder alone, by [`Part`](super::part::Part), from buffers of its own memory, of the
 //!   `ColumnStore` and of the `DevicePlan`. All three outlive the launch, and dropping a buffer waits for the device.
-//! - Indexes are in bounds: buffers are made for the counts that stand in the same struct (`Grow::room`, `Pool::reserve_items`), items that
+//! - Indexes are in bounds: buffers are made for the counts that stand in the same struct (`GrowableBuffer::room`, `Pool::reserve_items`), items that
 //!   kernels read from memory were counted by kernels, and threads beyond a count return.
-//! - Nobody writes what another reads: a part's memory belongs to its stream. The prepare stream, which uses it before, is waited for by the
+//! - No stream writes what another reads: a part's memory belongs to its stream. The prepare stream, which uses it before, is waited for by the
 //!   host. Columns of earlier parts are only read, after the event that `ColumnStore` keeps; before they are moved or forgotten, everything
 //!   under way ends (`UnderWay::settle`).
 //!
@@ -39,7 +39,7 @@ const ONE_BLOCK: Launch = Launch { grid: [1, 1, 1], block: [1024, 1, 1], shared_
 
 /// The kernels of a strategy and of the columns, by name.
 ///
-/// A driver is never asked for a kernel that a module does not hold: tools that watch for failed calls would report each of them.
+/// Only kernels that a module holds are looked up in the driver: tools that watch for failed calls would report each of them.
 pub(super) struct Kernels {
     modules: Vec<Module>,
     /// The first module that has a kernel of this name.

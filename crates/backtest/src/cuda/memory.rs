@@ -12,31 +12,31 @@ use crate::tally::Tally;
 #[derive(Default)]
 pub(super) struct Memory {
     pub(super) points: Mirror<f64>,
-    pub(super) scalars: Grow<f64>,
+    pub(super) scalars: GrowableBuffer<f64>,
     /// For each key: items, places and rows.
-    pub(super) rows: Grow<u32>,
+    pub(super) rows: GrowableBuffer<u32>,
     /// Tables and tuples of the keys that have no pool.
-    pub(super) own_tables: Grow<u32>,
-    pub(super) own_keys: Grow<f64>,
+    pub(super) own_tables: GrowableBuffer<u32>,
+    pub(super) own_keys: GrowableBuffer<f64>,
     /// The small structs that kernels read.
     pub(super) structs: Mirror<u8>,
     /// Numbers of items of the pools and of the keys without one; then, for each key, those known before and after.
     pub(super) spans: Mirror<u32>,
     /// By condition.
-    pub(super) masks: Vec<Grow<u64>>,
+    pub(super) masks: Vec<GrowableBuffer<u64>>,
     /// By number of the factor.
-    pub(super) factor_masks: Vec<Grow<u64>>,
-    pub(super) levels: Grow<f64>,
-    pub(super) level_of: Grow<u32>,
+    pub(super) factor_masks: Vec<GrowableBuffer<u64>>,
+    pub(super) levels: GrowableBuffer<f64>,
+    pub(super) level_of: GrowableBuffer<u32>,
     /// Groups, their counts, and the order of the items of a condition.
-    pub(super) groups: Grow<u32>,
-    pub(super) scratch: Grow<f64>,
-    pub(super) trades: Grow<Trade>,
-    pub(super) walks: Grow<WalkState>,
-    pub(super) books: Grow<BookState>,
+    pub(super) groups: GrowableBuffer<u32>,
+    pub(super) scratch: GrowableBuffer<f64>,
+    pub(super) trades: GrowableBuffer<Trade>,
+    pub(super) walks: GrowableBuffer<WalkState>,
+    pub(super) books: GrowableBuffer<BookState>,
     pub(super) tallies: Mirror<Tally>,
     /// By role, as is what is pooled.
-    pub(super) daily: [Grow<f64>; 2],
+    pub(super) daily: [GrowableBuffer<f64>; 2],
     pub(super) pooled: [Mirror<Tally>; 2],
     /// Sums by block: block, sum and square, trial.
     pub(super) blocks: Mirror<f64>,
@@ -44,15 +44,15 @@ pub(super) struct Memory {
 }
 
 /// A buffer that is replaced by a larger one when needed; its contents are lost then.
-pub(super) struct Grow<T: Pod>(Option<DeviceBuffer<T>>);
+pub(super) struct GrowableBuffer<T: Pod>(Option<DeviceBuffer<T>>);
 
-impl<T: Pod> Default for Grow<T> {
+impl<T: Pod> Default for GrowableBuffer<T> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<T: Pod> Grow<T> {
+impl<T: Pod> GrowableBuffer<T> {
     /// Room for so many values, and where they begin.
     pub(super) fn room(&mut self, device: &Device, len: usize) -> Result<DevicePtr<T>, GpuError> {
         if self.0.as_ref().is_none_or(|buffer| buffer.len() < len.max(1)) {
@@ -79,13 +79,13 @@ impl<T: Pod> Grow<T> {
 
 /// A buffer of the device with its copy on the host.
 pub(super) struct Mirror<T: Pod> {
-    device: Grow<T>,
+    device: GrowableBuffer<T>,
     host: Option<Pinned<T>>,
 }
 
 impl<T: Pod> Default for Mirror<T> {
     fn default() -> Self {
-        Self { device: Grow::default(), host: None }
+        Self { device: GrowableBuffer::default(), host: None }
     }
 }
 

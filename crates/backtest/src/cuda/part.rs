@@ -49,7 +49,7 @@ pub(super) struct Part<S> {
     pub(super) share: usize,
     /// When each stage begins; each ends with the beginning of the next.
     pub(super) marks: Vec<(Stage, Event)>,
-    /// What the kernels found, if it is asked for.
+    /// What the kernels found, if details are requested.
     pub(super) recording: Option<Recording>,
     pub(super) state: S,
 }

@@ -275,7 +275,7 @@ fn settle(
     (n_booked, at)
 }
 
-/// The worst price of a position on the bars of a day that it lives through to their close.
+/// The worst price of a position on the bars of a day during which it is open to the close.
 #[cold]
 fn worst_of_day(symbol: &Symbol<'_>, trade: &Trade, lives_after: u32, day: u32) -> Option<f64> {
     let start = if day == 0 { 0 } else { symbol.day_end[day as usize - 1] as usize };

@@ -1,4 +1,4 @@
-//! Columns and masks by identity, least recently used out first.
+//! An LRU cache of columns and masks by identity.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Computes one slot of the plan for one tuple of scalars.
 
-use tidemill_market::indicator::{Call, Prefix, Run, Series};
+use tidemill_market::indicator::{Call, HostFunction, Prefix, Series};
 
 use super::frame::{Frame, Scratch};
 use super::mask::Mask;
@@ -62,9 +62,9 @@ pub fn call(func: Func, inputs: &[Input<'_>], arguments: &[f64], n_bars: usize) 
         })
         .collect();
     match (func.run, series.as_slice()) {
-        (Run::Sums(moments), [Series::Column(column)]) => Item::Prefix(Prefix::new(column, moments)),
-        (Run::Sums(_), _) => unreachable!("the plan gives prefix sums one column"),
-        (Run::Column(run), series) => {
+        (HostFunction::Sums(moments), [Series::Column(column)]) => Item::Prefix(Prefix::new(column, moments)),
+        (HostFunction::Sums(_), _) => unreachable!("the plan gives prefix sums one column"),
+        (HostFunction::Column(run), series) => {
             let mut out = vec![0.0; n_bars];
             run(&Call { series, arguments }, &mut out);
             Item::Column(out)

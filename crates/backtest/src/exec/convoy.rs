@@ -10,14 +10,14 @@ use multiversion::multiversion;
 
 use super::book::{Book, Move};
 use super::cost::Costs;
-use super::exit::{self, Exited, Standing};
+use super::exit::{self, ActiveLevel, Exited};
 use super::fill::{self, Fill};
 use super::formula::Formula;
 use super::frame::Opening;
 use super::mask::Mask;
 use super::simd::lane_touch;
 use super::symbol::Symbol;
-use super::walk::{Observer, SideRun, Watch};
+use super::walk::{ExitTrigger, Observer, SideRun};
 use crate::strategy::{Execution, ExitKind, InvalidLevel};
 use crate::tally::Tally;
 use crate::trade::Trade;
@@ -118,14 +118,14 @@ impl<'a> Convoy<'a> {
             let mut added = Vec::new();
             for exit in run.exits {
                 match exit.watch {
-                    Watch::Signal(signal) => {
+                    ExitTrigger::Signal(signal) => {
                         if let Some(mask) = signal.exact()
                             && convoy.n_lanes == 0
                         {
                             convoy.leaves.push((exit.exit, mask));
                         }
                     }
-                    Watch::Number(formula) => match levels.next() {
+                    ExitTrigger::Number(formula) => match levels.next() {
                         Some(level) => level.formulas.push(formula),
                         None => added.push(Level {
                             exit: exit.exit,
@@ -233,7 +233,7 @@ impl<'a> Convoy<'a> {
         let bars = self.symbol.bars;
         let until = lanes.until[..self.n_lanes].iter().copied().fold(0, usize::max);
         let (mut pending, mut from) = (active, shared.fill.first);
-        // A bar that is lived through before any is inspected.
+        // A bar during which the position is open before any bar is inspected.
         if let Some(bar) = shared.fill.uninspected() {
             each(active, |lane| {
                 if let Some(exited) = exit::ruin_only(bars, bar, self.long, lanes.ruin[lane]) {
@@ -273,7 +273,7 @@ impl<'a> Convoy<'a> {
     #[inline(always)]
     fn resolve(&self, rows: &[Row], lane: usize, bar: usize, ruin: f64) -> Option<Exited> {
         let levels = self.levels.iter().zip(rows).filter(|(level, _)| level.kind != ExitKind::Time);
-        let standing = levels.map(|(level, row)| Standing {
+        let standing = levels.map(|(level, row)| ActiveLevel {
             exit: level.exit,
             favourable: level.kind == ExitKind::Target,
             price: row[lane],

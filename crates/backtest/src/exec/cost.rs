@@ -13,7 +13,7 @@ pub struct Costs {
     pub cost_bps: f64,
     /// How much of equity a trade commits.
     pub sizing: Sizing,
-    /// Bars from the bar of the entry to the first that the position lives through.
+    /// Bars from the bar of the entry to the first during which the position is open throughout.
     pub lives_after: u32,
 }
 

@@ -65,7 +65,7 @@ pub(super) struct Exited {
     pub(super) reason: Reason,
     /// Whether a signal closed it at the open: the bar before is where a reversal may enter.
     pub(super) by_signal: bool,
-    /// Whether it lived through the bar to its close.
+    /// Whether the position was open until the close of the bar.
     pub(super) at_close: bool,
     /// Whether another order inside the bar would have closed it otherwise.
     pub(super) ambiguous: bool,
@@ -87,7 +87,7 @@ impl Exited {
 
 /// A level as it stands on one bar. One that does not exist has a price of NaN, which nothing reaches.
 #[derive(Clone, Copy)]
-pub(super) struct Standing {
+pub(super) struct ActiveLevel {
     /// Its place among the exits of the side.
     pub(super) exit: usize,
     /// Whether it is a target; the others are against the position.
@@ -147,12 +147,13 @@ pub(super) fn resolve(
     long: bool,
     execution: &Execution,
     ruin: f64,
-    levels: impl Iterator<Item = Standing> + Clone,
+    levels: impl Iterator<Item = ActiveLevel> + Clone,
 ) -> Option<Exited> {
     let prices = Prices::new(bars, bar, long);
     if let Some(price) = prices.ruined(ruin) {
-        let nearer =
-            |level: Standing| !level.favourable && if long { level.price > ruin } else { level.price < ruin };
+        let nearer = |level: ActiveLevel| {
+            !level.favourable && if long { level.price > ruin } else { level.price < ruin }
+        };
         if !levels.clone().any(nearer) {
             return Some(inside(bar, price, Reason::Ruin, is_ambiguous(&prices, ruin, levels)));
         }
@@ -171,7 +172,7 @@ pub(super) fn resolve(
 
 /// Whether a bar reaches a level on either side and opens beyond none.
 #[inline(always)]
-fn is_ambiguous(prices: &Prices, ruin: f64, levels: impl Iterator<Item = Standing>) -> bool {
+fn is_ambiguous(prices: &Prices, ruin: f64, levels: impl Iterator<Item = ActiveLevel>) -> bool {
     let (mut beyond, mut adverse) = prices.meet(ruin, false);
     let mut target = false;
     for level in levels {

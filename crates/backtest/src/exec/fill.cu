@@ -4,7 +4,7 @@ struct Fill {
   u32 bar, first;  // of the fill, and the first whose high and low are looked at
   double price;
 
-  // Whether a position lives through the bar of its fill before any is inspected.
+  // Whether a position is open during the bar of its fill before any bar is inspected.
   __device__ bool is_uninspected() const { return !FILL_CLOSE && first > bar; }
 };
 
@@ -13,7 +13,7 @@ __device__ inline Fill fill_of(const double* open, const double* close, u32 sign
   return {signal + 1, CHECK_ENTRY_BAR ? signal + 1 : signal + 2, open[signal + 1]};
 }
 
-// The first bar that a position lives through to its close.
+// The first bar during which a position is open to the close.
 __device__ inline u32 lives_from(u32 entry_bar) { return entry_bar + FILL_CLOSE; }
 
 // The first bar after an exit whose signal may open a position.

@@ -36,7 +36,7 @@ impl Fill {
         Self { signal, bar, price, first }
     }
 
-    /// The bar that a position lives through before any is inspected.
+    /// The bar during which a position is open before any bar is inspected.
     #[inline(always)]
     pub(super) fn uninspected(&self) -> Option<usize> {
         (self.first > self.signal + 1).then_some(self.signal + 1)
@@ -73,7 +73,7 @@ impl Fill {
     }
 }
 
-/// Bars from the bar of an entry to the first that the position lives through to its close: an entry at the close leaves its bar out.
+/// Bars from the bar of an entry to the first at whose close the position has been open throughout: an entry at the close leaves its bar out.
 pub(super) fn lives_after(execution: &Execution) -> u32 {
     u32::from(execution.fill == FillAt::Close)
 }

@@ -1,4 +1,4 @@
-//! The bars on which a condition is true, asked for one after the other and computed word by word as far as needed.
+//! The bars on which a condition is true, found one after the other and computed word by word as far as needed.
 
 use super::formula::Formula;
 use super::frame::{Frame, Opening, Scratch, WORD};

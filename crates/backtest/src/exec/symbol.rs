@@ -9,7 +9,7 @@ use crate::point;
 
 /// One symbol, prepared once per run.
 pub struct Symbol<'a> {
-    /// Its bars.
+    /// Bars of its whole history.
     pub bars: &'a Bars,
     bar_index: Vec<f64>,
     /// Only where a strategy asks for them.

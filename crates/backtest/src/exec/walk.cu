@@ -151,7 +151,7 @@ template <int G> struct Walker {
       until = horizon;
       exit.is_open = true;
     }
-    // A bar that is lived through before any is inspected.
+    // A bar during which the position is open before any bar is inspected.
     if (fill.is_uninspected() && prices<S>(fill.bar).ruins(ruin, exit.price)) {
       exit.bar = fill.bar;
       exit.how = EXIT_RUIN;

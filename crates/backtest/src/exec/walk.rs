@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::book::{Book, Move};
 use super::cost::Costs;
-use super::exit::{self, Exited, Standing};
+use super::exit::{self, ActiveLevel, Exited};
 use super::fill::{self, Fill};
 use super::formula::Formula;
 use super::frame::{Frame, Opening, Scratch};
@@ -42,7 +42,7 @@ pub trait Observer {
 }
 
 /// What an exit of one trial watches.
-pub(super) enum Watch<'a> {
+pub(super) enum ExitTrigger<'a> {
     /// A number fixed on the signal bar.
     Number(Formula<'a>),
     /// A condition on closed bars.
@@ -54,7 +54,7 @@ pub(super) struct BoundExit<'a> {
     /// Its place among the exits of the strategy.
     pub(super) exit: usize,
     pub(super) kind: ExitKind,
-    pub(super) watch: Watch<'a>,
+    pub(super) watch: ExitTrigger<'a>,
     /// Condition on the signal bar; one that depends on parameters only has already been decided.
     when: Option<Formula<'a>>,
     /// For the trade at hand: level, trailing distance, or the price that arms the break-even; NaN if it has none.
@@ -83,9 +83,9 @@ impl<'a> SideRun<'a> {
         let mut exits = Vec::with_capacity(plan.exits.len());
         for (at, exit) in plan.exits.iter().enumerate() {
             let watch = match &exit.value {
-                ExitValue::Number(tape) => Watch::Number(Formula::new(tape, frame)),
+                ExitValue::Number(tape) => ExitTrigger::Number(Formula::new(tape, frame)),
                 ExitValue::Signal(_) => match signals.next() {
-                    Some(signal) => Watch::Signal(signal),
+                    Some(signal) => ExitTrigger::Signal(signal),
                     None => continue,
                 },
             };
@@ -113,7 +113,7 @@ impl<'a> SideRun<'a> {
             let fixed = a.when.is_none() && b.when.is_none() && a.exit == b.exit;
             fixed
                 && match (&a.watch, &b.watch) {
-                    (Watch::Signal(a), Watch::Signal(b)) => same(a, b),
+                    (ExitTrigger::Signal(a), ExitTrigger::Signal(b)) => same(a, b),
                     _ => matches!(a.kind, ExitKind::Stop | ExitKind::Target | ExitKind::Time),
                 }
         };
@@ -125,7 +125,7 @@ impl<'a> SideRun<'a> {
 
 /// A position as it was opened.
 #[derive(Clone, Copy)]
-struct Opened {
+struct OpenPosition {
     fill: Fill,
     opening: Opening,
     /// Bar and exit of the earliest time exit.
@@ -175,7 +175,7 @@ impl<'a> Walker<'a> {
         let mut book = Book::new(self.costs, first_day, last_day, range.len());
         let mut from = range.start;
         let mut reversal: Option<(usize, usize)> = None;
-        let mut opened = Opened::NONE;
+        let mut opened = OpenPosition::NONE;
         let mut skipped = 0;
         self.scratch.trades.clear();
         while let Some((signal, side)) = reversal.take().or_else(|| self.next_entry(from, range.end)) {
@@ -191,7 +191,7 @@ impl<'a> Walker<'a> {
             if exited.is_discarded(self.execution) {
                 break;
             }
-            let Opened { fill, opening, target, .. } = &opened;
+            let OpenPosition { fill, opening, target, .. } = &opened;
             let (long, before) = (self.sides[side].long, std::mem::take(&mut skipped));
             self.scratch.trades.push(fill.trade(long, opening, *target, &exited, before));
             if exited.is_last() || (self.scratch.trades.len() == BLOCK && !self.book(&mut book, observer)) {
@@ -244,19 +244,19 @@ impl<'a> Walker<'a> {
 
     /// Fills an entry and fixes its levels; false if it must not be taken.
     #[inline(always)]
-    fn open(&mut self, signal: usize, side: usize, opened: &mut Opened) -> bool {
+    fn open(&mut self, signal: usize, side: usize, opened: &mut OpenPosition) -> bool {
         let bars = self.symbol.bars;
         let Self { sides, frame, scratch, execution, costs, symbol, .. } = self;
         let run = &mut sides[side];
         let (long, sign) = (run.long, if run.long { 1.0 } else { -1.0 });
         let fill = Fill::new(bars, execution, signal);
         let entry = fill.price;
-        *opened = Opened { fill, opening: Opening { entry, ..Opening::NONE }, ..Opened::NONE };
+        *opened = OpenPosition { fill, opening: Opening { entry, ..Opening::NONE }, ..OpenPosition::NONE };
         // Stops first: risk needs them, and the other levels need risk.
         if run.has_stop {
             let mut beyond = false;
             for exit in run.exits.iter_mut().filter(|exit| exit.kind == ExitKind::Stop) {
-                let Watch::Number(formula) = &exit.watch else { continue };
+                let ExitTrigger::Number(formula) = &exit.watch else { continue };
                 let level = formula.value(signal, &opened.opening, &mut scratch.points);
                 let exists = holds(&exit.when, signal, &opened.opening, scratch) && exit::is_price(level);
                 exit.level = f64::NAN;
@@ -291,8 +291,8 @@ impl<'a> Walker<'a> {
                 continue;
             }
             let value = match &mut exit.watch {
-                Watch::Number(formula) => formula.value(signal, &opening, &mut scratch.points),
-                Watch::Signal(condition) => {
+                ExitTrigger::Number(formula) => formula.value(signal, &opening, &mut scratch.points),
+                ExitTrigger::Signal(condition) => {
                     let bar = condition.next(signal + 1, frame, scratch);
                     opened.leave = exit::earlier(opened.leave, bar, exit.exit);
                     continue;
@@ -331,12 +331,12 @@ impl<'a> Walker<'a> {
 
     /// The first bar from the entry on that closes the position, and how.
     #[inline(always)]
-    fn find_exit(&self, opened: &Opened, side: usize, last: usize) -> Exited {
+    fn find_exit(&self, opened: &OpenPosition, side: usize, last: usize) -> Exited {
         let (time, leave) = (opened.time, opened.leave);
         let until = last.min(time.0).min(leave.0);
         let bars = self.symbol.bars;
         let run = &self.sides[side];
-        // A bar that is lived through before any is inspected.
+        // A bar during which the position is open before any bar is inspected.
         if let Some(bar) = opened.fill.uninspected()
             && let Some(exited) = exit::ruin_only(bars, bar, run.long, opened.ruin)
         {
@@ -359,7 +359,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Bar by bar, for exits whose level moves: the trail follows the best price of the bars before, and the break-even is armed by it.
-    fn follow(&self, run: &SideRun<'_>, until: usize, opened: &Opened) -> Option<Exited> {
+    fn follow(&self, run: &SideRun<'_>, until: usize, opened: &OpenPosition) -> Option<Exited> {
         let bars = self.symbol.bars;
         let long = run.long;
         let mut best = opened.opening.entry;
@@ -367,7 +367,7 @@ impl<'a> Walker<'a> {
             let price = if long { bars.high[bar] } else { bars.low[bar] };
             if (long && price > best) || (!long && price < best) { price } else { best }
         };
-        // An entry at the open lives through its bar; one at the close does not.
+        // After an entry at the open the position is open during that bar; after one at the close it is not.
         if self.execution.fill == FillAt::NextOpen && opened.fill.first > opened.fill.bar {
             best = better(best, opened.fill.bar);
         }
@@ -382,7 +382,7 @@ impl<'a> Walker<'a> {
 
     /// Whether a bar closes the position; `best` is the best price of the bars before.
     #[inline(always)]
-    fn resolve(&self, run: &SideRun<'_>, bar: usize, best: f64, opened: &Opened) -> Option<Exited> {
+    fn resolve(&self, run: &SideRun<'_>, bar: usize, best: f64, opened: &OpenPosition) -> Option<Exited> {
         let long = run.long;
         let levels = run.exits.iter().filter_map(|exit| {
             let price = match exit.kind {
@@ -395,13 +395,13 @@ impl<'a> Walker<'a> {
                 }
                 ExitKind::Signal | ExitKind::Time => return None,
             };
-            Some(Standing { exit: exit.exit, favourable: exit.kind == ExitKind::Target, price })
+            Some(ActiveLevel { exit: exit.exit, favourable: exit.kind == ExitKind::Target, price })
         });
         exit::resolve(self.symbol.bars, bar, long, self.execution, opened.ruin, levels)
     }
 }
 
-impl Opened {
+impl OpenPosition {
     /// Before anything is known.
     const NONE: Self = Self {
         fill: Fill::NONE,

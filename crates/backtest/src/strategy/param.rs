@@ -13,7 +13,7 @@ use crate::expr::Expr;
 /// One parameter as written.
 #[derive(Clone, Debug)]
 pub struct ParamSpec {
-    /// Its name.
+    /// Name as expressions use it.
     pub name: String,
     /// The values the search may choose.
     pub domain: Domain,

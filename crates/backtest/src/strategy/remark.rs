@@ -1,4 +1,4 @@
-//! What a strategy says that is hardly meant: it runs, but a person should know.
+//! Warnings about strategies that run but hardly do what their author meant.
 
 use tidemill_market::Universe;
 use tidemill_search::{Choice, Domain};

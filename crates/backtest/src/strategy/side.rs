@@ -42,7 +42,7 @@ pub struct Label {
 /// One way out.
 #[derive(Clone, Debug)]
 pub struct Exit {
-    /// Its kind.
+    /// What `value` means.
     pub kind: ExitKind,
     /// Level, distance, multiple of risk, condition or number of bars, by kind.
     pub value: Expr,
@@ -105,7 +105,7 @@ pub(super) fn read(reader: &mut Reader, table: &Table, side: &str) -> Option<Sid
     if let Some(list) = table.get("exits") {
         for (key, ..) in SHORT {
             if let Some(item) = table.get(key) {
-                let message = format!("`{key}` and [[{side}.exits]] cannot stand together");
+                let message = format!("`{key}` and [[{side}.exits]] cannot be combined");
                 let hint = "write every exit as one [[exits]] entry, or use the short keys only";
                 reader.error(Diagnostic::new(item.span.clone(), message).hint(hint));
             }
@@ -188,7 +188,7 @@ fn text(label: &str) -> Label {
     Label { parts: vec![LabelPart::Text(label.into())] }
 }
 
-/// A stop that gapped says so; a target that gapped is still that target.
+/// The label of a stop that gapped shows it; a target that gapped keeps its label.
 fn gap_default(kind: ExitKind, label: &Label) -> Label {
     let mut label = label.clone();
     if matches!(kind, ExitKind::Stop | ExitKind::Trail | ExitKind::Breakeven) {

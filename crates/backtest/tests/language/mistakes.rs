@@ -1,4 +1,4 @@
-//! What the common mistakes are told: the message, its place, and the cure where there is one.
+//! Messages for common mistakes: the text, its place, and the hint where there is one.
 
 use tidemill_backtest::Overrides;
 
@@ -18,12 +18,12 @@ fn common_mistakes_have_a_message_a_place_and_a_cure() {
         ("close[-1] > 3", "7:16: a negative index would look into the future", ""),
         ("close[close] > 3", "how many bars ago must be an integer of parameters", "round"),
         ("close[0.5] > 3", "how many bars ago must be an integer of parameters", "round"),
-        ("3[1] > 2", "only a series has a past", ""),
+        ("3[1] > 2", "only a series can be read in the past", ""),
         ("entry > 3", "7:10: `entry` is not known here", "`entry` is known in levels"),
         ("mode > 3", "`mode` is a choice of words", "mode == '…'"),
         ("mode == 'wild'", "`mode` has no option 'wild'; it has 'wide', 'tight'", ""),
         ("close == 'wide'", "`close` is not a choice parameter", ""),
-        ("'wide' > 3", "text 'wide' cannot stand here", "compared with a choice"),
+        ("'wide' > 3", "text 'wide' is not allowed here", "compared with a choice"),
         ("ema(close, n / 2) > 3", "7:21: `ema` needs an integer here", "wrap it in round(…)"),
         ("ema(close, close) > 3", "`ema` needs a number of parameters here, found a series", ""),
         ("ema(3, n) > 3", "`ema` needs a series here, found a number", ""),
@@ -60,7 +60,7 @@ fn common_mistakes_have_a_message_a_place_and_a_cure() {
         ("[long]\nenter = [1]\n", "`enter` must be an expression in quotes, found an array", ""),
         (
             "[long]\nenter = 'true'\nstop = '1'\n[[long.exits]]\nkind = 'time'\nbars = '3'\n",
-            "`stop` and [[long.exits]] cannot stand together",
+            "`stop` and [[long.exits]] cannot be combined",
             "one [[exits]] entry",
         ),
         ("[long]\nenter = 'true'\n[[long.exits]]\nbars = '3'\n", "an exit needs a `kind`", "stop, target"),

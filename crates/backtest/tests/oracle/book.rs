@@ -18,14 +18,14 @@ pub struct Booked {
 }
 
 /// Highest equity so far, and what fell below it.
-struct Water {
+struct HighWaterMark {
     peak: f64,
     deepest: f64,
     days_below: u32,
     longest: u32,
 }
 
-impl Water {
+impl HighWaterMark {
     fn new() -> Self {
         Self { peak: 1.0, deepest: 0.0, days_below: 0, longest: 0 }
     }
@@ -77,8 +77,8 @@ pub fn book(
     skipped: u32,
 ) -> Booked {
     let mut tally = Tally { equity: 1.0, skipped, bars: range.len() as u64, ..Tally::default() };
-    let mut water = Water::new();
-    let mut by_day = Water::new();
+    let mut water = HighWaterMark::new();
+    let mut by_day = HighWaterMark::new();
     let mut inside_bars = 0.0_f64;
     let mut days = Days::default();
     let mut daily = BTreeMap::new();
@@ -87,7 +87,7 @@ pub fn book(
     let mut mark = 1.0;
     let (mut pnl_peak, mut pnl_peak_ref) = (0.0_f64, f64::NEG_INFINITY);
     let cost_bps = execution.fee_bps + execution.slippage_bps;
-    // A position is worse off than ever on a bar that it lives through to its close.
+    // The lowest mark of a position lies on a bar during which it is open to the close.
     let worse = |worst: Option<f64>, trade: &Trade, bar: usize| {
         let first = trade.entry_idx + usize::from(execution.fill == FillAt::Close);
         if bar < first {
@@ -157,7 +157,7 @@ fn daily_return(sizing: Sizing, before: f64, after: f64) -> f64 {
     }
 }
 
-fn with_days(tally: Tally, water: &Water, days: &Days) -> Tally {
+fn with_days(tally: Tally, water: &HighWaterMark, days: &Days) -> Tally {
     Tally {
         drawdown: water.deepest,
         longest_drawdown: water.longest,
@@ -239,7 +239,7 @@ pub fn pool(
         .collect();
     calendar.sort_unstable();
     calendar.dedup();
-    let mut water = Water::new();
+    let mut water = HighWaterMark::new();
     let mut days = Days::default();
     for day in calendar {
         let mut sum = 0.0;

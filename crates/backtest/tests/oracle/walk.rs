@@ -32,7 +32,7 @@ struct Open {
     risk: f64,
     /// The price that leaves nothing of equity, NaN if there is none.
     ruin: f64,
-    /// Best price of the bars lived through, starting from the entry.
+    /// Best price while open, starting from the entry.
     best: f64,
     exits: Vec<Live>,
 }
@@ -46,7 +46,7 @@ struct Closing {
 }
 
 /// A level as it stands on one bar.
-struct Standing {
+struct ActiveLevel {
     index: usize,
     favourable: bool,
     price: f64,
@@ -126,7 +126,7 @@ impl<'a> Walk<'a> {
                 signals_from = bar + if execution.fill == FillAt::Close { pause.max(1) } else { pause };
             }
             if let Some(open) = &mut position {
-                // A position opened at a close is not here yet on its first bar: it did not live through it.
+                // A position opened at a close is not here yet on its first bar: it was not open during it.
                 open.best = if open.side > 0 {
                     open.best.max(self.bars.high[bar])
                 } else {
@@ -312,13 +312,13 @@ impl<'a> Walk<'a> {
             levels.iter().any(|level| gapped(level.price, level.favourable)) || gapped(open.ruin, false);
         let ambiguous = inspected && (adverse || reached(open.ruin, false)) && target && !any_gap;
         let close = |price: f64, reason: Reason| Some(Closing { price, reason, at_close: false, ambiguous });
-        let nearer = |level: &Standing| {
+        let nearer = |level: &ActiveLevel| {
             !level.favourable && if long { level.price > open.ruin } else { level.price < open.ruin }
         };
         if !levels.iter().any(nearer) && reached(open.ruin, false) {
             return close(if gapped(open.ruin, false) { first } else { open.ruin }, Reason::Ruin);
         }
-        for Standing { index, favourable, price } in levels {
+        for ActiveLevel { index, favourable, price } in levels {
             let fill = if favourable { execution.gap_fill_target } else { execution.gap_fill_stop };
             if gapped(price, favourable) {
                 return close(if fill == GapFill::Open { first } else { price }, Reason::Exit(index, true));
@@ -331,7 +331,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The levels of a position as they stand before a bar.
-    fn levels(&self, open: &Open) -> Vec<Standing> {
+    fn levels(&self, open: &Open) -> Vec<ActiveLevel> {
         let long = open.side > 0;
         let mut levels = Vec::new();
         for exit in &open.exits {
@@ -352,7 +352,7 @@ impl<'a> Walk<'a> {
                 }
                 ExitKind::Signal | ExitKind::Time => continue,
             };
-            levels.push(Standing { index: exit.index, favourable: exit.kind == ExitKind::Target, price });
+            levels.push(ActiveLevel { index: exit.index, favourable: exit.kind == ExitKind::Target, price });
         }
         levels
     }

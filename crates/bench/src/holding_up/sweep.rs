@@ -14,8 +14,8 @@ use super::kind::Market;
 /// Trials of a batch.
 const BATCH: usize = 128;
 
-/// What came of a sweep.
-pub struct Swept {
+/// The verdict and figures of a sweep.
+pub struct SweepResult {
     /// None where no verdict was wanted.
     pub report: Option<Arc<VerdictReport>>,
     /// Seconds of the whole sweep.
@@ -31,7 +31,7 @@ pub fn run(
     trials: u64,
     seed: u64,
     has_verdict: bool,
-) -> Result<Swept> {
+) -> Result<SweepResult> {
     let Market { universe, strategy, set } = market;
     let set = set.iter().map(|(name, value)| ((*name).to_string(), (*value).to_string())).collect();
     let overrides = Overrides { set, ..Overrides::default() };
@@ -51,7 +51,7 @@ pub fn run(
             }
         })
         .run()?;
-    Ok(Swept {
+    Ok(SweepResult {
         report: report.verdict,
         seconds: began.elapsed().as_secs_f64(),
         verdict_seconds: ended.get().map_or(0.0, |ended: &Instant| ended.elapsed().as_secs_f64()),

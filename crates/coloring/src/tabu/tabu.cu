@@ -1,4 +1,5 @@
-// TabuCol, a block for each search: the twin of tabu.rs, move by move.
+// TabuCol, a block for each search: the twin of tabu.rs, move by move. One file because its two kernels are one search,
+// whose steps share one layout of shared memory.
 //
 // Counts of neighbours lie by colour, four vertices in a word, in shared memory where they fit. A thread owns the words of its number in every row, so that a
 // move, which adds to one row and takes from another, needs no barrier. Rows have an odd number of words, so that the counts of one vertex, which lanes read colour by colour, lie in different banks.

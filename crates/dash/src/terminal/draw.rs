@@ -5,31 +5,31 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use tidemill_telemetry::{Snapshot, Timestamp};
 
 use super::panel::{busy, convergence, event, foot, head, help, lane, note, phase, top};
-use super::replay::Pace;
-use super::standing::Standing;
+use super::replay::ReplaySpeed;
+use super::status::RunStatus;
 use super::theme::Theme;
 use super::view::{Page, View};
 
 /// All that the screen is made of.
 #[derive(Clone, Copy, Debug)]
-pub struct Scene<'a> {
+pub struct ScreenInput<'a> {
     /// The run.
     pub snapshot: &'a Snapshot,
     /// What of it is looked at.
     pub view: &'a View,
     /// How the run stands.
-    pub standing: Standing,
+    pub status: RunStatus,
     /// The present, or the time that a replay has reached.
     pub now: Timestamp,
     /// Colours.
     pub theme: Theme,
     /// The replay, if it is one.
-    pub pace: Option<Pace>,
+    pub pace: Option<ReplaySpeed>,
     /// What there is to say while the run has said nothing.
     pub silence: &'a str,
 }
 
-impl Scene<'_> {
+impl ScreenInput<'_> {
     /// The whole screen at this size.
     pub fn drawn(&self, columns: u16, rows: u16) -> Buffer {
         let area = Rect::new(0, 0, columns, rows);
@@ -43,7 +43,7 @@ impl Scene<'_> {
 const PANEL_ROWS: u16 = 6;
 
 /// Draws the screen. Returns the most lines by which its list can be moved.
-pub fn draw(scene: &Scene<'_>, area: Rect, buf: &mut Buffer) -> usize {
+pub fn draw(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) -> usize {
     let area = area.intersection(buf.area);
     if area.is_empty() {
         return 0;
@@ -57,26 +57,26 @@ pub fn draw(scene: &Scene<'_>, area: Rect, buf: &mut Buffer) -> usize {
     let [head_area, body, foot_area] =
         Layout::vertical([Constraint::Length(head_rows), Constraint::Fill(1), Constraint::Length(foot_rows)])
             .areas(area);
-    head::draw(scene, head_area, buf);
-    foot::draw(scene, foot_area, buf);
-    let most = match scene.view.page {
-        _ if scene.standing == Standing::Waiting => head::draw_waiting(scene, body, buf),
-        Page::Overview => overview(scene, body, buf),
-        Page::Lanes => lanes(scene, body, buf),
-        Page::Best => best(scene, body, buf),
-        Page::Events => events(scene, body, buf),
+    head::draw(input, head_area, buf);
+    foot::draw(input, foot_area, buf);
+    let most = match input.view.page {
+        _ if input.status == RunStatus::Waiting => head::draw_waiting(input, body, buf),
+        Page::Overview => overview(input, body, buf),
+        Page::Lanes => lanes(input, body, buf),
+        Page::Best => best(input, body, buf),
+        Page::Events => events(input, body, buf),
     };
-    if scene.view.is_help {
-        help::draw(scene, body, buf);
+    if input.view.is_help {
+        help::draw(input, body, buf);
     }
     most
 }
 
-fn overview(scene: &Scene<'_>, area: Rect, buf: &mut Buffer) -> usize {
+fn overview(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) -> usize {
     if area.width < 80 {
-        return narrow(scene, area, buf);
+        return narrow(input, area, buf);
     }
-    let phase_rows = phase::n_rows(scene).max(lane::n_rows(scene));
+    let phase_rows = phase::n_rows(input).max(lane::n_rows(input));
     let rows: Vec<Rect> = match area.height {
         0..12 => Layout::vertical([Constraint::Fill(1)]).split(area).to_vec(),
         12..22 => Layout::vertical([Constraint::Fill(3), Constraint::Length(phase_rows.clamp(6, 9))])
@@ -90,28 +90,28 @@ fn overview(scene: &Scene<'_>, area: Rect, buf: &mut Buffer) -> usize {
         }
     };
     let [left, right] = halves(rows[0], 55);
-    convergence::draw(scene, left, buf);
-    through_time(scene, right, buf);
+    convergence::draw(input, left, buf);
+    through_time(input, right, buf);
     if let Some(row) = rows.get(1) {
         let [left, right] = halves(*row, 50);
-        phase::draw(scene, left, buf);
-        lane::draw(scene, right, buf, 0);
+        phase::draw(input, left, buf);
+        lane::draw(input, right, buf, 0);
     }
     let Some(row) = rows.get(2) else { return 0 };
     let [left, right] = halves(*row, 45);
-    top::draw(scene, left, buf, 0);
-    event::draw(scene, right, buf)
+    top::draw(input, left, buf, 0);
+    event::draw(input, right, buf)
 }
 
 /// Draws a panel and returns by how many lines its list can be moved.
-type Panel = fn(&Scene<'_>, Rect, &mut Buffer) -> usize;
+type Panel = fn(&ScreenInput<'_>, Rect, &mut Buffer) -> usize;
 
 /// One panel beneath the other, as many as there is room for.
-fn narrow(scene: &Scene<'_>, area: Rect, buf: &mut Buffer) -> usize {
+fn narrow(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) -> usize {
     let panels: [(u16, Panel); 4] = [
         (PANEL_ROWS, convergence::draw),
-        (phase::n_rows(scene).clamp(5, 9), phase::draw),
-        (lane::n_rows(scene).clamp(5, 9), |scene, area, buf| lane::draw(scene, area, buf, 0)),
+        (phase::n_rows(input).clamp(5, 9), phase::draw),
+        (lane::n_rows(input).clamp(5, 9), |input, area, buf| lane::draw(input, area, buf, 0)),
         (PANEL_ROWS, event::draw),
     ];
     let mut left = area.height;
@@ -129,60 +129,60 @@ fn narrow(scene: &Scene<'_>, area: Rect, buf: &mut Buffer) -> usize {
         _ => Constraint::Length(*rows),
     });
     let areas = Layout::vertical(constraints).split(area);
-    panels.iter().zip(areas.iter()).fold(0, |most, ((_, draw), area)| most.max(draw(scene, *area, buf)))
+    panels.iter().zip(areas.iter()).fold(0, |most, ((_, draw), area)| most.max(draw(input, *area, buf)))
 }
 
-fn lanes(scene: &Scene<'_>, area: Rect, buf: &mut Buffer) -> usize {
+fn lanes(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) -> usize {
     if area.height < 2 * PANEL_ROWS {
-        return lane::draw(scene, area, buf, scene.view.scroll);
+        return lane::draw(input, area, buf, input.view.scroll);
     }
-    let phase_rows = phase::n_rows(scene).min(area.height / 2);
-    let lane_rows = lane::n_roomy_rows(scene);
+    let phase_rows = phase::n_rows(input).min(area.height / 2);
+    let lane_rows = lane::n_roomy_rows(input);
     // Lanes are not stretched: what they do not need shows the time before.
     let left_over = area.height.saturating_sub(phase_rows + lane_rows);
     let left_over = if left_over >= PANEL_ROWS { Constraint::Fill(1) } else { Constraint::Length(0) };
     let [above, middle, below] =
         Layout::vertical([Constraint::Min(lane_rows), Constraint::Length(phase_rows), left_over]).areas(area);
-    phase::draw(scene, middle, buf);
+    phase::draw(input, middle, buf);
     if below.height >= PANEL_ROWS {
         let [left, right] = halves(below, 50);
-        busy::draw_busy(scene, left, buf);
-        busy::draw_rate(scene, right, buf);
+        busy::draw_busy(input, left, buf);
+        busy::draw_rate(input, right, buf);
     }
-    lane::draw(scene, above, buf, scene.view.scroll)
+    lane::draw(input, above, buf, input.view.scroll)
 }
 
-fn best(scene: &Scene<'_>, area: Rect, buf: &mut Buffer) -> usize {
+fn best(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) -> usize {
     if area.height < 2 * PANEL_ROWS {
-        return top::draw(scene, area, buf, scene.view.scroll);
+        return top::draw(input, area, buf, input.view.scroll);
     }
     let [above, below] = Layout::vertical([Constraint::Percentage(45), Constraint::Fill(1)]).areas(area);
-    convergence::draw(scene, above, buf);
-    top::draw(scene, below, buf, scene.view.scroll)
+    convergence::draw(input, above, buf);
+    top::draw(input, below, buf, input.view.scroll)
 }
 
-fn events(scene: &Scene<'_>, area: Rect, buf: &mut Buffer) -> usize {
-    let n_notes = note::n_rows(scene, area.width);
+fn events(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) -> usize {
+    let n_notes = note::n_rows(input, area.width);
     if n_notes == 0 || area.height < 2 * PANEL_ROWS {
-        return event::draw(scene, area, buf);
+        return event::draw(input, area, buf);
     }
     let rows = n_notes.min(area.height * 2 / 5);
     let [above, below] = Layout::vertical([Constraint::Length(rows), Constraint::Fill(1)]).areas(area);
-    note::draw(scene, above, buf);
-    event::draw(scene, below, buf)
+    note::draw(input, above, buf);
+    event::draw(input, below, buf)
 }
 
 /// The device's share and the pace, one above the other; what was never told takes no room.
-fn through_time(scene: &Scene<'_>, area: Rect, buf: &mut Buffer) {
-    let has_busy = scene.snapshot.busy.newest().is_some();
+fn through_time(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) {
+    let has_busy = input.snapshot.busy.newest().is_some();
     if !has_busy {
-        busy::draw_rate(scene, area, buf);
+        busy::draw_rate(input, area, buf);
     } else if area.height < PANEL_ROWS + 4 {
-        busy::draw_busy(scene, area, buf);
+        busy::draw_busy(input, area, buf);
     } else {
         let [above, below] = Layout::vertical([Constraint::Fill(1), Constraint::Fill(1)]).areas(area);
-        busy::draw_busy(scene, above, buf);
-        busy::draw_rate(scene, below, buf);
+        busy::draw_busy(input, above, buf);
+        busy::draw_rate(input, below, buf);
     }
 }
 

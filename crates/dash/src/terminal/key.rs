@@ -1,4 +1,4 @@
-//! What keys do.
+//! Maps keys to changes of the view and actions of the screen.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
@@ -15,8 +15,8 @@ const MAX_FILTER: usize = 200;
 
 /// What a key asks of the screen beyond a change of the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
-    /// Nothing.
+pub enum KeyAction {
+    /// The key changed at most the view.
     None,
     /// To leave.
     Quit,
@@ -34,28 +34,28 @@ pub enum Wish {
 
 impl View {
     /// Takes in a key.
-    pub fn key(&mut self, key: KeyEvent) -> Wish {
+    pub fn key(&mut self, key: KeyEvent) -> KeyAction {
         if key.kind == KeyEventKind::Release {
-            return Wish::None;
+            return KeyAction::None;
         }
         if key.modifiers.contains(KeyModifiers::CONTROL) {
-            return if key.code == KeyCode::Char('c') { Wish::Interrupt } else { Wish::None };
+            return if key.code == KeyCode::Char('c') { KeyAction::Interrupt } else { KeyAction::None };
         }
         if self.prompt.is_some() {
             self.type_filter(key.code);
-            return Wish::None;
+            return KeyAction::None;
         }
         if self.is_help && key.code != KeyCode::Char('q') {
             self.is_help = false;
-            return Wish::None;
+            return KeyAction::None;
         }
         match key.code {
-            KeyCode::Char('q') => return Wish::Quit,
-            KeyCode::Char('r') => return Wish::Replay,
-            KeyCode::Char('>' | '.') => return Wish::Faster,
-            KeyCode::Char('<' | ',') => return Wish::Slower,
+            KeyCode::Char('q') => return KeyAction::Quit,
+            KeyCode::Char('r') => return KeyAction::Replay,
+            KeyCode::Char('>' | '.') => return KeyAction::Faster,
+            KeyCode::Char('<' | ',') => return KeyAction::Slower,
             KeyCode::Esc if !self.filter.is_empty() => self.filter.clear(),
-            KeyCode::Esc => return Wish::Present,
+            KeyCode::Esc => return KeyAction::Present,
             KeyCode::Char('p' | ' ') => self.is_paused = !self.is_paused,
             KeyCode::Char('?' | 'h') => self.is_help = true,
             KeyCode::Char('/') => self.prompt = Some(self.filter.clone()),
@@ -75,7 +75,7 @@ impl View {
             KeyCode::Right => self.pan = self.pan.saturating_sub(1),
             _ => {}
         }
-        Wish::None
+        KeyAction::None
     }
 
     fn turn(&mut self, by: usize) {
@@ -104,7 +104,7 @@ impl View {
 mod tests {
     use super::*;
 
-    fn press(view: &mut View, code: KeyCode) -> Wish {
+    fn press(view: &mut View, code: KeyCode) -> KeyAction {
         view.key(KeyEvent::new(code, KeyModifiers::NONE))
     }
 
@@ -125,14 +125,14 @@ mod tests {
         let mut view = View::default();
         press(&mut view, KeyCode::Char('/'));
         for c in "keq".chars() {
-            assert_eq!(press(&mut view, KeyCode::Char(c)), Wish::None, "q is a letter here");
+            assert_eq!(press(&mut view, KeyCode::Char(c)), KeyAction::None, "q is a letter here");
         }
         press(&mut view, KeyCode::Backspace);
         press(&mut view, KeyCode::Enter);
         assert_eq!((view.filter.as_str(), &view.prompt), ("ke", &None));
-        assert_eq!(press(&mut view, KeyCode::Esc), Wish::None);
+        assert_eq!(press(&mut view, KeyCode::Esc), KeyAction::None);
         assert!(view.filter.is_empty());
-        assert_eq!(press(&mut view, KeyCode::Esc), Wish::Present);
+        assert_eq!(press(&mut view, KeyCode::Esc), KeyAction::Present);
     }
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
     fn control_c_leaves_from_everywhere() {
         let control_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
         let mut view = View { prompt: Some(String::new()), is_help: true, ..View::default() };
-        assert_eq!(view.key(control_c), Wish::Interrupt);
+        assert_eq!(view.key(control_c), KeyAction::Interrupt);
     }
 
     #[test]
@@ -156,7 +156,7 @@ mod tests {
         let mut view = View::default();
         press(&mut view, KeyCode::Char('?'));
         assert!(view.is_help);
-        assert_eq!(press(&mut view, KeyCode::Char('r')), Wish::None);
+        assert_eq!(press(&mut view, KeyCode::Char('r')), KeyAction::None);
         assert!(!view.is_help);
     }
 }

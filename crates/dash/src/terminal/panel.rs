@@ -1,4 +1,4 @@
-//! The panels of the screen, each a pure function of the scene.
+//! The panels of the screen, each a pure function of the input.
 
 pub mod busy;
 pub mod convergence;

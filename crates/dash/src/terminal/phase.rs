@@ -7,11 +7,11 @@ use super::number;
 /// Phases of the journal's own vocabulary, which are no work and have no durations.
 const SPOKEN: [&str; 5] = ["run", "improvement", "hypertune", "warning", "journal"];
 
-/// A phase that was asked for and is not there.
+/// A requested phase that the run does not have.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this run has no phase `{name}`\n  hint: it has {}", known.join(", "))]
 pub struct UnknownPhase {
-    /// The name that was asked for.
+    /// The requested name.
     pub name: String,
     /// Those there are.
     pub known: Vec<String>,
@@ -31,11 +31,11 @@ pub fn check_phases(snapshot: &Snapshot, wanted: &[String]) -> Result<(), Unknow
 
 /// One phase with its figures.
 pub struct PhaseRow<'a> {
-    /// Its name.
+    /// Name of the phase.
     pub name: &'a str,
     /// Its place among the phases by name, which decides its colour.
     pub idx: usize,
-    /// Share of the time at work; above one where several ran at a time.
+    /// Share of the running time; above one where several ran at a time.
     pub share: f64,
     stats: &'a PhaseStats,
 }

@@ -138,7 +138,7 @@ fn draw_run<'a>(out: &mut String, cells: impl Iterator<Item = &'a Cell>, x: f64,
     }
 }
 
-/// Text for SVG; spaces that must not be joined are told so in the one way that every program knows.
+/// Text for SVG, with no-break spaces, because programs join runs of plain ones.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace(' ', "\u{a0}")
 }

@@ -1,4 +1,4 @@
-//! A run seen again from its start.
+//! Replays a run from its start.
 //!
 //! Events are read anew and folded as they come due, so that a replay needs no more memory than the run itself took to watch.
 
@@ -19,7 +19,7 @@ const MOST_EVENTS: usize = 20_000;
 
 /// How a replay goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pace {
+pub struct ReplaySpeed {
     /// Seconds of the run per second.
     pub speed: f64,
     /// Whether it stands still.
@@ -28,7 +28,7 @@ pub struct Pace {
     pub is_over: bool,
 }
 
-impl Pace {
+impl ReplaySpeed {
     /// A few characters: `20×`.
     pub fn text(self) -> String {
         match self {
@@ -97,8 +97,8 @@ impl<I: Iterator<Item = Event>> Replay<I> {
     }
 
     /// How it goes.
-    pub fn pace(&mut self, is_paused: bool) -> Pace {
-        Pace { speed: self.speed(), is_paused, is_over: self.events.peek().is_none() }
+    pub fn pace(&mut self, is_paused: bool) -> ReplaySpeed {
+        ReplaySpeed { speed: self.speed(), is_paused, is_over: self.events.peek().is_none() }
     }
 
     /// The next higher speed.

@@ -14,10 +14,10 @@ use ratatui::crossterm::event::{self, Event as Input, KeyEvent};
 use ratatui::layout::Rect;
 use tidemill_telemetry::{Event, Follower, ReadError, Timestamp, read_all};
 
-use super::draw::{Scene, draw};
-use super::key::Wish;
+use super::draw::{ScreenInput, draw};
+use super::key::KeyAction;
 use super::replay::Replay;
-use super::standing::{Pulse, Standing};
+use super::status::{ProcessState, RunStatus};
 use super::theme::Theme;
 use super::view::View;
 
@@ -40,7 +40,7 @@ pub enum ScreenError {
 
 /// Why the screen was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum ScreenExit {
     /// By choice.
     Quit,
     /// By Ctrl-C or a signal.
@@ -49,7 +49,7 @@ pub enum Left {
 
 /// Shows the journal of a file or folder until the person leaves or `stop` is set. The terminal is as before afterwards, also after an
 /// error or a panic.
-pub fn run(mut app: App<'_>, stop: &AtomicBool) -> Result<Left, ScreenError> {
+pub fn run(mut app: App<'_>, stop: &AtomicBool) -> Result<ScreenExit, ScreenError> {
     let mut session = Session::open()?;
     // The first look at a long journal may take a while.
     session.terminal.draw(|frame| app.draw(frame.area(), frame.buffer_mut()))?;
@@ -75,12 +75,12 @@ pub fn run(mut app: App<'_>, stop: &AtomicBool) -> Result<Left, ScreenError> {
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => return Err(error.into()),
                 Err(RecvTimeoutError::Timeout) => break,
-                Err(RecvTimeoutError::Disconnected) => return Ok(Left::Interrupted),
+                Err(RecvTimeoutError::Disconnected) => return Ok(ScreenExit::Interrupted),
             }
             patience = Duration::ZERO;
         }
         if stop.load(Ordering::SeqCst) {
-            return Ok(Left::Interrupted);
+            return Ok(ScreenExit::Interrupted);
         }
     }
 }
@@ -114,7 +114,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // There is nobody left to tell.
+        // A failure here cannot be returned.
         let _ = ratatui::try_restore();
     }
 }
@@ -126,8 +126,8 @@ pub struct App<'a> {
     replay: Option<Replay<Events>>,
     view: View,
     theme: Theme,
-    pulse: Box<dyn FnMut() -> Pulse + 'a>,
-    standing: Standing,
+    process: Box<dyn FnMut() -> ProcessState + 'a>,
+    status: RunStatus,
     ticked: Option<Instant>,
     /// Whether what is drawn would differ from what was drawn last.
     is_changed: bool,
@@ -138,16 +138,16 @@ pub struct App<'a> {
 type Events = Box<dyn Iterator<Item = Event>>;
 
 impl<'a> App<'a> {
-    /// Shows the journal of a file, or of the folder that holds it. `pulse` is asked about once a second.
-    pub fn new(path: &Path, view: View, theme: Theme, pulse: impl FnMut() -> Pulse + 'a) -> Self {
+    /// Shows the journal of a file, or of the folder that holds it. `process` is called about once a second.
+    pub fn new(path: &Path, view: View, theme: Theme, process: impl FnMut() -> ProcessState + 'a) -> Self {
         Self {
             path: path.to_owned(),
             follower: Follower::open(path),
             replay: None,
             view,
             theme,
-            pulse: Box::new(pulse),
-            standing: Standing::Waiting,
+            process: Box::new(process),
+            status: RunStatus::Waiting,
             ticked: None,
             is_changed: true,
             second: 0,
@@ -174,26 +174,25 @@ impl<'a> App<'a> {
         let second = now.as_ms() / 1000;
         if second != self.second || polled.n_events > 0 {
             self.second = second;
-            let standing = Standing::of(self.follower.snapshot(), now, (self.pulse)());
+            let status = RunStatus::of(self.follower.snapshot(), now, (self.process)());
             // Ages and durations are shown to the second, of what is not over.
-            self.is_changed |=
-                standing != self.standing || !standing.is_over() || standing == Standing::Silent;
-            self.standing = standing;
+            self.is_changed |= status != self.status || !status.is_over() || status == RunStatus::Silent;
+            self.status = status;
         }
         Ok(())
     }
 
     /// Takes in a key.
-    pub fn key(&mut self, key: KeyEvent) -> Result<Option<Left>, ReadError> {
+    pub fn key(&mut self, key: KeyEvent) -> Result<Option<ScreenExit>, ReadError> {
         self.is_changed = true;
         match self.view.key(key) {
-            Wish::None => {}
-            Wish::Quit => return Ok(Some(Left::Quit)),
-            Wish::Interrupt => return Ok(Some(Left::Interrupted)),
-            Wish::Replay => self.start_replay()?,
-            Wish::Faster => self.replay.iter_mut().for_each(Replay::faster),
-            Wish::Slower => self.replay.iter_mut().for_each(Replay::slower),
-            Wish::Present => {
+            KeyAction::None => {}
+            KeyAction::Quit => return Ok(Some(ScreenExit::Quit)),
+            KeyAction::Interrupt => return Ok(Some(ScreenExit::Interrupted)),
+            KeyAction::Replay => self.start_replay()?,
+            KeyAction::Faster => self.replay.iter_mut().for_each(Replay::faster),
+            KeyAction::Slower => self.replay.iter_mut().for_each(Replay::slower),
+            KeyAction::Present => {
                 self.replay = None;
                 self.view.is_paused = false;
             }
@@ -202,7 +201,7 @@ impl<'a> App<'a> {
     }
 
     fn start_replay(&mut self) -> Result<(), ReadError> {
-        if self.standing == Standing::Waiting {
+        if self.status == RunStatus::Waiting {
             return Ok(());
         }
         // A line that is no event is passed over; a file that cannot be read ends the replay there.
@@ -223,20 +222,20 @@ impl<'a> App<'a> {
             Some(replay) => {
                 let pace = Some(replay.pace(self.view.is_paused));
                 let (snapshot, now) = (replay.snapshot(), replay.now());
-                let standing = Standing::of(snapshot, now, Pulse::Unknown);
+                let status = RunStatus::of(snapshot, now, ProcessState::Unknown);
                 let (view, theme, silence) = (&self.view, self.theme, silence.as_str());
-                draw(&Scene { snapshot, view, standing, now, theme, pace, silence }, area, buf)
+                draw(&ScreenInput { snapshot, view, status, now, theme, pace, silence }, area, buf)
             }
         };
         self.view.scroll = self.view.scroll.min(most);
         self.is_changed = false;
     }
 
-    fn present<'b>(&'b self, now: Timestamp, silence: &'b str) -> Scene<'b> {
-        Scene {
+    fn present<'b>(&'b self, now: Timestamp, silence: &'b str) -> ScreenInput<'b> {
+        ScreenInput {
             snapshot: self.follower.snapshot(),
             view: &self.view,
-            standing: self.standing,
+            status: self.status,
             now,
             theme: self.theme,
             pace: None,

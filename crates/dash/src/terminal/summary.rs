@@ -1,8 +1,8 @@
-//! A run as text: what it is, how it stands, and where its time went.
+//! A run as text: settings, status, and where its time went.
 
 use tidemill_telemetry::{Action, Note, PhaseStats, Snapshot, Timestamp};
 
-use super::standing::{Pulse, Standing, moment};
+use super::status::{ProcessState, RunStatus, moment};
 use super::{number, phase, table};
 
 /// Improvements, fall-backs, warnings and actions that are listed of each, the newest.
@@ -18,7 +18,7 @@ pub struct Summary<'a> {
     /// The present.
     pub now: Timestamp,
     /// What is known of the process.
-    pub pulse: Pulse,
+    pub process: ProcessState,
 }
 
 /// A run in text, without colours: a head, the phases, and what happened.
@@ -61,8 +61,8 @@ pub fn summary(of: &Summary<'_>) -> String {
 
 fn head(of: &Summary<'_>) -> String {
     let snapshot = of.snapshot;
-    let standing = Standing::of(snapshot, of.now, of.pulse);
-    let mut rows = vec![("state", standing.sentence(snapshot, of.now))];
+    let status = RunStatus::of(snapshot, of.now, of.process);
+    let mut rows = vec![("state", status.sentence(snapshot, of.now))];
     if let Some(started) = snapshot.started {
         let resumed = match snapshot.n_resumes {
             0 => String::new(),
@@ -72,7 +72,7 @@ fn head(of: &Summary<'_>) -> String {
         let elapsed = number::duration(snapshot.elapsed_s() * 1e3);
         rows.push(("started", format!("{}, {elapsed} at work{resumed}", moment(started))));
     }
-    rows.push(("progress", progress(snapshot, standing)));
+    rows.push(("progress", progress(snapshot, status)));
     rows.extend(snapshot.best.map(|best| (snapshot.score.as_str(), best_line(snapshot, best))));
     let values = values(snapshot);
     if !values.is_empty() {
@@ -108,7 +108,7 @@ pub fn title(snapshot: &Snapshot) -> String {
 }
 
 /// How much is done, how fast, and how long it may take.
-pub fn progress(snapshot: &Snapshot, standing: Standing) -> String {
+pub fn progress(snapshot: &Snapshot, status: RunStatus) -> String {
     let name = number::clean(&snapshot.progress);
     let mut out = number::count(snapshot.done);
     if let Some(total) = snapshot.total {
@@ -121,7 +121,7 @@ pub fn progress(snapshot: &Snapshot, standing: Standing) -> String {
     if let Some(rate) = pace(snapshot) {
         out += &format!(", {} {name}/s", number::rough(rate));
     }
-    if standing == Standing::Live
+    if status == RunStatus::Live
         && let Some(eta_s) = snapshot.eta_s()
     {
         out += &format!(", {} left", number::seconds(eta_s));
@@ -217,7 +217,7 @@ pub fn settings(parameters: &tidemill_telemetry::Fields<serde_json::Value>) -> S
     shown.join(" ")
 }
 
-/// What the hypertuner did, why, and what came of it.
+/// Actions of the hypertuner with their reasons and effects.
 pub fn action(action: &Action) -> String {
     let verb = if action.is_applied { "applied" } else { "advised" };
     let (old, new) = (number::setting(&action.old), number::setting(&action.new));

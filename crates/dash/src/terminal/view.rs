@@ -18,7 +18,7 @@ impl Page {
     /// All pages in their order.
     pub const ALL: [Self; 4] = [Self::Overview, Self::Lanes, Self::Best, Self::Events];
 
-    /// Its name.
+    /// Name shown in the tab.
     pub fn name(self) -> &'static str {
         match self {
             Self::Overview => "Overview",

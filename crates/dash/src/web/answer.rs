@@ -1,4 +1,4 @@
-//! What is answered: JSON, and errors as JSON with a sentence and a hint.
+//! HTTP answers: JSON, and errors as JSON with a message and a hint.
 
 use axum::Json;
 use axum::http::{StatusCode, header};

@@ -1,4 +1,4 @@
-//! Which trials are wanted, as a person writes it: `trades >= 30 and (sharpe > 1 or mode == fast)`.
+//! Filters over trials, as users write them: `trades >= 30 and (sharpe > 1 or mode == fast)`.
 //!
 //! A comparison with a value that a trial does not have is false. Text is compared by equality alone.
 
@@ -26,7 +26,7 @@ pub struct BoundFilter(Condition<usize>);
 pub struct FilterError {
     /// Where, in characters from the beginning.
     pub at: usize,
-    /// What.
+    /// What is wrong there.
     pub message: String,
 }
 
@@ -37,7 +37,7 @@ pub enum Cell<'a> {
     Number(f64),
     /// A text; a switch is `true` or `false`.
     Text(&'a str),
-    /// Nothing.
+    /// The trial has no value in this column.
     Absent,
 }
 
@@ -50,7 +50,7 @@ struct Name {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Condition<N> {
-    /// Nothing is asked for.
+    /// An empty filter, which every trial passes.
     Always,
     Compare(N, Relation, Operand<N>),
     Not(Box<Condition<N>>),
@@ -240,13 +240,13 @@ mod tests {
         assert_eq!(refused("trades 30"), "filter, character 8: expected a comparison such as `>=`");
         assert_eq!(refused("trades > 3 mode"), "filter, character 12: expected `and`, `or` or the end");
         assert_eq!(refused("(trades > 3"), "filter, character 12: expected `)`");
-        assert_eq!(refused("x == 'a"), "filter, character 6: the text has no end");
+        assert_eq!(refused("x == 'a"), "filter, character 6: the quote is not closed");
         assert_eq!(refused("1 < 2"), "filter, character 1: a comparison needs the name of a column");
         assert_eq!(
             refused("sharp > 1"),
             "filter, character 1: there is no column `sharp`; did you mean `sharpe`?"
         );
-        assert_eq!(refused("é > 1 #"), "filter, character 7: `#` means nothing here");
+        assert_eq!(refused("é > 1 #"), "filter, character 7: `#` is not expected here");
         assert!(refused(&"(".repeat(5000)).contains("too many"), "{}", refused(&"(".repeat(5000)));
         assert!(refused(&"not ".repeat(5000)).contains("too"), "deep");
     }

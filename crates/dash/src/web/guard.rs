@@ -1,4 +1,4 @@
-//! Who is answered, and the headers that every answer carries.
+//! Access control: which requests are answered, and the security headers of every answer.
 //!
 //! A page of another site may make a browser ask this server too. Three things stand against that. On this machine alone, the name in the address
 //! must be one of this machine, so that a name of somebody else's that was bound to 127.0.0.1 gets nothing. What a browser says comes from another
@@ -28,7 +28,7 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-/// Decides who is answered.
+/// Decides which requests are answered.
 #[derive(Debug)]
 pub(super) struct Guard {
     /// Where the server listens.
@@ -65,7 +65,10 @@ impl Guard {
                 .hint(format!("open http://{}/", self.addr)));
         }
         if is_from_elsewhere(headers) {
-            return Err(Refusal::new(StatusCode::FORBIDDEN, "a page of another origin may not ask this"));
+            return Err(Refusal::new(
+                StatusCode::FORBIDDEN,
+                "requests from pages of another origin are refused",
+            ));
         }
         let Some(token) = &self.token else { return Ok(None) };
         let is_api = request.uri().path().starts_with("/api/");
@@ -112,7 +115,7 @@ fn given<'a>(headers: &'a HeaderMap, cookie: &'a str) -> impl Iterator<Item = &'
     bearer.chain(named).chain(kept)
 }
 
-/// Whether the address that was asked for names this machine. The port may be another one, as through a tunnel.
+/// Whether the `Host` of a request names this machine. The port may be another one, as through a tunnel.
 fn is_of_this_machine(headers: &HeaderMap) -> bool {
     let Some(host) = headers.get(header::HOST).and_then(|host| host.to_str().ok()) else { return false };
     let name = match host.strip_prefix('[') {

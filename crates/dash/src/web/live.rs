@@ -1,4 +1,4 @@
-//! Journals that are followed, each once however many look at it.
+//! Follows journals, each once for any number of viewers.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ use super::view::{Sections, sections};
 /// A journal is looked at again no sooner than this.
 const LOOK_EVERY: Duration = Duration::from_millis(150);
 
-/// Journals that are followed at a time; of more, the one that was asked for longest ago is forgotten.
+/// Most journals to follow at a time; beyond it, the least recently requested one is dropped.
 const MAX_FOLLOWED: usize = 32;
 
 /// What a run looks like at a moment.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Look {
+pub(super) struct RunSections {
     pub(super) sections: Arc<Sections>,
     /// Whether nothing more is to be expected soon.
     pub(super) is_over: bool,
@@ -26,23 +26,23 @@ pub(super) struct Look {
 
 /// All journals that are followed.
 #[derive(Default)]
-pub(super) struct Live {
-    followed: Mutex<HashMap<PathBuf, Followed>>,
+pub(super) struct LiveJournals {
+    followed: Mutex<HashMap<PathBuf, FollowedJournal>>,
 }
 
-struct Followed {
+struct FollowedJournal {
     asked: Instant,
     journal: Arc<Mutex<Journal>>,
 }
 
 struct Journal {
     follower: Follower,
-    looked: Option<(Instant, Look)>,
+    looked: Option<(Instant, RunSections)>,
 }
 
-impl Live {
+impl LiveJournals {
     /// What a run looks like now. May take a while the first time.
-    pub(super) fn look(&self, dir: &Path, source: &dyn RunSource) -> Result<Look, SourceError> {
+    pub(super) fn look(&self, dir: &Path, source: &dyn RunSource) -> Result<RunSections, SourceError> {
         let journal = self.journal(dir);
         let mut journal = lock(&journal);
         if let Some((at, look)) = &journal.looked
@@ -59,9 +59,9 @@ impl Live {
             return Err(SourceError::Missing { what: "its journal has no events yet".into() });
         }
         let now = tidemill_telemetry::Timestamp::now();
-        let look = Look {
+        let look = RunSections {
             sections: Arc::new(sections(snapshot, pulse, source.has_trials(dir))),
-            is_over: crate::terminal::Standing::of(snapshot, now, pulse).is_over(),
+            is_over: crate::terminal::RunStatus::of(snapshot, now, pulse).is_over(),
         };
         journal.looked = Some((Instant::now(), look.clone()));
         Ok(look)
@@ -75,7 +75,7 @@ impl Live {
         }
         let one = followed.entry(dir.to_owned()).or_insert_with(|| {
             let journal = Journal { follower: Follower::open(dir), looked: None };
-            Followed { asked: Instant::now(), journal: Arc::new(Mutex::new(journal)) }
+            FollowedJournal { asked: Instant::now(), journal: Arc::new(Mutex::new(journal)) }
         });
         one.asked = Instant::now();
         one.journal.clone()

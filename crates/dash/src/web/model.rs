@@ -1,4 +1,4 @@
-//! What the application tells the dashboard, as plain data. The names of the fields are those of the answers under `/api`.
+//! Answers of the application to the dashboard, as plain data. The names of the fields are those of the answers under `/api`.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -48,7 +48,7 @@ pub struct Column {
     pub kind: ColumnKind,
     /// Whether it is a share that people read in per cent.
     pub is_percent: bool,
-    /// Whether a table shows it unless more is asked for.
+    /// Whether a table shows it by default.
     pub is_shown: bool,
 }
 
@@ -90,11 +90,11 @@ pub struct Parameters {
 /// A parameter and the values that it took.
 #[derive(Clone, Debug, Serialize)]
 pub struct Axis {
-    /// Its name.
+    /// Name of the parameter.
     pub name: String,
     /// Its share in what makes a trial good; all shares sum to one.
     pub importance: f64,
-    /// Its values.
+    /// Values along the axis.
     #[serde(flatten)]
     pub values: AxisValues,
 }
@@ -124,7 +124,7 @@ pub enum AxisValues {
 /// One trial.
 #[derive(Clone, Debug, Serialize)]
 pub struct Trial {
-    /// Its number.
+    /// Number of the trial.
     pub trial: u64,
     /// Its place by the first objective, from 1, if it is valid.
     pub rank: Option<u64>,
@@ -166,7 +166,7 @@ pub struct Backtest {
     /// The trades, of very many the first.
     pub trades: Vec<Trade>,
     /// Moments where something begins, such as the out-of-sample part.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<TimeMark>,
     /// What a reader must know.
     pub notes: Vec<String>,
     /// Whether the objective came out as the study has it.
@@ -176,7 +176,7 @@ pub struct Backtest {
 /// A symbol of a back-test.
 #[derive(Clone, Debug, Serialize)]
 pub struct SymbolLine {
-    /// Its name.
+    /// Name of the symbol.
     pub name: String,
     /// Number of trades.
     pub n_trades: usize,
@@ -202,7 +202,7 @@ pub struct Curve {
 /// A closed trade.
 #[derive(Clone, Debug, Serialize)]
 pub struct Trade {
-    /// Its symbol.
+    /// Symbol that was traded.
     pub symbol: String,
     /// 1 for long, −1 for short.
     pub side: i8,
@@ -232,7 +232,7 @@ pub struct Trade {
 
 /// A labelled moment.
 #[derive(Clone, Debug, Serialize)]
-pub struct Mark {
+pub struct TimeMark {
     /// When.
     pub ms: i64,
     /// What begins there.

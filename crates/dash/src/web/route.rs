@@ -1,4 +1,4 @@
-//! Addresses and what is behind them.
+//! The routes of the server and their handlers.
 //!
 //! Reading a study or evaluating a trial takes its time, so that all of it runs on threads that may wait, a few at a time.
 
@@ -24,7 +24,7 @@ use super::asset;
 use super::filter::Filter;
 use super::folder::Folder;
 use super::guard::{self, Guard};
-use super::live::{Live, Look};
+use super::live::{LiveJournals, RunSections};
 use super::model::{BarQuery, TrialQuery};
 use super::source::RunSource;
 use super::view::{RunLine, Sections, changed};
@@ -36,14 +36,14 @@ const OVER_EVERY: Duration = Duration::from_secs(2);
 /// Studies and trials that are worked on at a time.
 const AT_A_TIME: usize = 3;
 
-/// Most trials of one answer, and how many unless something else is asked for.
+/// Most trials of one answer, and the default.
 const MAX_LIMIT: usize = 500;
 const LIMIT: usize = 50;
 
 /// Most trials that are passed over: all before have to be sorted.
 const MAX_OFFSET: usize = 1_000_000;
 
-/// Most bars of one answer, and how many unless something else is asked for.
+/// Most bars of one answer, and the default.
 const MAX_BARS: usize = 4000;
 const BARS: usize = 1000;
 
@@ -51,21 +51,21 @@ const BARS: usize = 1000;
 pub(super) struct App {
     pub(super) source: Box<dyn RunSource>,
     pub(super) folder: Folder,
-    pub(super) live: Live,
+    pub(super) live: LiveJournals,
     pub(super) version: String,
     work: Semaphore,
 }
 
 impl App {
     pub(super) fn new(source: Box<dyn RunSource>, folder: Folder, version: String) -> Self {
-        Self { source, folder, live: Live::default(), version, work: Semaphore::new(AT_A_TIME) }
+        Self { source, folder, live: LiveJournals::default(), version, work: Semaphore::new(AT_A_TIME) }
     }
 }
 
-type Shared = State<Arc<App>>;
-type Answer = Result<Response, Refusal>;
-type Asked<T> = Result<Query<T>, QueryRejection>;
-type Named<T> = Result<Path<T>, PathRejection>;
+type AppState = State<Arc<App>>;
+type ResponseResult = Result<Response, Refusal>;
+type QueryResult<T> = Result<Query<T>, QueryRejection>;
+type PathResult<T> = Result<Path<T>, PathRejection>;
 
 /// All addresses.
 pub(super) fn router(app: Arc<App>, guard: Arc<Guard>) -> Router {
@@ -87,16 +87,16 @@ pub(super) fn router(app: Arc<App>, guard: Arc<Guard>) -> Router {
 
 async fn other(uri: Uri, headers: HeaderMap) -> Response {
     if uri.path().starts_with("/api/") {
-        return Refusal::missing("there is no such question").hint("docs/dash.md lists them").into_response();
+        return Refusal::missing("there is no such API path").hint("docs/dash.md lists them").into_response();
     }
     asset::answer(uri.path(), &headers)
 }
 
-async fn about(State(app): Shared) -> Response {
+async fn about(State(app): AppState) -> Response {
     fresh(json!({ "version": app.version, "folder": app.folder.shown() }))
 }
 
-async fn runs(State(app): Shared) -> Answer {
+async fn runs(State(app): AppState) -> ResponseResult {
     quick(move || {
         let source = &*app.source;
         let lines: Vec<RunLine> = app
@@ -113,7 +113,7 @@ async fn runs(State(app): Shared) -> Answer {
     .await
 }
 
-async fn run(State(app): Shared, name: Named<String>) -> Answer {
+async fn run(State(app): AppState, name: PathResult<String>) -> ResponseResult {
     let dir = locate(&app, name)?;
     let look = quick(move || Ok(app.live.look(&dir, &*app.source)?)).await?;
     let body = changed(&look.sections, &Sections::new()).unwrap_or_else(|| "{}".to_owned());
@@ -122,9 +122,9 @@ async fn run(State(app): Shared, name: Named<String>) -> Answer {
 }
 
 /// The sections of a run, then again and again those that changed.
-async fn events(State(app): Shared, name: Named<String>) -> Answer {
+async fn events(State(app): AppState, name: PathResult<String>) -> ResponseResult {
     let dir = locate(&app, name)?;
-    // What is wrong from the beginning is said as an answer.
+    // An error that exists from the start is an HTTP answer, not an event of the stream.
     let first = look(&app, &dir).await?;
     let sent =
         stream::unfold((app, dir, Sections::new(), Some(first)), |(app, dir, before, first)| async move {
@@ -145,13 +145,13 @@ async fn events(State(app): Shared, name: Named<String>) -> Answer {
     Ok(Sse::new(sent).keep_alive(KeepAlive::default()).into_response())
 }
 
-async fn look(app: &Arc<App>, dir: &std::path::Path) -> Result<Look, Refusal> {
+async fn look(app: &Arc<App>, dir: &std::path::Path) -> Result<RunSections, Refusal> {
     let (app, dir) = (app.clone(), dir.to_owned());
     quick(move || Ok(app.live.look(&dir, &*app.source)?)).await
 }
 
 #[derive(Deserialize)]
-struct TrialsAsked {
+struct TrialsParams {
     sort: Option<String>,
     order: Option<String>,
     filter: Option<String>,
@@ -159,7 +159,11 @@ struct TrialsAsked {
     limit: Option<usize>,
 }
 
-async fn trials(State(app): Shared, name: Named<String>, asked: Asked<TrialsAsked>) -> Answer {
+async fn trials(
+    State(app): AppState,
+    name: PathResult<String>,
+    asked: QueryResult<TrialsParams>,
+) -> ResponseResult {
     let dir = locate(&app, name)?;
     let Query(asked) = asked.map_err(|error| Refusal::bad(error.body_text()))?;
     let is_descending = match asked.order.as_deref() {
@@ -178,22 +182,26 @@ async fn trials(State(app): Shared, name: Named<String>, asked: Asked<TrialsAske
     work(&app, move |source| Ok(fresh(source.trials(&dir, &query)?))).await
 }
 
-async fn parameters(State(app): Shared, name: Named<String>) -> Answer {
+async fn parameters(State(app): AppState, name: PathResult<String>) -> ResponseResult {
     let dir = locate(&app, name)?;
     work(&app, move |source| Ok(fresh(source.parameters(&dir)?))).await
 }
 
-async fn trial(State(app): Shared, name: Named<(String, u64)>) -> Answer {
+async fn trial(State(app): AppState, name: PathResult<(String, u64)>) -> ResponseResult {
     let (dir, trial) = locate_trial(&app, name)?;
     work(&app, move |source| Ok(fresh(source.trial(&dir, trial)?))).await
 }
 
 #[derive(Deserialize)]
-struct BacktestAsked {
+struct BacktestParams {
     symbol: Option<String>,
 }
 
-async fn backtest(State(app): Shared, name: Named<(String, u64)>, asked: Asked<BacktestAsked>) -> Answer {
+async fn backtest(
+    State(app): AppState,
+    name: PathResult<(String, u64)>,
+    asked: QueryResult<BacktestParams>,
+) -> ResponseResult {
     let (dir, trial) = locate_trial(&app, name)?;
     let Query(asked) = asked.map_err(|error| Refusal::bad(error.body_text()))?;
     let symbol = asked.symbol.filter(|symbol| !symbol.is_empty());
@@ -201,14 +209,18 @@ async fn backtest(State(app): Shared, name: Named<(String, u64)>, asked: Asked<B
 }
 
 #[derive(Deserialize)]
-struct BarsAsked {
+struct BarsParams {
     symbol: Option<String>,
     from: Option<i64>,
     to: Option<i64>,
     points: Option<usize>,
 }
 
-async fn bars(State(app): Shared, name: Named<String>, asked: Asked<BarsAsked>) -> Answer {
+async fn bars(
+    State(app): AppState,
+    name: PathResult<String>,
+    asked: QueryResult<BarsParams>,
+) -> ResponseResult {
     let dir = locate(&app, name)?;
     let Query(asked) = asked.map_err(|error| Refusal::bad(error.body_text()))?;
     let query = BarQuery {
@@ -224,18 +236,21 @@ fn at_most(name: &str, value: usize, most: usize) -> Result<usize, Refusal> {
     if value > most { Err(Refusal::bad(format!("`{name}` is at most {most}"))) } else { Ok(value) }
 }
 
-fn locate(app: &App, name: Named<String>) -> Result<PathBuf, Refusal> {
+fn locate(app: &App, name: PathResult<String>) -> Result<PathBuf, Refusal> {
     let Path(name) = name.map_err(|error| Refusal::missing(error.body_text()))?;
     app.folder.locate(&name)
 }
 
-fn locate_trial(app: &App, name: Named<(String, u64)>) -> Result<(PathBuf, u64), Refusal> {
+fn locate_trial(app: &App, name: PathResult<(String, u64)>) -> Result<(PathBuf, u64), Refusal> {
     let Path((name, trial)) = name.map_err(|_| Refusal::missing("there is no such trial"))?;
     Ok((app.folder.locate(&name)?, trial))
 }
 
 /// Does what may take seconds, a few at a time.
-async fn work(app: &Arc<App>, task: impl FnOnce(&dyn RunSource) -> Answer + Send + 'static) -> Answer {
+async fn work(
+    app: &Arc<App>,
+    task: impl FnOnce(&dyn RunSource) -> ResponseResult + Send + 'static,
+) -> ResponseResult {
     let closed = |_| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the dashboard is ending");
     let _permit = app.work.acquire().await.map_err(closed)?;
     let app = app.clone();

@@ -37,7 +37,7 @@ pub enum WebError {
     Folder {
         /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The underlying error.
         source: io::Error,
     },
     /// The address cannot be listened on.
@@ -45,7 +45,7 @@ pub enum WebError {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The underlying error.
         source: io::Error,
     },
     /// Others could reach the address, and there is no token.

@@ -1,17 +1,17 @@
-//! What the dashboard asks of the application.
+//! The interface by which the dashboard gets trials, parameters and charts from the application.
 
 use std::path::{Path, PathBuf};
 
 use tidemill_telemetry::Snapshot;
 
 use super::model::{Backtest, BarQuery, BarWindow, Parameters, Trial, TrialPage, TrialQuery};
-use crate::terminal::Pulse;
+use crate::terminal::ProcessState;
 
 /// Knows where runs are and what they hold besides their journals.
 ///
 /// - Every folder that it is given lies inside the folder of runs; the server has made sure of that.
 /// - It is called from several threads at a time, each of which may wait.
-/// - It only reads, and it does so also while a run is at work.
+/// - It only reads, also while a run is going on.
 pub trait RunSource: Send + Sync + 'static {
     /// The folders of all runs at and beneath a folder, newest first.
     fn runs(&self, root: &Path) -> Result<Vec<PathBuf>, SourceError>;
@@ -20,7 +20,7 @@ pub trait RunSource: Send + Sync + 'static {
     fn glimpse(&self, dir: &Path) -> Result<Snapshot, SourceError>;
 
     /// Whether the process of a run lives, as far as that can be told.
-    fn pulse(&self, dir: &Path) -> Pulse;
+    fn pulse(&self, dir: &Path) -> ProcessState;
 
     /// Whether a run has trials that can be listed.
     fn has_trials(&self, dir: &Path) -> bool;
@@ -53,13 +53,13 @@ pub enum SourceError {
     /// The question makes no sense.
     #[error("{message}")]
     Invalid {
-        /// Why.
+        /// Reason, for people.
         message: String,
     },
     /// It cannot be had, though nothing is wrong with the question: data that was moved, a study of an earlier version.
     #[error("{message}")]
     Unavailable {
-        /// Why.
+        /// Reason, for people.
         message: String,
         /// What would help, if that is known.
         hint: Option<String>,
@@ -67,7 +67,7 @@ pub enum SourceError {
     /// Reading failed.
     #[error("{message}")]
     Failed {
-        /// Why.
+        /// Reason, for people.
         message: String,
     },
 }

@@ -1,4 +1,4 @@
-//! The word that lets a browser in where the server can be reached from elsewhere.
+//! The access token for servers that other machines can reach.
 
 use subtle::ConstantTimeEq;
 
@@ -42,7 +42,7 @@ impl Token {
         Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// Its text.
+    /// The token as clients send it.
     pub fn text(&self) -> &str {
         &self.0
     }

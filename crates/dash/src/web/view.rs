@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tidemill_telemetry::{DeviceMode, Event, Snapshot, Timestamp};
 
-use crate::terminal::{Pulse, Standing};
+use crate::terminal::{ProcessState, RunStatus};
 
 /// Seconds over which the pace and the busy share of the moment are taken.
 const RECENT_S: f64 = 10.0;
@@ -39,12 +39,12 @@ pub(super) struct RunLine {
 }
 
 impl RunLine {
-    pub(super) fn new(name: &str, snapshot: &Snapshot, pulse: Pulse) -> Self {
+    pub(super) fn new(name: &str, snapshot: &Snapshot, process: ProcessState) -> Self {
         Self {
             name: name.to_owned(),
             workload: snapshot.workload.clone(),
             title: snapshot.title.clone(),
-            state: Standing::of(snapshot, Timestamp::now(), pulse).word(),
+            state: RunStatus::of(snapshot, Timestamp::now(), process).word(),
             started: snapshot.started,
             last: snapshot.last,
             progress: snapshot.progress.clone(),
@@ -57,12 +57,16 @@ impl RunLine {
 
     /// A run that cannot be read.
     pub(super) fn damaged(name: &str, error: String) -> Self {
-        Self { error: Some(error), state: "damaged", ..Self::new(name, &Snapshot::default(), Pulse::Unknown) }
+        Self {
+            error: Some(error),
+            state: "damaged",
+            ..Self::new(name, &Snapshot::default(), ProcessState::Unknown)
+        }
     }
 }
 
 /// All sections of a run.
-pub(super) fn sections(snapshot: &Snapshot, pulse: Pulse, has_trials: bool) -> Sections {
+pub(super) fn sections(snapshot: &Snapshot, process: ProcessState, has_trials: bool) -> Sections {
     let values: Map<String, Value> =
         snapshot.values.iter().map(|(name, value)| (name.to_owned(), json!(finite(*value)))).collect();
     let convergence: Vec<[f64; 3]> = snapshot
@@ -76,7 +80,7 @@ pub(super) fn sections(snapshot: &Snapshot, pulse: Pulse, has_trials: bool) -> S
     };
     let newest = |skipped: usize| snapshot.recent.iter().skip(skipped).rev().map(event).collect::<Vec<_>>();
     let sections = [
-        ("head", head(snapshot, pulse, has_trials)),
+        ("head", head(snapshot, process, has_trials)),
         ("config", json!(snapshot.config)),
         ("values", Value::Object(values)),
         ("convergence", json!(convergence)),
@@ -105,17 +109,17 @@ pub(super) fn changed(sections: &Sections, before: &Sections) -> Option<String> 
     (!parts.is_empty()).then(|| format!("{{{}}}", parts.join(",")))
 }
 
-fn head(snapshot: &Snapshot, pulse: Pulse, has_trials: bool) -> Value {
+fn head(snapshot: &Snapshot, process: ProcessState, has_trials: bool) -> Value {
     let now = Timestamp::now();
-    let standing = Standing::of(snapshot, now, pulse);
+    let status = RunStatus::of(snapshot, now, process);
     json!({
         "run": snapshot.run,
         "workload": snapshot.workload,
         "title": snapshot.title,
-        "state": standing.word(),
+        "state": status.word(),
         // How long it has been silent would change this section every second.
         "outcome": snapshot.outcome,
-        "is_over": standing.is_over(),
+        "is_over": status.is_over(),
         "has_trials": has_trials,
         "started": snapshot.started,
         "resumed": snapshot.resumed,
@@ -216,7 +220,7 @@ mod tests {
     fn only_sections_that_changed_are_sent() {
         let mut snapshot = Snapshot::default();
         snapshot.apply(&Event::new("r", "run", "start").parameter("workload", "sweep").value("total", 10.0));
-        let first = sections(&snapshot, Pulse::Alive, true);
+        let first = sections(&snapshot, ProcessState::Alive, true);
         let all: Value = serde_json::from_str(&changed(&first, &Vec::new()).unwrap()).unwrap();
         assert_eq!(
             (all["head"]["state"].as_str(), all["head"]["total"].as_f64()),
@@ -225,7 +229,7 @@ mod tests {
         assert_eq!(all.as_object().unwrap().len(), first.len());
         assert_eq!(changed(&first, &first), None);
         snapshot.apply(&Event::new("r", "warning", "disk").note("nearly full"));
-        let second = sections(&snapshot, Pulse::Alive, true);
+        let second = sections(&snapshot, ProcessState::Alive, true);
         let delta: Value = serde_json::from_str(&changed(&second, &first).unwrap()).unwrap();
         assert_eq!(delta["warnings"][0]["text"], "nearly full");
         assert!(delta.get("phases").is_none() && delta.get("config").is_none());

@@ -1,4 +1,4 @@
-//! A client that sends exactly what it is told, also what no browser would.
+//! A client that sends requests verbatim, also such as no browser would.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,4 +1,4 @@
-//! What is asked and what is answered.
+//! Requests and their answers.
 
 use serde_json::json;
 

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use tempfile::TempDir;
-use tidemill_dash::terminal::Pulse;
+use tidemill_dash::terminal::ProcessState;
 use tidemill_dash::web::{
     Backtest, BarQuery, BarWindow, Column, ColumnKind, Options, Parameters, RunSource, Server, SourceError,
     Token, Trial, TrialPage, TrialQuery, serve,
 };
 use tidemill_telemetry::{Event, Follower, Journal, Snapshot};
 
-/// Answers with what it was asked, so that a test sees what arrived.
+/// Echoes the query, so that a test sees what arrived.
 pub struct Echo;
 
 impl RunSource for Echo {
@@ -31,8 +31,8 @@ impl RunSource for Echo {
         Ok(follower.into_snapshot())
     }
 
-    fn pulse(&self, _: &Path) -> Pulse {
-        Pulse::Unknown
+    fn pulse(&self, _: &Path) -> ProcessState {
+        ProcessState::Unknown
     }
 
     fn has_trials(&self, _: &Path) -> bool {

@@ -1,7 +1,7 @@
 //! The parameters of a study as its trials show them.
 //!
 //! A study folder does not hold the space that was searched. Its trials tell what is needed to compare and to draw them: which
-//! values a parameter took, between which bounds. Only whether a range is logarithmic is asked of the strategy, where there is one.
+//! values a parameter took, between which bounds. Only whether a range is logarithmic comes from the strategy, where there is one.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The second look at the trials of a study: the rows that are of interest, and what makes a trial good.
+//! The second pass over the trials of a study: selected rows, and the importance of parameters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::error::LabError;
 /// One trial.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Its number.
+    /// Number of the trial.
     pub trial: u64,
     /// What it was worth, one value per objective; NaN if it is invalid.
     pub objectives: Vec<f64>,
@@ -46,7 +46,7 @@ impl Row {
 pub struct Rows(BTreeMap<u64, Row>);
 
 impl Rows {
-    /// The rows of some trials, in the order asked for.
+    /// The rows of some trials, in the given order.
     pub fn of(&self, trials: &[u64]) -> Vec<&Row> {
         trials.iter().filter_map(|trial| self.0.get(trial)).collect()
     }

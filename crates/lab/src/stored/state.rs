@@ -16,17 +16,17 @@ pub enum State {
     Running(Option<u32>),
     /// All trials are there.
     Complete,
-    /// Trials are missing and nobody is at work on them.
+    /// Trials are missing and no process runs the study.
     Stopped,
 }
 
 impl State {
-    /// The state of a study folder with so many trials of those asked for.
+    /// The state of a study folder with so many of the requested trials.
     pub fn of(dir: &Path, n_trials: u64, asked: Option<u64>) -> Self {
         if let Some(holder) = holder(dir) {
             return Self::Running(holder);
         }
-        // A finite sampler may end before it has made all trials that were asked for; the log is then gone too.
+        // A finite sampler may end before it has made all requested trials; the log is then gone too.
         let has_log = dir.join(TRIALS_DIR).join(LOG_FILE).exists();
         if n_trials > 0 && (!has_log || asked.is_some_and(|asked| n_trials >= asked)) {
             Self::Complete
@@ -63,7 +63,7 @@ impl State {
     }
 }
 
-/// Whether the lock is held, and by whom. A shared lock is tried and given back at once; nothing is written.
+/// Whether the lock is held, and by which process. A shared lock is tried and given back at once; nothing is written.
 fn holder(dir: &Path) -> Option<Option<u32>> {
     let mut file = File::open(dir.join(LOCK_FILE)).ok()?;
     match file.try_lock_shared() {
@@ -71,7 +71,7 @@ fn holder(dir: &Path) -> Option<Option<u32>> {
             let mut text = String::new();
             Some(file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok()))
         }
-        // Where locks do not work, nobody holds one.
+        // Where the file system has no locks, none is held.
         Ok(()) | Err(TryLockError::Error(_)) => None,
     }
 }

@@ -1,4 +1,4 @@
-//! The first look at the trials of a study: their scores and the values of their parameters, but no row as such.
+//! The first pass over the trials of a study: scores and values of parameters, but no whole rows.
 //!
 //! What is kept grows by one number per trial and objective and one for its parameters, so that a million trials of any number of parameters are no burden.
 //! Rows that turn out to be of interest are fetched by a second look (see `rows`).

@@ -1,4 +1,4 @@
-//! A decision about `streams` reaches the devices: from the next batch on as many are under way as were decided.
+//! Applies decisions about `streams`: from the next batch on the devices run that many parts at a time.
 
 use std::collections::BTreeSet;
 
@@ -16,9 +16,9 @@ use crate::evaluator::StudyEvaluator;
 use crate::shipped::shipped;
 
 /// A sweep whose batches are as long as possible, so that only streams and lag are left to be turned.
-fn tuned(mode: Mode) -> Tuned {
+fn tuned(mode: Mode) -> TuningConfig {
     let thresholds = Thresholds { window_batches: 2, window_s: 0.0, ..Thresholds::default() };
-    Tuned { mode, thresholds, batch: 16, most_batch: 16, lag: 1, learns: false, knobs: Vec::new() }
+    TuningConfig { mode, thresholds, batch: 16, most_batch: 16, lag: 1, learns: false, knobs: Vec::new() }
 }
 
 fn tuning(mode: Mode, earlier: &[Decision], view: &Arc<EvaluatorView>) -> Tuning {

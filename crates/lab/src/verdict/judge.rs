@@ -32,7 +32,7 @@ const N_NEIGHBORS: usize = 12;
 const SEED: u64 = 0x7469_6465;
 
 /// What was searched.
-pub struct Case<'a> {
+pub struct JudgedSearch<'a> {
     /// The strategy.
     pub strategy: &'a Strategy,
     /// The bars.
@@ -51,7 +51,7 @@ pub struct Case<'a> {
     pub stop: &'a AtomicBool,
 }
 
-impl Case<'_> {
+impl JudgedSearch<'_> {
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
     }
@@ -59,7 +59,7 @@ impl Case<'_> {
 
 /// Judges winners, best first; `None` if it was stopped.
 pub fn judge(
-    case: &Case<'_>,
+    case: &JudgedSearch<'_>,
     engine: &mut Engine<'_>,
     sample: TrialSample,
     winners: &[ScoredTrial],
@@ -206,7 +206,7 @@ fn market_evidence(parts: &MarketParts) -> MarketEvidence {
 ///
 /// Of the trials of a guided search most are about as good as the best, and the best of one half of the time would be no better than
 /// their median on the other half however real its edge.
-fn drawn(case: &Case<'_>, engine: &mut Engine<'_>, trials: u64) -> Result<Blocks, LabError> {
+fn drawn(case: &JudgedSearch<'_>, engine: &mut Engine<'_>, trials: u64) -> Result<Blocks, LabError> {
     let n = (trials / 40).clamp(LEAST_DRAWN, MOST_DRAWN) as usize;
     let points = SamplerKind::Sobol.build(case.space, &SamplerSettings::new(SEED))?.ask(n);
     let outcomes = engine.evaluate(&points);
@@ -222,7 +222,7 @@ fn drawn(case: &Case<'_>, engine: &mut Engine<'_>, trials: u64) -> Result<Blocks
 
 /// Sharpe ratios of points under a changed strategy, on the segments that count.
 fn sharpes(
-    case: &Case<'_>,
+    case: &JudgedSearch<'_>,
     strategy: &Strategy,
     counting: &[Segment],
     points: &Points,
@@ -246,7 +246,7 @@ struct HeldOut {
 }
 
 /// Every winner on what was held out, if anything was.
-fn held_out(case: &Case<'_>, winners: &[ScoredTrial]) -> Result<Option<Vec<HeldOut>>, LabError> {
+fn held_out(case: &JudgedSearch<'_>, winners: &[ScoredTrial]) -> Result<Option<Vec<HeldOut>>, LabError> {
     if case.holdout.is_empty() {
         return Ok(None);
     }
@@ -267,7 +267,11 @@ fn held_out(case: &Case<'_>, winners: &[ScoredTrial]) -> Result<Option<Vec<HeldO
 }
 
 /// The first objective of the neighbours of every winner.
-fn around(case: &Case<'_>, engine: &mut Engine<'_>, winners: &[ScoredTrial]) -> Vec<Vec<Option<f64>>> {
+fn around(
+    case: &JudgedSearch<'_>,
+    engine: &mut Engine<'_>,
+    winners: &[ScoredTrial],
+) -> Vec<Vec<Option<f64>>> {
     let mut points = Points::new(case.space.len());
     let mut ends = Vec::new();
     for winner in winners {
@@ -315,7 +319,7 @@ mod tests {
         let batch = Batch { index: 0, first_trial: 0, points: points.into() };
         best.extend(&batch, &Scores::single(&[Score::new(1.0)]));
         let winners = score::score_trials(&mut engine, &strategy, best.into_trials());
-        let case = Case {
+        let case = JudgedSearch {
             strategy: &strategy,
             universe: &universe,
             holdout: Vec::new(),

@@ -13,8 +13,8 @@ use tidemill_verdict::{Blocks, TrialSpread};
 const MOST_KEPT: usize = 4096;
 
 /// One trial of the sample.
-enum Kept {
-    /// Its blocks.
+enum SampledTrial {
+    /// Sum and sum of squares of its daily returns, by block of time.
     Blocks(Vec<[f64; 2]>),
     /// Its parameters: it was evaluated before the search was interrupted, and its blocks are not known any more.
     Row(Vec<f64>),
@@ -23,7 +23,7 @@ enum Kept {
 struct Sample {
     /// One of so many valid trials is kept; a power of two.
     one_of: u64,
-    trials: BTreeMap<u64, Kept>,
+    trials: BTreeMap<u64, SampledTrial>,
     /// Sharpe ratios of all valid trials, by the day.
     spread: TrialSpread,
 }
@@ -47,7 +47,7 @@ impl TrialSample {
     /// Offers the results of trials.
     pub fn offer_outcomes(&self, first_trial: u64, outcomes: &[Outcome], scores: &Scores) {
         self.offer(first_trial, scores, |at| {
-            (!outcomes[at].blocks.is_empty()).then(|| Kept::Blocks(outcomes[at].blocks.clone()))
+            (!outcomes[at].blocks.is_empty()).then(|| SampledTrial::Blocks(outcomes[at].blocks.clone()))
         });
     }
 
@@ -56,7 +56,7 @@ impl TrialSample {
         self.offer(first_trial, scores, |at| {
             let mut row = vec![0.0; points.n_params()];
             points.read_row(at, &mut row);
-            Some(Kept::Row(row))
+            Some(SampledTrial::Row(row))
         });
     }
 
@@ -72,7 +72,7 @@ impl TrialSample {
         }
     }
 
-    fn offer(&self, first_trial: u64, scores: &Scores, kept: impl Fn(usize) -> Option<Kept>) {
+    fn offer(&self, first_trial: u64, scores: &Scores, kept: impl Fn(usize) -> Option<SampledTrial>) {
         let mut sample = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
         for at in 0..scores.len() {
             let trial = first_trial + at as u64;
@@ -96,7 +96,7 @@ impl TrialSample {
         let sample = self.sample.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut missing: Option<Points> = None;
         for kept in sample.trials.values() {
-            if let Kept::Row(row) = kept {
+            if let SampledTrial::Row(row) = kept {
                 missing.get_or_insert_with(|| Points::new(row.len())).push(row);
             }
         }
@@ -105,8 +105,8 @@ impl TrialSample {
         let mut blocks = Blocks::new(engine.block_days());
         for kept in sample.trials.into_values() {
             let sums = match kept {
-                Kept::Blocks(sums) => sums,
-                Kept::Row(_) => again.next().map(|outcome| outcome.blocks).unwrap_or_default(),
+                SampledTrial::Blocks(sums) => sums,
+                SampledTrial::Row(_) => again.next().map(|outcome| outcome.blocks).unwrap_or_default(),
             };
             if sums.len() == blocks.n_blocks() {
                 blocks.push(&sums);
@@ -143,7 +143,7 @@ mod tests {
             let score = |trial: u64| if trial.is_multiple_of(5) { Score::Invalid } else { Score::new(1.0) };
             Scores::single(&range.map(score).collect::<Vec<Score>>())
         };
-        let row = |_: usize| Some(Kept::Row(vec![0.0]));
+        let row = |_: usize| Some(SampledTrial::Row(vec![0.0]));
         let at_once = sample();
         at_once.offer(0, &scores(0..n), row);
         let in_parts = sample();

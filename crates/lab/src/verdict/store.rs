@@ -1,4 +1,4 @@
-//! The verdict beside the trials of a study, so that looking at a study later shows it too.
+//! Stores the verdict beside the trials of a study, for `study show` and the dashboard.
 
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 //!
 //! Symbols lie one after another in device memory and may differ in length. A block takes 32 of them at a time, a warp of it
 //! some lengths of a family, a lane one symbol, so that the warps of a block run different code and the lanes of a warp the
-//! same. Nothing is written but what is asked for; the running sums that windows need live in a ring of the latest bars.
+//! same. The kernels write only the requested outputs; the running sums that windows need live in a ring of the latest bars.
 //!
 //! Everything here has the bits of the functions of the same name on the host.
 

@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn lost_equity_begins_again() {
-        use super::super::options::ZeroPrice;
+        use super::super::choice::ZeroPrice;
         let decay = AtcOptions { decay: 100.0, zero_price: ZeroPrice::Ieee, ..AtcOptions::default() };
         // 0 · infinite is not available; the bar after that starts anew.
         let out = curve(&[1.0, 0.0, 1.0, 1.0, 1.0], &[1.0; 5], &decay);

@@ -42,7 +42,7 @@ pub enum AtcError {
     Length {
         /// The series.
         name: &'static str,
-        /// Its length.
+        /// Number of values given.
         has: usize,
         /// The number of bars, or the least that is needed.
         needs: usize,

@@ -55,7 +55,7 @@ struct FusedShared {
 };
 
 // Prepares tiles. The prices of the next one are on their way meanwhile. Beyond a symbol's end they are not available and gain
-// nothing; whatever comes of that is never asked for.
+// nothing; its results are never read.
 struct Preparation {
   Sums sums;
   Returns returns;

@@ -2,9 +2,10 @@
 
 use tidemill_gpu::kernel_structs;
 
+use super::choice::{HmaMode, KamaMode, LsmaMode, SignalMode, Undefined, ZeroPrice};
 use super::error::AtcError;
 use super::family::{Family, N_FAMILIES, N_LENGTHS, Nine};
-use super::options::{AtcOptions, HmaMode, KamaMode, LsmaMode, SignalMode, Undefined, ZeroPrice};
+use super::options::AtcOptions;
 
 kernel_structs! {
     pub(super) const LAYOUTS;

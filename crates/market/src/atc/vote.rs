@@ -54,7 +54,7 @@ pub(super) fn weigh(signals: &Nine, equities: &Nine, round: bool) -> f64 {
     if round { (mean * 100.0).round_ties_even() / 100.0 } else { mean }
 }
 
-/// A layer-1 signal: the mean of nine signals weighed by their equities, bar by bar, rounded to two decimals if asked for.
+/// A layer-1 signal: the mean of nine signals weighed by their equities, bar by bar, rounded to two decimals if the option is set.
 pub fn weighted_signal(
     signals: &[&[f64]; N_LENGTHS],
     equities: &[&[f64]; N_LENGTHS],
@@ -74,7 +74,8 @@ pub fn weighted_signal(
 
 #[cfg(test)]
 mod tests {
-    use super::super::options::{AtcOptions, Preset};
+    use super::super::choice::Preset;
+    use super::super::options::AtcOptions;
     use super::*;
 
     fn signals(preset: Preset, prices: &[f64], averages: &[f64]) -> Vec<f64> {

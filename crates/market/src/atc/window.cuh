@@ -205,7 +205,7 @@ using WeightedStep = Windows<Linear, 2, N>;
 template <u32 N>
 using LineStep = Windows<Line, 4, N>;
 
-// Hull's averages. Rarely asked for: plain products, one length after another.
+// Hull's averages. Rarely used: plain products, one length after another.
 __device__ __forceinline__ double inner_of(const Entry& now, double2 then, const Weights& weights, u32 k) {
   return linear_of<false>(now, pair(then), weights.now[k], weights.divisor[k], weights.reciprocal[k]);
 }

@@ -1,9 +1,9 @@
-//! The few things every indicator does with its columns before it starts.
+//! Checks of lengths and windows that all indicators share.
 
 /// Number of bars that `out` and all `inputs` have in common; what `out` holds beyond them becomes NaN.
 ///
 /// Callers pass slices of one length. Should they not, the shortest decides, because a panic in the middle of
-/// a search of millions of trials helps nobody.
+/// a search of millions of trials helps no user.
 pub(super) fn common_len<const N: usize>(out: &mut [f64], inputs: [usize; N]) -> usize {
     let n = inputs.into_iter().fold(out.len(), usize::min);
     out[n..].fill(f64::NAN);

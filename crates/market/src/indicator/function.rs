@@ -137,7 +137,7 @@ pub fn window(scalar: f64) -> usize {
 
 /// How a function is computed on the CPU.
 #[derive(Clone, Copy)]
-pub enum Run {
+pub enum HostFunction {
     /// Prefix sums of the series it reads.
     Sums(Moments),
     /// One number per bar.
@@ -164,7 +164,7 @@ pub struct Function {
     /// Whether it has the unit of its inputs, and so doubles when they do.
     pub has_unit: bool,
     /// How it is computed on the CPU.
-    pub run: Run,
+    pub run: HostFunction,
     /// The same at one bar, for those where that costs less than the column.
     pub at: Option<fn(&Call<'_>, usize) -> f64>,
     /// File name and text of its twin on a device.
@@ -176,7 +176,7 @@ pub struct Function {
 }
 
 impl Function {
-    const fn new(name: &'static str, reads: &'static [Read], run: Run, gaps: Gaps) -> Self {
+    const fn new(name: &'static str, reads: &'static [Read], run: HostFunction, gaps: Gaps) -> Self {
         Self {
             name,
             usage: "",
@@ -195,7 +195,7 @@ impl Function {
     }
 
     pub(super) const fn sums(name: &'static str, moments: Moments) -> Self {
-        Self::new(name, &[Read::Series], Run::Sums(moments), Gaps::Own)
+        Self::new(name, &[Read::Series], HostFunction::Sums(moments), Gaps::Own)
     }
 
     pub(super) const fn column(
@@ -205,7 +205,7 @@ impl Function {
         takes: &'static [Take],
         run: fn(&Call<'_>, &mut [f64]),
     ) -> Self {
-        Self { takes, ..Self::new(name, reads, Run::Column(run), gaps) }
+        Self { takes, ..Self::new(name, reads, HostFunction::Column(run), gaps) }
     }
 
     pub(super) const fn listed(self, group: Group, usage: &'static str, summary: &'static str) -> Self {
@@ -240,15 +240,15 @@ impl Function {
 
     /// Whether the result is prefix sums rather than a series of numbers.
     pub fn is_sums(&self) -> bool {
-        matches!(self.run, Run::Sums(_))
+        matches!(self.run, HostFunction::Sums(_))
     }
 
     /// What an item of its pool holds on a device.
     pub fn output(&self) -> Output {
         match self.run {
-            Run::Sums(Moments::Sum) => Output::Sum,
-            Run::Sums(_) => Output::Pair,
-            Run::Column(_) => Output::Column,
+            HostFunction::Sums(Moments::Sum) => Output::Sum,
+            HostFunction::Sums(_) => Output::Pair,
+            HostFunction::Column(_) => Output::Column,
         }
     }
 

@@ -10,21 +10,21 @@
 use rayon::prelude::*;
 
 use super::table::{NO_TIME, Table};
-use crate::clean::{Gathered, Run, Source, differ};
+use crate::clean::{RowRange, Source, SymbolRows, differ};
 use crate::error::MarketError;
-use crate::report::Refused;
+use crate::report::RefusedSymbol;
 use crate::timeframe;
 
 /// Refuses the first symbol, by name, whose files clash.
-pub(crate) fn check(gathered: &[Gathered], sources: &[Source]) -> Result<(), MarketError> {
+pub(crate) fn check(gathered: &[SymbolRows], sources: &[Source]) -> Result<(), MarketError> {
     gathered.par_iter().find_map_first(|symbol| clash_of(symbol, sources)).map_or(Ok(()), Err)
 }
 
 /// Every symbol whose files clash, with the reason, ordered by name.
-pub(crate) fn all(gathered: &[Gathered], sources: &[Source]) -> Vec<Refused> {
-    let clash = |symbol: &Gathered| {
+pub(crate) fn all(gathered: &[SymbolRows], sources: &[Source]) -> Vec<RefusedSymbol> {
+    let clash = |symbol: &SymbolRows| {
         let reason = clash_of(symbol, sources)?.to_string();
-        Some(Refused { symbol: symbol.symbol.clone(), reason })
+        Some(RefusedSymbol { symbol: symbol.symbol.clone(), reason })
     };
     gathered.par_iter().filter_map(clash).collect()
 }
@@ -37,7 +37,7 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn new(runs: &[Run], sources: &'a [Source]) -> Self {
+    fn new(runs: &[RowRange], sources: &'a [Source]) -> Self {
         let source = &sources[runs[0].file_idx];
         let all = runs.iter().flat_map(|run| run.rows.clone()).map(|row| (source.table.ts_ms[row], row));
         let mut rows: Vec<(i64, usize)> = all.filter(|(ts_ms, _)| *ts_ms != NO_TIME).collect();
@@ -77,7 +77,7 @@ impl<'a> Part<'a> {
     }
 }
 
-fn clash_of(gathered: &Gathered, sources: &[Source]) -> Option<MarketError> {
+fn clash_of(gathered: &SymbolRows, sources: &[Source]) -> Option<MarketError> {
     // Rows were gathered file by file.
     let (first, last) = (gathered.runs.first()?, gathered.runs.last()?);
     if first.file_idx == last.file_idx {

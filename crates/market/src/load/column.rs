@@ -20,7 +20,7 @@ pub(crate) enum TimeSource {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Layout {
     pub time: TimeSource,
-    /// What the times are, where the file itself says so.
+    /// What the times are, if the file declares it.
     pub stamp: Option<BarStamp>,
     pub open: usize,
     pub high: usize,
@@ -149,7 +149,7 @@ pub(crate) fn is_price(identifier: &str) -> bool {
     ["open", "high", "low", "close", "adj_close", "volume"].contains(&identifier)
 }
 
-/// What the times of a column are, if its name says so.
+/// What the times of a column are, if its name tells.
 pub(crate) fn stamp_of(name: &str) -> Option<BarStamp> {
     let role = role_name(name);
     let is_one_of = |names: &[&str]| names.contains(&role.as_str());

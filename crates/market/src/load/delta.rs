@@ -1,4 +1,4 @@
-//! A look at delta-encoded text before the decoder sees it.
+//! Validates delta-encoded text before it is decoded.
 //!
 //! Two of Parquet's text encodings start with a list of lengths, and that list says itself how long it is. The decoder
 //! reserves as much on its word, so a damaged byte could ask for terabytes, which ends the program. Pages with these encodings

@@ -1,4 +1,4 @@
-//! A look at a Parquet footer before the decoder sees it.
+//! Validates a Parquet footer before it is decoded.
 //!
 //! The decoder builds the schema tree by recursion without a limit, so a few kilobytes of nested groups would
 //! overflow the stack, which no error handling can catch. This reads just enough of the footer (Thrift's compact
@@ -9,7 +9,7 @@ use super::thrift::{Reader, kind};
 /// The magic bytes at both ends of a Parquet file.
 pub(crate) const MAGIC: &[u8; 4] = b"PAR1";
 
-/// Bars are flat; nobody needs more than lists of structs beside them.
+/// Bars are flat; lists of structs are the most that occurs beside them.
 const MAX_DEPTH: usize = 32;
 
 /// Says why the footer must not be decoded, if so. `footer` is the Thrift structure alone.

@@ -1,4 +1,4 @@
-//! A look at Parquet's page headers before the decoder sees them.
+//! Validates Parquet's page headers before they are decoded.
 //!
 //! A page says how large it is when unpacked and how many values its dictionary has, and the decoder reserves that
 //! much on its word. A file of one kilobyte could so claim gigabytes; here such pages are refused.

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::table::NO_TIME;
 use crate::bars::DAY_MS;
-use crate::clean::{Gathered, Source};
+use crate::clean::{Source, SymbolRows};
 use crate::error::MarketError;
 use crate::timeframe::{self, WEEK_MS};
 use crate::timestamp::{format_ms, weekday};
@@ -35,7 +35,7 @@ const LAST_UNITS: [(i64, i64, bool); 3] =
     [(1, 1_000, true), (1_000, 60_000, true), (60_000, 3_600_000, false)];
 
 /// Turns the ends of bars into open times, in place. The answer has an entry per symbol.
-pub(crate) fn open_times(gathered: &[Gathered], sources: &mut [Source]) -> Vec<Result<(), MarketError>> {
+pub(crate) fn open_times(gathered: &[SymbolRows], sources: &mut [Source]) -> Vec<Result<(), MarketError>> {
     let times: Vec<Vec<i64>> = gathered.par_iter().map(|symbol| times_of(symbol, sources)).collect();
     let timeframes: Vec<Option<i64>> = times.par_iter().map(|times| timeframe::detect(times)).collect();
     let mut counts: BTreeMap<i64, usize> = BTreeMap::new();
@@ -62,7 +62,7 @@ pub(crate) fn open_times(gathered: &[Gathered], sources: &mut [Source]) -> Vec<R
 }
 
 /// The readable times of a symbol, each once, rising.
-fn times_of(symbol: &Gathered, sources: &[Source]) -> Vec<i64> {
+fn times_of(symbol: &SymbolRows, sources: &[Source]) -> Vec<i64> {
     let rows = symbol.runs.iter().flat_map(|run| &sources[run.file_idx].table.ts_ms[run.rows.clone()]);
     let mut times: Vec<i64> = rows.copied().filter(|ts_ms| *ts_ms != NO_TIME).collect();
     times.sort_unstable();

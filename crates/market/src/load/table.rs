@@ -1,4 +1,4 @@
-//! What every reader hands to the cleaner: one file's rows as columns, still dirty.
+//! The output of every reader: one file's rows as columns, before cleaning.
 
 use super::stamp::BarStamp;
 
@@ -16,7 +16,7 @@ pub(crate) struct Table {
     /// The distinct symbols in order of appearance.
     pub symbols: Vec<String>,
     pub ts_ms: Vec<i64>,
-    /// What the times are, where the file itself says so.
+    /// What the times are, if the file declares it.
     pub stamp: Option<BarStamp>,
     pub open: Vec<f64>,
     pub high: Vec<f64>,

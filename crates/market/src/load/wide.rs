@@ -1,7 +1,7 @@
 //! Recognises tables that hold several instruments side by side, as yfinance writes two tickers.
 //!
 //! Such a table names each price once per instrument. Taking the first of each and calling the others `close_3` would
-//! test a strategy on one instrument and hide the rest in series nobody asked for, so the file is refused.
+//! test a strategy on one instrument and hide the rest in unused series, so the loader refuses the file.
 
 use super::column::{identifier, is_price};
 use super::number::is_null;

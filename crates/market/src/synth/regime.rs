@@ -1,4 +1,4 @@
-//! Markets that change their mood, with an optional planted edge.
+//! Markets that switch between regimes, with an optional planted edge.
 //!
 //! Each symbol moves through regimes (up, down, range, volatile) of random length; volatility clusters (a GARCH recursion);
 //! symbols share a common factor (weight 0.6); opens gap now and then; volume follows the range.
@@ -142,7 +142,7 @@ fn uniform(draw: u64) -> f64 {
 }
 
 #[derive(Clone, Copy)]
-enum Mood {
+enum Regime {
     Up,
     Down,
     Range,
@@ -154,7 +154,7 @@ struct Market<'a> {
     options: &'a RegimeOptions,
     own: Draws,
     common_base: u64,
-    mood: Mood,
+    mood: Regime,
     mood_left: u64,
     anchor: f64,
     /// GARCH variance relative to its mean.
@@ -170,7 +170,7 @@ impl<'a> Market<'a> {
             options,
             own: Draws(mix(base.wrapping_add((symbol_idx + 1).wrapping_mul(GOLDEN)))),
             common_base: base,
-            mood: Mood::Range,
+            mood: Regime::Range,
             mood_left: 0,
             anchor: START_TICKS as f64,
             heat: 1.0,
@@ -244,17 +244,17 @@ impl<'a> Market<'a> {
         self.mood_left = 100 + draw % 500;
         self.anchor = price as f64;
         self.mood = match (draw >> 32) % 4 {
-            _ if price > 20 * START_TICKS => Mood::Down,
-            _ if price < START_TICKS / 20 => Mood::Up,
-            0 => Mood::Up,
-            1 => Mood::Down,
-            2 => Mood::Range,
-            _ => Mood::Volatile,
+            _ if price > 20 * START_TICKS => Regime::Down,
+            _ if price < START_TICKS / 20 => Regime::Up,
+            0 => Regime::Up,
+            1 => Regime::Down,
+            2 => Regime::Range,
+            _ => Regime::Volatile,
         };
     }
 
     fn sigma(&self) -> f64 {
-        let mood = if matches!(self.mood, Mood::Volatile) { 1.8 } else { 0.9 };
+        let mood = if matches!(self.mood, Regime::Volatile) { 1.8 } else { 0.9 };
         self.options.volatility * mood * self.heat.sqrt()
     }
 
@@ -262,12 +262,12 @@ impl<'a> Market<'a> {
     fn drift(&mut self, open: i64, sigma: f64) -> f64 {
         let volatility = self.options.volatility;
         let mood = match self.mood {
-            Mood::Up => 0.03 * volatility,
-            Mood::Down => -0.03 * volatility,
-            Mood::Range => {
+            Regime::Up => 0.03 * volatility,
+            Regime::Down => -0.03 * volatility,
+            Regime::Range => {
                 (0.004 * (1.0 - open as f64 / self.anchor)).clamp(-0.1 * volatility, 0.1 * volatility)
             }
-            Mood::Volatile => 0.0,
+            Regime::Volatile => 0.0,
         };
         // Without this the price would shrink: equal gains and losses in per cent do not cancel.
         let convexity = 0.5 * sigma * sigma + self.options.drift * self.options.timeframe_ms as f64 / YEAR_MS;

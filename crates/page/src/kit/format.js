@@ -12,7 +12,7 @@ export function number(value, decimals = 2, sign = false) {
   return (value < 0 && !zero ? MINUS : sign && !zero ? '+' : '') + grouped;
 }
 
-/** A number in about four digits, as the command line shows it; what is no number as it is. */
+/** A number in about four digits, as the command line shows it; what is not a number as it is. */
 export function short(value) {
   if (typeof value === 'string' || typeof value === 'boolean') return String(value);
   if (value === null || value === undefined || !Number.isFinite(value)) return '\u2013';

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::pack::{self, Bar};
 use super::{
-    Curve, EquityKind, HEADLINE, Mark, MetricRow, Report, SymbolSeries, TradeRow, detail, portfolio,
+    Curve, EquityKind, HEADLINE, MetricRow, ReportPage, SymbolSeries, TimeMark, TradeRow, detail, portfolio,
 };
 
 /// Bars in one file, over all symbols; about 17 bytes each.
@@ -54,7 +54,7 @@ struct PackedSeries<'a> {
     volume: String,
     curve: PackedCurve,
     summary: Summary,
-    marks: &'a [Mark],
+    marks: &'a [TimeMark],
 }
 
 /// Figures of a symbol's own daily curve, for the list of symbols; relative or in price units as equity adds up.
@@ -99,7 +99,7 @@ struct TradeColumns {
 
 impl<'a> Payload<'a> {
     /// Packs a report.
-    pub fn new(report: &'a Report) -> Self {
+    pub fn new(report: &'a ReportPage) -> Self {
         let mut notes = report.notes.clone();
         let charted = charted(&report.series);
         if charted.iter().any(|shown| !shown) {

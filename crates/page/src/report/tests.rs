@@ -46,7 +46,7 @@ fn trade(entry_idx: usize, exit_idx: usize) -> TradeRow {
 
 #[test]
 fn page_fetches_nothing() {
-    let page = html(&Report { series: vec![series(50)], ..Report::default() }).unwrap();
+    let page = html(&ReportPage { series: vec![series(50)], ..ReportPage::default() }).unwrap();
     for address in
         ["http:", "https:", "//www", "src=", "@import", "url(", "fetch(", "XMLHttpRequest", "import("]
     {
@@ -61,8 +61,8 @@ fn hostile_text_stays_text() {
     let mut one = series(3);
     one.symbol = hostile.clone();
     one.trades = vec![TradeRow { reason: hostile.clone(), ..trade(1, 2) }];
-    one.marks = vec![Mark { ms: 0, label: hostile.clone() }];
-    let report = Report {
+    one.marks = vec![TimeMark { ms: 0, label: hostile.clone() }];
+    let report = ReportPage {
         title: hostile.clone(),
         subtitle: hostile.clone(),
         strategy: hostile.clone(),
@@ -70,10 +70,10 @@ fn hostile_text_stays_text() {
         parameters: vec![(hostile.clone(), hostile.clone())],
         segments: vec![hostile.clone()],
         series: vec![one],
-        ..Report::default()
+        ..ReportPage::default()
     };
     let page = html(&report).unwrap();
-    let plain = html(&Report::default()).unwrap();
+    let plain = html(&ReportPage::default()).unwrap();
     for tag in ["<script", "</script", "<!--"] {
         assert_eq!(page.matches(tag).count(), plain.matches(tag).count(), "{tag}");
     }
@@ -87,14 +87,15 @@ fn hostile_text_stays_text() {
 
 #[test]
 fn report_without_anything_is_a_page() {
-    let page = html(&Report::default()).unwrap();
+    let page = html(&ReportPage::default()).unwrap();
     assert!(page.starts_with("<!doctype html>"));
     assert_eq!(data(&page)["series"], serde_json::json!([]));
 }
 
 #[test]
 fn report_without_trades_or_bars_is_a_page() {
-    let report = Report { series: vec![series(10), series(1), SymbolSeries::default()], ..Report::default() };
+    let report =
+        ReportPage { series: vec![series(10), series(1), SymbolSeries::default()], ..ReportPage::default() };
     let data = data(&html(&report).unwrap());
     assert_eq!(data["trades"]["side"], serde_json::json!([]));
     assert_eq!(data["series"][2]["n_bars"], 0);
@@ -108,7 +109,7 @@ fn non_finite_numbers_become_null() {
     one.curve.equity.push((2 * 86_400_000, f64::NAN));
     one.trades = vec![TradeRow { r: f64::NAN, stop: Some(f64::INFINITY), ..trade(1, 2) }];
     let metrics = vec![MetricRow { value: Some(f64::NAN), ..MetricRow::default() }];
-    let data = data(&html(&Report { metrics, series: vec![one], ..Report::default() }).unwrap());
+    let data = data(&html(&ReportPage { metrics, series: vec![one], ..ReportPage::default() }).unwrap());
     assert!(data["trades"]["r"][0].is_null());
     assert!(data["trades"]["stop"][0].is_null());
     assert!(data["metrics"][0]["value"].is_null());
@@ -118,7 +119,7 @@ fn non_finite_numbers_become_null() {
 fn indexes_beyond_the_bars_are_held_inside() {
     let mut one = series(4);
     one.trades = vec![trade(100, 200)];
-    let data = data(&html(&Report { series: vec![one], ..Report::default() }).unwrap());
+    let data = data(&html(&ReportPage { series: vec![one], ..ReportPage::default() }).unwrap());
     assert_eq!(data["trades"]["exit_idx"][0], 3);
 }
 
@@ -126,7 +127,7 @@ fn indexes_beyond_the_bars_are_held_inside() {
 fn hundred_thousand_bars_stay_single_and_small() {
     let mut one = series(100_000);
     one.trades = (0..2_000).map(|i| trade(i * 50 + 1, i * 50 + 20)).collect();
-    let page = html(&Report { series: vec![one], ..Report::default() }).unwrap();
+    let page = html(&ReportPage { series: vec![one], ..ReportPage::default() }).unwrap();
     assert!(page.len() < 3_000_000, "{} bytes", page.len());
     assert_eq!(data(&page)["series"][0]["index"], serde_json::json!([0, 1, 100_000]));
 }
@@ -140,7 +141,7 @@ fn large_universe_is_thinned_and_says_so() {
             ..series(10_000)
         })
         .collect();
-    let page = html(&Report { series: many, ..Report::default() }).unwrap();
+    let page = html(&ReportPage { series: many, ..ReportPage::default() }).unwrap();
     assert!(page.len() < 8_000_000, "{} bytes", page.len());
     let data = data(&page);
     assert_eq!(data["trades"]["side"].as_array().unwrap().len(), 15_000);

@@ -1,6 +1,6 @@
-//! The pictures of a walk: equity, what was promised and kept, parameters.
+//! The charts of a walk-forward: equity, in-sample beside traded results, parameters.
 
-use super::{Parameter, WalkForward};
+use super::{Parameter, WalkForwardPage};
 use crate::kit::escape;
 
 /// Size of the wide pictures.
@@ -86,7 +86,7 @@ fn wide(label: &str, inside: &str) -> String {
 }
 
 /// The equity curve, with a line where each window begins.
-pub fn equity(walk: &WalkForward) -> String {
+pub fn equity(walk: &WalkForwardPage) -> String {
     let Some(((first, _), (last, end))) = walk.equity.first().zip(walk.equity.last()) else {
         return "<p>No day was traded.</p>".into();
     };
@@ -111,7 +111,7 @@ pub fn equity(walk: &WalkForward) -> String {
 }
 
 /// By window, the Sharpe ratio where it was searched beside that where it was traded.
-pub fn kept(walk: &WalkForward) -> String {
+pub fn kept(walk: &WalkForwardPage) -> String {
     let all = walk.windows.iter().flat_map(|step| step.sharpe.iter().flatten()).map(|(value, _)| *value);
     if all.clone().next().is_none() {
         return "<p>No window has a Sharpe ratio.</p>".into();
@@ -142,7 +142,7 @@ pub fn kept(walk: &WalkForward) -> String {
 }
 
 /// The values of a parameter, one level per window.
-pub fn levels(param: &Parameter, walk: &WalkForward) -> String {
+pub fn levels(param: &Parameter, walk: &WalkForwardPage) -> String {
     let (width, height) = SMALL;
     let Some(scale) = Scale::new(param.levels.iter().flatten().copied(), height) else {
         return String::new();

@@ -51,8 +51,8 @@ pub enum FolderError {
     },
     /// The folder holds a study of something else.
     #[error(
-        "{} holds a study with another configuration:\n{}\n  hint: choose another folder for --out, or ask for what the study was \
-         made with to resume it",
+        "{} holds a study with another configuration:\n{}\n  hint: choose another folder for --out, or resume with the settings of \
+         the study",
         dir.display(),
         differences.iter().map(|difference| format!("  {difference}")).collect::<Vec<_>>().join("\n")
     )]
@@ -64,7 +64,7 @@ pub enum FolderError {
     },
     /// The study was made under other rules.
     #[error(
-        "{} was made under semantics {stored}, this is {asked}: choose another folder\n  hint: trials of both would not be \
+        "{} was made under semantics {stored}, this version computes semantics {asked}: choose another folder\n  hint: trials of both would not be \
          comparable; `study show`, `best` and `export` still read it",
         dir.display()
     )]
@@ -73,7 +73,7 @@ pub enum FolderError {
         dir: PathBuf,
         /// What the study was made under.
         stored: u32,
-        /// What is asked for.
+        /// The semantics of this version.
         asked: u32,
     },
     /// The header cannot be read.
@@ -87,7 +87,7 @@ pub enum FolderError {
     /// The header cannot be expressed.
     #[error("cannot express the configuration of the study as TOML")]
     Config {
-        /// Why.
+        /// The underlying error.
         source: Box<toml::ser::Error>,
     },
     /// The study was made by a later version.
@@ -135,7 +135,7 @@ pub enum FolderError {
     /// An export could not be written.
     #[error("cannot write the export")]
     Export {
-        /// Why.
+        /// The underlying error.
         source: io::Error,
     },
 }

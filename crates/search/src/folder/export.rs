@@ -44,7 +44,7 @@ impl ExportFormat {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("there is no format `{name}`; choose one of {}", ExportFormat::ALL.map(ExportFormat::name).join(", "))]
 pub struct UnknownFormat {
-    /// What was asked for.
+    /// The unknown name.
     pub name: String,
 }
 

@@ -1,4 +1,4 @@
-//! The contents of `study.toml`, and what tells two of them apart.
+//! The contents of `study.toml`, and the differences between two of them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -38,14 +38,14 @@ pub(super) struct HeaderFile<T> {
     pub(super) header: T,
 }
 
-/// One setting in which a study and what is asked for differ.
+/// One setting in which a stored study and the requested one differ.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     /// The setting, with the names of its tables: `sweep.sampler`.
     pub key: String,
     /// What the study was made with; `None` if it does not say.
     pub stored: Option<String>,
-    /// What is asked for; `None` if nothing is.
+    /// The requested value; `None` if the setting is absent.
     pub asked: Option<String>,
 }
 
@@ -60,10 +60,10 @@ impl fmt::Display for Difference {
             let line =
                 |lines: &[String]| lines.get(same).map_or_else(|| "the end".into(), |line| shown(line));
             let (stored, asked) = (line(&stored), line(&asked));
-            return write!(f, "{}, line {}: {stored} in the study, {asked} asked for", self.key, same + 1);
+            return write!(f, "{}, line {}: {stored} in the study, {asked} requested", self.key, same + 1);
         }
         let text = |value: &Option<String>| value.as_deref().map_or_else(|| "nothing".to_owned(), shown);
-        write!(f, "{}: {} in the study, {} asked for", self.key, text(&self.stored), text(&self.asked))
+        write!(f, "{}: {} in the study, {} requested", self.key, text(&self.stored), text(&self.asked))
     }
 }
 
@@ -174,11 +174,11 @@ mod tests {
         assert_eq!(
             lines(&stored, &asked),
             [
-                "seed: 1 in the study, 2 asked for",
-                "strategy.source, line 2: b = 1 in the study, b = 2 asked for",
-                "sweep.lag: nothing in the study, 1 asked for",
-                "sweep.old: true in the study, nothing asked for",
-                "sweep.sampler: sobol in the study, auto asked for",
+                "seed: 1 in the study, 2 requested",
+                "strategy.source, line 2: b = 1 in the study, b = 2 requested",
+                "sweep.lag: nothing in the study, 1 requested",
+                "sweep.old: true in the study, nothing requested",
+                "sweep.sampler: sobol in the study, auto requested",
             ]
         );
         let mut other = stored.clone();

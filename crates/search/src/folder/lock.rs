@@ -16,7 +16,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of a folder, or says who has it.
+    /// Takes the lock of a folder, or names the process that holds it.
     pub fn take(dir: &Path) -> Result<Self, FolderError> {
         let path = dir.join(LOCK_FILE);
         let mut file = File::options()

@@ -155,7 +155,7 @@ impl Trials {
         EvenTrials { n_rows, rows: self.rows() }
     }
 
-    /// The same trials, as many at a time as are asked for.
+    /// The same trials in batches of this many.
     pub fn rows(self) -> TrialRows {
         TrialRows { trials: self, current: None, offset: 0 }
     }

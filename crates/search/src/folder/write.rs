@@ -182,7 +182,7 @@ impl TrialsWriter {
 
 impl Drop for TrialsWriter {
     fn drop(&mut self) {
-        // Nobody is left to hear of a failure; `sync` is the way to know.
+        // A failure cannot be returned from a drop; call `sync` to see it.
         drop(self.sync());
     }
 }

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::quality::function::Function;
 use crate::quality::recorded::{Recorded, recorded};
-use crate::quality::{Budget, Run, median};
+use crate::quality::{Budget, QualityRun, median};
 use crate::sampler::{SamplerError, SamplerKind};
 
 /// A set of runs by which samplers are judged.
@@ -65,7 +65,7 @@ impl Suite {
     }
 
     /// Its runs: every function for which something was recorded at its budgets.
-    pub fn runs(self, lag: usize) -> Vec<Run> {
+    pub fn runs(self, lag: usize) -> Vec<QualityRun> {
         let mut runs = Vec::new();
         for &budget in self.budgets() {
             for function in Function::ALL {
@@ -75,7 +75,7 @@ impl Suite {
                     .collect();
                 dimensions.sort_unstable();
                 dimensions.dedup();
-                runs.extend(dimensions.into_iter().map(|n_dimensions| Run {
+                runs.extend(dimensions.into_iter().map(|n_dimensions| QualityRun {
                     function,
                     n_dimensions,
                     budget,
@@ -103,7 +103,7 @@ impl Suite {
         let n_jobs = runs.len() * columns.len() * seeds.len();
         let cells: Vec<f64> = (0..n_jobs).into_par_iter().map(cell).collect::<Result<_, _>>()?;
         let mut medians = cells.chunks(seeds.len().max(1)).map(|cell| median(cell.to_vec()));
-        let row = |run: &Run| {
+        let row = |run: &QualityRun| {
             let mut ours: Vec<f64> = medians.by_ref().take(columns.len()).collect();
             let random = ours.pop().unwrap_or(f64::NAN);
             Row {
@@ -121,14 +121,14 @@ impl Suite {
 }
 
 /// What was recorded for the function and budget of a run.
-fn recorded_for(run: &Run) -> impl Iterator<Item = Recorded> {
-    let Run { function, n_dimensions, budget, .. } = *run;
+fn recorded_for(run: &QualityRun) -> impl Iterator<Item = Recorded> {
+    let QualityRun { function, n_dimensions, budget, .. } = *run;
     recorded()
         .filter(move |row| (row.function, row.n_dimensions, row.budget) == (function, n_dimensions, budget))
 }
 
 /// What Optuna reached in one of its modes, or its Rust port if Optuna itself was not measured.
-fn peer(run: &Run, mode: &str) -> Option<f64> {
+fn peer(run: &QualityRun, mode: &str) -> Option<f64> {
     ["optuna", "rustuna"].iter().find_map(|library| {
         let algorithm = format!("{library}_{mode}");
         recorded_for(run).find(|row| row.algorithm == algorithm).map(|row| row.median)
@@ -136,7 +136,7 @@ fn peer(run: &Run, mode: &str) -> Option<f64> {
 }
 
 /// The best of all that was recorded.
-fn best(run: &Run) -> Option<Recorded> {
+fn best(run: &QualityRun) -> Option<Recorded> {
     recorded_for(run).min_by(|a, b| a.median.total_cmp(&b.median))
 }
 
@@ -144,7 +144,7 @@ fn best(run: &Run) -> Option<Recorded> {
 #[derive(Clone, Debug)]
 pub struct Row {
     /// Function and budget.
-    pub run: Run,
+    pub run: QualityRun,
     /// Medians of our samplers, in the order in which they were given.
     pub ours: Vec<f64>,
     /// Median of our random sampler.
@@ -213,7 +213,7 @@ impl fmt::Display for Comparison {
             "optuna ind", "optuna mv", "best", "random"
         )?;
         for row in &self.rows {
-            let Run { function, n_dimensions, budget, .. } = row.run;
+            let QualityRun { function, n_dimensions, budget, .. } = row.run;
             write!(f, "{:14}{:>7}", format!("{function} {n_dimensions}"), budget.batch)?;
             for (kind, &median) in self.kinds.iter().zip(&row.ours) {
                 let misses = row.meets(self.suite, *kind, median) == Some(false) || median >= row.random;

@@ -1,4 +1,4 @@
-//! A portfolio of samplers that moves its trials to whatever pays: the default.
+//! The default sampler: a portfolio that gives more trials to the members that find good ones.
 //!
 //! No sampler is best everywhere. Density models learn most from the first hundreds of trials, evolution on the elites of the
 //! study wins by orders of magnitude with a hundred thousand, a surface through the best trials leaps where the objective is
@@ -175,7 +175,7 @@ fn members(space: &Space, settings: &SamplerSettings) -> Vec<Member> {
             seed: Stream::new(settings.seed ^ SEED_TWIST, 1 + role_idx as u64).bits(0),
             ..*settings
         };
-        // A density model chooses its greed by how many points it is asked for at a time, which is its own share.
+        // A density model explores by how many points it proposes at a time, which is its own share.
         let own_batch = (settings.batch as f64 * role.start).ceil() as usize;
         let sampler: Box<dyn Sampler> = match role.method {
             Method::Densities => Box::new(Tpe::new(space, &SamplerSettings { batch: own_batch, ..settings })),

@@ -60,7 +60,7 @@ pub struct CmaEs {
     n_starts: u64,
     /// Which start proposed a point that was not told yet, and how many times, by fingerprint.
     pending: BTreeMap<u64, (u64, u32)>,
-    generation: Vec<Told>,
+    generation: Vec<GenerationPoint>,
     /// The best score told since the last start.
     best_told: f64,
     progress: Progress,
@@ -69,7 +69,7 @@ pub struct CmaEs {
 
 /// A point of the current generation.
 #[derive(Clone, Debug)]
-struct Told {
+struct GenerationPoint {
     /// NaN if invalid.
     score: f64,
     /// As by `Gene::unit`.
@@ -208,7 +208,7 @@ impl CmaEs {
         }
     }
 
-    fn learn_frequencies(&mut self, ranked: &[Told]) {
+    fn learn_frequencies(&mut self, ranked: &[GenerationPoint]) {
         let n_parents = self.model.n_parents().min(ranked.len());
         for (gene_idx, frequencies) in self.frequencies.iter_mut().enumerate() {
             let mut counts = vec![0.0; frequencies.len()];
@@ -337,7 +337,7 @@ impl Sampler for CmaEs {
                 self.begin_at(&units);
             }
             self.best_told = self.best_told.max(score);
-            self.generation.push(Told { score, units });
+            self.generation.push(GenerationPoint { score, units });
             if self.generation.len() >= self.n_points {
                 self.learn();
             }

@@ -72,7 +72,7 @@ enum State {
     Done,
 }
 
-/// Levels of a continuous parameter if nobody says how many trials there will be.
+/// Levels of a continuous parameter if the number of trials is not known.
 const DEFAULT_LEVELS: usize = 10;
 
 /// The most levels that a numeric parameter is given to use up a number of trials.

@@ -31,7 +31,7 @@ const SEED_TWIST: u64 = 0x4e6f_6e64_6f6d_696e;
 
 /// Breeds from the best fronts, and from the lonelier trials within a front.
 ///
-/// The population is as large as a batch, from 32 to 512. Whatever is told competes with it at once: first by front, then by
+/// The population is as large as a batch, from 32 to 512. Every told point competes with it at once: first by front, then by
 /// distance to the neighbours. Parents win tournaments of two; children are made by simulated binary crossover and polynomial
 /// mutation with probability `1/d`, every fifth of which draws the gene anew; categories are swapped or drawn anew. Until enough
 /// valid points were told, points come from a scrambled Sobol sequence.
@@ -48,7 +48,7 @@ pub struct Nsga2 {
     n_asked: u64,
 }
 
-/// A distinct point with what it was worth.
+/// A distinct point with its scores.
 #[derive(Clone, Debug)]
 struct Member {
     /// One per gene.

@@ -22,7 +22,7 @@ pub use multivariate::TpeMultivariate;
 use rayon::prelude::*;
 
 use best::BestTrials;
-use dimension::{Dimension, Standing};
+use dimension::{Dimension, StudyState};
 use law::Candidates;
 use recency::Recency;
 
@@ -34,7 +34,7 @@ use crate::space::Space;
 /// Trials that fill the space evenly before anything is modelled.
 const N_STARTUP: u64 = 10;
 
-/// The most good trials when asked for few points at a time.
+/// The most good trials when few points are proposed at a time.
 const MAX_GOOD_SEQUENTIAL: usize = 25;
 
 /// The most good trials in batches: more points per density need more to tell apart.
@@ -56,25 +56,25 @@ pub struct Tpe {
     best: BestTrials,
     dimensions: Vec<Dimension>,
     is_stale: bool,
-    greed: Greed,
+    greed: TpeKnobs,
 }
 
 /// How the line between good trials and others is drawn, and how much is left to chance.
 #[derive(Clone, Copy, Debug)]
-struct Greed {
+struct TpeKnobs {
     /// Multiplies the number of good trials.
     gamma: f64,
     /// How many observations the wide prior is worth.
     prior_weight: f64,
 }
 
-impl Default for Greed {
+impl Default for TpeKnobs {
     fn default() -> Self {
         Self { gamma: 1.0, prior_weight: 1.0 }
     }
 }
 
-impl Greed {
+impl TpeKnobs {
     fn knobs(&self) -> Vec<SamplerKnob> {
         vec![
             SamplerKnob { name: "gamma", value: self.gamma, low: 0.25, high: 8.0 },
@@ -115,7 +115,7 @@ impl Tpe {
             best: BestTrials::new(MAX_GOOD_BATCHED),
             dimensions: free.map(|(param_idx, param)| Dimension::new(param_idx, &param.domain)).collect(),
             is_stale: true,
-            greed: Greed::default(),
+            greed: TpeKnobs::default(),
         }
     }
 
@@ -125,7 +125,7 @@ impl Tpe {
         let good = self.best.first(self.greed.scaled(n_good));
         let weights: Option<Vec<f64>> = (self.is_stale && self.n_told <= MAX_PLACES)
             .then(|| Recency::new(self.n_told, good).weights(0..self.n_told).collect());
-        let standing = Standing {
+        let standing = StudyState {
             seed: self.seed,
             n_told: self.n_told,
             candidates: self.candidates,

@@ -1,4 +1,4 @@
-//! Why a study ended before its time, and on which side.
+//! Why a study ended early: sampler, evaluator, controller or folder.
 
 use std::any::Any;
 
@@ -12,19 +12,19 @@ pub enum StudyError {
     /// The sampler panicked.
     #[error("the sampler `{sampler}` failed at batch {batch}: {message}")]
     SamplerPanic {
-        /// Its name.
+        /// Name of the sampler.
         sampler: &'static str,
-        /// Which batch it was asked for or told of.
+        /// The batch that it proposed or learnt from.
         batch: u64,
         /// What it said.
         message: String,
     },
     /// The sampler proposed something impossible.
-    #[error("the sampler `{sampler}` failed at batch {batch}: asked for {expected} {what}, it gave {got}")]
+    #[error("the sampler `{sampler}` failed at batch {batch}: expected {expected} {what}, got {got}")]
     SamplerShape {
-        /// Its name.
+        /// Name of the sampler.
         sampler: &'static str,
-        /// Which batch it was asked for.
+        /// The batch that it proposed.
         batch: u64,
         /// What was counted.
         what: &'static str,
@@ -38,7 +38,7 @@ pub enum StudyError {
     Evaluator {
         /// Which batch.
         batch: u64,
-        /// Why.
+        /// The underlying error.
         source: EvaluateError,
     },
     /// The evaluator panicked.
@@ -49,7 +49,7 @@ pub enum StudyError {
         /// What it said.
         message: String,
     },
-    /// The evaluator returned something else than was asked for.
+    /// The evaluator returned results of the wrong shape.
     #[error("the evaluation of batch {batch} failed: expected {expected} {what}, got {got}")]
     EvaluatorShape {
         /// Which batch.
@@ -62,18 +62,18 @@ pub enum StudyError {
         got: usize,
     },
     /// The controller reported an error.
-    #[error("the changes that hold from batch {batch} on cannot be had")]
+    #[error("cannot read the changes that apply from batch {batch} on")]
     Controller {
         /// Which batch.
         batch: u64,
-        /// Why.
+        /// The underlying error.
         source: EvaluateError,
     },
     /// A change that is impossible.
     #[error("`{}` cannot be set to {} from batch {} on\n  hint: the journal of the study was made by another version, or changed", .0.knob, .0.value, .0.batch)]
     Change(Change),
     /// The results cannot be kept.
-    #[error("the trials cannot be kept")]
+    #[error("cannot store the trials")]
     Folder(#[from] FolderError),
     /// The folder holds trials that this sampler would not have proposed.
     #[error(

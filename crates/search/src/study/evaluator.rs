@@ -1,4 +1,4 @@
-//! What a study evaluates with.
+//! The [`Evaluator`] of a study, its batches and results.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -14,11 +14,11 @@ pub struct Batch {
     pub index: u64,
     /// Number of its first trial.
     pub first_trial: u64,
-    /// Its points.
+    /// Encoded parameter values, a row for each trial.
     pub points: Arc<Points>,
 }
 
-/// What came of a batch.
+/// Scores and metrics of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluated {
     /// What each point was worth.
@@ -34,14 +34,14 @@ pub type EvaluateError = Box<dyn Error + Send + Sync>;
 ///
 /// All calls come from the thread that runs the study, so that an evaluator need not be `Send`. Obligations:
 ///
-/// - `collect` returns what came of the oldest batch that was submitted and not collected; there is one whenever it is called.
-/// - What came of a batch depends on its points alone, not on timing or on other batches.
+/// - `collect` returns the result of the oldest batch that was submitted and not collected; there is one whenever it is called.
+/// - The result of a batch depends on its points alone, not on timing or on other batches.
 /// - An error ends the study. A point that merely has no value is an invalid score, not an error.
 pub trait Evaluator {
     /// Takes on a batch. It should come back soon and leave the work to a device, to other threads or to `collect`.
     fn submit(&mut self, batch: Batch) -> Result<(), EvaluateError>;
 
-    /// Waits for the oldest batch and returns what came of it.
+    /// Waits for the oldest batch and returns its result.
     fn collect(&mut self) -> Result<Evaluated, EvaluateError>;
 
     /// How many batches may be submitted and not collected, at least 1.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::study::error::{StudyError, panic_message};
 use crate::study::evaluator::{Batch, EvaluateError, Evaluated, Evaluator};
-use crate::study::timing::{Began, BusyClock, Timing};
+use crate::study::timing::{BatchStart, BusyClock, Timing};
 
 /// A batch that was evaluated.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub(super) struct Finished {
     pub(super) evaluated: Arc<Evaluated>,
 }
 
-struct Submitted {
+struct SubmittedBatch {
     batch: Batch,
     at: Instant,
     idle: Duration,
@@ -28,7 +28,7 @@ pub(super) struct InFlight<'a> {
     clock: &'a BusyClock,
     n_objectives: usize,
     n_metrics: usize,
-    submitted: VecDeque<Submitted>,
+    submitted: VecDeque<SubmittedBatch>,
     collected_at: Instant,
 }
 
@@ -66,16 +66,16 @@ impl<'a> InFlight<'a> {
         };
         self.clock.start(at);
         guard(batch.index, || self.evaluator.submit(batch.clone()))?;
-        self.submitted.push_back(Submitted { batch, at, idle });
+        self.submitted.push_back(SubmittedBatch { batch, at, idle });
         Ok(())
     }
 
     /// Waits for the oldest batch; there must be one. The timing has `evaluate` and `idle`.
-    pub(super) fn collect(&mut self) -> Result<(Finished, Timing, Began), StudyError> {
+    pub(super) fn collect(&mut self) -> Result<(Finished, Timing, BatchStart), StudyError> {
         let index = self.submitted.front().map_or(0, |oldest| oldest.batch.index);
         let evaluated = guard(index, || self.evaluator.collect())?;
         let now = Instant::now();
-        let Some(Submitted { batch, at, idle }) = self.submitted.pop_front() else {
+        let Some(SubmittedBatch { batch, at, idle }) = self.submitted.pop_front() else {
             return Err(StudyError::EvaluatorShape { batch: index, what: "batches", expected: 0, got: 1 });
         };
         let from = at.max(self.collected_at);
@@ -86,7 +86,7 @@ impl<'a> InFlight<'a> {
         }
         self.check(&batch, &evaluated)?;
         let timing = Timing { evaluate, idle, ..Timing::default() };
-        let began = Began { evaluate: Some(from), ..Began::default() };
+        let began = BatchStart { evaluate: Some(from), ..BatchStart::default() };
         Ok((Finished { batch, evaluated: Arc::new(evaluated) }, timing, began))
     }
 

@@ -15,11 +15,11 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounde
 use crate::study::error::StudyError;
 use crate::study::evaluator::{Batch, Evaluated};
 use crate::study::in_flight::{Finished, InFlight};
+use crate::study::monitor::StudyMonitor;
 use crate::study::replay::Replayed;
 use crate::study::schedule::Schedule;
 use crate::study::store::Store;
-use crate::study::timing::{Began, BusyClock, Timing, Worked};
-use crate::study::watch::Watch;
+use crate::study::timing::{BatchStart, BusyClock, SamplerWork, Timing};
 
 /// Batches that wait for the evaluator, at most, however long the lag.
 const MAX_WAITING: usize = 8;
@@ -27,13 +27,13 @@ const MAX_WAITING: usize = 8;
 /// Batches that wait for the disk, at most.
 const MAX_UNSTORED: usize = 4;
 
-/// How long to wait for another batch before the evaluator is asked again whether it is ready.
+/// How long to wait for another batch before polling the evaluator again.
 const POLL_EVERY: Duration = Duration::from_micros(100);
 
 /// What the sampler's thread says, in order.
 enum FromSampler {
-    Asked { batch: Batch, ask: Worked },
-    Told { tell: Worked },
+    Asked { batch: Batch, ask: SamplerWork },
+    Told { tell: SamplerWork },
     Failed(StudyError),
 }
 
@@ -44,7 +44,7 @@ pub(super) fn run(
     in_flight: InFlight,
     clock: &BusyClock,
     store: &mut Option<Store>,
-    watch: &mut Watch,
+    watch: &mut StudyMonitor,
 ) -> Result<bool, StudyError> {
     thread::scope(|scope| {
         // A batch gives rise to two messages.
@@ -53,7 +53,7 @@ pub(super) fn run(
         let sampler = scope.spawn(move || {
             let outcome = propose(schedule, replayed, clock, &to_evaluator, &from_evaluator);
             outcome.unwrap_or_else(|error| {
-                // If nobody listens any more, another error came first.
+                // The receiver is gone only after another error.
                 drop(to_evaluator.send(FromSampler::Failed(error)));
                 false
             })
@@ -102,7 +102,7 @@ fn propose(
             }
         }
         let (asked, ask) = match unfinished.take() {
-            Some(batch) => (Some(batch), Worked::default()),
+            Some(batch) => (Some(batch), SamplerWork::default()),
             None if schedule.is_ended() => return Ok(true),
             None => {
                 let (asked, ask) = clock.measure(|| schedule.ask());
@@ -121,11 +121,11 @@ fn propose(
 struct Evaluation<'a, 'b, 'c> {
     in_flight: InFlight<'a>,
     from_sampler: Receiver<FromSampler>,
-    watch: &'b mut Watch<'c>,
+    watch: &'b mut StudyMonitor<'c>,
     /// How the batches in flight were asked.
-    asked: VecDeque<Worked>,
+    asked: VecDeque<SamplerWork>,
     /// Batches that are finished and not yet told, with their times so far.
-    untold: VecDeque<(u64, Timing, Began)>,
+    untold: VecDeque<(u64, Timing, BatchStart)>,
 }
 
 impl Evaluation<'_, '_, '_> {
@@ -160,7 +160,7 @@ impl Evaluation<'_, '_, '_> {
             let (finished, mut timing, mut began) = self.in_flight.collect()?;
             let ask = self.asked.pop_front().unwrap_or_default();
             (timing.ask, timing.overlap, began.ask) = (ask.took, ask.overlap, ask.began);
-            // A sampler that is gone said why, or will.
+            // A sampler thread that ended has reported its error, or will.
             drop(to_sampler.send(finished.evaluated.clone()));
             if let Some(to_disk) = &to_disk
                 && to_disk.send(finished.clone()).is_err()
@@ -173,7 +173,7 @@ impl Evaluation<'_, '_, '_> {
         }
         // After a normal end all was told. Otherwise the sampler is not waited for.
         while !self.untold.is_empty() {
-            self.told(Worked::default());
+            self.told(SamplerWork::default());
         }
         outcome
     }
@@ -212,7 +212,7 @@ impl Evaluation<'_, '_, '_> {
         Ok(true)
     }
 
-    fn told(&mut self, tell: Worked) {
+    fn told(&mut self, tell: SamplerWork) {
         if let Some((index, mut timing, mut began)) = self.untold.pop_front() {
             timing.tell = tell.took;
             timing.overlap += tell.overlap;

@@ -1,7 +1,7 @@
-//! Resuming: the sampler lives through the stored trials again, and is then where it was.
+//! Resuming: replays the stored trials through the sampler, which brings it to the state it had.
 //!
 //! Samplers are pure state machines, so that asking and telling in the same order gives the same points. They are compared with the
-//! stored ones, because a study that goes on from another state than it had would be worthless and nobody would know.
+//! stored ones, because a study that goes on from another state than it had would be worthless without any sign of it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub(super) fn replay(
         let first_trial = stored.trials.first().copied().unwrap_or(0);
         let n_stored = stored.trials.len();
         let Some(batch) = schedule.ask()?.filter(|batch| n_stored <= batch.points.len()) else {
-            let problem = "and those after it are more than were asked for".to_owned();
+            let problem = "and those after it are beyond the requested number".to_owned();
             return Err(StudyError::Replay { trial: first_trial, problem });
         };
         compare(space, &stored, &batch.points)?;

@@ -144,7 +144,7 @@ impl<'a> Schedule<'a> {
         if points.n_params() != self.n_params {
             return Err(check("parameters", self.n_params, points.n_params()));
         }
-        // Fewer than asked for means that a finite sampler has run out.
+        // Fewer than requested means that a finite sampler has run out.
         self.is_ended = points.len() < n;
         if points.is_empty() {
             return Ok(None);

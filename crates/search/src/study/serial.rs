@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use crate::study::error::StudyError;
 use crate::study::in_flight::{Finished, InFlight};
+use crate::study::monitor::StudyMonitor;
 use crate::study::replay::Replayed;
 use crate::study::schedule::Schedule;
 use crate::study::store::Store;
-use crate::study::timing::{Began, BusyClock, Timing, Worked};
-use crate::study::watch::Watch;
+use crate::study::timing::{BatchStart, BusyClock, SamplerWork, Timing};
 
 /// Runs what is left of a study; true if it is complete. All that was finished is in the store.
 pub(super) fn run(
@@ -17,10 +17,10 @@ pub(super) fn run(
     mut in_flight: InFlight,
     clock: &BusyClock,
     store: &mut Option<Store>,
-    watch: &mut Watch,
+    watch: &mut StudyMonitor,
 ) -> Result<bool, StudyError> {
     let mut unfinished = replayed.unfinished;
-    let mut untold: VecDeque<(Finished, Option<(Timing, Began)>)> =
+    let mut untold: VecDeque<(Finished, Option<(Timing, BatchStart)>)> =
         replayed.untold.into_iter().map(|finished| (finished, None)).collect();
     loop {
         schedule.turn()?;
@@ -46,7 +46,7 @@ pub(super) fn run(
             return Ok(false);
         }
         let (asked, ask) = match unfinished.take() {
-            Some(batch) => (Some(batch), Worked::default()),
+            Some(batch) => (Some(batch), SamplerWork::default()),
             None => {
                 let (asked, ask) = clock.measure(|| schedule.ask());
                 (asked?, ask)

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 pub struct Timing {
     /// The sampler proposed the points.
     pub ask: Duration,
-    /// The evaluator was at work on the batch: from its submission, or from when the batch before it was collected if that was
+    /// The evaluator worked on the batch: from its submission, or from when the batch before it was collected if that was
     /// later, until it was collected.
     pub evaluate: Duration,
     /// The sampler learnt the scores.
     pub tell: Duration,
-    /// The part of `ask` and `tell` during which the evaluator was at work, on whatever batch.
+    /// The part of `ask` and `tell` during which the evaluator worked, on any batch.
     pub overlap: Duration,
     /// The evaluator had nothing to do before this batch came.
     pub idle: Duration,
@@ -22,7 +22,7 @@ pub struct Timing {
 
 /// When the work on a batch began; none where there was nothing to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Began {
+pub struct BatchStart {
     /// The sampler began to propose.
     pub ask: Option<Instant>,
     /// The evaluator began to work on the batch, as [`Timing::evaluate`] counts.
@@ -33,10 +33,10 @@ pub struct Began {
 
 /// A piece of work of the sampler.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Worked {
+pub(super) struct SamplerWork {
     pub(super) began: Option<Instant>,
     pub(super) took: Duration,
-    /// The part of it during which the evaluator was at work.
+    /// The part of it during which the evaluator worked.
     pub(super) overlap: Duration,
 }
 
@@ -50,7 +50,7 @@ impl AddAssign for Timing {
     }
 }
 
-/// How long the evaluator has been at work, readable from the thread of the sampler at any time.
+/// How long the evaluator has been working, readable from the thread of the sampler at any time.
 #[derive(Debug, Default)]
 pub(super) struct BusyClock(Mutex<Busy>);
 
@@ -74,21 +74,21 @@ impl BusyClock {
         }
     }
 
-    /// Total time at work until now.
+    /// Total working time until now.
     pub(super) fn total(&self, now: Instant) -> Duration {
         let busy = self.lock();
         busy.before + busy.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
 
     /// Runs something and measures it.
-    pub(super) fn measure<T>(&self, work: impl FnOnce() -> T) -> (T, Worked) {
+    pub(super) fn measure<T>(&self, work: impl FnOnce() -> T) -> (T, SamplerWork) {
         let began = Instant::now();
         let busy = self.total(began);
         let result = work();
         let ended = Instant::now();
         let took = ended.saturating_duration_since(began);
         let overlap = self.total(ended).saturating_sub(busy).min(took);
-        (result, Worked { began: Some(began), took, overlap })
+        (result, SamplerWork { began: Some(began), took, overlap })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Busy> {

@@ -40,7 +40,7 @@ impl Meeting {
         self.leave.0.send_timeout((), LONG).expect("the sampler waits to be let go");
     }
 
-    /// How long both were at work for sure.
+    /// How long both certainly worked at the same time.
     pub fn together(&self) -> Duration {
         Duration::from_nanos(self.together_ns.load(Ordering::SeqCst))
     }

@@ -1,4 +1,4 @@
-//! Samplers and evaluators that a test can see through: what they do follows from what they were told, and how long they take is said.
+//! Samplers and evaluators that a test can see through: what they propose follows from the scores they got, and the test sets how long they take.
 
 use std::time::Duration;
 
@@ -88,7 +88,7 @@ impl Sampler for Toy {
     }
 }
 
-/// Writes down in which order it is asked and told.
+/// Records the order of asks and tells.
 #[derive(Default)]
 pub struct Diary {
     pub n_told: u64,

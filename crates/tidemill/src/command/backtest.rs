@@ -14,7 +14,7 @@ use tidemill_backtest::trade::Trade;
 use tidemill_backtest::{Benchmark, METRICS, Metrics, POOL_NOTE};
 use tidemill_lab::{BacktestReport, Experiment};
 use tidemill_market::timestamp;
-use tidemill_page::report::Report;
+use tidemill_page::report::ReportPage;
 
 use crate::input::{DataSource, StrategyArgs, set_threads};
 use crate::settings::Settings;
@@ -50,7 +50,6 @@ pub struct BacktestArgs {
     threads: Option<usize>,
 }
 
-/// Runs the command.
 pub fn run(args: BacktestArgs) -> Result<ExitCode> {
     let settings = Settings::load(args.options.config.as_deref())?;
     set_threads(args.threads.or(settings.run.threads))?;
@@ -79,7 +78,7 @@ pub fn run(args: BacktestArgs) -> Result<ExitCode> {
 }
 
 /// The report as plain data for a page.
-pub(super) fn page_report(evaluation: &BacktestReport) -> Report {
+pub(super) fn page_report(evaluation: &BacktestReport) -> ReportPage {
     page::report(evaluation)
 }
 

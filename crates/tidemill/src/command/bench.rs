@@ -21,7 +21,7 @@ use crate::table::Table;
 /// From few parameters to many.
 const STRATEGIES: [&str; 4] = ["zscore-dip", "ema-cross", "seller-exhaustion", "perps-trend"];
 
-/// Say how fast this machine is: trials a second of shipped strategies, on the CPU and on the GPU if there is one.
+/// Measure this machine: trials a second of shipped strategies, on the CPU and on the GPU if there is one.
 #[derive(Args)]
 #[command(after_help = "Examples:
   tidemill bench
@@ -45,13 +45,12 @@ pub struct BenchArgs {
 }
 
 /// One strategy on one device.
-struct Measured {
+struct StrategySpeed {
     strategy: &'static str,
     device: String,
     report: SweepReport,
 }
 
-/// Runs the command.
 pub fn run(args: BenchArgs) -> Result<ExitCode> {
     set_threads(args.threads)?;
     if args.trials == 0 || args.bars == 0 {
@@ -85,7 +84,7 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
                 return Ok(ExitCode::from(130));
             }
             progress.inc(args.trials);
-            measured.push(Measured { strategy, device: devices.shown(), report });
+            measured.push(StrategySpeed { strategy, device: devices.shown(), report });
         }
     }
     progress.finish_and_clear();
@@ -110,12 +109,12 @@ fn sweep(strategy: &str, data: &Arc<Dataset>, runtime: Runtime, trials: u64) -> 
 }
 
 /// Trials among the best that a device and the CPU do not agree on.
-fn different(measured: &[Measured], n_devices: usize) -> usize {
-    let best = |measured: &Measured| -> Vec<(u64, Option<u64>)> {
+fn different(measured: &[StrategySpeed], n_devices: usize) -> usize {
+    let best = |measured: &StrategySpeed| -> Vec<(u64, Option<u64>)> {
         let scored = measured.report.best.iter();
         scored.map(|scored| (scored.trial.number, scored.objective().map(f64::to_bits))).collect()
     };
-    let differing = |of: &[Measured]| {
+    let differing = |of: &[StrategySpeed]| {
         let cpu = best(&of[0]);
         of[1..]
             .iter()
@@ -132,9 +131,9 @@ fn speed(report: &SweepReport) -> (f64, f64) {
     (trials, trials * report.n_bars as f64)
 }
 
-fn table(measured: &[Measured]) -> Table {
+fn table(measured: &[StrategySpeed]) -> Table {
     let mut table = Table::new(["strategy", "on", "trials", "seconds", "trials/s", "bar-evaluations/s"]);
-    for Measured { strategy, device, report } in measured {
+    for StrategySpeed { strategy, device, report } in measured {
         let (trials, bars) = speed(report);
         table.row([
             (*strategy).into(),
@@ -148,8 +147,8 @@ fn table(measured: &[Measured]) -> Table {
     table
 }
 
-fn document(measured: &[Measured], n_different: usize) -> Value {
-    let rows = measured.iter().map(|Measured { strategy, device, report }| {
+fn document(measured: &[StrategySpeed], n_different: usize) -> Value {
+    let rows = measured.iter().map(|StrategySpeed { strategy, device, report }| {
         let (trials, bars) = speed(report);
         json!({
             "strategy": strategy,

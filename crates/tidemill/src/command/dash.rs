@@ -21,7 +21,7 @@ use tidemill_dash::web::{Options, Token, WebError, serve};
 use super::monitor::choose::has_journal;
 use source::Studies;
 
-/// Look at runs in a browser: live progress, trials, parameters, charts.
+/// Show runs in a browser: live progress, trials, parameters, charts.
 #[derive(Args)]
 #[command(after_help = "Examples:
   tidemill dash runs --open                           all runs beneath a folder
@@ -38,15 +38,14 @@ pub struct DashArgs {
     /// Open it in the browser.
     #[arg(long)]
     open: bool,
-    /// Where to listen. Other machines need a token.
+    /// Address to listen on. One that other machines can reach needs a token.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7700")]
     address: SocketAddr,
-    /// What has to be known to be let in, 16 characters or more [default: none on this machine, else made up].
+    /// Token that requests must carry, 16 characters or more [default: none on this machine, else made up].
     #[arg(long, value_name = "TOKEN", env = "TIDEMILL_DASH_TOKEN", hide_env_values = true)]
     token: Option<String>,
 }
 
-/// Runs the command.
 pub fn run(args: DashArgs) -> Result<ExitCode> {
     if !args.dir.is_dir() {
         let hint = "`tidemill sweep --out runs/NAME` makes a run in runs";
@@ -72,10 +71,10 @@ pub fn run(args: DashArgs) -> Result<ExitCode> {
         other => other?,
     };
     let link = server.link();
-    // Set before anybody is told, so that whoever waits for the line may end it at once.
+    // Set before the line is printed, so that whoever waits for the line may send Ctrl-C at once.
     let (stop, stopped) = std::sync::mpsc::channel();
     ctrlc::set_handler(move || {
-        // Nobody listens any more only when it is ending.
+        // The receiver is gone only when the dashboard is ending.
         let _ = stop.send(());
     })
     .context("cannot listen for Ctrl-C")?;

@@ -1,4 +1,4 @@
-//! `tidemill data`: look at data, convert it, generate it.
+//! `tidemill data`: inspect, convert and generate data.
 //!
 //! stdout is data (the table or the JSON of `inspect`); what a load found goes to stderr for the other two.
 
@@ -22,7 +22,7 @@ use tidemill_lab::number::count;
 /// More bars than this in one generated file are a slip of the finger.
 const MAX_GENERATED_BARS: usize = 1_000_000_000;
 
-/// Look at data, convert it, generate it.
+/// Inspect, convert and generate data.
 #[derive(Args)]
 pub struct DataArgs {
     #[command(subcommand)]
@@ -31,11 +31,11 @@ pub struct DataArgs {
 
 #[derive(Subcommand)]
 enum DataCommand {
-    /// Show what files hold and what is wrong with them.
+    /// Show the contents and the problems of files.
     Inspect(InspectArgs),
     /// Clean, select and resample files into one CSV or Parquet file.
     Convert(ConvertArgs),
-    /// Write deterministic data, with a known edge to find if wanted.
+    /// Write deterministic test data, with a planted edge if wanted.
     Generate(GenerateArgs),
 }
 
@@ -48,10 +48,10 @@ struct SourceArgs {
     /// Only these symbols, separated by commas.
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     symbols: Option<Vec<String>>,
-    /// Zone of times that carry none, for example America/New_York [default: UTC].
+    /// Time zone of timestamps without one, for example America/New_York [default: UTC].
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
-    /// Whether times are the opens or the ends of bars [default: open].
+    /// Whether timestamps are the opens or the ends of bars [default: open].
     #[arg(long, value_name = "open|close", value_parser = stamp_parser(), hide_possible_values = true)]
     stamp: Option<BarStamp>,
     /// Resample to larger bars, for example 1h.
@@ -106,7 +106,7 @@ struct GenerateArgs {
     /// Length of a bar (regime only) [default: 15m].
     #[arg(long, value_name = "TIMEFRAME")]
     timeframe: Option<String>,
-    /// Everything random follows from it (all but lcg) [default: 1].
+    /// Seed of the generator (all but lcg) [default: 1].
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
     /// Strength of the planted edge from 0 (none) to 1 (regime only) [default: 0.5].
@@ -117,7 +117,6 @@ struct GenerateArgs {
     drift: Option<f64>,
 }
 
-/// Runs the command.
 pub fn run(args: DataArgs) -> Result<ExitCode> {
     match args.command {
         DataCommand::Inspect(args) => inspect(&args),
@@ -227,14 +226,14 @@ fn generate(args: &GenerateArgs) -> Result<ExitCode> {
                 || args.edge.is_some()
                 || args.drift.is_some();
             if given {
-                bail!("--kind lcg is one fixed market\n  hint: only --bars goes with it");
+                bail!("--kind lcg is one fixed market\n  hint: only --bars applies to it");
             }
             Universe { symbols: vec![lcg(args.bars)] }
         }
         Kind::Walk | Kind::Clustered => {
             if args.timeframe.is_some() || args.edge.is_some() {
                 bail!(
-                    "--kind walk and clustered have hourly bars and no edge\n  hint: --bars, --symbols, --seed and --drift go with them"
+                    "--kind walk and clustered have hourly bars and no edge\n  hint: --bars, --symbols, --seed and --drift apply to them"
                 );
             }
             walks(&WalkOptions {

@@ -1,4 +1,4 @@
-//! `tidemill doctor`: what a GPU needs on this machine, what is missing, and the cure.
+//! `tidemill doctor`: checks what a GPU needs on this machine and prints how to get what is missing.
 
 use std::fs;
 use std::io::Write;
@@ -29,7 +29,7 @@ use tidemill_lab::number;
 use tidemill_lab::parity::compare;
 use tidemill_lab::shipped::SHIPPED;
 
-/// Look for what a GPU needs on this machine, and try it.
+/// Check whether this machine can use a GPU, and run a small sweep on it.
 #[derive(Args)]
 #[command(after_help = "Examples:
   tidemill doctor
@@ -38,7 +38,7 @@ use tidemill_lab::shipped::SHIPPED;
 
 Exit codes: 0 the device can be used, 1 it cannot; the CPU works either way.")]
 pub struct DoctorArgs {
-    /// What is looked at: auto or cuda (all GPUs), cuda:N, or emulated.
+    /// Devices to check: auto or cuda (all GPUs), cuda:N, or emulated.
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: DeviceChoice,
     /// Settings file [default: tidemill.toml in this folder, if there is one].
@@ -51,7 +51,7 @@ pub struct DoctorArgs {
 
 /// How a check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum CheckState {
     /// All is well.
     Ok,
     /// Something is not there.
@@ -64,7 +64,7 @@ enum State {
     Warning,
 }
 
-impl State {
+impl CheckState {
     fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -77,42 +77,42 @@ impl State {
 }
 
 /// One line of the report.
-struct Check {
+struct DoctorCheck {
     what: String,
-    state: State,
+    state: CheckState,
     found: String,
     cure: Option<String>,
 }
 
 /// All lines.
 #[derive(Default)]
-struct Report {
-    checks: Vec<Check>,
+struct DoctorReport {
+    checks: Vec<DoctorCheck>,
 }
 
-impl Report {
-    fn add(&mut self, what: impl Into<String>, state: State, found: impl Into<String>) {
-        self.checks.push(Check { what: what.into(), state, found: found.into(), cure: None });
+impl DoctorReport {
+    fn add(&mut self, what: impl Into<String>, state: CheckState, found: impl Into<String>) {
+        self.checks.push(DoctorCheck { what: what.into(), state, found: found.into(), cure: None });
     }
 
     fn add_error(&mut self, what: impl Into<String>, error: &GpuError) {
         let (state, found, cure) = match error {
-            GpuError::Unavailable { what, cure } => (State::Missing, what.clone(), Some(cure.clone())),
+            GpuError::Unavailable { what, cure } => (CheckState::Missing, what.clone(), Some(cure.clone())),
             GpuError::OutOfMemory { .. } => {
-                (State::Failed, error.to_string(), Some("end other programs that use the device".into()))
+                (CheckState::Failed, error.to_string(), Some("end other programs that use the device".into()))
             }
             GpuError::Compile { .. } => (
-                State::Failed,
+                CheckState::Failed,
                 error.to_string(),
                 Some("this is a fault of Tidemill or of the compiler: report it with this text".into()),
             ),
             GpuError::Fault { .. } => (
-                State::Failed,
+                CheckState::Failed,
                 error.to_string(),
                 Some("see what `nvidia-smi` and `dmesg` say about the device; try again".into()),
             ),
             GpuError::Hung { .. } => (
-                State::Failed,
+                CheckState::Failed,
                 error.to_string(),
                 Some(
                     "see what `nvidia-smi` and `dmesg` say about the device; where it is only slow, set a longer wait_limit_s \
@@ -120,26 +120,25 @@ impl Report {
                         .into(),
                 ),
             ),
-            other => (State::Failed, other.to_string(), None),
+            other => (CheckState::Failed, other.to_string(), None),
         };
-        self.checks.push(Check { what: what.into(), state, found, cure });
+        self.checks.push(DoctorCheck { what: what.into(), state, found, cure });
     }
 
     /// Whether nothing stands in the way.
     fn is_usable(&self) -> bool {
-        self.checks.iter().all(|check| matches!(check.state, State::Ok | State::Warning))
+        self.checks.iter().all(|check| matches!(check.state, CheckState::Ok | CheckState::Warning))
     }
 }
 
-/// Runs the command.
 pub fn run(args: DoctorArgs) -> Result<ExitCode> {
     let settings = Settings::load(args.config.as_deref())?;
-    let mut report = Report::default();
+    let mut report = DoctorReport::default();
     match args.device {
         DeviceChoice::Emulated(n) => look_at_emulation(&mut report, &settings.gpu, n),
         DeviceChoice::Cuda(ordinal) => look_at_gpus(&mut report, &settings.gpu, ordinal),
         DeviceChoice::Auto => look_at_gpus(&mut report, &settings.gpu, None),
-        DeviceChoice::Cpu => report.add("CPU", State::Ok, "needs nothing"),
+        DeviceChoice::Cpu => report.add("CPU", CheckState::Ok, "needs nothing"),
     }
     let verdict = verdict(&report, args.device);
     let mut out = std::io::stdout().lock();
@@ -153,23 +152,23 @@ pub fn run(args: DoctorArgs) -> Result<ExitCode> {
     Ok(if report.is_usable() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn look_at_gpus(report: &mut Report, settings: &GpuSettings, only: Option<usize>) {
+fn look_at_gpus(report: &mut DoctorReport, settings: &GpuSettings, only: Option<usize>) {
     let probe = probe();
     match &probe.driver {
-        Ok(version) => report.add("driver", State::Ok, format!("for CUDA {version}")),
+        Ok(version) => report.add("driver", CheckState::Ok, format!("for CUDA {version}")),
         Err(error) => report.add_error("driver", error),
     }
     match &probe.nvrtc {
-        Ok(info) => report.add("NVRTC", State::Ok, format!("{}, {}", info.version, info.file.display())),
+        Ok(info) => report.add("NVRTC", CheckState::Ok, format!("{}, {}", info.version, info.file.display())),
         Err(error) => report.add_error("NVRTC", error),
     }
-    report.add("capability", State::Ok, least_capability(probe.nvrtc.as_ref().ok()));
+    report.add("capability", CheckState::Ok, least_capability(probe.nvrtc.as_ref().ok()));
     let found: Vec<DeviceInfo> = match probe.devices {
         Ok(found) => found,
         Err(error) => {
             match probe.driver {
                 Ok(_) => report.add_error("devices", &error),
-                Err(_) => report.add("devices", State::Skipped, "they are listed by the driver"),
+                Err(_) => report.add("devices", CheckState::Skipped, "they are listed by the driver"),
             }
             Vec::new()
         }
@@ -186,11 +185,11 @@ fn look_at_gpus(report: &mut Report, settings: &GpuSettings, only: Option<usize>
                 if let Some(limit) = settings.wait_limit() {
                     device.set_wait_limit(limit);
                 }
-                report.add(what, State::Ok, shown(device.info()));
+                report.add(what, CheckState::Ok, shown(device.info()));
                 devices.push(device);
             }
             // Said above.
-            Err(_) if probe.nvrtc.is_err() => report.add(what, State::Ok, shown(info)),
+            Err(_) if probe.nvrtc.is_err() => report.add(what, CheckState::Ok, shown(info)),
             Err(error) => report.add_error(what, &error),
         }
     }
@@ -198,10 +197,10 @@ fn look_at_gpus(report: &mut Report, settings: &GpuSettings, only: Option<usize>
         && !found.is_empty()
         && !found.iter().any(|info| info.ordinal == only)
     {
-        let cure = format!("take one of 0 to {}", found.len() - 1);
-        let check = Check {
+        let cure = format!("choose one of 0 to {}", found.len() - 1);
+        let check = DoctorCheck {
             what: format!("device {only}"),
-            state: State::Missing,
+            state: CheckState::Missing,
             found: "there is no such device".into(),
             cure: Some(cure),
         };
@@ -218,7 +217,7 @@ fn look_at_gpus(report: &mut Report, settings: &GpuSettings, only: Option<usize>
             }),
         }
     } else {
-        report.add("kernels", State::Skipped, "NVRTC compiles them");
+        report.add("kernels", CheckState::Skipped, "NVRTC compiles them");
     }
     round_trips(report, settings, &devices);
     cache(report, kernel_folder());
@@ -227,21 +226,21 @@ fn look_at_gpus(report: &mut Report, settings: &GpuSettings, only: Option<usize>
 /// What kernels are compiled for where no device says it.
 const ANY_ARCHITECTURE: &str = "sm_90";
 
-fn look_at_emulation(report: &mut Report, settings: &GpuSettings, n_devices: usize) {
+fn look_at_emulation(report: &mut DoctorReport, settings: &GpuSettings, n_devices: usize) {
     let devices: Vec<Device> = (0..n_devices).map(|_| Device::host(HostOptions::default())).collect();
     let compiler = std::env::var("CXX").ok().filter(|name| !name.is_empty()).unwrap_or_else(|| "c++".into());
     let device = &devices[0];
     match device.load(&Source::splice("nothing.cu", &[])) {
-        Ok(_) => report.add("C++ compiler", State::Ok, compiler),
+        Ok(_) => report.add("C++ compiler", CheckState::Ok, compiler),
         Err(error) => report.add_error("C++ compiler", &error),
     }
     for (at, device) in devices.iter().enumerate() {
-        report.add(format!("device {at}"), State::Ok, shown(device.info()));
+        report.add(format!("device {at}"), CheckState::Ok, shown(device.info()));
     }
     if report.is_usable() {
         compile_all(report, "the CPU", |source| device.load(source).map(drop));
     } else {
-        report.add("kernels", State::Skipped, "the C++ compiler compiles them");
+        report.add("kernels", CheckState::Skipped, "the C++ compiler compiles them");
     }
     round_trips(report, settings, &devices);
     cache(report, emulate::cache_folder());
@@ -267,7 +266,11 @@ fn shown(info: &DeviceInfo) -> String {
 }
 
 /// Compiles the kernels of all indicators, of the scanner, of colouring and of every shipped strategy, side by side.
-fn compile_all(report: &mut Report, target: &str, compile: impl Fn(&Source) -> Result<(), GpuError> + Sync) {
+fn compile_all(
+    report: &mut DoctorReport,
+    target: &str,
+    compile: impl Fn(&Source) -> Result<(), GpuError> + Sync,
+) {
     let mut sources = vec![
         ("indicators", Ok(vec![column_source()])),
         ("the scanner", Ok(vec![atc::device::source()])),
@@ -289,9 +292,9 @@ fn compile_all(report: &mut Report, target: &str, compile: impl Fn(&Source) -> R
     for (what, result, seconds) in compiled {
         let what = format!("kernels of {what}");
         match result {
-            Ok(Ok(())) => report.add(what, State::Ok, format!("for {target}, after {seconds:.1} s")),
+            Ok(Ok(())) => report.add(what, CheckState::Ok, format!("for {target}, after {seconds:.1} s")),
             Ok(Err(error)) => report.add_error(what, &error),
-            Err(error) => report.add(what, State::Failed, error.to_string()),
+            Err(error) => report.add(what, CheckState::Failed, error.to_string()),
         }
     }
 }
@@ -300,7 +303,6 @@ fn compile_all(report: &mut Report, target: &str, compile: impl Fn(&Source) -> R
 const ROUND_TRIP_BARS: usize = 2_000;
 /// Trials of the round trip.
 const ROUND_TRIP_TRIALS: usize = 64;
-/// Its strategy.
 const ROUND_TRIP_STRATEGY: &str = "zscore-dip";
 
 /// Opens a shipped strategy over generated data.
@@ -314,26 +316,26 @@ fn with_shipped<R>(name: &str, act: impl FnOnce(&Strategy, &mut Engine<'_>) -> R
 }
 
 /// A small sweep on each device, compared with the CPU.
-fn round_trips(report: &mut Report, settings: &GpuSettings, devices: &[Device]) {
+fn round_trips(report: &mut DoctorReport, settings: &GpuSettings, devices: &[Device]) {
     let usable = report.is_usable();
     if devices.is_empty() {
-        report.add("round trip", State::Skipped, "there is no device to try it on");
+        report.add("round trip", CheckState::Skipped, "there is no device to try it on");
     }
     for (at, device) in devices.iter().enumerate() {
         let what = format!("round trip {at}");
         if !usable {
-            report.add(what, State::Skipped, "because of what is written above");
+            report.add(what, CheckState::Skipped, "because of what is written above");
             continue;
         }
         match round_trip(settings, device) {
-            Ok(Ok((found, true))) => report.add(what, State::Ok, found),
+            Ok(Ok((found, true))) => report.add(what, CheckState::Ok, found),
             Ok(Ok((found, false))) => {
                 let cure =
                     Some("do not use this device; run `tidemill parity` and report what it says".into());
-                report.checks.push(Check { what, state: State::Failed, found, cure });
+                report.checks.push(DoctorCheck { what, state: CheckState::Failed, found, cure });
             }
             Ok(Err(error)) => report.add_error(what, &error),
-            Err(error) => report.add(what, State::Failed, error.to_string()),
+            Err(error) => report.add(what, CheckState::Failed, error.to_string()),
         }
     }
 }
@@ -361,11 +363,15 @@ fn round_trip(settings: &GpuSettings, device: &Device) -> Result<Result<(String,
 }
 
 /// Looks at the folder for compiled kernels.
-fn cache(report: &mut Report, folder: Option<PathBuf>) {
+fn cache(report: &mut DoctorReport, folder: Option<PathBuf>) {
     let what = "kernel cache";
     let cure = "kernels are compiled at every start; name a folder in TIDEMILL_CACHE";
-    let warn =
-        |found: String| Check { what: what.into(), state: State::Warning, found, cure: Some(cure.into()) };
+    let warn = |found: String| DoctorCheck {
+        what: what.into(),
+        state: CheckState::Warning,
+        found,
+        cure: Some(cure.into()),
+    };
     let Some(folder) = folder else {
         report.checks.push(warn("there is no folder for it".into()));
         return;
@@ -373,7 +379,7 @@ fn cache(report: &mut Report, folder: Option<PathBuf>) {
     match size_of_folder(&folder) {
         Ok((n_files, bytes)) => {
             let mib = bytes as f64 / f64::from(1 << 20);
-            report.add(what, State::Ok, format!("{}, {n_files} files, {mib:.1} MiB", folder.display()));
+            report.add(what, CheckState::Ok, format!("{}, {n_files} files, {mib:.1} MiB", folder.display()));
         }
         Err(error) => report.checks.push(warn(format!("{} cannot be written: {error}", folder.display()))),
     }
@@ -396,7 +402,7 @@ fn size_of_folder(folder: &Path) -> std::io::Result<(u64, u64)> {
     Ok((n_files, bytes))
 }
 
-fn verdict(report: &Report, device: DeviceChoice) -> String {
+fn verdict(report: &DoctorReport, device: DeviceChoice) -> String {
     let name = if matches!(device, DeviceChoice::Emulated(_)) { "emulated device" } else { "GPU" };
     if device == DeviceChoice::Cpu {
         return "The CPU can be used; `--device cuda` looks at GPUs.".into();
@@ -411,7 +417,7 @@ fn verdict(report: &Report, device: DeviceChoice) -> String {
 }
 
 /// Aligned lines; cures and further lines of a finding stand below it.
-fn text(report: &Report) -> String {
+fn text(report: &DoctorReport) -> String {
     let width = report.checks.iter().map(|check| check.what.chars().count()).max().unwrap_or(0);
     let mut out = String::new();
     for check in &report.checks {
@@ -430,7 +436,7 @@ fn text(report: &Report) -> String {
     out
 }
 
-fn json(report: &Report, verdict: &str) -> Value {
+fn json(report: &DoctorReport, verdict: &str) -> Value {
     let checks: Vec<Value> = report
         .checks
         .iter()
@@ -444,73 +450,4 @@ fn json(report: &Report, verdict: &str) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tidemill_gpu::Fault;
-
-    fn host(faults: &[Fault]) -> Device {
-        Device::host(HostOptions { faults: faults.to_vec(), ..HostOptions::default() })
-    }
-
-    #[test]
-    fn what_is_missing_comes_with_its_cure() {
-        let mut report = Report::default();
-        report.add("driver", State::Ok, "for CUDA 13.0");
-        report.add_error(
-            "NVRTC",
-            &GpuError::Unavailable { what: "not found".into(), cure: "pip install it".into() },
-        );
-        assert!(!report.is_usable());
-        assert_eq!(
-            text(&report),
-            "driver  ok       for CUDA 13.0\nNVRTC   missing  not found\n                 cure: pip install it\n"
-        );
-        let answer = json(&report, "no");
-        assert_eq!(answer["checks"][1]["cure"], "pip install it");
-        assert_eq!(answer["usable"], false);
-    }
-
-    #[test]
-    fn a_device_without_a_compiler_fails_its_round_trip_with_a_cure() {
-        let mut report = Report::default();
-        round_trips(&mut report, &GpuSettings::default(), &[host(&[Fault::NoCompiler])]);
-        assert_eq!(report.checks[0].state, State::Missing);
-        assert!(report.checks[0].cure.is_some());
-    }
-
-    #[test]
-    fn the_least_capability_is_named_with_that_of_the_compiler() {
-        let nvrtc = |version: &str, architectures: &[u32]| NvrtcInfo {
-            version: version.into(),
-            file: PathBuf::new(),
-            architectures: architectures.into(),
-        };
-        let of_kernels = "a GPU needs compute capability 6.0 at least";
-        assert_eq!(least_capability(None), of_kernels);
-        assert_eq!(least_capability(Some(&nvrtc("12.9", &[50, 52, 60, 90]))), of_kernels);
-        let text = least_capability(Some(&nvrtc("13.0", &[75, 80, 90])));
-        assert_eq!(text, format!("{of_kernels}, with NVRTC 13.0 7.5"));
-    }
-
-    #[test]
-    fn a_card_says_its_capability() {
-        let info =
-            DeviceInfo { name: "a card".into(), architecture: "sm_61".into(), ..host(&[]).info().clone() };
-        assert!(shown(&info).contains("sm_61, compute capability 6.1, "), "{}", shown(&info));
-        assert!(!shown(host(&[]).info()).contains("capability"));
-    }
-
-    #[test]
-    fn a_cache_that_cannot_be_written_is_only_a_warning() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("file");
-        fs::write(&file, "").unwrap();
-        let mut report = Report::default();
-        cache(&mut report, Some(file.join("kernels")));
-        cache(&mut report, None);
-        cache(&mut report, Some(folder.path().join("new")));
-        let states: Vec<State> = report.checks.iter().map(|check| check.state).collect();
-        assert_eq!(states, [State::Warning, State::Warning, State::Ok]);
-        assert!(report.is_usable());
-    }
-}
+mod tests;

@@ -18,8 +18,8 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
-use tidemill_dash::terminal::screen::{self, App, Left};
-use tidemill_dash::terminal::{Standing, Summary, Theme, View, check_phases, summary};
+use tidemill_dash::terminal::screen::{self, App, ScreenExit};
+use tidemill_dash::terminal::{RunStatus, Summary, Theme, View, check_phases, summary};
 use tidemill_telemetry::{Follower, Snapshot, Timestamp};
 
 /// Time between two looks at a live journal.
@@ -90,8 +90,8 @@ pub fn run(args: MonitorArgs) -> Result<ExitCode> {
         let view = View { filter: args.phases.join(","), ..View::default() };
         let app = App::new(&path, view, Theme::from_environment(), || pulse::of(&path));
         return Ok(match screen::run(app, &stop)? {
-            Left::Quit => ExitCode::SUCCESS,
-            Left::Interrupted => ExitCode::from(130),
+            ScreenExit::Quit => ExitCode::SUCCESS,
+            ScreenExit::Interrupted => ExitCode::from(130),
         });
     }
     let snapshot = load(&path, args.wait, &stop)?;
@@ -152,11 +152,11 @@ fn print(snapshot: &Snapshot, path: &Path, args: &MonitorArgs) -> Result<()> {
     let mut out = std::io::stdout().lock();
     if args.json {
         let snapshot = &only(snapshot, &args.phases);
-        let standing = Standing::of(snapshot, now, pulse).word();
+        let standing = RunStatus::of(snapshot, now, pulse).word();
         writeln!(out, "{}", serde_json::to_string_pretty(&MonitorJson { standing, snapshot })?)?;
     } else {
         let phases = &args.phases;
-        write!(out, "{}", summary(&Summary { snapshot, phases, now, pulse }))?;
+        write!(out, "{}", summary(&Summary { snapshot, phases, now, process: pulse }))?;
     }
     Ok(out.flush()?)
 }

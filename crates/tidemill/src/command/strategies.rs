@@ -1,4 +1,4 @@
-//! `tidemill strategies`: what is shipped.
+//! `tidemill strategies`: lists or prints the shipped strategies.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -17,7 +17,6 @@ pub struct StrategiesArgs {
     name: Option<String>,
 }
 
-/// Runs the command.
 pub fn run(args: StrategiesArgs) -> Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     match args.name {

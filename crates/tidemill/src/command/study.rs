@@ -1,4 +1,4 @@
-//! `tidemill study`: what searches left behind.
+//! `tidemill study`: lists, shows and exports studies.
 //!
 //! All of it reads only, without taking the lock, so that a study can be looked at while it runs.
 
@@ -19,7 +19,7 @@ use tidemill_search::{ExportFormat, FolderError, StudyFolder, export};
 
 use tidemill_lab::number;
 
-/// Look at studies: list them, show what they found, export their trials.
+/// List studies, show their results, export their trials.
 #[derive(Args)]
 #[command(after_help = "Examples:
   tidemill study list runs
@@ -37,7 +37,7 @@ pub struct StudyArgs {
 enum StudyCommand {
     /// List the studies beneath a folder.
     List(list::ListArgs),
-    /// Show what was run and what came of it: best trials, convergence, which parameters matter.
+    /// Show one study: settings, best trials, convergence, importance of parameters.
     Show(show::ShowArgs),
     /// Print the best trial with all its parameters and metrics, or the best few.
     Best(best::BestArgs),
@@ -67,7 +67,6 @@ fn parse_format(name: &str) -> Result<ExportFormat, String> {
     name.parse().map_err(|error: tidemill_search::folder::UnknownFormat| error.to_string())
 }
 
-/// Runs the command.
 pub fn run(args: StudyArgs) -> Result<ExitCode> {
     match args.command {
         StudyCommand::List(args) => list::run(&args),
@@ -97,7 +96,7 @@ fn export_trials(args: &ExportArgs) -> Result<ExitCode> {
         None => {
             let out = std::io::stdout();
             if args.format == ExportFormat::Parquet && out.is_terminal() {
-                bail!("Parquet is not for a terminal\n  hint: add --out FILE");
+                bail!("Parquet cannot be printed to a terminal\n  hint: add --out FILE");
             }
             export(&args.dir, args.format, out)?
         }

@@ -20,7 +20,7 @@ pub struct Page {
     n_asked: u64,
     /// Errors that the page logged, and scripts that broke.
     pub problems: Vec<String>,
-    /// Addresses that were asked for.
+    /// Requested URLs.
     pub requests: Vec<String>,
     _profile: TempDir,
 }

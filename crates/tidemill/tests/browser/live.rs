@@ -1,4 +1,4 @@
-//! A run while it is at work, watched from another process.
+//! A live run, watched from another process.
 
 use std::process::Stdio;
 
@@ -17,7 +17,7 @@ fn a_live_run_advances_without_reload_and_outlives_its_viewer() {
     page.wait("document.body.textContent.includes('No runs here yet')");
     page.eval("window.isTheSame = true");
 
-    // It goes on until it is told to stop, however fast the machine is.
+    // It runs until it is stopped, however fast the machine is.
     let line = "sweep --data lcg.csv --trials 1000000000 --batch 32 --device cpu --threads 1 --out runs/live";
     let args: Vec<&str> = line.split(' ').collect();
     let mut sweep = place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -31,7 +31,7 @@ fn a_live_run_advances_without_reload_and_outlives_its_viewer() {
         page.wait(&format!("{done} > {before}"));
     }
     page.wait("document.querySelector('section[aria-label=Convergence] .line')");
-    // Trials of a run that is at work, and one of them in full.
+    // Trials of a live run, and one of them in full.
     page.eval("location.hash = '#/run/live/trials'");
     page.wait("document.querySelector('.trials tbody tr')");
     page.wait("/new – show/.test(document.querySelector('.tools').textContent)");

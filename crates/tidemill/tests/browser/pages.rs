@@ -25,7 +25,7 @@ fn is_sound(page: &mut Page, link: &str) {
     assert_eq!(page.problems, Vec::<String>::new());
     let elsewhere: Vec<&String> =
         page.requests.iter().filter(|url| !url.starts_with(link) && *url != "about:blank").collect();
-    assert_eq!(elsewhere, Vec::<&String>::new(), "nothing is asked of anybody else");
+    assert_eq!(elsewhere, Vec::<&String>::new(), "the page requests nothing from elsewhere");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn trials_are_sorted_filtered_and_turned_by_the_page() {
     assert_eq!(page.eval("document.querySelector('.filter').getAttribute('aria-invalid')"), "true");
     page.problems.retain(|problem| !problem.contains("400 (Bad Request)"));
 
-    // What was asked for is in the address.
+    // The URL holds the query.
     page.go(&dash.page("run/dip/trials?sort=trades&order=asc&offset=50"));
     page.wait("document.querySelector('.pages')?.textContent.includes('51 – 100')");
     page.click(".pages [aria-label='Next page']");

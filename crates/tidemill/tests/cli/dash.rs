@@ -133,7 +133,7 @@ fn a_run_without_trials_says_so() {
         (&Value::from("color"), &Value::from(false))
     );
     let (status, answer) = dash.get("/api/runs/other/trials");
-    assert_eq!((status, answer["error"].as_str()), (422, Some("this run keeps no trials")));
+    assert_eq!((status, answer["error"].as_str()), (422, Some("this run stores no trials")));
 }
 
 #[cfg(unix)]

@@ -7,12 +7,12 @@ use tidemill_search::{ExportFormat, export};
 
 use crate::process::{caught, kill, spawn_silent, until};
 use crate::study::{n_stored, same_lines};
-use crate::support::{Place, Said, timeless};
+use crate::support::{CommandOutput, Place, timeless};
 
-/// Runs a line on a machine whose GPUs nobody sees.
-pub fn hidden(place: &Place, line: &str) -> Said {
+/// Runs a command with all GPUs hidden.
+pub fn hidden(place: &Place, line: &str) -> CommandOutput {
     let args: Vec<&str> = line.split_whitespace().collect();
-    Said::new(place.command(&args).env("CUDA_VISIBLE_DEVICES", "-1").output().unwrap())
+    CommandOutput::new(place.command(&args).env("CUDA_VISIBLE_DEVICES", "-1").output().unwrap())
 }
 
 /// Whether kernels can be compiled for the host.

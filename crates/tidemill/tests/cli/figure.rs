@@ -1,6 +1,9 @@
 //! Figures of whole commands, worked out a second time from the daily returns of single trials: what a verdict is given, and what a walk
 //! sums up. By their definitions (`docs/semantics.md`, the papers named in `crates/verdict`), over a market with weekends and one without.
 
+#[path = "figure/definition.rs"]
+mod definition;
+
 use serde_json::Value;
 use tidemill_backtest::segment::{Layout, Role, Segment};
 use tidemill_backtest::{Engine, EngineOptions, Overrides, Strategy};
@@ -10,6 +13,7 @@ use tidemill_search::Space;
 use tidemill_verdict::bootstrap::N_RESAMPLES;
 use tidemill_verdict::{Alpha, Blocks, Moments, bootstrap, neighbors, overfit, plateau};
 
+use self::definition::{correlation, mean, moment, moments, sample_variance, sharpe};
 use crate::support::Place;
 
 const STRATEGY: &str = r#"
@@ -86,42 +90,6 @@ impl Walk {
 
     fn sharpe(&self, year_days: f64) -> f64 {
         sharpe(&self.returns()) * year_days.sqrt()
-    }
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-/// Mean of a power of the distances from the mean.
-fn moment(values: &[f64], power: i32) -> f64 {
-    let middle = mean(values);
-    mean(&values.iter().map(|value| (value - middle).powi(power)).collect::<Vec<f64>>())
-}
-
-fn sample_variance(values: &[f64]) -> f64 {
-    let n = values.len() as f64;
-    moment(values, 2) * n / (n - 1.0)
-}
-
-/// By the day.
-fn sharpe(returns: &[f64]) -> f64 {
-    mean(returns) / sample_variance(returns).sqrt()
-}
-
-fn correlation(a: &[f64], b: &[f64]) -> f64 {
-    let (mean_a, mean_b) = (mean(a), mean(b));
-    let products: Vec<f64> = a.iter().zip(b).map(|(a, b)| (a - mean_a) * (b - mean_b)).collect();
-    mean(&products) / (moment(a, 2) * moment(b, 2)).sqrt()
-}
-
-/// Moments of returns by their definitions.
-fn moments(returns: &[f64]) -> Moments {
-    Moments {
-        n: returns.len(),
-        sharpe: sharpe(returns),
-        skew: moment(returns, 3) / moment(returns, 2).powf(1.5),
-        kurtosis: moment(returns, 4) / moment(returns, 2).powi(2),
     }
 }
 

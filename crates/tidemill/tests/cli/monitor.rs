@@ -80,9 +80,9 @@ fn a_killed_run_is_told_from_a_complete_one() {
     assert_eq!(said.code, Some(1), "{}", said.stderr);
     assert_eq!(said.stdout.lines().count(), 10);
     assert!(said.stderr.contains("killed or silent since 2026-01-06 12:00:00 UTC"), "{}", said.stderr);
-    // A study whose lock nobody holds is dead for sure.
+    // A study whose lock is free is certainly dead.
     place.write("killed/study.lock", "");
-    assert!(place.ok("monitor killed").stdout.contains("killed; last heard of"));
+    assert!(place.ok("monitor killed").stdout.contains("killed; last event"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::support::{Place, Said};
+use crate::support::{CommandOutput, Place};
 
 /// The metrics of docs/semantics.md.
 const METRICS: [&str; 30] = [
@@ -193,7 +193,7 @@ fn a_reader_that_closes_the_pipe_is_no_failure() {
         let args: Vec<&str> = line.split_whitespace().collect();
         let mut child = place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
-        let said = Said::new(child.wait_with_output().unwrap());
+        let said = CommandOutput::new(child.wait_with_output().unwrap());
         assert_eq!(said.code, Some(0), "{line}: {}", said.stderr);
         assert!(!said.stderr.contains("panicked"), "{line}: {}", said.stderr);
     }

@@ -4,7 +4,7 @@
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{Place, Said};
+use crate::support::{CommandOutput, Place};
 
 /// Longer than anything takes on the slowest machine.
 const LONG: Duration = Duration::from_secs(180);
@@ -15,7 +15,7 @@ pub fn spawn(place: &Place, line: &str) -> Child {
     place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Starts the program; what it says is nobody's business.
+/// Starts the program and discards its output.
 pub fn spawn_silent(place: &Place, line: &str) -> Child {
     let args: Vec<&str> = line.split_whitespace().collect();
     place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
@@ -31,16 +31,16 @@ pub fn until(what: &str, mut is_there: impl FnMut() -> bool) {
 }
 
 /// What a process said in the end.
-pub fn ended(mut child: Child) -> Said {
+pub fn ended(mut child: Child) -> CommandOutput {
     let began = Instant::now();
     while child.try_wait().unwrap().is_none() {
         if began.elapsed() > LONG {
             child.kill().unwrap();
-            panic!("did not end: {}", Said::new(child.wait_with_output().unwrap()).stderr);
+            panic!("did not end: {}", CommandOutput::new(child.wait_with_output().unwrap()).stderr);
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    Said::new(child.wait_with_output().unwrap())
+    CommandOutput::new(child.wait_with_output().unwrap())
 }
 
 /// Sends a signal by its name, such as `INT`.
@@ -51,7 +51,7 @@ pub fn signal(child: &Child, name: &str) {
     assert!(sent.unwrap().success(), "{name}");
 }
 
-/// Kills a process; whether it was still at work.
+/// Kills a process; returns whether it was still running.
 pub fn kill(mut child: Child) -> bool {
     let was_at_work = child.try_wait().unwrap().is_none();
     let _ = child.kill();

@@ -85,7 +85,7 @@ fn another_configuration_is_refused_with_every_difference() {
     place.ok("sweep zscore-dip --data lcg.csv --trials 20 --out study");
     let line =
         "sweep zscore-dip --data lcg.csv --trials 30 --sampler sobol --seed 2 --set window=30 --out study";
-    let said = place.refused(line, "sweep.trials: 20 in the study, 30 asked for");
+    let said = place.refused(line, "sweep.trials: 20 in the study, 30 requested");
     for part in
         ["sweep.sampler: auto in the study, sobol", "seed: 1 in the study, 2", "fixed.window: nothing"]
     {

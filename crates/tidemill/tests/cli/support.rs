@@ -12,7 +12,7 @@ pub struct Place {
 }
 
 /// What a run said.
-pub struct Said {
+pub struct CommandOutput {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
@@ -51,17 +51,17 @@ impl Place {
     }
 
     /// Runs with these arguments, one string each.
-    pub fn run(&self, args: &[&str]) -> Said {
-        Said::new(self.command(args).output().unwrap())
+    pub fn run(&self, args: &[&str]) -> CommandOutput {
+        CommandOutput::new(self.command(args).output().unwrap())
     }
 
     /// Runs a line whose words are separated by blanks.
-    pub fn line(&self, line: &str) -> Said {
+    pub fn line(&self, line: &str) -> CommandOutput {
         self.run(&line.split_whitespace().collect::<Vec<_>>())
     }
 
     /// Runs a line that must succeed.
-    pub fn ok(&self, line: &str) -> Said {
+    pub fn ok(&self, line: &str) -> CommandOutput {
         let said = self.line(line);
         assert_eq!(said.code, Some(0), "{line}: {}", short(&said.stderr));
         said
@@ -73,14 +73,14 @@ impl Place {
     }
 
     /// Runs a line that must be refused: exit code 2, nothing on stdout, the reason on stderr, never a panic.
-    pub fn refused(&self, line: &str, reason: &str) -> Said {
+    pub fn refused(&self, line: &str, reason: &str) -> CommandOutput {
         let said = self.line(line);
         said.is_refusal(line, reason);
         said
     }
 }
 
-impl Said {
+impl CommandOutput {
     pub fn new(output: Output) -> Self {
         Self {
             code: output.status.code(),

@@ -36,7 +36,7 @@ fn n_kernels(events: &[Event]) -> usize {
     events.iter().filter(|event| event.phase == "kernel").count()
 }
 
-/// The trials of all windows, and what came of them.
+/// The trials of all windows, and the summary of the walk.
 fn kept(place: &Place, dir: &str, n_windows: usize) -> Vec<String> {
     let export = |at: usize| place.ok(&format!("study export {dir}/window-{at:04} --format csv")).stdout;
     let mut all: Vec<String> = (1..=n_windows).map(export).collect();

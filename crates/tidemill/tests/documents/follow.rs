@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use crate::output::{Departure, departure};
-use crate::page::{Fate, Page, Step};
+use crate::output::{Mismatch, departure};
+use crate::page::{Expectation, Page, Step};
 use crate::shell::{Commands, Shell};
 
-/// What came of a page.
+/// How a page went: counts, differences, failures.
 #[derive(Default)]
-pub struct Followed {
+pub struct PageOutcome {
     pub n_ran: usize,
     pub n_compared: usize,
     /// Line and reason of what was not run.
@@ -25,7 +25,7 @@ pub struct Difference {
     pub printed: String,
     /// Where the lines stand in the page.
     pub at: Range<usize>,
-    pub departure: Departure,
+    pub departure: Mismatch,
 }
 
 impl Difference {
@@ -41,9 +41,9 @@ impl Difference {
 }
 
 /// Does what a page says.
-pub fn follow(page: &Page) -> Followed {
+pub fn follow(page: &Page) -> PageOutcome {
     let shell = Shell::new();
-    let mut followed = Followed::default();
+    let mut followed = PageOutcome::default();
     // What the last block of commands printed, unless it was not run.
     let mut printed: Option<String> = None;
     for step in &page.steps {
@@ -52,12 +52,13 @@ pub fn follow(page: &Page) -> Followed {
             Step::SetUp { line, commands } => {
                 followed.run(&shell, *line, &Commands::read(commands), true);
             }
-            Step::Commands { line, fate: Fate::NotRun(reason), .. } => {
+            Step::Commands { line, fate: Expectation::NotRun(reason), .. } => {
                 followed.not_run.push((*line, reason.clone()));
                 printed = None;
             }
             Step::Commands { line, commands, fate } => {
-                printed = followed.run(&shell, *line, &Commands::read(commands), *fate == Fate::Succeed);
+                printed =
+                    followed.run(&shell, *line, &Commands::read(commands), *fate == Expectation::Succeed);
             }
             Step::Output { line, text, at } => {
                 let Some(printed) = &printed else { continue };
@@ -77,7 +78,7 @@ pub fn follow(page: &Page) -> Followed {
     followed
 }
 
-impl Followed {
+impl PageOutcome {
     fn run(&mut self, shell: &Shell, line: usize, commands: &Commands, succeeds: bool) -> Option<String> {
         self.not_run
             .extend(commands.not_run.iter().map(|(command, reason)| (line, format!("{command}: {reason}"))));

@@ -27,7 +27,7 @@ pub const ANYTHING: &str = "…";
 
 /// Where an output departs from what is shown.
 #[derive(Debug, PartialEq)]
-pub struct Departure {
+pub struct Mismatch {
     /// Line of the block, from 0.
     pub line_idx: usize,
     /// What is shown; none where the output is longer.
@@ -37,7 +37,7 @@ pub struct Departure {
 }
 
 /// The first difference that counts.
-pub fn departure(shown: &str, printed: &str) -> Option<Departure> {
+pub fn departure(shown: &str, printed: &str) -> Option<Mismatch> {
     let shown: Vec<&str> = lines(shown);
     let printed: Vec<&str> = lines(printed);
     let parts = parts(&shown);
@@ -65,7 +65,7 @@ pub fn departure(shown: &str, printed: &str) -> Option<Departure> {
             let start = locate(part, &printed, from).unwrap_or(from);
             let start = if part_idx == 0 { 0 } else { start };
             let (at, found) = is_at(start).unwrap_or((0, None));
-            return Some(Departure {
+            return Some(Mismatch {
                 line_idx: line_idx + at,
                 shown: part.get(at).map(|line| (*line).to_owned()),
                 printed: found.map(|found| (*found).to_owned()),
@@ -74,7 +74,7 @@ pub fn departure(shown: &str, printed: &str) -> Option<Departure> {
         from = start + part.len();
         line_idx += part.len() + 1;
         if is_last && from < printed.len() {
-            return Some(Departure {
+            return Some(Mismatch {
                 line_idx: line_idx - 1,
                 shown: None,
                 printed: Some(printed[from].to_owned()),

@@ -30,14 +30,14 @@ pub enum Step {
     /// A file to save.
     File { name: String, text: String },
     /// Commands, and what is to become of them.
-    Commands { line: usize, commands: String, fate: Fate },
+    Commands { line: usize, commands: String, fate: Expectation },
     /// What the last commands print; where it stands in the page.
     Output { line: usize, text: String, at: Range<usize> },
 }
 
 /// What is to become of commands.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Fate {
+pub enum Expectation {
     Succeed,
     Fail,
     /// With the reason.
@@ -46,7 +46,7 @@ pub enum Fate {
 
 /// A comment that says something about the next block.
 enum Mark {
-    Fate(Fate),
+    Expectation(Expectation),
     File(String),
 }
 
@@ -72,9 +72,9 @@ impl Page {
                     if let Some(commands) = inner.strip_prefix("set up:") {
                         page.steps.push(Step::SetUp { line, commands: commands.trim().to_owned() });
                     } else if let Some(reason) = inner.strip_prefix("not run:") {
-                        mark = Some((line, Mark::Fate(Fate::NotRun(reason.trim().to_owned()))));
+                        mark = Some((line, Mark::Expectation(Expectation::NotRun(reason.trim().to_owned()))));
                     } else if inner == "fails" {
-                        mark = Some((line, Mark::Fate(Fate::Fail)));
+                        mark = Some((line, Mark::Expectation(Expectation::Fail)));
                     } else if let Some(file) = inner.strip_prefix("file:") {
                         match file.trim().split_once('\n') {
                             Some((name, text)) => {
@@ -112,9 +112,13 @@ impl Page {
         let text = text.to_owned();
         match (kind, mark) {
             (_, Some(Mark::File(name))) => self.steps.push(Step::File { name, text }),
-            ("sh", None) => self.steps.push(Step::Commands { line, commands: text, fate: Fate::Succeed }),
-            ("sh", Some(Mark::Fate(fate))) => self.steps.push(Step::Commands { line, commands: text, fate }),
-            (_, Some(Mark::Fate(_))) => {
+            ("sh", None) => {
+                self.steps.push(Step::Commands { line, commands: text, fate: Expectation::Succeed })
+            }
+            ("sh", Some(Mark::Expectation(fate))) => {
+                self.steps.push(Step::Commands { line, commands: text, fate })
+            }
+            (_, Some(Mark::Expectation(_))) => {
                 self.problems.push(format!("{line}: the comment before this block is for commands"));
             }
             ("output", None) => {
@@ -208,8 +212,11 @@ tidemill nonsense
     fn a_page_is_a_list_of_steps() {
         let page = Page::read(TEXT);
         assert_eq!(page.problems, Vec::<String>::new());
-        let commands =
-            |line, commands: &str, fate: Fate| Step::Commands { line, commands: commands.into(), fate };
+        let commands = |line, commands: &str, fate: Expectation| Step::Commands {
+            line,
+            commands: commands.into(),
+            fate,
+        };
         let file = |name: &str, text: &str| Step::File { name: name.into(), text: text.into() };
         let at = TEXT.find("one").unwrap();
         let end = TEXT.len() - "```\n".len();
@@ -217,13 +224,13 @@ tidemill nonsense
             page.steps,
             [
                 Step::SetUp { line: 3, commands: "tidemill data generate --out btc.parquet".into() },
-                commands(6, "tidemill sweep\n", Fate::Succeed),
+                commands(6, "tidemill sweep\n", Expectation::Succeed),
                 Step::Output { line: 12, text: "one\n…\n".into(), at: at..at + "one\n…\n".len() },
                 file("mine.toml", "# A comment.\nname = \"mine\"\n\n[params]\nname = \"no\"\n"),
                 file("other.txt", "x\n"),
-                commands(36, "tidemill doctor\n", Fate::NotRun("needs a GPU".into())),
+                commands(36, "tidemill doctor\n", Expectation::NotRun("needs a GPU".into())),
                 file("hidden.toml", "[a]\n\nb = 1\n"),
-                commands(47, "tidemill nonsense\n", Fate::Fail),
+                commands(47, "tidemill nonsense\n", Expectation::Fail),
                 Step::Output { line: 51, text: String::new(), at: end..end },
             ]
         );

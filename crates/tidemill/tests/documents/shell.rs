@@ -15,9 +15,9 @@ pub struct Shell {
     aside: TempDir,
 }
 
-/// What came of some commands.
+/// Output and exit code of some commands.
 #[derive(Debug)]
-pub struct Ran {
+pub struct CommandOutput {
     /// stdout and stderr as a terminal shows them.
     pub output: String,
     /// Whether the last one ended well; the first that does not ends all.
@@ -40,7 +40,7 @@ impl Shell {
     }
 
     /// Runs these commands one after the other.
-    pub fn run(&self, commands: &[String]) -> Ran {
+    pub fn run(&self, commands: &[String]) -> CommandOutput {
         let path = self.aside.path().join("output");
         let file = File::create(&path).unwrap();
         let script =
@@ -54,7 +54,7 @@ impl Shell {
             .stderr(file)
             .status()
             .unwrap();
-        Ran {
+        CommandOutput {
             output: String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned(),
             is_ok: status.success(),
         }

@@ -1,6 +1,6 @@
 //! The CUDA executor against the CPU executor, bit for bit.
 //!
-//! Where there is a GPU the kernels run on it, else under emulation on the host. What is missing is said;
+//! Where there is a GPU the kernels run on it, else under emulation on the host. A skip names what is missing;
 //! `TIDEMILL_REQUIRE_GPU=1`, `TIDEMILL_REQUIRE_EMULATION=1` and `TIDEMILL_REQUIRE_NVRTC=1` make it a failure.
 
 use std::path::Path;
@@ -100,7 +100,7 @@ fn points(strategy: &Strategy, engine: &Engine<'_>, n_trials: usize, stream: &mu
     points
 }
 
-/// The bits of everything that came of a trial.
+/// The bits of all results of a trial.
 pub fn bits(outcome: &Outcome) -> Vec<Vec<u64>> {
     let tallies = outcome.segments.iter().chain([&outcome.train]).chain(&outcome.test);
     let blocks = outcome.blocks.iter().flatten();

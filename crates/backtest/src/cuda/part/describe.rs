@@ -6,7 +6,7 @@ use tidemill_market::indicator::device::Input;
 use super::{ConditionWork, Described, Distinct, Part, UnderWay};
 use crate::cuda::column_store::{ColumnStore, SHARERS};
 use crate::cuda::layout::{ConditionMask, EVALUATE, EXACT, FactorMask, LEVEL, LEVELS};
-use crate::cuda::memory::{Grow, PackedStructs};
+use crate::cuda::memory::{GrowableBuffer, PackedStructs};
 use crate::cuda::plan::{ConditionPlan, FactorPlan};
 
 /// How the truth of a factor is found.
@@ -54,8 +54,8 @@ impl Part<Distinct> {
     fn reserve_factors(&mut self) -> Result<(), GpuError> {
         let Self { plan, memory, n_rows, .. } = self;
         let (device, n_rows, n_factors) = (&plan.device, *n_rows, plan.keys.n_factors());
-        memory.masks.resize_with(plan.keys.conditions.len(), Grow::default);
-        memory.factor_masks.resize_with(n_factors, Grow::default);
+        memory.masks.resize_with(plan.keys.conditions.len(), GrowableBuffer::default);
+        memory.factor_masks.resize_with(n_factors, GrowableBuffer::default);
         memory.level_of.room(device, n_factors * n_rows)?;
         memory.levels.room(device, n_factors * LEVELS)?;
         // Of any condition: items are at most rows, and groups are fewer than items.

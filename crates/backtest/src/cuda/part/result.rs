@@ -1,4 +1,4 @@
-//! The end of a part: pools, and what came of it.
+//! The end of a part: pools, and the results of its trials.
 
 use rayon::prelude::*;
 use tidemill_gpu::{DevicePtr, Event, GpuError};
@@ -55,7 +55,7 @@ impl<S> Part<S> {
 }
 
 impl Part<Walking> {
-    /// Waits until every trial is done, and reads what came of them.
+    /// Waits until every trial is done, and reads the results.
     pub(in crate::cuda) fn finish(&mut self) -> Result<Vec<Outcome>, GpuError> {
         self.walk_on()?;
         let end = self.stream.record()?;

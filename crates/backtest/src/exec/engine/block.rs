@@ -1,4 +1,4 @@
-//! Results by the block of time, for what is asked of all trials of a search together.
+//! Results by block of time, for statistics over all trials of a search.
 //!
 //! The days of the pool that counts are cut into blocks of equal length. Of each trial and block the sum of its daily returns and that of
 //! their squares are kept, in the order of time, so that a device gives the same bits. Positions run on across the blocks: a block is a
@@ -7,7 +7,7 @@
 /// Which day of the calendar belongs to which block.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct BlockPlan {
-    /// By day of the calendar; days outside the pool are never asked for.
+    /// By day of the calendar; days outside the pool are never read.
     pub(crate) block_of: Vec<u32>,
     /// Days of each block; empty if no blocks are kept.
     pub(crate) days: Vec<u32>,

@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::widgets::{Sparkline, Widget};
 use tidemill_telemetry::Series;
 
-use super::super::draw::Scene;
+use super::super::draw::ScreenInput;
 use super::super::{number, summary};
 
 /// Columns for the labels of an axis.
@@ -16,31 +16,31 @@ const LABEL_COLUMNS: u16 = 6;
 const STEPS: f64 = 1e4;
 
 /// Draws the share of the time for which the device was busy.
-pub fn draw_busy(scene: &Scene<'_>, area: Rect, buf: &mut Buffer) {
-    let title = match summary::busy(scene.snapshot) {
+pub fn draw_busy(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) {
+    let title = match summary::busy(input.snapshot) {
         Some(text) => format!("device {text}"),
         None => "device".to_owned(),
     };
-    let inside = super::frame(&title, scene.theme, area, buf);
-    bars(scene, &scene.snapshot.busy, 1.0, "100%", scene.theme.accent(), inside, buf);
+    let inside = super::frame(&title, input.theme, area, buf);
+    bars(input, &input.snapshot.busy, 1.0, "100%", input.theme.accent(), inside, buf);
 }
 
 /// Draws progress per second.
-pub fn draw_rate(scene: &Scene<'_>, area: Rect, buf: &mut Buffer) {
-    let series = &scene.snapshot.rate;
-    let name = number::clean(&scene.snapshot.progress);
+pub fn draw_rate(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) {
+    let series = &input.snapshot.rate;
+    let name = number::clean(&input.snapshot.progress);
     let title = match series.newest() {
         Some(newest) => format!("{} {name}/s", number::rough(newest)),
         None => format!("{name}/s"),
     };
-    let inside = super::frame(&title, scene.theme, area, buf);
+    let inside = super::frame(&title, input.theme, area, buf);
     let highest = series.points().map(|(_, value)| value).fold(0.0, f64::max);
     let label = number::rough(highest);
-    bars(scene, series, highest, &label, scene.theme.phase(1), inside, buf);
+    bars(input, series, highest, &label, input.theme.phase(1), inside, buf);
 }
 
 fn bars(
-    scene: &Scene<'_>,
+    input: &ScreenInput<'_>,
     series: &Series,
     highest: f64,
     label: &str,
@@ -52,21 +52,21 @@ fn bars(
         return;
     }
     if series.newest().is_none() || highest <= 0.0 {
-        super::nothing("not told yet", scene.theme, area, buf);
+        super::nothing("not told yet", input.theme, area, buf);
         return;
     }
     let has_labels = area.width >= 30;
     let gutter = if has_labels { LABEL_COLUMNS } else { 0 };
     if has_labels {
         let columns = usize::from(gutter - 1);
-        buf.set_stringn(area.x, area.y, format!("{label:>columns$}"), columns, scene.theme.faint());
+        buf.set_stringn(area.x, area.y, format!("{label:>columns$}"), columns, input.theme.faint());
         if area.height > 1 {
             let y = area.bottom() - 1;
-            buf.set_stringn(area.x, y, format!("{:>columns$}", "0"), columns, scene.theme.faint());
+            buf.set_stringn(area.x, y, format!("{:>columns$}", "0"), columns, input.theme.faint());
         }
     }
     let plot = Rect { x: area.x + gutter, width: area.width - gutter, ..area };
-    let columns = columns(series, scene.snapshot.elapsed_s(), plot.width.into());
+    let columns = columns(series, input.snapshot.elapsed_s(), plot.width.into());
     let heights = columns.into_iter().map(|value| value.map(|value| (value / highest * STEPS) as u64));
     Sparkline::default().data(heights).max(STEPS as u64).style(style).render(plot, buf);
 }

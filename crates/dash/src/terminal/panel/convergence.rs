@@ -7,7 +7,7 @@ use ratatui::text::Span;
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType, Widget};
 use tidemill_telemetry::{Reached, Snapshot};
 
-use super::super::draw::Scene;
+use super::super::draw::ScreenInput;
 use super::super::number;
 
 /// The first stretch of the way, by share, whose scores do not decide the range that is shown: a search begins anywhere, and what matters is
@@ -23,8 +23,8 @@ struct Steps {
 }
 
 /// Draws the best score against progress, or against time where progress says nothing.
-pub fn draw(scene: &Scene<'_>, area: Rect, buf: &mut Buffer) -> usize {
-    let snapshot = scene.snapshot;
+pub fn draw(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) -> usize {
+    let snapshot = input.snapshot;
     let score = number::clean(&snapshot.score);
     let title = match snapshot.convergence.points().last() {
         Some(last) => {
@@ -33,21 +33,21 @@ pub fn draw(scene: &Scene<'_>, area: Rect, buf: &mut Buffer) -> usize {
         }
         None => format!("{score} so far"),
     };
-    let inside = super::frame(&title, scene.theme, area, buf);
+    let inside = super::frame(&title, input.theme, area, buf);
     let Some(steps) = steps(snapshot) else {
-        super::nothing("no score yet", scene.theme, inside, buf);
+        super::nothing("no score yet", input.theme, inside, buf);
         return 0;
     };
     let x_text = if steps.is_time { number::seconds(steps.x_end) } else { number::rough(steps.x_end) };
     let has_axes = inside.height >= 4 && inside.width >= 24;
     let axis = |bounds, labels: [String; 2]| {
-        let axis = Axis::default().bounds(bounds).style(scene.theme.faint());
+        let axis = Axis::default().bounds(bounds).style(input.theme.faint());
         if has_axes { axis.labels(labels.map(Span::raw)) } else { axis }
     };
     let curve = Dataset::default()
         .marker(Marker::Braille)
         .graph_type(GraphType::Line)
-        .style(scene.theme.accent())
+        .style(input.theme.accent())
         .data(&steps.points);
     Chart::new(vec![curve])
         .x_axis(axis([0.0, steps.x_end], ["0".to_owned(), x_text]))

@@ -5,33 +5,33 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use tidemill_telemetry::Event;
 
-use super::super::draw::Scene;
+use super::super::draw::ScreenInput;
 use super::super::line;
 
 /// Columns from which on every event has its time.
 const COLUMNS_FOR_TIME: u16 = 60;
 
 /// Draws the events that the filter lets through. Returns by how many lines they can be moved.
-pub fn draw(scene: &Scene<'_>, area: Rect, buf: &mut Buffer) -> usize {
-    let inside = super::frame("events, newest first", scene.theme, area, buf);
+pub fn draw(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) -> usize {
+    let inside = super::frame("events, newest first", input.theme, area, buf);
     let has_time = inside.width >= COLUMNS_FOR_TIME;
-    let recent = &scene.snapshot.recent;
-    let events: Vec<&Event> = recent.iter().rev().filter(|event| scene.view.shows(&event.phase)).collect();
+    let recent = &input.snapshot.recent;
+    let events: Vec<&Event> = recent.iter().rev().filter(|event| input.view.shows(&event.phase)).collect();
     if events.is_empty() {
         let text = if recent.is_empty() { "none yet" } else { "none of these phases of late" };
-        super::nothing(text, scene.theme, inside, buf);
+        super::nothing(text, input.theme, inside, buf);
     }
     let most = events.len().saturating_sub(inside.height.into());
     let lines: Vec<Line<'_>> = events
         .into_iter()
-        .skip(scene.view.scroll.min(most))
+        .skip(input.view.scroll.min(most))
         .take(inside.height.into())
         .map(|event| {
-            let mut line = line::styled(event, scene.snapshot, scene.theme);
+            let mut line = line::styled(event, input.snapshot, input.theme);
             if has_time {
                 let time = event.timestamp.to_string();
                 let clock = time.get(11..19).unwrap_or_default().to_owned();
-                line.spans.insert(0, Span::styled(clock + " ", scene.theme.faint()));
+                line.spans.insert(0, Span::styled(clock + " ", input.theme.faint()));
             }
             line
         })

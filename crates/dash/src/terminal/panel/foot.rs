@@ -1,10 +1,10 @@
-//! The last line: what can be pressed.
+//! The last line of the screen: the available keys.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::super::draw::Scene;
+use super::super::draw::ScreenInput;
 
 /// Keys and what they do, the most needed first.
 const KEYS: [(&str, &str); 8] = [
@@ -31,14 +31,14 @@ const REPLAY_KEYS: [(&str, &str); 7] = [
 const FILTER_KEYS: [(&str, &str); 2] = [("enter", "apply"), ("esc", "cancel")];
 
 /// Draws the keys that fit, or the filter that is being typed.
-pub fn draw(scene: &Scene<'_>, area: Rect, buf: &mut Buffer) {
+pub fn draw(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) {
     if area.is_empty() {
         return;
     }
-    let theme = scene.theme;
-    let view = scene.view;
+    let theme = input.theme;
+    let view = input.view;
     let mut spans: Vec<Span<'_>> = Vec::new();
-    let keys: &[(&str, &str)] = match (&view.prompt, scene.pace) {
+    let keys: &[(&str, &str)] = match (&view.prompt, input.pace) {
         (Some(typed), _) => {
             spans.push(Span::styled(format!("phases with: {typed}▏"), theme.strong()));
             spans.push(Span::raw("  "));

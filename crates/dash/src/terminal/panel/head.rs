@@ -1,48 +1,48 @@
-//! The head of the screen: what the run is, how it stands, how far it is, what it has reached.
+//! The head of the screen: name, status, progress and best score of the run.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::super::draw::Scene;
-use super::super::standing::Standing;
+use super::super::draw::ScreenInput;
+use super::super::status::RunStatus;
 use super::super::summary;
 use super::super::table::{cut, width};
 use super::super::{number, view::Page};
 
 /// Draws up to three lines: title and pages, progress, score and values.
-pub fn draw(scene: &Scene<'_>, area: Rect, buf: &mut Buffer) {
+pub fn draw(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) {
     for (line, y) in [title, progress, values].into_iter().zip(area.top()..area.bottom()) {
-        buf.set_line(area.x, y, &line(scene, area.width.into()), area.width);
+        buf.set_line(area.x, y, &line(input, area.width.into()), area.width);
     }
 }
 
 /// What is there before a run has said anything.
-pub fn draw_waiting(scene: &Scene<'_>, area: Rect, buf: &mut Buffer) -> usize {
-    super::nothing(scene.silence, scene.theme, area, buf);
+pub fn draw_waiting(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) -> usize {
+    super::nothing(input.silence, input.theme, area, buf);
     0
 }
 
-fn title(scene: &Scene<'_>, columns: usize) -> Line<'static> {
-    let theme = scene.theme;
-    let style = match scene.standing {
-        Standing::Live | Standing::Complete => theme.good(),
-        Standing::Silent | Standing::Killed | Standing::Failed => theme.bad(),
-        Standing::Waiting | Standing::Stopped => theme.strong(),
+fn title(input: &ScreenInput<'_>, columns: usize) -> Line<'static> {
+    let theme = input.theme;
+    let style = match input.status {
+        RunStatus::Live | RunStatus::Complete => theme.good(),
+        RunStatus::Silent | RunStatus::Killed | RunStatus::Failed => theme.bad(),
+        RunStatus::Waiting | RunStatus::Stopped => theme.strong(),
     };
-    let word = match scene.pace {
+    let word = match input.pace {
         Some(pace) => format!(" replay {} ", pace.text()),
-        None if scene.view.is_paused => " paused ".to_owned(),
-        None => format!(" {} ", scene.standing.word()),
+        None if input.view.is_paused => " paused ".to_owned(),
+        None => format!(" {} ", input.status.word()),
     };
     let style = style.patch(theme.reversed());
     let mut spans = vec![Span::styled(word, style), Span::raw(" ")];
-    let tabs = tabs(scene, columns);
+    let tabs = tabs(input, columns);
     let n_tabs: usize = tabs.iter().map(Span::width).sum();
     let used: usize = spans.iter().map(Span::width).sum();
     let room = columns.saturating_sub(used + n_tabs + 1);
-    let text = cut(&summary::title(scene.snapshot), room);
+    let text = cut(&summary::title(input.snapshot), room);
     let pad = columns.saturating_sub(used + n_tabs + width(&text));
     spans.push(Span::styled(text, theme.strong()));
     spans.push(Span::raw(" ".repeat(pad)));
@@ -51,31 +51,31 @@ fn title(scene: &Scene<'_>, columns: usize) -> Line<'static> {
 }
 
 /// The pages by name where there is room, else by number.
-fn tabs(scene: &Scene<'_>, columns: usize) -> Vec<Span<'static>> {
+fn tabs(input: &ScreenInput<'_>, columns: usize) -> Vec<Span<'static>> {
     let style = |page: Page| -> Style {
-        if page == scene.view.page {
-            scene.theme.accent().patch(scene.theme.reversed())
+        if page == input.view.page {
+            input.theme.accent().patch(input.theme.reversed())
         } else {
-            scene.theme.faint()
+            input.theme.faint()
         }
     };
     if columns >= 90 {
         let each = Page::ALL.into_iter().enumerate();
         each.map(|(at, page)| Span::styled(format!(" {} {} ", at + 1, page.name()), style(page))).collect()
     } else {
-        let page = scene.view.page;
+        let page = input.view.page;
         vec![Span::styled(format!(" {}/{} {} ", page.idx() + 1, Page::ALL.len(), page.name()), style(page))]
     }
 }
 
-fn progress(scene: &Scene<'_>, columns: usize) -> Line<'static> {
-    let snapshot = scene.snapshot;
+fn progress(input: &ScreenInput<'_>, columns: usize) -> Line<'static> {
+    let snapshot = input.snapshot;
     let name = number::clean(&snapshot.progress);
     let mut texts = Vec::new();
     let share = summary::share_done(snapshot);
     texts.extend(share.map(number::percent));
     texts.extend(summary::pace(snapshot).map(|pace| format!("{} {name}/s", number::rough(pace))));
-    if scene.standing == Standing::Live
+    if input.status == RunStatus::Live
         && let Some(eta_s) = snapshot.eta_s()
     {
         texts.push(format!("{} left", number::seconds(eta_s)));
@@ -85,41 +85,41 @@ fn progress(scene: &Scene<'_>, columns: usize) -> Line<'static> {
         Some(total) => format!("{done} of {} {name}", number::count(total)),
         None => format!("{done} {name}"),
     });
-    texts.push(format!("{} at work", number::seconds(elapsed_s(scene))));
+    texts.push(format!("{} at work", number::seconds(elapsed_s(input))));
     if snapshot.n_resumes > 0 {
         texts.push(format!("resumed {}×", snapshot.n_resumes));
     }
     let bar_columns = if share.is_some() { (columns / 4).clamp(6, 50) } else { 0 };
     let text = joined(&texts, "  ", columns.saturating_sub(bar_columns + 1));
-    let mut spans = bar(share, bar_columns, scene);
+    let mut spans = bar(share, bar_columns, input);
     spans.push(Span::raw(format!(" {text}")));
     Line::from(spans)
 }
 
 /// Seconds at work, up to now while it runs.
-fn elapsed_s(scene: &Scene<'_>) -> f64 {
-    let silent_s = match (scene.standing, scene.snapshot.last) {
-        (Standing::Live, Some(last)) => (scene.now.as_ms() - last.as_ms()).max(0) as f64 / 1e3,
+fn elapsed_s(input: &ScreenInput<'_>) -> f64 {
+    let silent_s = match (input.status, input.snapshot.last) {
+        (RunStatus::Live, Some(last)) => (input.now.as_ms() - last.as_ms()).max(0) as f64 / 1e3,
         _ => 0.0,
     };
-    scene.snapshot.elapsed_s() + silent_s
+    input.snapshot.elapsed_s() + silent_s
 }
 
-fn bar(share: Option<f64>, columns: usize, scene: &Scene<'_>) -> Vec<Span<'static>> {
+fn bar(share: Option<f64>, columns: usize, input: &ScreenInput<'_>) -> Vec<Span<'static>> {
     let n_full = (share.unwrap_or(0.0) * columns as f64).round() as usize;
     vec![
-        Span::styled("█".repeat(n_full), scene.theme.accent()),
-        Span::styled("░".repeat(columns.saturating_sub(n_full)), scene.theme.faint()),
+        Span::styled("█".repeat(n_full), input.theme.accent()),
+        Span::styled("░".repeat(columns.saturating_sub(n_full)), input.theme.faint()),
     ]
 }
 
-fn values(scene: &Scene<'_>, columns: usize) -> Line<'static> {
-    let snapshot = scene.snapshot;
+fn values(input: &ScreenInput<'_>, columns: usize) -> Line<'static> {
+    let snapshot = input.snapshot;
     let mut texts: Vec<Span<'static>> = Vec::new();
     if let Some(best) = snapshot.best {
-        texts.push(Span::styled(number::named(&number::clean(&snapshot.score), best), scene.theme.good()));
+        texts.push(Span::styled(number::named(&number::clean(&snapshot.score), best), input.theme.good()));
     }
-    texts.extend(alert(scene).map(|text| Span::styled(text, scene.theme.bad())));
+    texts.extend(alert(input).map(|text| Span::styled(text, input.theme.bad())));
     texts.extend(snapshot.busy.newest().map(|busy| Span::raw(number::named("busy", busy))));
     texts.extend(summary::values(snapshot).into_iter().map(Span::raw));
     let mut spans: Vec<Span<'static>> = Vec::new();
@@ -132,7 +132,7 @@ fn values(scene: &Scene<'_>, columns: usize) -> Line<'static> {
             break;
         }
         if used > 0 {
-            spans.push(Span::styled(" | ", scene.theme.faint()));
+            spans.push(Span::styled(" | ", input.theme.faint()));
         }
         spans.push(Span::styled(cut(&text.content, room), text.style));
     }
@@ -140,11 +140,11 @@ fn values(scene: &Scene<'_>, columns: usize) -> Line<'static> {
 }
 
 /// What a person has to know before all else.
-fn alert(scene: &Scene<'_>) -> Option<String> {
-    let snapshot = scene.snapshot;
-    match scene.standing {
-        Standing::Silent | Standing::Killed | Standing::Failed if scene.pace.is_none() => {
-            Some(scene.standing.sentence(snapshot, scene.now))
+fn alert(input: &ScreenInput<'_>) -> Option<String> {
+    let snapshot = input.snapshot;
+    match input.status {
+        RunStatus::Silent | RunStatus::Killed | RunStatus::Failed if input.pace.is_none() => {
+            Some(input.status.sentence(snapshot, input.now))
         }
         _ => {
             let fallback = snapshot.fallbacks.back()?;

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
-use super::super::draw::Scene;
+use super::super::draw::ScreenInput;
 
 const KEYS: [(&str, &str); 13] = [
     ("q, Ctrl-C", "quit; the run goes on"),
@@ -24,18 +24,18 @@ const KEYS: [(&str, &str); 13] = [
 ];
 
 /// Draws the help over the panels.
-pub fn draw(scene: &Scene<'_>, area: Rect, buf: &mut Buffer) {
+pub fn draw(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) {
     let columns = area.width.min(58);
     let rows = area.height.min(KEYS.len() as u16 + 2);
     let x = area.x + (area.width - columns) / 2;
     let y = area.y + (area.height - rows) / 2;
     let area = Rect::new(x, y, columns, rows);
     Clear.render(area, buf);
-    let inside = super::frame("keys", scene.theme, area, buf);
+    let inside = super::frame("keys", input.theme, area, buf);
     let lines: Vec<Line<'_>> = KEYS
         .iter()
         .map(|(key, what)| {
-            Line::from(vec![Span::styled(format!("{key:<12} "), scene.theme.strong()), Span::raw(*what)])
+            Line::from(vec![Span::styled(format!("{key:<12} "), input.theme.strong()), Span::raw(*what)])
         })
         .collect();
     super::list(&lines, 0, inside, buf);

@@ -5,31 +5,31 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span as Text};
 use tidemill_telemetry::{Snapshot, Span};
 
-use super::super::draw::Scene;
+use super::super::draw::ScreenInput;
 use super::super::table::{cut, width};
 use super::super::{number, phase};
 
-/// Spans per lane that are in sight at first.
+/// Spans per lane that are visible at first.
 const SPANS_IN_SIGHT: usize = 8;
 
 /// Columns for a lane's share.
 const SHARE_COLUMNS: u16 = 5;
 
 /// Rows that the panel would fill with a row for each lane, frame, axis and legend included.
-pub fn n_rows(scene: &Scene<'_>) -> u16 {
-    lanes(scene).len().clamp(1, 40) as u16 + 4
+pub fn n_rows(input: &ScreenInput<'_>) -> u16 {
+    lanes(input).len().clamp(1, 40) as u16 + 4
 }
 
 /// The same with an empty row between lanes.
-pub fn n_roomy_rows(scene: &Scene<'_>) -> u16 {
-    lanes(scene).len().clamp(1, 40) as u16 * 2 + 3
+pub fn n_roomy_rows(input: &ScreenInput<'_>) -> u16 {
+    lanes(input).len().clamp(1, 40) as u16 * 2 + 3
 }
 
 /// Draws the lanes from one on. Returns by how many they can be moved.
-pub fn draw(scene: &Scene<'_>, area: Rect, buf: &mut Buffer, scroll: usize) -> usize {
-    let theme = scene.theme;
-    let lanes = lanes(scene);
-    let Some(window) = Window::of(scene, lanes.len()) else {
+pub fn draw(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer, scroll: usize) -> usize {
+    let theme = input.theme;
+    let lanes = lanes(input);
+    let Some(window) = Window::of(input, lanes.len()) else {
         let inside = super::frame("lanes", theme, area, buf);
         super::nothing("no spans yet", theme, inside, buf);
         return 0;
@@ -39,7 +39,7 @@ pub fn draw(scene: &Scene<'_>, area: Rect, buf: &mut Buffer, scroll: usize) -> u
     if inside.height < 1 || inside.width < 12 {
         return 0;
     }
-    let keys = keys(scene.snapshot);
+    let keys = keys(input.snapshot);
     // Lanes come before their axis and legend: colours are also in the table of phases.
     let n_below = usize::from(inside.height).saturating_sub(lanes.len()).min(2) as u16;
     let n_below = if inside.height >= 3 { n_below } else { 0 };
@@ -59,32 +59,32 @@ pub fn draw(scene: &Scene<'_>, area: Rect, buf: &mut Buffer, scroll: usize) -> u
     for (lane, at) in lanes.iter().skip(scroll.min(most)).zip(0..n_shown) {
         let y = inside.y + at * step;
         buf.set_stringn(inside.x, y, cut(lane, label.into()), label.into(), theme.faint());
-        let spans: Vec<&Span> = scene
+        let spans: Vec<&Span> = input
             .snapshot
             .spans
             .iter()
-            .filter(|span| span.lane == **lane && scene.view.shows(&span.phase))
+            .filter(|span| span.lane == **lane && input.view.shows(&span.phase))
             .collect();
-        draw_spans(scene, &spans, window, &keys, Rect { y, ..plot }, buf);
+        draw_spans(input, &spans, window, &keys, Rect { y, ..plot }, buf);
         if has_share {
             let share = format!("{:>4.0}%", window.share(&spans) * 100.0);
             buf.set_stringn(plot.right(), y, share, SHARE_COLUMNS.into(), theme.faint());
         }
     }
     if n_below > 1 {
-        draw_axis(scene, window, Rect { y: inside.bottom() - 2, ..plot }, buf);
+        draw_axis(input, window, Rect { y: inside.bottom() - 2, ..plot }, buf);
     }
     if n_below > 0 {
         let legend = Rect { y: inside.bottom() - 1, height: 1, ..inside };
-        draw_legend(scene, &keys, legend, buf);
+        draw_legend(input, &keys, legend, buf);
     }
     most
 }
 
 /// The lanes that have spans to show, by name, numbers in their order.
-fn lanes<'a>(scene: &Scene<'a>) -> Vec<&'a str> {
+fn lanes<'a>(input: &ScreenInput<'a>) -> Vec<&'a str> {
     let mut lanes: Vec<&str> = Vec::new();
-    for span in scene.snapshot.spans.iter().filter(|span| scene.view.shows(&span.phase)) {
+    for span in input.snapshot.spans.iter().filter(|span| input.view.shows(&span.phase)) {
         if !lanes.contains(&span.lane.as_str()) {
             lanes.push(&span.lane);
         }
@@ -96,7 +96,7 @@ fn lanes<'a>(scene: &Scene<'a>) -> Vec<&'a str> {
     lanes
 }
 
-/// The time in sight, in milliseconds since the run was started or resumed last.
+/// The visible time, in milliseconds since the run was started or resumed last.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Window {
     from_ms: f64,
@@ -104,8 +104,8 @@ struct Window {
 }
 
 impl Window {
-    fn of(scene: &Scene<'_>, n_lanes: usize) -> Option<Self> {
-        let spans = || scene.snapshot.spans.iter().rev().filter(|span| scene.view.shows(&span.phase));
+    fn of(input: &ScreenInput<'_>, n_lanes: usize) -> Option<Self> {
+        let spans = || input.snapshot.spans.iter().rev().filter(|span| input.view.shows(&span.phase));
         let end = |span: &Span| span.start_ms + span.duration_ms;
         let newest_ms = spans().map(end).filter(|ms| ms.is_finite()).fold(f64::NEG_INFINITY, f64::max);
         let first_ms = spans()
@@ -117,12 +117,12 @@ impl Window {
             return None;
         }
         // A round width does not flicker while spans come and go.
-        let width_ms = round_up((newest_ms - first_ms).max(1e-3)) * f64::from(scene.view.zoom).exp2();
-        let to_ms = newest_ms - f64::from(scene.view.pan) * width_ms / 4.0;
+        let width_ms = round_up((newest_ms - first_ms).max(1e-3)) * f64::from(input.view.zoom).exp2();
+        let to_ms = newest_ms - f64::from(input.view.pan) * width_ms / 4.0;
         Some(Self { from_ms: to_ms - width_ms, to_ms })
     }
 
-    /// The part of a span that is in sight, in columns.
+    /// The visible part of a span, in columns.
     fn columns(self, span: &Span, n: u16) -> Option<(f64, f64)> {
         let scale = f64::from(n) / (self.to_ms - self.from_ms);
         let from = ((span.start_ms - self.from_ms) * scale).max(0.0);
@@ -130,7 +130,7 @@ impl Window {
         (from < to).then_some((from, to))
     }
 
-    /// Share of the time in sight that spans cover; where they overlap it counts once.
+    /// Share of the visible time that spans cover; overlaps count once.
     fn share(self, spans: &[&Span]) -> f64 {
         let mut parts: Vec<(f64, f64)> = spans.iter().filter_map(|span| self.columns(span, 1)).collect();
         parts.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -162,7 +162,7 @@ fn keys(snapshot: &Snapshot) -> Vec<(&str, char)> {
 }
 
 fn draw_spans(
-    scene: &Scene<'_>,
+    input: &ScreenInput<'_>,
     spans: &[&Span],
     window: Window,
     keys: &[(&str, char)],
@@ -188,7 +188,7 @@ fn draw_spans(
             continue;
         }
         let span = spans[idx];
-        let style = scene.theme.phase(phase::idx_of(scene.snapshot, &span.phase));
+        let style = input.theme.phase(phase::idx_of(input.snapshot, &span.phase));
         let x = area.x + column as u16;
         let n = cover[column..].iter().take_while(|(part, of)| *of == idx && *part >= 0.5).count();
         if n == 0 {
@@ -199,7 +199,7 @@ fn draw_spans(
         let key = keys.iter().find(|(name, _)| *name == span.phase).map_or('·', |(_, key)| *key);
         let text = inscription(span, key, n);
         let text = format!("{text}{}", " ".repeat(n - width(&text)));
-        buf.set_string(x, area.y, text, style.patch(scene.theme.reversed()));
+        buf.set_string(x, area.y, text, style.patch(input.theme.reversed()));
         column += n;
     }
 }
@@ -213,19 +213,19 @@ fn inscription(span: &Span, key: char, columns: usize) -> String {
         .unwrap_or_else(|| key.to_string())
 }
 
-fn draw_axis(scene: &Scene<'_>, window: Window, area: Rect, buf: &mut Buffer) {
+fn draw_axis(input: &ScreenInput<'_>, window: Window, area: Rect, buf: &mut Buffer) {
     let left = number::duration(window.from_ms.max(0.0));
     let right = number::duration(window.to_ms.max(0.0));
     let n = usize::from(area.width);
     let gap = n.saturating_sub(width(&left) + width(&right));
     let text = if gap > 0 { format!("{left}{}{right}", " ".repeat(gap)) } else { cut(&left, n) };
-    buf.set_stringn(area.x, area.y, text, n, scene.theme.faint());
+    buf.set_stringn(area.x, area.y, text, n, input.theme.faint());
 }
 
-fn draw_legend(scene: &Scene<'_>, keys: &[(&str, char)], area: Rect, buf: &mut Buffer) {
+fn draw_legend(input: &ScreenInput<'_>, keys: &[(&str, char)], area: Rect, buf: &mut Buffer) {
     let mut texts = Vec::new();
-    for (idx, (name, key)) in keys.iter().enumerate().filter(|(_, (name, _))| scene.view.shows(name)) {
-        let style = scene.theme.phase(idx).patch(scene.theme.reversed());
+    for (idx, (name, key)) in keys.iter().enumerate().filter(|(_, (name, _))| input.view.shows(name)) {
+        let style = input.theme.phase(idx).patch(input.theme.reversed());
         texts.push(Text::styled(key.to_string(), style));
         texts.push(Text::raw(format!(" {}  ", number::clean(name))));
     }

@@ -4,16 +4,16 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::super::draw::Scene;
+use super::super::draw::ScreenInput;
 use super::super::number;
 use super::super::table::{Column, lines};
 
 /// Draws the best, best first; parameters stand in columns. Returns by how many lines they can be moved.
-pub fn draw(scene: &Scene<'_>, area: Rect, buf: &mut Buffer, scroll: usize) -> usize {
-    let snapshot = scene.snapshot;
-    let inside = super::frame("best found", scene.theme, area, buf);
+pub fn draw(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer, scroll: usize) -> usize {
+    let snapshot = input.snapshot;
+    let inside = super::frame("best found", input.theme, area, buf);
     if snapshot.top.is_empty() {
-        super::nothing("no improvement was told of yet", scene.theme, inside, buf);
+        super::nothing("no improvement was told of yet", input.theme, inside, buf);
         return 0;
     }
     let top = &snapshot.top;
@@ -33,7 +33,7 @@ pub fn draw(scene: &Scene<'_>, area: Rect, buf: &mut Buffer, scroll: usize) -> u
         let keep = 200_u8.saturating_sub(at.min(190) as u8);
         columns.push(Column::right(&number::clean(name), cells.collect(), keep));
     }
-    let lines: Vec<Line<'_>> = lines(columns, inside.width.into(), scene.theme);
+    let lines: Vec<Line<'_>> = lines(columns, inside.width.into(), input.theme);
     let Some((header, rows)) = lines.split_first() else { return 0 };
     if inside.height < 2 {
         return super::list(rows, scroll, inside, buf);

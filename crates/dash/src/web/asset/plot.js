@@ -66,7 +66,7 @@ export const linePlot = (options) => {
     const toX = (x) => inner.x0 + ((x - area.left) / (area.right - area.left)) * (inner.x1 - inner.x0);
     const toY = (y) => inner.y0 - ((y - area.low) / (area.high - area.low)) * (inner.y0 - inner.y1);
     Object.assign(area, { toX, toY, inner });
-    // What is told relative to something has its ticks there too.
+    // Values relative to a base have their ticks relative to it too.
     const base = options.y?.base ?? 0;
     const yTicks = niceTicks(area.low - base, area.high - base, Math.max(2, (inner.y0 - inner.y1) / 42)).map(
       (y) => y + base,

@@ -195,7 +195,7 @@ export const runView = (main, run) => {
         "bad",
         "The run's process is gone, without a last word. What it wrote is below; the same command goes on with it.",
       ]);
-    if (head.state === "silent") lines.push(["warn", "Nothing has been heard of this run for a while."]);
+    if (head.state === "silent") lines.push(["warn", "This run has written no event for a while."]);
     if (head.n_dropped)
       lines.push(["warn", `${count(head.n_dropped)} events came too fast and are not in the journal`]);
     for (const note of fallbacks.slice(0, 3)) lines.push(["warn", `Fell back to the CPU: ${note.text}`]);

@@ -66,7 +66,7 @@ fn tokens(chars: &[char]) -> Result<Vec<(usize, Token)>, FilterError> {
             (')', _) => (Token::Close, 1),
             ('"' | '\'', _) => {
                 let len = chars[at + 1..].iter().position(|end| *end == c);
-                let len = len.ok_or(FilterError { at: begin, message: "the text has no end".into() })?;
+                let len = len.ok_or(FilterError { at: begin, message: "the quote is not closed".into() })?;
                 (Token::Text(chars[at + 1..at + 1 + len].iter().collect()), len + 2)
             }
             _ if c.is_ascii_digit() || "+-.".contains(c) => number(chars, at)?,
@@ -76,7 +76,7 @@ fn tokens(chars: &[char]) -> Result<Vec<(usize, Token)>, FilterError> {
                 let len = word.chars().count();
                 (keyword(word), len)
             }
-            _ => return Err(FilterError { at, message: format!("`{c}` means nothing here") }),
+            _ => return Err(FilterError { at, message: format!("`{c}` is not expected here") }),
         };
         tokens.push((begin, token));
         at += len;
@@ -105,7 +105,7 @@ fn number(chars: &[char], at: usize) -> Result<(Token, usize), FilterError> {
     let text: String = chars[at..at + len].iter().collect();
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() => Ok((Token::Number(value), len)),
-        _ => Err(FilterError { at, message: format!("`{text}` is no number") }),
+        _ => Err(FilterError { at, message: format!("`{text}` is not a number") }),
     }
 }
 

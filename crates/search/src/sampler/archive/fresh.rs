@@ -1,7 +1,7 @@
-//! Points that were not asked before, for spaces whose points can be counted.
+//! Replaces repeated points by new ones, for spaces whose points can be counted.
 //!
 //! Breeding in such a space makes the same children again and again once the elites agree, and evaluating a point twice teaches
-//! nothing. So a repeated point is moved to a neighbour, or in a small space to the next one that nobody asked for.
+//! nothing. So a repeated point is moved to a neighbour, or in a small space to the next one that was not proposed yet.
 
 use std::collections::HashSet;
 
@@ -28,7 +28,7 @@ const MAX_STEPS: usize = 1000;
 /// Keeps the streams of this memory apart from those of samplers under the same seed.
 const SEED_TWIST: u64 = 0x4672_6573_6850_6f69;
 
-/// Remembers what was asked, and replaces repeated points.
+/// Remembers proposed points, and replaces repeated ones.
 ///
 /// A replacement depends on the seed, the number of the trial and all points before it, so that the cut into batches does not
 /// matter.

@@ -6,7 +6,7 @@ use crate::score::Score;
 /// Number of best scores that count. A trial earns credit by being among them when it is told.
 const N_TOP: usize = 64;
 
-/// Earnings and spendings lose half of their weight while this many batches are told.
+/// Earnings and spendings lose half of their weight over this many batches.
 const HALF_LIFE_BATCHES: f64 = 2.0;
 
 /// The prior counts as this many batches: enough to survive one batch without credit for anybody.
@@ -50,7 +50,7 @@ impl Credit {
         self.accounts.iter().map(|account| account.share)
     }
 
-    /// Books the scores of a batch with the members that proposed them; `None` proposed by nobody here.
+    /// Books the scores of a batch with the members that proposed them; `None` means that no member proposed it.
     pub(super) fn book(&mut self, owners: &[Option<u8>], scores: &[f64]) {
         let n_own = owners.iter().flatten().count();
         let weight = libm::exp2(-(n_own as f64) / (self.batch * HALF_LIFE_BATCHES));

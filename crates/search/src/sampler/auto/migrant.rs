@@ -1,4 +1,4 @@
-//! The few best points of a study, which islands are told from time to time.
+//! The few best points of a study, which are told to the islands from time to time.
 
 use crate::point::Points;
 use crate::score::{Score, Scores};

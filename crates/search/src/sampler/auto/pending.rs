@@ -1,4 +1,4 @@
-//! Who proposed what: the trials that were asked and not yet told.
+//! Which member proposed which trial, for trials that were asked and not yet told.
 //!
 //! Scores come back in the order in which points were asked, but possibly batches later, and points of others may come between
 //! (known points that are tried first). A fingerprint tells them apart without keeping the points.

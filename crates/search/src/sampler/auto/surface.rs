@@ -62,7 +62,7 @@ pub(super) struct Surface {
     /// Most trials that are fitted.
     capacity: usize,
     /// Best first; of equal scores the one told earlier.
-    kept: Vec<Kept>,
+    kept: Vec<TopTrial>,
     /// By scores and by ranks; none if something was told since.
     summits: Option<[Vec<Peak>; 2]>,
     n_asked: u64,
@@ -70,7 +70,7 @@ pub(super) struct Surface {
 
 /// One of the best trials.
 #[derive(Clone, Debug)]
-struct Kept {
+struct TopTrial {
     score: f64,
     /// The values of the free parameters, NaN where inactive.
     values: Vec<f64>,
@@ -206,14 +206,15 @@ impl Sampler for Surface {
             let value = |gene: &Gene| points.value(point_idx, gene.param_idx);
             let values: Vec<f64> = self.genes.iter().map(value).collect();
             let units = self.genes.iter().zip(&values).map(|(gene, value)| gene.unit(*value)).collect();
-            Kept { score: column[point_idx], values, units }
+            TopTrial { score: column[point_idx], values, units }
         };
-        let newcomers: Vec<Kept> = order.par_iter().with_min_len(64).map(keep).collect();
+        let newcomers: Vec<TopTrial> = order.par_iter().with_min_len(64).map(keep).collect();
         self.kept.extend(newcomers);
         // The sort is stable, so that of equal scores the earlier stays first.
         self.kept.sort_by(|a, b| b.score.total_cmp(&a.score));
-        let is_same =
-            |a: &Kept, b: &Kept| a.values.iter().zip(&b.values).all(|(a, b)| a.to_bits() == b.to_bits());
+        let is_same = |a: &TopTrial, b: &TopTrial| {
+            a.values.iter().zip(&b.values).all(|(a, b)| a.to_bits() == b.to_bits())
+        };
         self.kept.dedup_by(|later, earlier| later.score == earlier.score && is_same(later, earlier));
         self.kept.truncate(self.capacity);
         self.summits = None;
@@ -227,10 +228,10 @@ impl Sampler for Surface {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quality::{Budget, Function, Run};
+    use crate::quality::{Budget, Function, QualityRun};
 
     fn best(function: Function, n_dimensions: usize, n_trials: u64, batch: usize) -> f64 {
-        let run = Run { function, n_dimensions, budget: Budget { n_trials, batch }, lag: 1 };
+        let run = QualityRun { function, n_dimensions, budget: Budget { n_trials, batch }, lag: 1 };
         run.best_with(3, |space, settings| Ok(Box::new(Surface::new(space, settings))))
             .expect("a surface suits every space")
     }

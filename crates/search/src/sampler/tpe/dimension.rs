@@ -27,7 +27,7 @@ pub(super) struct Dimension {
 }
 
 /// What is known of the whole study when the laws are made.
-pub(super) struct Standing<'a> {
+pub(super) struct StudyState<'a> {
     pub(super) seed: u64,
     pub(super) n_told: u64,
     pub(super) candidates: Candidates,
@@ -73,7 +73,7 @@ impl Dimension {
     }
 
     /// Makes the law of the winner anew.
-    pub(super) fn learn(&mut self, standing: &Standing) {
+    pub(super) fn learn(&mut self, standing: &StudyState) {
         let active = || {
             standing
                 .good

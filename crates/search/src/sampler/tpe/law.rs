@@ -1,4 +1,4 @@
-//! The law of the winner: what picking the best of m candidates comes to, without drawing candidates.
+//! The distribution of the best of m candidates, computed without drawing candidates.
 //!
 //! Candidates are drawn from the density of good observations, and the one wins whose ratio of good to other density is highest.
 //! Order the cells by that ratio, and let F be the mass of the good density up to and including a cell in that order: the winner

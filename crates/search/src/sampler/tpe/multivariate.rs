@@ -8,7 +8,7 @@ use super::best::BestTrials;
 use super::joint::{Axis, Joint};
 use super::law::Candidates;
 use super::recency::Recency;
-use super::{Greed, MAX_GOOD_BATCHED, N_STARTUP, n_good};
+use super::{MAX_GOOD_BATCHED, N_STARTUP, TpeKnobs, n_good};
 use crate::cells::Cells;
 use crate::point::Points;
 use crate::rng::Stream;
@@ -39,7 +39,7 @@ pub struct TpeMultivariate {
     /// The coordinates of the newest trials.
     newest: VecDeque<Vec<f64>>,
     densities: Option<Densities>,
-    greed: Greed,
+    greed: TpeKnobs,
 }
 
 /// The densities of good trials and of the others.
@@ -76,7 +76,7 @@ impl TpeMultivariate {
             best: BestTrials::new(MAX_GOOD_BATCHED),
             newest: VecDeque::new(),
             densities: None,
-            greed: Greed::default(),
+            greed: TpeKnobs::default(),
         }
     }
 

@@ -5,7 +5,7 @@ use tidemill_backtest::segment::Role;
 use tidemill_backtest::strategy::Sizing;
 use tidemill_backtest::{Benchmark, METRICS, Metrics, POOL_NOTE};
 use tidemill_market::{DAY_MS, timeframe, timestamp};
-use tidemill_page::report::{Curve, EquityKind, Mark, MetricRow, Report, SymbolSeries, TradeRow};
+use tidemill_page::report::{Curve, EquityKind, MetricRow, ReportPage, SymbolSeries, TimeMark, TradeRow};
 
 use tidemill_lab::BacktestReport;
 
@@ -15,7 +15,7 @@ use tidemill_lab::number;
 /// Most segments shown as columns.
 const MAX_COLUMNS: usize = 12;
 
-pub(super) fn report(evaluation: &BacktestReport) -> Report {
+pub(super) fn report(evaluation: &BacktestReport) -> ReportPage {
     let strategy = &evaluation.experiment.strategy;
     let symbols = &evaluation.experiment.data.universe.symbols;
     let additive = strategy.execution.sizing == Sizing::Unit;
@@ -43,7 +43,7 @@ pub(super) fn report(evaluation: &BacktestReport) -> Report {
     }
     notes.extend(super::notes(evaluation).cloned());
     let (segments, metrics) = metric_rows(evaluation);
-    Report {
+    ReportPage {
         title: strategy.name.clone(),
         subtitle: format!(
             "{}{more} · {bar} bars · {} to {}",
@@ -183,7 +183,7 @@ fn symbol_series(evaluation: &BacktestReport, symbol: usize, additive: bool) -> 
                 Role::Test => "out-of-sample".to_string(),
                 Role::Train => segment.name.clone(),
             };
-            Mark { ms: bars.ts_ms[segment.range.start], label }
+            TimeMark { ms: bars.ts_ms[segment.range.start], label }
         })
         .collect();
     SymbolSeries {

@@ -11,7 +11,7 @@ use lru::LruCache;
 use tidemill_backtest::Strategy;
 use tidemill_dash::web::SourceError;
 use tidemill_lab::{Dataset, Experiment, StudyConfig};
-use tidemill_page::report::Report;
+use tidemill_page::report::ReportPage;
 use tidemill_search::StudyFolder;
 
 use super::trials::{self, Params};
@@ -26,7 +26,7 @@ const KEPT_TRIALS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 /// A trial that was evaluated again.
 pub struct Evaluated {
     /// Its result, without the prices.
-    pub report: Report,
+    pub report: ReportPage,
     /// Whether its objective is the one that the study has.
     pub is_as_stored: bool,
 }
@@ -83,7 +83,7 @@ impl Evaluations {
         let evaluation = experiment.layout(config.segments).backtest().map_err(|error| failed(&error))?;
         let mut report = backtest::page_report(&evaluation);
         for series in &mut report.series {
-            // Prices are told from the data itself.
+            // The chart reads prices from the data itself.
             for column in
                 [&mut series.open, &mut series.high, &mut series.low, &mut series.close, &mut series.volume]
             {
@@ -103,7 +103,7 @@ fn load(study: &StudyFolder) -> Result<Dataset, SourceError> {
     let unavailable =
         |message: String, hint: &str| SourceError::Unavailable { message, hint: Some(hint.into()) };
     let Some(recipe) = config.about.source else {
-        let message = "the study does not say where its data came from".to_owned();
+        let message = "the study does not record where its data came from".to_owned();
         return Err(unavailable(message, "`tidemill backtest` with --data shows a trial of it"));
     };
     let recipe = recipe.in_full();

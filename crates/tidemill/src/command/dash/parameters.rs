@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use tidemill_dash::web::{Axis, AxisValues, Parameters};
-use tidemill_page::study::Plotted;
+use tidemill_page::study::PlottedTrials;
 use tidemill_search::StudyFolder;
 
-use crate::command::study::page::Drawn;
+use crate::command::study::page::DrawnTrials;
 use tidemill_lab::StudyConfig;
 use tidemill_lab::stored::axis::{self, Values};
 use tidemill_lab::stored::rows::fetch_with_importance;
@@ -15,9 +15,9 @@ use tidemill_lab::stored::survey::Survey;
 pub fn of(study: &StudyFolder) -> Result<Parameters> {
     let config = StudyConfig::read(study.header());
     let survey = Survey::new(study, &config)?;
-    let drawn = Drawn::choose(&survey, 0);
+    let drawn = DrawnTrials::choose(&survey, 0);
     let (rows, importance) = fetch_with_importance(study, &survey, &drawn.trials().collect())?;
-    let Plotted { trials, n_best, scores, values } = drawn.plotted(&survey, &rows);
+    let PlottedTrials { trials, n_best, scores, values } = drawn.plotted(&survey, &rows);
     let varied = survey.axes.0.iter().zip(importance).filter(|(axis, _)| axis.is_varied());
     Ok(Parameters {
         objectives: config.objective_names(survey.n_objectives()),

@@ -1,8 +1,8 @@
-//! Runs and studies as the dashboard asks for them.
+//! Answers the dashboard's requests from runs and studies on disk.
 
 use std::path::{Path, PathBuf};
 
-use tidemill_dash::terminal::Pulse;
+use tidemill_dash::terminal::ProcessState;
 use tidemill_dash::web::{
     Backtest, BarQuery, BarWindow, Parameters, RunSource, SourceError, Trial, TrialPage, TrialQuery,
 };
@@ -30,7 +30,7 @@ impl RunSource for Studies {
         glimpse::of(dir).map_err(|error| failed(&error))
     }
 
-    fn pulse(&self, dir: &Path) -> Pulse {
+    fn pulse(&self, dir: &Path) -> ProcessState {
         pulse::of(dir)
     }
 
@@ -66,8 +66,8 @@ fn study(dir: &Path) -> Result<StudyFolder, SourceError> {
     match StudyFolder::open(dir) {
         Ok(folder) => Ok(folder),
         Err(FolderError::NotAStudy { .. }) => Err(SourceError::Unavailable {
-            message: "this run keeps no trials".into(),
-            hint: Some("the trials of a sweep are kept, what other runs report is on their own page".into()),
+            message: "this run stores no trials".into(),
+            hint: Some("only sweeps store trials; the page of this run shows what it reported".into()),
         }),
         Err(error) => Err(failed(&error)),
     }

@@ -17,23 +17,23 @@ use tidemill_lab::StudyConfig;
 
 /// What trials are sorted by: what is not there last, then numbers and texts, equals by their number.
 #[derive(Clone, Debug)]
-struct Key {
-    value: Option<Sorted>,
+struct SortKey {
+    value: Option<SortedTrials>,
     trial: u64,
     is_descending: bool,
 }
 
 #[derive(Clone, Debug)]
-enum Sorted {
+enum SortedTrials {
     Number(f64),
     Text(String),
 }
 
-impl Key {
+impl SortKey {
     fn new(cell: Cell<'_>, trial: u64, is_descending: bool) -> Self {
         let value = match cell {
-            Cell::Number(value) => Some(Sorted::Number(value)),
-            Cell::Text(text) => Some(Sorted::Text(text.to_owned())),
+            Cell::Number(value) => Some(SortedTrials::Number(value)),
+            Cell::Text(text) => Some(SortedTrials::Text(text.to_owned())),
             Cell::Absent => None,
         };
         Self { value, trial, is_descending }
@@ -41,39 +41,39 @@ impl Key {
 }
 
 /// The order in which they are listed.
-impl Ord for Key {
+impl Ord for SortKey {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_value = match (&self.value, &other.value) {
             (None, None) => Ordering::Equal,
             (None, Some(_)) => return Ordering::Greater,
             (Some(_), None) => return Ordering::Less,
-            (Some(Sorted::Number(a)), Some(Sorted::Number(b))) => a.total_cmp(b),
-            (Some(Sorted::Text(a)), Some(Sorted::Text(b))) => a.cmp(b),
-            (Some(Sorted::Number(_)), Some(Sorted::Text(_))) => Ordering::Less,
-            (Some(Sorted::Text(_)), Some(Sorted::Number(_))) => Ordering::Greater,
+            (Some(SortedTrials::Number(a)), Some(SortedTrials::Number(b))) => a.total_cmp(b),
+            (Some(SortedTrials::Text(a)), Some(SortedTrials::Text(b))) => a.cmp(b),
+            (Some(SortedTrials::Number(_)), Some(SortedTrials::Text(_))) => Ordering::Less,
+            (Some(SortedTrials::Text(_)), Some(SortedTrials::Number(_))) => Ordering::Greater,
         };
         let by_value = if self.is_descending { by_value.reverse() } else { by_value };
         by_value.then(self.trial.cmp(&other.trial))
     }
 }
 
-impl PartialOrd for Key {
+impl PartialOrd for SortKey {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Key {
+impl PartialEq for SortKey {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Key {}
+impl Eq for SortKey {}
 
 /// A trial that may be listed.
 struct Candidate {
-    key: Key,
+    key: SortKey,
     row: Vec<Json>,
 }
 
@@ -97,7 +97,7 @@ impl PartialEq for Candidate {
 
 impl Eq for Candidate {}
 
-/// The trials that are asked for.
+/// The trials of the requested page.
 pub fn page(study: &StudyFolder, query: &TrialQuery) -> Result<TrialPage, SourceError> {
     let config = StudyConfig::read(study.header());
     let mut batches = study.trials().map_err(|error| failed(&error))?.peekable();
@@ -136,8 +136,11 @@ pub fn page(study: &StudyFolder, query: &TrialQuery) -> Result<TrialPage, Source
                 continue;
             }
             n_matched += 1;
-            let key =
-                Key::new(table.cell(&batch, row_idx, sort_idx), batch.trials[row_idx], query.is_descending);
+            let key = SortKey::new(
+                table.cell(&batch, row_idx, sort_idx),
+                batch.trials[row_idx],
+                query.is_descending,
+            );
             if kept.len() < n_kept || kept.peek().is_some_and(|last| key < last.key) {
                 kept.push(Candidate { key, row: table.row(&batch, row_idx) });
                 if kept.len() > n_kept {
@@ -199,10 +202,10 @@ mod tests {
         for is_descending in [false, true] {
             let cells =
                 [Cell::Number(2.0), Cell::Absent, Cell::Number(3.0), Cell::Number(2.0), Cell::Number(-1.0)];
-            let mut keys: Vec<Key> = cells
+            let mut keys: Vec<SortKey> = cells
                 .into_iter()
                 .zip(0..)
-                .map(|(cell, trial)| Key::new(cell, trial, is_descending))
+                .map(|(cell, trial)| SortKey::new(cell, trial, is_descending))
                 .collect();
             keys.sort();
             let order: Vec<u64> = keys.iter().map(|key| key.trial).collect();

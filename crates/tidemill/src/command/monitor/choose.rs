@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
-use tidemill_dash::terminal::{Standing, moment};
+use tidemill_dash::terminal::{RunStatus, moment};
 use tidemill_telemetry::Timestamp;
 
 use super::{glimpse, pulse};
@@ -127,7 +127,7 @@ fn table(runs: &[RunDir]) -> String {
             number,
             dir,
             snapshot.workload.clone(),
-            Standing::of(&snapshot, Timestamp::now(), pulse::of(&run.dir)).word().to_owned(),
+            RunStatus::of(&snapshot, Timestamp::now(), pulse::of(&run.dir)).word().to_owned(),
             snapshot.last.map(moment).unwrap_or_default(),
             done,
             number::short(snapshot.best),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use tidemill_dash::terminal::{Scene, Standing, Theme, View, picture};
+use tidemill_dash::terminal::{RunStatus, ScreenInput, Theme, View, picture};
 use tidemill_telemetry::{Snapshot, Timestamp};
 
 use super::pulse;
@@ -22,10 +22,10 @@ pub fn parse_size(text: &str) -> Result<(u16, u16), String> {
 /// Draws the first page and writes it.
 pub fn write(snapshot: &Snapshot, path: &Path, file: &Path, size: (u16, u16)) -> Result<ExitCode> {
     let now = snapshot.last.unwrap_or_else(Timestamp::now);
-    let scene = Scene {
+    let scene = ScreenInput {
         snapshot,
         view: &View::default(),
-        standing: Standing::of(snapshot, now, pulse::of(path)),
+        status: RunStatus::of(snapshot, now, pulse::of(path)),
         now,
         theme: Theme::coloured(),
         pace: None,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
-use tidemill_dash::terminal::{Standing, Theme, check_phases, coloured_line, line};
+use tidemill_dash::terminal::{RunStatus, Theme, check_phases, coloured_line, line};
 use tidemill_telemetry::{Event, Follower, Snapshot, Timestamp};
 
 use super::{LOOK_EVERY, MonitorArgs, pulse, warn_of_malformed};
@@ -59,8 +59,8 @@ pub fn run(path: &Path, args: &MonitorArgs, stop: &AtomicBool) -> Result<ExitCod
     Ok(if standing.is_good() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn standing(follower: &Follower, path: &Path) -> Standing {
-    Standing::of(follower.snapshot(), Timestamp::now(), pulse::of(path))
+fn standing(follower: &Follower, path: &Path) -> RunStatus {
+    RunStatus::of(follower.snapshot(), Timestamp::now(), pulse::of(path))
 }
 
 fn is_wanted(event: &Event, phases: &[String]) -> bool {

@@ -38,7 +38,6 @@ pub struct BestArgs {
     json: bool,
 }
 
-/// Runs the command.
 pub fn run(args: &BestArgs) -> Result<ExitCode> {
     let folder = super::open(&args.dir)?;
     let config = StudyConfig::read(folder.header());

@@ -21,7 +21,7 @@ use tidemill_lab::stored::state::State;
   tidemill study list
   tidemill study list runs --json")]
 pub struct ListArgs {
-    /// Where to look; folders whose names begin with a dot are passed over.
+    /// Folder to search; folders whose names begin with a dot are skipped.
     #[arg(default_value = ".", value_name = "DIR")]
     dir: PathBuf,
     /// Print JSON.
@@ -30,7 +30,7 @@ pub struct ListArgs {
 }
 
 /// One study, or why it cannot be read.
-struct Entry {
+struct StudyEntry {
     dir: PathBuf,
     study: Result<Study>,
 }
@@ -43,12 +43,12 @@ struct Study {
     state: State,
 }
 
-/// Runs the command.
 pub fn run(args: &ListArgs) -> Result<ExitCode> {
     let is_study = |dir: &Path| dir.join(HEADER_FILE).is_file();
     let dirs =
         find_folders(&args.dir, is_study).with_context(|| format!("cannot list {}", args.dir.display()))?;
-    let entries: Vec<Entry> = dirs.into_iter().map(|dir| Entry { study: look(&dir), dir }).collect();
+    let entries: Vec<StudyEntry> =
+        dirs.into_iter().map(|dir| StudyEntry { study: look(&dir), dir }).collect();
     let mut out = std::io::stdout().lock();
     if args.json {
         let studies: Vec<Value> = entries.iter().map(entry_json).collect();
@@ -59,7 +59,7 @@ pub fn run(args: &ListArgs) -> Result<ExitCode> {
         write!(out, "{}", table(&entries).render(4))?;
     }
     out.flush()?;
-    for Entry { dir, study } in &entries {
+    for StudyEntry { dir, study } in &entries {
         if let Err(error) = study {
             eprintln!("note: {} cannot be read: {error:#}", dir.display());
         }
@@ -85,11 +85,11 @@ fn look(dir: &Path) -> Result<Study> {
     Ok(Study { config, n_trials, n_valid, best, state })
 }
 
-fn table(entries: &[Entry]) -> Table {
+fn table(entries: &[StudyEntry]) -> Table {
     let mut table =
         Table::new(["study", "strategy", "sampler", "state", "trials", "of", "best", "objective"]);
     let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "–".into());
-    for Entry { dir, study } in entries {
+    for StudyEntry { dir, study } in entries {
         let dir = dir.display().to_string();
         match study {
             Ok(study) => table.row([
@@ -108,7 +108,7 @@ fn table(entries: &[Entry]) -> Table {
     table
 }
 
-fn entry_json(Entry { dir, study }: &Entry) -> Value {
+fn entry_json(StudyEntry { dir, study }: &StudyEntry) -> Value {
     match study {
         Ok(study) => json!({
             "study": dir,

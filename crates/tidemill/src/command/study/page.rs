@@ -6,29 +6,29 @@ use tidemill_lab::number;
 use tidemill_lab::stored::axis::{self, Values};
 use tidemill_lab::stored::rows::Rows;
 use tidemill_lab::stored::survey::Survey;
-use tidemill_page::study::{Axis, AxisValues, Plotted, Study};
+use tidemill_page::study::{Axis, AxisValues, PlottedTrials, StudyPage};
 
-use super::show::{View, improvements, trials_line};
+use super::show::{StudyView, improvements, trials_line};
 use super::text;
 
 /// The best trials that are drawn one by one.
 const BEST_DRAWN: usize = 300;
 
-/// Most trials that a page holds in full, however many are asked for.
+/// Most trials that a page holds in full, whatever `--top` is.
 const MOST_DRAWN: usize = 2000;
 
 /// About how many numbers the sample of all trials may have.
 const SAMPLE_NUMBERS: u64 = 300_000;
 
 /// The trials that a page draws.
-pub struct Drawn {
+pub struct DrawnTrials {
     /// The best, best first.
     best: Vec<u64>,
     /// Some of all.
     sample: Vec<u64>,
 }
 
-impl Drawn {
+impl DrawnTrials {
     /// Chooses from a study, of which `top` trials are to be listed.
     pub fn choose(survey: &Survey, top: usize) -> Self {
         let per_trial = (survey.axes.0.len() + survey.n_objectives()) as u64;
@@ -37,7 +37,7 @@ impl Drawn {
     }
 
     /// What is drawn of them; `rows` must have all.
-    pub fn plotted(&self, survey: &Survey, rows: &Rows) -> Plotted {
+    pub fn plotted(&self, survey: &Survey, rows: &Rows) -> PlottedTrials {
         let is_best: std::collections::BTreeSet<u64> = self.best.iter().copied().collect();
         let others = self.sample.iter().filter(|trial| !is_best.contains(trial));
         let trials: Vec<u64> = self.best.iter().chain(others).copied().collect();
@@ -45,7 +45,7 @@ impl Drawn {
         let varied = (0..survey.axes.0.len()).filter(|at| survey.axes.0[*at].is_varied());
         let values = |param_idx: usize| all.iter().map(|row| rounded(row.encoded[param_idx])).collect();
         let scores = |at: usize| all.iter().map(|row| rounded(row.objectives[at])).collect();
-        Plotted {
+        PlottedTrials {
             trials: all.iter().map(|row| row.trial).collect(),
             n_best: rows.of(&self.best).len(),
             scores: (0..survey.n_objectives()).map(scores).collect(),
@@ -53,18 +53,18 @@ impl Drawn {
         }
     }
 
-    /// All of them.
+    /// The numbers of all drawn trials.
     pub fn trials(&self) -> impl Iterator<Item = u64> {
         self.best.iter().chain(&self.sample).copied()
     }
 }
 
 /// The page as one self-contained HTML text.
-pub fn html(view: &View<'_>, drawn: &Drawn, rows: &Rows) -> Result<String> {
+pub fn html(view: &StudyView<'_>, drawn: &DrawnTrials, rows: &Rows) -> Result<String> {
     Ok(tidemill_page::study::html(&study(view, drawn, rows))?)
 }
 
-fn study<'a>(view: &'a View<'a>, drawn: &Drawn, rows: &Rows) -> Study<'a> {
+fn study<'a>(view: &'a StudyView<'a>, drawn: &DrawnTrials, rows: &Rows) -> StudyPage<'a> {
     let (config, survey) = (view.config, view.survey);
     let best = rows.of(&drawn.best);
     let shown = text::shown_metrics(survey, &best);
@@ -74,7 +74,7 @@ fn study<'a>(view: &'a View<'a>, drawn: &Drawn, rows: &Rows) -> Study<'a> {
     setup.push(("trials", trials_line(view)));
     setup.push(("state", view.state.text()));
     let varied = survey.axes.0.iter().enumerate().filter(|(_, axis)| axis.is_varied());
-    Study {
+    StudyPage {
         title: config.strategy.name.clone().unwrap_or_else(|| view.dir.clone()),
         subtitle: config.data_text().unwrap_or_default(),
         made: format!(

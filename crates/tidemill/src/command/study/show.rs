@@ -1,4 +1,4 @@
-//! `tidemill study show`: what was run and what came of it.
+//! `tidemill study show`: the settings of a study, its best trials, convergence and importance.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -41,7 +41,7 @@ pub struct ShowArgs {
 }
 
 /// All that is shown of one study.
-pub struct View<'a> {
+pub struct StudyView<'a> {
     /// The study folder as it was named.
     pub dir: String,
     /// What was run.
@@ -60,7 +60,6 @@ pub struct View<'a> {
     pub holding: Option<Value>,
 }
 
-/// Runs the command.
 pub fn run(args: &ShowArgs) -> Result<ExitCode> {
     let folder = super::open(&args.dir)?;
     let config = StudyConfig::read(folder.header());
@@ -69,11 +68,11 @@ pub fn run(args: &ShowArgs) -> Result<ExitCode> {
         bail!("{} has no finished trial yet, so there is nothing to draw", args.dir.display());
     }
     let top = survey.best(args.top);
-    let drawn = args.html.as_ref().map(|_| page::Drawn::choose(&survey, args.top));
+    let drawn = args.html.as_ref().map(|_| page::DrawnTrials::choose(&survey, args.top));
     let mut wanted: BTreeSet<u64> = top.iter().copied().collect();
-    wanted.extend(drawn.iter().flat_map(page::Drawn::trials));
+    wanted.extend(drawn.iter().flat_map(page::DrawnTrials::trials));
     let (rows, importance) = fetch_with_importance(&folder, &survey, &wanted)?;
-    let view = View {
+    let view = StudyView {
         dir: args.dir.display().to_string(),
         state: State::of(&args.dir, survey.n_trials, config.sweep.trials),
         objective_names: config.objective_names(survey.n_objectives()),
@@ -105,7 +104,7 @@ pub fn improvements(survey: &Survey, objective_idx: usize) -> Vec<(u64, f64)> {
 }
 
 /// How many trials there are, of how many, and how many are valid.
-pub fn trials_line(view: &View<'_>) -> String {
+pub fn trials_line(view: &StudyView<'_>) -> String {
     let survey = view.survey;
     let asked = match view.config.sweep.trials {
         Some(asked) if asked != survey.n_trials => format!(" of {}", number::count(asked)),
@@ -114,7 +113,7 @@ pub fn trials_line(view: &View<'_>) -> String {
     format!("{}{asked}, {} valid", number::count(survey.n_trials), number::count(survey.n_valid))
 }
 
-fn in_words(view: &View<'_>) -> String {
+fn in_words(view: &StudyView<'_>) -> String {
     let survey = view.survey;
     let mut lines = vec![("study", view.dir.clone())];
     lines.extend(view.config.lines());
@@ -163,7 +162,7 @@ fn wrapped(text: &str) -> String {
     lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n           ")
 }
 
-fn document(view: &View<'_>) -> Value {
+fn document(view: &StudyView<'_>) -> Value {
     let (config, survey) = (view.config, view.survey);
     let convergence: Vec<Value> = view
         .objective_names

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tidemill_lab::number;
 use tidemill_lab::walkforward::{WalkForwardSummary, WindowResult};
-use tidemill_page::walkforward::{Parameter, WalkForward, Window};
+use tidemill_page::walkforward::{Parameter, WalkForwardPage, Window};
 
 use super::text::{has_sharpe, value_text};
 
@@ -18,7 +18,7 @@ pub fn html(strategy: &str, data: &str, objective: &str, summary: &WalkForwardSu
         let (levels, range) = placed(values);
         Parameter { name: (*name).to_string(), levels, range }
     });
-    tidemill_page::walkforward::html(&WalkForward {
+    tidemill_page::walkforward::html(&WalkForwardPage {
         strategy: strategy.into(),
         data: data.into(),
         verdict: sentence(summary),

@@ -139,7 +139,7 @@ fn the_last_owner_of_a_hanging_device_leaves_it() {
     if !host_compiles() {
         return;
     }
-    // Nobody has waited before, so that the end of the device itself finds out.
+    // Nothing has waited before, so dropping the device detects it.
     in_time("the end of a device", || {
         let device = hanging(1);
         device.set_wait_limit(FAR);

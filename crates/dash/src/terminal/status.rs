@@ -1,16 +1,16 @@
-//! How a run stands: what it said last, how long ago, and whether anybody still holds its folder.
+//! The status of a run: its last event, its age, and whether a process still holds the lock of its folder.
 
 use tidemill_telemetry::{RunState, Snapshot, Timestamp};
 
 use super::number;
 
-/// Seconds without a word after which a run that has not ended counts as silent. A living run says something every few seconds.
+/// Seconds without an event after which a run that has not ended counts as silent. A live run writes one every few seconds.
 pub const PATIENCE_S: f64 = 30.0;
 
 /// What is known of the process of a run from elsewhere, such as from the lock on its folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pulse {
-    /// Nothing.
+pub enum ProcessState {
+    /// Whether the process lives is not known.
     #[default]
     Unknown,
     /// There is a process.
@@ -21,12 +21,12 @@ pub enum Pulse {
 
 /// How a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum RunStatus {
     /// It has said nothing yet.
     Waiting,
-    /// It is at work.
+    /// It writes events.
     Live,
-    /// It has not ended, and nothing has been heard of it for a while.
+    /// It has not ended, and its last event is older than [`PATIENCE_S`].
     Silent,
     /// It has not ended, and its process is gone.
     Killed,
@@ -38,18 +38,18 @@ pub enum Standing {
     Failed,
 }
 
-impl Standing {
+impl RunStatus {
     /// How a run stands at this time.
-    pub fn of(snapshot: &Snapshot, now: Timestamp, pulse: Pulse) -> Self {
-        match (snapshot.state, pulse) {
+    pub fn of(snapshot: &Snapshot, now: Timestamp, process: ProcessState) -> Self {
+        match (snapshot.state, process) {
             (RunState::Complete, _) => Self::Complete,
             (RunState::Stopped, _) => Self::Stopped,
             (RunState::Failed, _) => Self::Failed,
-            (RunState::Running, Pulse::Alive) => Self::Live,
+            (RunState::Running, ProcessState::Alive) => Self::Live,
             (RunState::Running, _) if snapshot.last.is_none() => Self::Waiting,
-            (RunState::Running, Pulse::Dead) => Self::Killed,
-            (RunState::Running, Pulse::Unknown) if snapshot.is_live(now, PATIENCE_S) => Self::Live,
-            (RunState::Running, Pulse::Unknown) => Self::Silent,
+            (RunState::Running, ProcessState::Dead) => Self::Killed,
+            (RunState::Running, ProcessState::Unknown) if snapshot.is_live(now, PATIENCE_S) => Self::Live,
+            (RunState::Running, ProcessState::Unknown) => Self::Silent,
         }
     }
 
@@ -77,7 +77,7 @@ impl Standing {
         };
         match self {
             Self::Silent => format!("killed or silent since {}", since()),
-            Self::Killed => format!("killed; last heard of {}", since()),
+            Self::Killed => format!("killed; last event {}", since()),
             _ => match &snapshot.outcome {
                 Some(outcome) => format!("{}: {}", self.word(), number::clean(outcome)),
                 None => self.word().to_owned(),
@@ -113,17 +113,17 @@ mod tests {
     fn silence_is_told_from_death_by_the_pulse() {
         let mut snapshot = Snapshot::default();
         let at = |ms: i64| Timestamp::from_ms(1_767_702_896_123 + ms);
-        assert_eq!(Standing::of(&snapshot, at(0), Pulse::Unknown), Standing::Waiting);
+        assert_eq!(RunStatus::of(&snapshot, at(0), ProcessState::Unknown), RunStatus::Waiting);
         let mut event = Event::new("r", "run", "start");
         event.timestamp = at(0);
         snapshot.apply(&event);
-        assert_eq!(Standing::of(&snapshot, at(29_999), Pulse::Unknown), Standing::Live);
-        let silent = Standing::of(&snapshot, at(192_000), Pulse::Unknown);
-        assert_eq!(silent, Standing::Silent);
+        assert_eq!(RunStatus::of(&snapshot, at(29_999), ProcessState::Unknown), RunStatus::Live);
+        let silent = RunStatus::of(&snapshot, at(192_000), ProcessState::Unknown);
+        assert_eq!(silent, RunStatus::Silent);
         let text = "killed or silent since 2026-01-06 12:34:56 UTC (3m12s ago)";
         assert_eq!(silent.sentence(&snapshot, at(192_000)), text);
-        assert_eq!(Standing::of(&snapshot, at(192_000), Pulse::Alive), Standing::Live);
-        assert_eq!(Standing::of(&snapshot, at(1), Pulse::Dead), Standing::Killed);
+        assert_eq!(RunStatus::of(&snapshot, at(192_000), ProcessState::Alive), RunStatus::Live);
+        assert_eq!(RunStatus::of(&snapshot, at(1), ProcessState::Dead), RunStatus::Killed);
         assert!(silent.is_over() && !silent.is_good());
     }
 
@@ -132,7 +132,7 @@ mod tests {
         let mut snapshot = Snapshot::default();
         snapshot.apply(&Event::new("r", "run", "start"));
         snapshot.apply(&Event::new("r", "run", "end").parameter("outcome", "failed").note("disk full"));
-        let standing = Standing::of(&snapshot, Timestamp::now(), Pulse::Dead);
-        assert_eq!(standing.sentence(&snapshot, Timestamp::now()), "failed: disk full");
+        let status = RunStatus::of(&snapshot, Timestamp::now(), ProcessState::Dead);
+        assert_eq!(status.sentence(&snapshot, Timestamp::now()), "failed: disk full");
     }
 }

@@ -1,10 +1,10 @@
-//! What the outside sees of a running study, and how it stops one.
+//! Events of a running study, its stop flag and its totals.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::study::evaluator::{Batch, Evaluated};
 use crate::study::in_flight::Finished;
-use crate::study::timing::{Began, Timing};
+use crate::study::timing::{BatchStart, Timing};
 
 /// Something that happened in a study. Events come in the thread that runs it, batches in order.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +13,7 @@ pub enum StudyEvent<'a> {
     Finished {
         /// The batch with its points.
         batch: &'a Batch,
-        /// What came of it.
+        /// Its scores and metrics.
         evaluated: &'a Evaluated,
         /// Whether it was read back, and not evaluated now.
         is_replayed: bool,
@@ -25,7 +25,7 @@ pub enum StudyEvent<'a> {
         /// Where its time went.
         timing: Timing,
         /// When that began.
-        began: Began,
+        began: BatchStart,
     },
 }
 
@@ -33,7 +33,7 @@ pub enum StudyEvent<'a> {
 pub(super) type Observer<'a> = Box<dyn FnMut(StudyEvent<'_>) + 'a>;
 
 /// The observer, the stop flag, and the running totals.
-pub(super) struct Watch<'a> {
+pub(super) struct StudyMonitor<'a> {
     pub(super) observer: Option<Observer<'a>>,
     pub(super) stop: Option<&'a AtomicBool>,
     pub(super) n_trials: u64,
@@ -41,7 +41,7 @@ pub(super) struct Watch<'a> {
     pub(super) timing: Timing,
 }
 
-impl Watch<'_> {
+impl StudyMonitor<'_> {
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.is_some_and(|stop| stop.load(Ordering::SeqCst))
     }
@@ -58,7 +58,7 @@ impl Watch<'_> {
         }
     }
 
-    pub(super) fn timed(&mut self, index: u64, timing: Timing, began: Began) {
+    pub(super) fn timed(&mut self, index: u64, timing: Timing, began: BatchStart) {
         self.timing += timing;
         if let Some(observer) = &mut self.observer {
             observer(StudyEvent::Timed { index, timing, began });
