@@ -29,8 +29,8 @@ const N_BUSY: usize = 4;
 /// Tests of a binary that run at the same time.
 const THREADS: &str = "4";
 
-/// Binaries that run at the same time. Most of their tests wait for most of the time.
-const N_AT_ONCE: usize = 4;
+/// Binaries that run at the same time. Their tests wait for most of the time, and press on each other besides.
+const N_AT_ONCE: usize = 16;
 
 /// Ends a binary that hangs.
 const LONG: Duration = Duration::from_secs(1200);

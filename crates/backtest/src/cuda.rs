@@ -52,6 +52,9 @@ pub struct DeviceOptions {
     pub most_trades: usize,
     /// Most memory for the daily returns of a part; where its segments have more, those of a trial are booked one after the other.
     pub most_daily_bytes: usize,
+    /// Threads that walk one trial through one segment together: as many as fill the device if it is not given, a few lanes if there are less
+    /// than 64.
+    pub walk_threads: Option<usize>,
 }
 
 impl Default for DeviceOptions {
@@ -62,6 +65,7 @@ impl Default for DeviceOptions {
             most_trials: 1 << 18,
             most_trades: 1 << 20,
             most_daily_bytes: 2 << 30,
+            walk_threads: None,
         }
     }
 }

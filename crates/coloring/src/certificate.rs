@@ -23,18 +23,18 @@ use crate::verify::{Flaw, Verified, verify};
 /// The first word of the first line.
 const MAGIC: &str = "tidemill-coloring";
 
-/// What a certificate says.
+/// A colouring with the claims of its header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Certificate {
-    /// Name of the graph, if it is said.
+    /// Name of the graph, if the header has one.
     pub graph: Option<String>,
-    /// Vertices that the graph is said to have.
+    /// Vertices of the graph, as the header claims.
     pub n: Option<usize>,
-    /// Edges that the graph is said to have.
+    /// Edges of the graph, as the header claims.
     pub m: Option<usize>,
-    /// Colours that are said to be used.
+    /// Colours in use, as the header claims.
     pub k: Option<usize>,
-    /// SHA-256 of the graph's edges, if it is said.
+    /// SHA-256 of the graph's edges, if the header has one.
     pub sha256: Option<String>,
     /// The colour of each vertex.
     pub colors: Vec<u32>,
@@ -46,22 +46,22 @@ pub enum Refutation {
     /// It is about another graph.
     #[error("it is about another graph: {what} {said}, but this graph has {found}")]
     OtherGraph {
-        /// What differs.
+        /// The property that differs, such as `vertices`.
         what: &'static str,
-        /// In the certificate.
+        /// Its value in the certificate.
         said: String,
-        /// In the graph.
+        /// Its value in the graph.
         found: String,
     },
     /// The colouring is not proper.
     #[error(transparent)]
     Flaw(#[from] Flaw),
-    /// It uses more or fewer colours than it says.
-    #[error("it says {said} colours, but uses {found}")]
+    /// It uses more or fewer colours than its header claims.
+    #[error("the header claims {said} colours, but the colouring uses {found}")]
     Colors {
-        /// In the header.
+        /// Colours as the header claims.
         said: usize,
-        /// In the colouring.
+        /// Colours in use.
         found: usize,
     },
 }
@@ -101,7 +101,7 @@ impl Certificate {
         text
     }
 
-    /// Writes the file: under another name first, so that whoever reads sees the old one or the new one.
+    /// Writes the file: under another name first, so that a reader sees the old one or the new one.
     pub fn write(&self, path: &Path) -> Result<(), ColoringError> {
         replace(path, self.text().as_bytes())
     }
@@ -157,7 +157,7 @@ impl Certificate {
         match name {
             MAGIC if value.trim() == "1" => {}
             MAGIC => {
-                return Err((format!("version `{value}` of the format"), "this program knows version 1"));
+                return Err((format!("version `{value}` of the format"), "this program reads version 1"));
             }
             "graph" => self.graph = Some(value.to_owned()),
             "vertices" => self.n = Some(number()?),
@@ -177,7 +177,7 @@ impl Certificate {
         Ok(())
     }
 
-    /// Whether it holds for a graph: the same graph, a proper colouring, as many colours as it says.
+    /// Checks it against a graph: the same graph, a proper colouring, as many colours as the header claims.
     pub fn check(&self, instance: &Instance) -> Result<Verified, Refutation> {
         let differs = |what, said: Option<String>, found: String| match said {
             Some(said) if said != found => Err(Refutation::OtherGraph { what, said, found }),
@@ -247,7 +247,10 @@ mod tests {
             refuted(Certificate { colors: vec![0, 0, 1], ..good.clone() }),
             "1 edge joins equal colours: 1 and 2 both have 0"
         );
-        assert_eq!(refuted(Certificate { k: Some(3), ..good.clone() }), "it says 3 colours, but uses 2");
+        assert_eq!(
+            refuted(Certificate { k: Some(3), ..good.clone() }),
+            "the header claims 3 colours, but the colouring uses 2"
+        );
         assert!(refuted(Certificate { sha256: Some("00".into()), ..good.clone() }).contains("another graph"));
         assert!(
             refuted(Certificate { n: Some(9), ..good }).starts_with("it is about another graph: vertices 9")

@@ -2,7 +2,7 @@
 //!
 //! A run is first colourings, then passes. A pass has a number of colours, takes out what does not matter for it, and lets the searches
 //! race until one succeeds or the pass is given up. Nothing depends on the clock but when the run ends, so that a seed and a number of
-//! iterations are an answer; a run that was interrupted goes on from the begin of its last pass and finds the same.
+//! iterations are an answer; a run that was interrupted goes on from the beginning of its last pass and finds the same.
 
 mod descent;
 mod option;
@@ -22,66 +22,17 @@ pub use state::State;
 
 use crate::bound::lower_bound;
 use crate::error::ColoringError;
+use crate::event::PassEvent;
 use crate::graph::Graph;
 use crate::instance::Instance;
 use crate::knob::Knobs;
-use crate::phase::{PhaseKind, Report};
 use descent::Descent;
 use stop::Halt;
 
-/// Something that happened.
-#[derive(Clone, Copy)]
-pub enum Moment<'a> {
-    /// A phase has worked.
-    Worked {
-        /// What it says.
-        report: &'a Report,
-        /// The colours it was to use, or used.
-        k: usize,
-        /// The pass, from 1; 0 is that of the first colourings.
-        pass: u64,
-        /// The round of the whole run.
-        round: u64,
-        /// Iterations of all phases so far.
-        iterations: u64,
-        /// The fewest colours so far, if there is a colouring.
-        best: Option<usize>,
-    },
-    /// A colouring with fewer colours passed the verifier.
-    Improved {
-        /// Number of colours.
-        k: usize,
-        /// The colour of each vertex.
-        colors: &'a [u32],
-        /// Who found it.
-        by: PhaseKind,
-        /// The pass.
-        pass: u64,
-        /// Iterations of all phases so far.
-        iterations: u64,
-    },
-    /// A pass begins; from here the run can go on later.
-    Begins {
-        /// All that is needed for that.
-        state: &'a State,
-        /// The number of colours that is tried next.
-        k: usize,
-    },
-    /// A pass is over.
-    Ended {
-        /// The pass.
-        pass: u64,
-        /// Its number of colours.
-        k: usize,
-        /// Whether it came out.
-        is_solved: bool,
-    },
-}
-
-/// Who hears of a run, and may turn its knobs.
+/// Follows a run, and may turn its knobs.
 pub trait Observer {
-    /// Something happened.
-    fn hear(&mut self, moment: Moment<'_>) -> Result<(), ColoringError>;
+    /// Takes note of an event; an error ends the run.
+    fn observe(&mut self, event: PassEvent<'_>) -> Result<(), ColoringError>;
 
     /// Knobs to turn before a round, by name.
     fn changes(&mut self, round: u64, knobs: &Knobs) -> Result<Vec<(String, f64)>, ColoringError> {
@@ -90,11 +41,11 @@ pub trait Observer {
     }
 }
 
-/// Hears nothing.
+/// An observer that ignores all events.
 pub struct Quiet;
 
 impl Observer for Quiet {
-    fn hear(&mut self, _moment: Moment<'_>) -> Result<(), ColoringError> {
+    fn observe(&mut self, _event: PassEvent<'_>) -> Result<(), ColoringError> {
         Ok(())
     }
 }
@@ -129,15 +80,15 @@ impl<'a> Controller<'a> {
         self
     }
 
-    /// Goes on from where another run was.
+    /// Continues an interrupted run.
     pub fn resume(mut self, state: State) -> Result<Self, ColoringError> {
         state.check(self.instance)?;
         self.state = Some(state);
         Ok(self)
     }
 
-    /// Runs until one of the options ends it, or `stop` is set. What is found by then is the outcome; every colouring in it passed the
-    /// verifier.
+    /// Runs until one of the options ends it, or `stop` is set. The outcome holds the best colouring by then, which passed
+    /// the verifier.
     pub fn run(self, observer: &mut dyn Observer, stop: &AtomicBool) -> Result<Outcome, ColoringError> {
         let began = Instant::now();
         let deadline = self.options.time.map(|time| began + time);

@@ -2,7 +2,7 @@
 //! more of the work.
 //!
 //! Work goes in rounds. In a round every search makes the iterations it was allotted, side by side, each in a thread of its own (and on a
-//! stream of its own where it runs on a device). What a search is allotted depends on iterations and findings, never on the clock, so that
+//! stream of its own where it runs on a device). What a search is allotted depends on iterations and results, never on the clock, so that
 //! a seed is an answer. That a search waits for the slowest of its round is the price; rounds begin short and grow.
 
 mod credit;
@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::error::ColoringError;
 use crate::knob::Knobs;
-use crate::phase::{Finding, Phase, PhaseKind, Report, Scene, Slice, search};
+use crate::phase::{Phase, PhaseInput, PhaseKind, PhaseReport, PhaseResult, Slice, search};
 pub use credit::Credit;
 
 /// Iterations of all searches in the first round, for each vertex of the graph.
@@ -24,8 +24,8 @@ const MOST: u64 = 4_000_000;
 const GROWTH_EIGHTHS: u64 = 11;
 
 /// What an iteration costs, in iterations of TabuCol: counted from the graph and not measured, so that a seed is an answer.
-fn cost(kind: PhaseKind, scene: &Scene<'_>) -> f64 {
-    let degree = 2.0 * scene.graph.n_edges() as f64 / scene.graph.n().max(1) as f64;
+fn cost(kind: PhaseKind, input: &PhaseInput<'_>) -> f64 {
+    let degree = 2.0 * input.graph.n_edges() as f64 / input.graph.n().max(1) as f64;
     match kind {
         // Weights of all edges around a vertex change with it.
         PhaseKind::Edge => 3.0 + degree / 12.0,
@@ -33,9 +33,9 @@ fn cost(kind: PhaseKind, scene: &Scene<'_>) -> f64 {
     }
 }
 
-/// Searches on one scene.
+/// The searches of one pass, on one input.
 pub struct Ensemble<'a> {
-    scene: Scene<'a>,
+    input: PhaseInput<'a>,
     members: Vec<Member<'a>>,
     iterations: u64,
     best: Option<Best>,
@@ -46,10 +46,10 @@ struct Member<'a> {
     conflicts: u32,
 }
 
-/// The best of all searches.
+/// The colouring with the fewest conflicts of all searches.
 #[derive(Clone, Debug)]
 pub struct Best {
-    /// Who found it.
+    /// The phase that found it.
     pub kind: PhaseKind,
     /// Edges that join equal colours.
     pub conflicts: u32,
@@ -58,39 +58,39 @@ pub struct Best {
 }
 
 impl<'a> Ensemble<'a> {
-    /// The searches among these kinds, on a scene.
-    pub fn new(scene: Scene<'a>, kinds: &[PhaseKind]) -> Self {
+    /// The searches among these kinds, on an input.
+    pub fn new(input: PhaseInput<'a>, kinds: &[PhaseKind]) -> Self {
         // A population fills a device; a plain tabu search beside it is worth more on the CPU.
         let is_full = kinds.contains(&PhaseKind::Memetic);
         let begin = |(stream, kind): (usize, &PhaseKind)| {
-            let device = scene.device.filter(|_| !(is_full && *kind == PhaseKind::Tabu));
-            let phase = search(*kind, &Scene { device, ..scene }, stream as u32)?;
+            let device = input.device.filter(|_| !(is_full && *kind == PhaseKind::Tabu));
+            let phase = search(*kind, &PhaseInput { device, ..input }, stream as u32)?;
             Some(Member { phase, conflicts: u32::MAX })
         };
         let members = kinds.iter().filter(|kind| kind.is_search()).enumerate().filter_map(begin).collect();
-        let iterations = FIRST_PER_VERTEX * scene.graph.n().max(16) as u64;
-        Self { scene, members, iterations, best: None }
+        let iterations = FIRST_PER_VERTEX * input.graph.n().max(16) as u64;
+        Self { input, members, iterations, best: None }
     }
 
-    /// Whether there is nobody to search.
+    /// Whether it has no searches.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// The best so far.
+    /// The colouring with the fewest conflicts so far.
     pub fn best(&self) -> Option<&Best> {
         self.best.as_ref()
     }
 
-    /// One round: every search that is on makes its share of the iterations, at most `most` in all. `credit` says how they are split,
-    /// and learns from it. Also says how many iterations were given; a device makes many for each.
+    /// One round: every search that is on makes its share of the iterations, at most `most` in all. `credit` splits them,
+    /// and learns from the reports. Returns the reports and the iterations that were allotted; a device makes many for each of them.
     pub fn round(
         &mut self,
         knobs: &Knobs,
         credit: &mut Credit,
         most: u64,
         stop: &AtomicBool,
-    ) -> Result<(Vec<Report>, u64), ColoringError> {
+    ) -> Result<(Vec<PhaseReport>, u64), ColoringError> {
         let kinds: Vec<PhaseKind> = self.members.iter().map(|member| member.phase.kind()).collect();
         // With everything off, nothing would ever happen again.
         let all_off = !kinds.iter().any(|kind| knobs.is_on(*kind));
@@ -98,8 +98,8 @@ impl<'a> Ensemble<'a> {
         let iterations = ((self.iterations as f64 * knobs.iterations) as u64).min(most).max(1);
         self.iterations = (self.iterations * GROWTH_EIGHTHS / 8).min(MOST);
         let shares = credit.shares(&on, knobs.even_share);
-        let (scene, best) = (&self.scene, &self.best);
-        let mut results: Vec<Result<Report, ColoringError>> = Vec::new();
+        let (input, best) = (&self.input, &self.best);
+        let mut results: Vec<Result<PhaseReport, ColoringError>> = Vec::new();
         std::thread::scope(|scope| {
             let mut running = Vec::new();
             for member in &mut self.members {
@@ -109,27 +109,27 @@ impl<'a> Ensemble<'a> {
                 let elite =
                     best.as_ref().filter(|best| best.kind != kind && best.conflicts < member.conflicts);
                 let slice = Slice {
-                    iterations: ((iterations as f64 * shares[at] / cost(kind, scene)) as u64).max(1),
+                    iterations: ((iterations as f64 * shares[at] / cost(kind, input)) as u64).max(1),
                     stop,
                     elite: elite.map(|best| &best.colors[..]),
                     knobs,
                 };
-                running.push(scope.spawn(move || member.phase.run(scene, &slice)));
+                running.push(scope.spawn(move || member.phase.run(input, &slice)));
             }
             results.extend(running.into_iter().map(|thread| match thread.join() {
                 Ok(result) => result,
                 Err(panic) => std::panic::resume_unwind(panic),
             }));
         });
-        let reports = results.into_iter().collect::<Result<Vec<Report>, ColoringError>>()?;
+        let reports = results.into_iter().collect::<Result<Vec<PhaseReport>, ColoringError>>()?;
         for report in &reports {
             self.learn(report, credit);
         }
         Ok((reports, iterations))
     }
 
-    fn learn(&mut self, report: &Report, credit: &mut Credit) {
-        let Finding::Searched { colors, conflicts } = &report.finding else { return };
+    fn learn(&mut self, report: &PhaseReport, credit: &mut Credit) {
+        let PhaseResult::Searched { colors, conflicts } = &report.result else { return };
         if let Some(member) = self.members.iter_mut().find(|member| member.phase.kind() == report.kind) {
             member.conflicts = *conflicts;
         }

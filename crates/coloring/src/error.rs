@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use tidemill_gpu::GpuError;
+use tidemill_telemetry::{JournalError, ReadError};
 
 /// Why a graph or a colouring cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -14,39 +15,39 @@ pub enum ColoringError {
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system says. (Not called `source`: whoever shows the chain of causes would show it twice.)
+        /// The error of the operating system. (Not called `source`: a printed chain of causes would show it twice.)
         reason: std::io::Error,
     },
-    /// A line cannot be understood.
+    /// A line of a file cannot be parsed.
     #[error("{}, line {line}: {problem}\n  hint: {hint}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
         /// Its line, from 1.
         line: usize,
-        /// What is wrong.
+        /// What is wrong with it.
         problem: String,
-        /// What helps.
+        /// How to repair it.
         hint: String,
     },
-    /// A whole file makes no sense.
+    /// A file cannot be used as a whole.
     #[error("{}: {problem}\n  hint: {hint}", path.display())]
     Content {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// What is wrong with it.
         problem: String,
-        /// What helps.
+        /// How to repair it.
         hint: String,
     },
-    /// An option makes no sense.
+    /// An option has a value that is not allowed.
     #[error("{name} = {value}: expected {expected}")]
     Option {
-        /// Its name.
+        /// The option or the settings key.
         name: &'static str,
-        /// What it is.
+        /// The value that was given.
         value: String,
-        /// What it should be.
+        /// The values that are allowed.
         expected: String,
     },
     /// A colouring that a phase called proper is not: a defect of this program, which is never reported as a result.
@@ -54,20 +55,32 @@ pub enum ColoringError {
     Unverified {
         /// Number of colours.
         k: usize,
-        /// Who made it.
+        /// The phase that made it.
         phase: &'static str,
-        /// What the verifier says.
+        /// The flaw that the verifier found.
         problem: String,
     },
     /// The device failed.
     #[error(transparent)]
     Device(#[from] GpuError),
-    /// Whoever watches the run could not go on.
-    #[error("{reason}")]
-    Observer {
-        /// Why.
-        reason: String,
+    /// A run cannot go on with another configuration.
+    #[error(
+        "the run was started with {key} = {before}, not {now}\n  hint: use the same value, or start a new run in another folder"
+    )]
+    OtherConfig {
+        /// The setting that differs.
+        key: &'static str,
+        /// Its value in the folder of the run, as JSON.
+        before: String,
+        /// Its value now, as JSON.
+        now: String,
     },
+    /// A journal cannot be opened or written.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The journal of the interrupted run cannot be read.
+    #[error("cannot read what was decided earlier")]
+    Decisions(#[source] ReadError),
 }
 
 impl ColoringError {

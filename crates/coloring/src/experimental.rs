@@ -1,12 +1,12 @@
-//! Phases that bring nothing beside the others, as far as was measured: none of them is on by default.
+//! Phases that improved no result in measurements beside the others; none of them is on by default.
 //!
-//! They are complete, tested and chosen by `--phases` like all others; their kernels are compared with their twins. They stand apart so
-//! that who reads how a colouring is found need not read them. docs/color.md names the measurement of each.
+//! They are complete, tested and chosen by `--phases` like all others; their kernels are compared with their twins. They are kept
+//! apart so that a reader of the default search need not read them. docs/color.md names the measurement of each.
 //!
 //! | phases | files |
 //! |---|---|
 //! | `spectral`, `community`, `randomized` | first colourings: `spectral.rs` and `lanczos.rs`, `community.rs`, `randomized.rs` |
-//! | `reservoir`, `transfer`, `inference` | priorities of vertices: `sense.rs`, `signal/` |
+//! | `reservoir`, `transfer`, `inference` | priorities of vertices: `signal.rs`, `signal/` |
 //! | `tempering`, `annealing` | replicas: `replica.rs`, `temper.rs`, `anneal.rs`, and `metropolis/`, their walks on CPU and GPU |
 
 pub mod anneal;
@@ -15,7 +15,6 @@ mod lanczos;
 pub mod metropolis;
 pub(crate) mod randomized;
 pub(crate) mod replica;
-pub(crate) mod sense;
 pub(crate) mod signal;
 pub(crate) mod spectral;
 pub mod temper;

@@ -1,6 +1,6 @@
-//! The folder of a run: its best colouring, and what it needs to go on.
+//! The folder of a run: its best colouring, and the state from which it can be resumed.
 //!
-//! `best.sol` is the certificate of the best colouring so far; `state.json` the run as it was when its last pass began; `color.json` the
+//! `best.sol` is the certificate of the best colouring so far; `state.json` the state at the beginning of its last pass; `color.json` the
 //! resolved options. All are replaced as a whole, so that a run may be killed at any instant.
 
 use std::path::{Path, PathBuf};
@@ -28,8 +28,8 @@ impl RunFolder {
         if folder.options_file().exists() {
             return Err(ColoringError::Content {
                 path: path.into(),
-                problem: "there is a run in this folder".into(),
-                hint: "go on with it by --resume, or choose another folder".into(),
+                problem: "the folder already holds a run".into(),
+                hint: "continue it with --resume, or choose another folder".into(),
             });
         }
         std::fs::create_dir_all(path).map_err(ColoringError::write(path))?;
@@ -43,8 +43,8 @@ impl RunFolder {
             true => Ok(folder),
             false => Err(ColoringError::Content {
                 path: path.into(),
-                problem: "there is no colouring run in this folder".into(),
-                hint: "begin one with `tidemill color GRAPH --out FOLDER`".into(),
+                problem: "the folder holds no colouring run".into(),
+                hint: "start one with `tidemill color GRAPH --out FOLDER`".into(),
             }),
         }
     }
@@ -59,7 +59,7 @@ impl RunFolder {
         self.path.join("best.sol")
     }
 
-    /// Where the journal belongs.
+    /// The journal of the run.
     pub fn journal_file(&self) -> PathBuf {
         self.path.join("journal.jsonl")
     }
@@ -72,7 +72,7 @@ impl RunFolder {
         self.path.join("state.json")
     }
 
-    /// Keeps the resolved options of the run, and which graph it is about.
+    /// Writes the resolved options of the run and the identity of its graph.
     pub fn write_options(&self, instance: &Instance, options: Value) -> Result<(), ColoringError> {
         let whole = json!({
             "version": VERSION,
@@ -95,25 +95,25 @@ impl RunFolder {
         if whole["version"] != VERSION {
             return Err(problem(
                 format!("version {} of the format", whole["version"]),
-                "this program knows version 1",
+                "this program reads version 1",
             ));
         }
         if whole["sha256"] != instance.sha256() {
             let of = whole["graph"].as_str().unwrap_or_default();
             return Err(problem(
                 format!("the run is about another graph, `{of}`"),
-                "give the graph that it was begun with",
+                "use the graph that the run was started with",
             ));
         }
         Ok(whole["options"].take())
     }
 
-    /// Keeps the best colouring; the caller has had it verified.
+    /// Writes the best colouring, which the caller has had verified.
     pub fn write_best(&self, instance: &Instance, k: usize, colors: &[u32]) -> Result<(), ColoringError> {
         Certificate::new(instance, k, colors.to_vec()).write(&self.best_file())
     }
 
-    /// Keeps what the run needs to go on.
+    /// Writes the state from which the run can be resumed.
     pub fn write_state(&self, state: &State) -> Result<(), ColoringError> {
         let text = serde_json::to_string(state).map_err(|error| ColoringError::Content {
             path: self.state_file(),
@@ -123,7 +123,7 @@ impl RunFolder {
         replace(&self.state_file(), text.as_bytes())
     }
 
-    /// What the run needs to go on; none if it was killed before its first pass.
+    /// The state from which the run can be resumed; none if it was killed before its first pass.
     pub fn read_state(&self) -> Result<Option<State>, ColoringError> {
         let path = self.state_file();
         if !path.exists() {
@@ -143,6 +143,6 @@ fn damaged(path: &Path, error: &serde_json::Error) -> ColoringError {
     ColoringError::Content {
         path: path.into(),
         problem: format!("it is damaged: {error}"),
-        hint: "the best colouring is in best.sol; begin the run anew in another folder".into(),
+        hint: "the best colouring is in best.sol; start a new run in another folder".into(),
     }
 }

@@ -7,7 +7,7 @@ use crate::draw::Draw;
 use crate::error::ColoringError;
 use crate::instance::Instance;
 
-/// The most vertices of a generated graph, because pairs of them are looked at one by one.
+/// The most vertices of a generated graph, because the generators visit all pairs of them.
 const MOST_VERTICES: usize = 65_536;
 
 /// A family of graphs and its measures.

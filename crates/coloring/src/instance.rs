@@ -24,7 +24,7 @@ pub struct Instance {
     edges: Vec<(u32, u32)>,
     /// The number of the first vertex in the file: 0 or 1.
     pub base: u32,
-    /// What somebody should know about the file: counts that contradict each other, edges given twice.
+    /// Oddities of the file: counts that contradict each other, edges given twice.
     pub remarks: Vec<String>,
     sha256: OnceLock<String>,
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::ColoringError;
 use crate::phase::PhaseKind;
 
-/// Where the knobs stand. They are read at the begin of every round.
+/// The values of the knobs. A search reads them at the beginning of every round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Knobs {
@@ -36,16 +36,16 @@ impl Default for Knobs {
     }
 }
 
-/// A knob, with what it may be.
+/// A knob and its range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KnobRange {
-    /// Its name.
+    /// Name in records and for [`Knobs::set`].
     pub name: &'static str,
-    /// Its name among the settings.
+    /// Key in the settings file.
     pub setting: &'static str,
-    /// The least.
+    /// The least value.
     pub low: f64,
-    /// The most.
+    /// The greatest value.
     pub high: f64,
 }
 
@@ -59,7 +59,7 @@ pub const RANGES: [KnobRange; 5] = [
 ];
 
 impl Knobs {
-    /// Where a knob stands: one of [`RANGES`], or the name of a phase, which is 1 while it is on.
+    /// The value of a knob: one of [`RANGES`], or the name of a phase, which is 1 while it is on.
     pub fn get(&self, name: &str) -> Option<f64> {
         match name {
             "iterations" => Some(self.iterations),
@@ -95,7 +95,7 @@ impl Knobs {
         true
     }
 
-    /// The first knob that stands outside its range, or names a phase that there is not.
+    /// Refuses the first knob that is outside its range, and names of phases that do not exist.
     pub(crate) fn check(&self) -> Result<(), ColoringError> {
         let refused =
             |name, value: String, expected: String| Err(ColoringError::Option { name, value, expected });

@@ -21,7 +21,7 @@ use tidemill_gpu::GpuError;
 
 use crate::random::{Random, scale};
 
-/// How a population lives.
+/// Options of a population.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemeticOptions {
     /// Islands.
@@ -64,7 +64,7 @@ impl MemeticOptions {
     }
 }
 
-/// What a generation has brought.
+/// The result of one generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generation {
     /// Its number, from 0.
@@ -96,7 +96,7 @@ pub struct Memetic<P> {
     pool: P,
     options: MemeticOptions,
     generation: u64,
-    /// Individuals live in slots `0..n` and `n..2n` in turn; the children of one are written into the other.
+    /// Individuals are in slots `0..n` and `n..2n` in turn; the children of one are written into the other.
     is_flipped: bool,
     conflicts: Vec<u32>,
     /// By island: conflicts of the best of this cycle, and of the last one.
@@ -144,7 +144,7 @@ impl<P: Pool> Memetic<P> {
         self.best_conflicts
     }
 
-    /// How it lives.
+    /// The options it was made with.
     pub fn options(&self) -> &MemeticOptions {
         &self.options
     }
@@ -154,7 +154,7 @@ impl<P: Pool> Memetic<P> {
         self.generation
     }
 
-    /// Lives through one generation; `None` if `stop` said so before its end, and the population is of no use then.
+    /// Makes one generation. Returns `None` if `stop` ended it early; the population is then of no further use.
     pub fn step(&mut self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Generation>, GpuError> {
         let MemeticOptions { island_size, iterations, .. } = self.options;
         let n = self.options.n_individuals();

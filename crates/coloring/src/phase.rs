@@ -1,8 +1,7 @@
-//! A phase: one part of a search, which is given the scene and a slice of work and reports what came of it.
+//! A phase: one part of a search. It gets an input and a slice of work, and returns a report with its result.
 //!
 //! All phases are of one trait, whatever they do: take vertices out, make a first colouring, measure priorities, search with a fixed
-//! number of colours, judge. The [`Finding`] says what it was. A phase that searches keeps its state from one slice to the next; it
-//! lives for one pass, because a pass has its own number of colours and its own graph.
+//! number of colours, verify. A phase that searches keeps its state from one slice to the next; it exists for one pass, because a pass has its own number of colours and its own graph.
 
 mod construct;
 mod judge;
@@ -30,7 +29,7 @@ use crate::tabu::Matrix;
 
 /// What a phase works on: the same for all of a pass.
 #[derive(Clone, Copy)]
-pub struct Scene<'a> {
+pub struct PhaseInput<'a> {
     /// The graph.
     pub graph: &'a Graph,
     /// Its adjacency in the form that tabu searches read.
@@ -44,13 +43,13 @@ pub struct Scene<'a> {
     /// How often this number of colours was tried before, without success.
     pub n_before: u64,
     /// The device that searches run on, where there is one.
-    pub device: Option<Stage<'a>>,
+    pub device: Option<DeviceInput<'a>>,
 }
 
-/// A graph on a device.
+/// The device that a search may run on, with the graph of the pass.
 #[derive(Clone, Copy)]
-pub struct Stage<'a> {
-    /// The graph there.
+pub struct DeviceInput<'a> {
+    /// The graph in the memory of the device.
     pub graph: &'a DeviceGraph,
     /// Whether the CPU takes over if the device fails.
     pub may_fall_back: bool,
@@ -76,9 +75,9 @@ impl Slice<'_> {
     }
 }
 
-/// What came of a slice.
+/// The result of a slice of work.
 #[derive(Clone, Debug)]
-pub enum Finding {
+pub enum PhaseResult {
     /// A graph without the vertices that do not matter.
     Reduced(Box<Reduction>),
     /// A proper colouring, with any number of colours.
@@ -92,14 +91,14 @@ pub enum Finding {
         /// Edges that join equal colours.
         conflicts: u32,
     },
-    /// The verifier's word: the number of colours of a proper colouring.
+    /// The number of colours of a colouring that passed the verifier.
     Proper(usize),
 }
 
-/// What a phase says after a slice of work.
+/// The result of a slice of work, with its measurements.
 #[derive(Clone, Debug)]
-pub struct Report {
-    /// Which one it was.
+pub struct PhaseReport {
+    /// The phase that worked.
     pub kind: PhaseKind,
     /// Where it ran.
     pub device: DeviceMode,
@@ -111,11 +110,11 @@ pub struct Report {
     pub took: Duration,
     /// Other measured numbers, by name.
     pub values: Vec<(&'static str, f64)>,
-    /// What came of it.
-    pub finding: Finding,
+    /// The result.
+    pub result: PhaseResult,
 }
 
-impl Report {
+impl PhaseReport {
     /// Iterations per second, where there were any.
     pub fn it_per_s(&self) -> Option<f64> {
         let seconds = self.took.as_secs_f64();
@@ -124,8 +123,8 @@ impl Report {
 
     /// Conflicts of the best colouring, of a phase that searches.
     pub fn conflicts(&self) -> Option<u32> {
-        match self.finding {
-            Finding::Searched { conflicts, .. } => Some(conflicts),
+        match self.result {
+            PhaseResult::Searched { conflicts, .. } => Some(conflicts),
             _ => None,
         }
     }
@@ -134,16 +133,16 @@ impl Report {
 /// A part of a search.
 ///
 /// Obligations:
-/// - the same scene, the same slices and the same seed give the same findings, on any machine and any number of threads, unless it was
-///   told to stop;
-/// - what is found as [`Finding::Searched`] never has more conflicts than the time before;
+/// - the same input, the same slices and the same seed give the same results, on any machine and any number of threads, unless it was
+///   stopped;
+/// - what is found as [`PhaseResult::Searched`] never has more conflicts than the time before;
 /// - it returns soon after the slice's `stop` is set.
 pub trait Phase: Send {
-    /// Which one it is.
+    /// The kind that its reports carry.
     fn kind(&self) -> PhaseKind;
 
     /// Works for a slice.
-    fn run(&mut self, scene: &Scene<'_>, slice: &Slice<'_>) -> Result<Report, ColoringError>;
+    fn run(&mut self, input: &PhaseInput<'_>, slice: &Slice<'_>) -> Result<PhaseReport, ColoringError>;
 }
 
 /// Measures the time of a slice and makes its report.
@@ -159,23 +158,23 @@ impl Clock {
         Self { kind, device: DeviceMode::Cpu, began: Instant::now() }
     }
 
-    /// Somewhere else.
+    /// Sets where it runs.
     pub(crate) fn at(mut self, device: DeviceMode) -> Self {
         self.device = device;
         self
     }
 
     /// Ends now.
-    pub(crate) fn report(self, iterations: u64, finding: Finding) -> Report {
+    pub(crate) fn report(self, iterations: u64, result: PhaseResult) -> PhaseReport {
         let took = self.began.elapsed();
-        Report {
+        PhaseReport {
             kind: self.kind,
             device: self.device,
             iterations,
             began: self.began,
             took,
             values: Vec::new(),
-            finding,
+            result,
         }
     }
 }

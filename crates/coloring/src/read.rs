@@ -1,6 +1,6 @@
 //! Reads graphs: DIMACS `.col` and plain lists of edges, both also compressed with gzip.
 //!
-//! Nothing that a header says is trusted; what the edges say counts, and a contradiction is remarked on with both numbers. Loops are
+//! The header is not trusted: the edges count, and a contradiction becomes a remark with both numbers. Loops are
 //! refused, because no colouring is proper with one. Which number the first vertex has is decided by whether a 0 occurs.
 
 mod line;

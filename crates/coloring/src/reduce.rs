@@ -5,7 +5,7 @@
 
 use crate::graph::Graph;
 
-/// Vertices that are looked at before it is asked whether to stop.
+/// Vertices that are examined between two calls of `stop`.
 const ASK_EVERY: u32 = 64;
 
 /// How a vertex gets its colour back.
@@ -30,7 +30,7 @@ pub struct Reduction {
 }
 
 impl Reduction {
-    /// Takes out what does not matter for `k` colours; less of it if `stop` says so, which is asked now and then.
+    /// Takes out what does not matter for `k` colours; less of it if `stop`, which it calls now and then, returns true.
     pub fn new(whole: &Graph, k: usize, stop: impl Fn() -> bool) -> Self {
         let n = whole.n();
         let mut alive = vec![!0_u64; whole.n_words()];

@@ -31,12 +31,12 @@ use matrix::Place;
 use scan::{Count, Instructions};
 use width::{Moves, Width, either};
 
-/// After so many iterations a search asks whether it shall stop: the fewer the larger the graph is, because each looks at all vertices.
+/// Iterations between two calls of `stop`: the fewer the larger the graph is, because an iteration reads all vertices.
 fn stride(n: usize) -> u64 {
     ((1 << 20) / n.max(1) as u64).clamp(1, 1_024)
 }
 
-/// How a search stands after a run.
+/// The result of a run of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Iterations of this run.
@@ -106,7 +106,7 @@ impl<'a> Tabu<'a> {
         Self { width: Width::new(graph, matrix, k, random, colors) }
     }
 
-    /// Makes up to `iterations` iterations; fewer if the colouring has no conflicts before or `stop` says so, which is asked now and then.
+    /// Makes up to `iterations` iterations; fewer if the colouring has no conflicts before, or `stop`, which it calls now and then, returns true.
     pub fn run(&mut self, iterations: u64, stop: impl Fn() -> bool) -> Outcome {
         self.width.run(iterations, stop)
     }

@@ -7,7 +7,7 @@ use tidemill_coloring::device::DeviceGraph;
 use tidemill_coloring::generate::Family;
 use tidemill_coloring::phase::PhaseKind;
 use tidemill_coloring::{
-    ColoringError, Controller, Graph, Instance, Knobs, Moment, Observer, Options, verify,
+    ColoringError, Controller, Graph, Instance, Knobs, Observer, Options, PassEvent, verify,
 };
 use tidemill_gpu::{Device, Fault, GpuError, HostOptions};
 use tidemill_telemetry::DeviceMode;
@@ -30,8 +30,8 @@ fn host() -> Option<Device> {
 struct Places(Vec<(PhaseKind, DeviceMode)>);
 
 impl Observer for Places {
-    fn hear(&mut self, moment: Moment<'_>) -> Result<(), ColoringError> {
-        if let Moment::Worked { report, .. } = moment {
+    fn observe(&mut self, event: PassEvent<'_>) -> Result<(), ColoringError> {
+        if let PassEvent::PhaseWorked { report, .. } = event {
             self.0.push((report.kind, report.device.clone()));
         }
         Ok(())

@@ -11,10 +11,11 @@ const BARS_PER_BATCH: u64 = 300_000_000;
 /// The batch of a study of so many trials over so many bars. It follows from the study alone, never from the machine, so that a seed means
 /// the same everywhere.
 ///
-/// Samplers that learn do so from batch to batch, and better from small ones; the others only gain from sharing work.
+/// Samplers that learn do so from batch to batch, and better from small ones; the others only gain from sharing work. With 64 batches and more
+/// a larger batch was measured to find as much (docs/search.md), and it fills a device.
 pub fn auto_batch(sampler: SamplerKind, trials: u64, n_bars: u64) -> usize {
     let fits = (BARS_PER_BATCH / n_bars.max(1)).clamp(16, 4096);
-    let batch = if sampler.learns() { (trials / 64).clamp(16, 256).min(fits) } else { fits };
+    let batch = if sampler.learns() { (trials / 64).clamp(16, 1024).min(fits) } else { fits };
     // Rounded down to a power of two, which suits caches and Sobol sequences.
     1 << batch.ilog2()
 }

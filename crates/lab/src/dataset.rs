@@ -63,7 +63,8 @@ impl Dataset {
     }
 }
 
-fn describe(universe: &Universe) -> String {
+/// Symbols, bars and timeframe in words.
+pub fn describe(universe: &Universe) -> String {
     let mut timeframes: Vec<i64> = universe.symbols.iter().map(|bars| bars.timeframe_ms).collect();
     timeframes.sort_unstable();
     timeframes.dedup();

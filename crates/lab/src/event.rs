@@ -52,7 +52,7 @@ pub enum SweepEvent {
         parameters: Vec<(String, Value)>,
     },
     /// A stage of a batch is over.
-    SamplerWork(Work),
+    StageEnded(Work),
     /// All is known of the time that a batch took.
     BatchTimed(Timing),
     /// What the sampler tells of itself.
@@ -202,7 +202,7 @@ impl SweepEvent {
                     .iter()
                     .fold(event, |event, (name, value)| event.parameter(name.as_str(), value.clone()))
             }
-            Self::SamplerWork(work) => work.to_event(event(work.phase, work.step.clone())),
+            Self::StageEnded(work) => work.to_event(event(work.phase, work.step.clone())),
             Self::SamplerFacts { batch, facts } => {
                 let event = event("sampler", format_smolstr!("batch_{batch}")).on(DeviceMode::Cpu);
                 facts.iter().fold(event, |event, (name, value)| event.value(name.as_str(), *value))

@@ -345,7 +345,14 @@ fn run_case(
     // Every other case is cut into small parts whose trades do not fit at once.
     let options = match at % 2 {
         0 => *options,
-        _ => DeviceOptions { lanes: options.lanes + 1, most_trials: 100, most_trades: 4, ..*options },
+        _ => DeviceOptions {
+            lanes: options.lanes + 1,
+            most_trials: 100,
+            most_trades: 4,
+            // By few lanes and by a block in turn, whatever the device would choose.
+            walk_threads: Some([0, 64][at / 4 % 2]),
+            ..*options
+        },
     };
     let failed = |error: GpuError| LabError::Parity {
         case: format!(

@@ -204,7 +204,7 @@ impl<'a> BatchRecorder<'a> {
         };
         let counts = BatchCounts { totals: self.reporter.totals(), timing: *timing, busy };
         if spans.is_empty() {
-            self.reporter.report(SweepEvent::SamplerWork(Work {
+            self.reporter.report(SweepEvent::StageEnded(Work {
                 phase: "kernel",
                 step: step.clone(),
                 start_ms: began.evaluate.map(|at| self.reporter.since(at)),
@@ -214,7 +214,7 @@ impl<'a> BatchRecorder<'a> {
             }));
         } else {
             for work in self.on_devices(&spans, &step, counts) {
-                self.reporter.report(SweepEvent::SamplerWork(work));
+                self.reporter.report(SweepEvent::StageEnded(work));
             }
         }
         self.sampler_worked("tell", &step, began.tell, timing.tell);
@@ -230,7 +230,7 @@ impl<'a> BatchRecorder<'a> {
 
     fn sampler_worked(&self, phase: &'static str, step: &SmolStr, began: Option<Instant>, took: Duration) {
         let Some(began) = began else { return };
-        self.reporter.report(SweepEvent::SamplerWork(Work {
+        self.reporter.report(SweepEvent::StageEnded(Work {
             phase,
             step: step.clone(),
             start_ms: Some(self.reporter.since(began)),

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use tidemill_search::{Change, Controller, EvaluateError, SamplerKnob, Settings};
 use tidemill_telemetry::find;
 use tidemill_telemetry::hypertune::{
-    self, Decision, Effect, Knob, KnobKind, Mode, Proposal, Remedy, Symptom, Thresholds, Tuner,
+    self, BatchSignals, Decision, Effect, FailureSignal, Knob, KnobKind, Mode, Proposal, Remedy, Signals,
+    Symptom, Thresholds, Tuner,
 };
 
 use crate::error::LabError;
@@ -25,6 +26,26 @@ const MOST_LAG: f64 = 4.0;
 
 /// The most lanes of a device that tuning asks for.
 const MOST_LANES: f64 = 4.0;
+
+/// The values of a sweep's records that the rules read: see [`Work`](crate::event::Work) and [`BatchCounts`](crate::event::BatchCounts).
+const SIGNALS: Signals = Signals {
+    busy: Some("busy"),
+    batch: Some(BatchSignals {
+        work: "evaluate_ms",
+        work_words: "the evaluation",
+        idle: "idle_ms",
+        host: ["ask_ms", "tell_ms"],
+        host_words: "asking and telling",
+        hidden: "overlap_ms",
+    }),
+    failures: Some(FailureSignal {
+        rule: "many_invalid",
+        succeeded: "valid",
+        measure: "invalid",
+        words: "trials have no score",
+    }),
+    falling: None,
+};
 
 /// What was decided in earlier runs of the study in this folder.
 pub fn decisions(journal: &Path) -> Result<Vec<Decision>, LabError> {
@@ -96,33 +117,41 @@ impl TuningConfig {
                 remedy(Symptom::NoImprovement, "random_share", hypertune::Change::Add(0.3)),
                 remedy(Symptom::NoImprovement, "gamma", hypertune::Change::Multiply(2.0)),
                 remedy(Symptom::NoImprovement, "prior_weight", hypertune::Change::Multiply(2.0)),
-                remedy(Symptom::ManyInvalid, "gamma", hypertune::Change::Multiply(0.5)),
-                remedy(Symptom::ManyInvalid, "random_share", hypertune::Change::Add(-0.3)),
+                remedy(Symptom::ManyFailures, "gamma", hypertune::Change::Multiply(0.5)),
+                remedy(Symptom::ManyFailures, "random_share", hypertune::Change::Add(-0.3)),
             ]);
         }
-        Tuner::new(self.mode, self.thresholds.clone(), knobs, remedies)
+        Tuner::new(self.mode, self.thresholds.clone(), SIGNALS, knobs, remedies)
     }
 }
 
-/// The newest words of a tuner, for the people who run the sweep.
+/// The newest sentences of a tuner, for the people who run the sweep.
 #[derive(Clone, Debug, Default)]
-pub struct Advice(Arc<Mutex<Vec<String>>>);
+pub struct Advice(Arc<Mutex<Vec<Advised>>>);
+
+/// A sentence, and the knob that it is about.
+#[derive(Clone, Debug)]
+struct Advised {
+    knob: String,
+    is_applied: bool,
+    sentence: String,
+}
 
 impl Advice {
-    /// The sentences so far, one for each knob.
+    /// The sentences so far: for each knob one of what was done, and one of what is advised.
     pub fn sentences(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let advised = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        advised.iter().map(|advised| advised.sentence.clone()).collect()
     }
 
-    fn hear(&self, decision: &Decision, is_applied: bool) {
-        let start = format!("{} {} → {}", decision.knob, decision.old, decision.new);
-        let verb = if is_applied { "turned" } else { "would turn" };
-        let sentence = format!("hypertune {verb} {start}: {}", decision.cause);
-        let mut sentences = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let head = format!("hypertune {verb} {} ", decision.knob);
-        match sentences.iter_mut().find(|known| known.starts_with(&head)) {
-            Some(known) => *known = sentence,
-            None => sentences.push(sentence),
+    fn keep(&self, proposal: &Proposal) {
+        let (Proposal::Apply(decision) | Proposal::Advise(decision)) = proposal else { return };
+        let Some(sentence) = proposal.sentence() else { return };
+        let is_applied = matches!(proposal, Proposal::Apply(_));
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match all.iter_mut().find(|known| known.knob == decision.knob && known.is_applied == is_applied) {
+            Some(known) => known.sentence = sentence,
+            None => all.push(Advised { knob: decision.knob.clone(), is_applied, sentence }),
         }
     }
 }
@@ -179,9 +208,9 @@ impl Controller for Tuning {
         let proposals = reporter.journal().look(|snapshot| tuner.look(snapshot, batch));
         let mut changes = Vec::new();
         for proposal in proposals {
+            self.advice.keep(&proposal);
             match &proposal {
                 Proposal::Apply(decision) => {
-                    self.advice.hear(decision, true);
                     if decision.effect == Effect::ChangesResults {
                         let (knob, value) = (decision.knob.clone(), decision.new);
                         changes.push(Change { batch, knob, value });
@@ -192,8 +221,7 @@ impl Controller for Tuning {
                         self.view.set_lanes(decision.new as usize);
                     }
                 }
-                Proposal::Advise(decision) => self.advice.hear(decision, false),
-                Proposal::Effect(_) => {}
+                Proposal::Advise(_) | Proposal::Effect(_) => {}
             }
             self.reporter.report(SweepEvent::TuningConfig(proposal));
         }
@@ -214,9 +242,10 @@ mod tests {
         Batch, Domain, Evaluated, FunctionEvaluator, Param, SamplerKind, SamplerSettings, Score, Scores,
         Space, Steered, Study, StudyEvent, Timing,
     };
-    use tidemill_telemetry::{Event, Journal, SmolStr, Timestamp};
+    use tidemill_telemetry::{DeviceMode, Event, Journal, SmolStr, Timestamp};
 
     use super::*;
+    use crate::event::{BatchCounts, Totals, Work};
     use crate::record::BatchRecorder;
 
     fn space(n_params: usize) -> Space {
@@ -301,6 +330,29 @@ mod tests {
         });
         study.run(&mut evaluator).unwrap();
         RunResult { seconds: cost.as_secs_f64(), best, n_actions: journal.snapshot().n_actions }
+    }
+
+    #[test]
+    fn the_record_of_a_batch_has_every_value_that_the_rules_read() {
+        let batch = BatchCounts {
+            totals: Totals { trials: 8, valid: 5, best: None },
+            timing: Timing::default(),
+            busy: 0.9,
+        };
+        let work = Work {
+            phase: "kernel",
+            step: "batch_0".into(),
+            start_ms: None,
+            duration_ms: 1.0,
+            device: DeviceMode::Cpu,
+            batch: Some(batch),
+        };
+        let record = SweepEvent::StageEnded(work).to_event(&"run".into()).unwrap();
+        let (times, failures) = (SIGNALS.batch.unwrap(), SIGNALS.failures.unwrap());
+        let names = [times.work, times.idle, times.host[0], times.host[1], times.hidden, failures.succeeded];
+        for name in names.into_iter().chain(SIGNALS.busy) {
+            assert!(record.values.get(name).is_some(), "{name}");
+        }
     }
 
     #[test]

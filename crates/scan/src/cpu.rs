@@ -8,7 +8,7 @@ use tidemill_market::atc::{AtcError, AtcOptions, Growth, average};
 use crate::event::{BatchDone, ScanEvent, Stage, StageSpan};
 use crate::scanner::Averages;
 
-/// Symbols after which progress is told.
+/// Symbols between two reports of progress.
 const BATCH_SYMBOLS: usize = 1_024;
 
 /// Computes all windows.

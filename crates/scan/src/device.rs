@@ -19,7 +19,7 @@ use crate::lane::{Lane, Staged};
 use crate::option::DeviceOptions;
 use crate::scanner::Averages;
 
-/// What a device tells the thread that scans.
+/// What a device sends to the thread that scans.
 pub(crate) enum Message {
     /// A batch is back: its first symbol in the order of work, and the results of it and the following ones.
     Done { first: usize, averages: Vec<Averages>, stages: Vec<StageSpan> },

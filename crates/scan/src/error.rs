@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tidemill_gpu::GpuError;
 use tidemill_market::atc::AtcError;
 
-/// Why a scan could not be made or its result not be written.
+/// Why a scan or the writing of its result failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ScanError {
     /// An option of the computation is wrong.
@@ -14,19 +14,19 @@ pub enum ScanError {
     /// An option of the scan is wrong.
     #[error("{name} = {value}: expected {expected}")]
     Option {
-        /// Its name.
+        /// The option.
         name: &'static str,
-        /// What it was set to.
+        /// The value that was given.
         value: String,
-        /// What it may be.
+        /// The values that are allowed.
         expected: &'static str,
     },
     /// A device failed.
     #[error("{device}: {error}")]
     Device {
-        /// Its name.
+        /// Name of the device.
         device: String,
-        /// What happened.
+        /// The fault.
         error: GpuError,
     },
     /// A worker thread of a device ended in a panic.
@@ -40,7 +40,7 @@ pub enum ScanError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system, or the encoder, said.
+        /// The error of the operating system or of the encoder.
         reason: String,
     },
 }

@@ -131,7 +131,7 @@ impl Staged {
         Ok(())
     }
 
-    /// What came back.
+    /// The results that were downloaded.
     pub fn results(&self) -> Result<Vec<Averages>, GpuError> {
         let (last, averages) = (self.last.as_slice()?, self.averages.as_slice()?);
         let (offsets, lengths) = (self.offsets.as_slice()?, self.lengths.as_slice()?);

@@ -1,8 +1,8 @@
 //! The scanner: Adaptive Trend Classification of many symbols, ranked.
 //!
-//! The centre is [`Scanner`]. It takes symbols as plain closes, on the CPU or streamed through devices, and says for each what
-//! its trend is, or why that cannot be told. What is computed is [`tidemill_market::atc`]; this crate brings it to ten thousand
-//! symbols at a time.
+//! The centre is [`Scanner`]. It takes symbols as plain closes, on the CPU or streamed through devices, and returns for each
+//! its trend, or why it has none. The computation is [`tidemill_market::atc`]; this crate runs it
+//! for ten thousand symbols at a time.
 //!
 //! ```
 //! use tidemill_scan::{ScanOptions, Scanner, Symbol};
@@ -24,8 +24,9 @@
 //!
 //! - **One answer.** No bit of a result depends on the device, the number of streams, the size of batches or the order in which
 //!   they end.
-//! - **A bad symbol is told, not hidden:** every symbol of the input is a row, is filtered, or is skipped with its reason.
-//! - **Memory that does not suffice makes batches smaller.** Any other fault of a device is an error of the scan.
+//! - **A bad symbol is reported, not hidden:** every symbol of the input is a row, is filtered, or is skipped with its reason.
+//! - **Memory that does not suffice makes batches smaller.** Any other fault of a device is an error of the scan, unless
+//!   [`Scanner::or_cpu`] lets the CPU take over.
 
 mod batch;
 mod cpu;
@@ -40,9 +41,9 @@ mod scanner;
 mod write;
 
 pub use error::ScanError;
-pub use event::{BatchDone, ScanEvent, Stage, StageSpan};
+pub use event::{BatchDone, RecordContext, ScanEvent, Stage, StageSpan};
 pub use option::{DeviceOptions, MAX_STREAMS, ScanOptions};
-pub use outcome::{Filtered, Ranking, Row, Scanned, SkipReason, Skipped, Symbol};
+pub use outcome::{Filtered, Ranking, Row, ScanCounts, Scanned, SkipReason, Skipped, Symbol};
 pub use overlap::Overlap;
 pub use scanner::Scanner;
 pub use write::{write_history, write_rows};

@@ -1,17 +1,17 @@
-//! What a scan is asked to do, and how a device is to do it.
+//! Options of a scan, and of the devices that run it.
 
 use tidemill_market::atc::AtcOptions;
 
 use crate::error::ScanError;
 
-/// What is computed and what is kept.
+/// Options that decide the result of a scan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScanOptions {
     /// Options of the computation.
     pub atc: AtcOptions,
     /// Weakest signal that is kept, as a size; one that equals it is kept.
     pub min_signal: f64,
-    /// Look at this many bars of each symbol, the last ones; all if none. Results depend on where the window begins, so a symbol
+    /// Use this many bars of each symbol, the last ones; all if none. Results depend on where the window begins, so a symbol
     /// with fewer bars is skipped.
     pub bars: Option<usize>,
     /// Whether rows carry the average of every bar.
@@ -25,7 +25,7 @@ impl Default for ScanOptions {
 }
 
 impl ScanOptions {
-    /// Whether these options mean something.
+    /// Refuses values that are not allowed.
     pub fn validate(&self) -> Result<(), ScanError> {
         self.atc.validate()?;
         if !(self.min_signal >= 0.0 && self.min_signal.is_finite()) {
@@ -45,7 +45,7 @@ impl ScanOptions {
 /// Most streams of a device.
 pub const MAX_STREAMS: usize = 16;
 
-/// How a device works. No result depends on it.
+/// Options of a device. No result depends on them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceOptions {
     /// Streams, 1 to [`MAX_STREAMS`], and as many batches in flight. With one, nothing overlaps.
@@ -63,7 +63,7 @@ impl Default for DeviceOptions {
 }
 
 impl DeviceOptions {
-    /// Whether these options mean something.
+    /// Refuses values that are not allowed.
     pub fn validate(&self) -> Result<(), ScanError> {
         let refuse = |name, value, expected| Err(ScanError::Option { name, value, expected });
         if !(1..=MAX_STREAMS).contains(&self.streams) {

@@ -2,21 +2,22 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use tidemill_market::atc::{AtcError, Class};
 
 /// A symbol and its closes, oldest first. NaN is "not available".
 #[derive(Clone, Copy, Debug)]
 pub struct Symbol<'a> {
-    /// Its name.
+    /// The name that results carry.
     pub name: &'a str,
-    /// Its prices.
+    /// Closing prices.
     pub closes: &'a [f64],
 }
 
 /// A symbol with a signal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Its name.
+    /// Name of the symbol.
     pub symbol: String,
     /// Its place in the input.
     pub index: usize,
@@ -28,7 +29,7 @@ pub struct Row {
     pub class: Class,
     /// The last close.
     pub price: f64,
-    /// Bars that were looked at.
+    /// Bars that the signal was computed from.
     pub bars: usize,
     /// The average of each of these bars, where the history was asked for.
     pub average: Option<Vec<f64>>,
@@ -37,18 +38,18 @@ pub struct Row {
 /// A symbol without a signal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Skipped {
-    /// Its name.
+    /// Name of the symbol.
     pub symbol: String,
     /// Its place in the input.
     pub index: usize,
-    /// Why.
+    /// Why it has no signal.
     pub reason: SkipReason,
 }
 
 /// A symbol whose signal is weaker than asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filtered {
-    /// Its name.
+    /// Name of the symbol.
     pub symbol: String,
     /// Its place in the input.
     pub index: usize,
@@ -61,7 +62,7 @@ pub struct Filtered {
 pub enum SkipReason {
     /// It has no bar.
     NoBars,
-    /// It has fewer bars than a scan of so many bars looks at.
+    /// It has fewer bars than the scan uses.
     FewBars {
         /// Bars it has.
         bars: usize,
@@ -80,7 +81,7 @@ pub enum SkipReason {
     },
     /// The computation refuses it, for example because it is shorter than the longest average.
     Refused {
-        /// What the computation said.
+        /// The error of the computation.
         error: AtcError,
     },
     /// Its last average is not a number.
@@ -124,8 +125,41 @@ pub struct Scanned {
     pub filtered: Vec<Filtered>,
 }
 
+/// How many symbols a scan found of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ScanCounts {
+    /// Symbols of the input, those that could not be read included.
+    pub scanned: usize,
+    /// Rising trends.
+    pub long: usize,
+    /// Falling trends.
+    pub short: usize,
+    /// Signals of exactly zero.
+    pub flat: usize,
+    /// Signals weaker than asked for.
+    pub filtered: usize,
+    /// Symbols without a signal.
+    pub skipped: usize,
+    /// Those of them that something is wrong with.
+    pub errors: usize,
+}
+
 impl Scanned {
-    /// The rows ranked.
+    /// Counts the symbols; `n_unusable` more could not be read and count as skipped with an error.
+    pub fn counts(&self, n_unusable: usize) -> ScanCounts {
+        let of = |trend: i32| self.rows.iter().filter(|row| row.trend == trend).count();
+        ScanCounts {
+            scanned: self.rows.len() + self.filtered.len() + self.skipped.len() + n_unusable,
+            long: of(1),
+            short: of(-1),
+            flat: of(0),
+            filtered: self.filtered.len(),
+            skipped: self.skipped.len() + n_unusable,
+            errors: n_unusable + self.skipped.iter().filter(|skipped| skipped.reason.is_error()).count(),
+        }
+    }
+
+    /// The rows by direction and strength.
     pub fn ranking(&self) -> Ranking<'_> {
         let of = |trend: i32| self.rows.iter().filter(move |row| row.trend == trend);
         let mut ranking = Ranking { long: of(1).collect(), short: of(-1).collect(), flat: of(0).collect() };

@@ -1,4 +1,4 @@
-//! The scanner itself: which bars are looked at, who computes them, what is made of the answers.
+//! The scanner itself: it chooses the bars, has the CPU or devices compute them, and sorts the symbols into lists.
 
 use std::sync::mpsc::channel;
 
@@ -24,8 +24,10 @@ pub(crate) struct Averages {
 /// Scans symbols, as often as wanted, on the CPU or on devices.
 pub struct Scanner {
     options: ScanOptions,
-    /// None is the CPU.
+    /// Empty on the CPU.
     devices: Vec<DeviceScanner>,
+    may_fall_back: bool,
+    fallback: Option<String>,
     growth: Growth,
 }
 
@@ -34,7 +36,7 @@ impl Scanner {
     pub fn cpu(options: ScanOptions) -> Result<Self, ScanError> {
         options.validate()?;
         let growth = Growth::new(&options.atc, 0);
-        Ok(Self { options, devices: Vec::new(), growth })
+        Ok(Self { options, devices: Vec::new(), may_fall_back: false, fallback: None, growth })
     }
 
     /// A scanner on these devices, which share the symbols. Compiles the kernels.
@@ -54,16 +56,35 @@ impl Scanner {
         Ok(scanner)
     }
 
-    /// What it was asked to do.
+    /// A scanner on these devices that leaves them for the CPU, with the same results, when one of them fails: now or during a scan.
+    pub fn or_cpu(
+        options: ScanOptions,
+        devices: &[Device],
+        device_options: &DeviceOptions,
+    ) -> Result<Self, ScanError> {
+        match Self::on_devices(options.clone(), devices, device_options) {
+            Err(error @ ScanError::Device { .. }) => {
+                Ok(Self { fallback: Some(error.to_string()), ..Self::cpu(options)? })
+            }
+            made => Ok(Self { may_fall_back: true, ..made? }),
+        }
+    }
+
+    /// Why it left its devices for the CPU, if it did.
+    pub fn fallback(&self) -> Option<&str> {
+        self.fallback.as_deref()
+    }
+
+    /// The options it was made with.
     pub fn options(&self) -> &ScanOptions {
         &self.options
     }
 
-    /// Scans symbols; `observe` hears of every batch that is done, in the calling thread.
+    /// Scans symbols and calls `observe` in the calling thread for every event.
     pub fn scan(
         &mut self,
         symbols: &[Symbol<'_>],
-        observe: impl FnMut(ScanEvent),
+        mut observe: impl FnMut(ScanEvent),
     ) -> Result<Scanned, ScanError> {
         let mut skipped = Vec::new();
         // Symbol and window.
@@ -81,10 +102,15 @@ impl Scanner {
         if self.growth.factors().len() < longest {
             self.growth = Growth::new(&self.options.atc, longest);
         }
-        let averages = if self.devices.is_empty() {
-            cpu::scan(&windows, &self.options.atc, &self.growth, self.options.history, observe)?
-        } else {
-            self.scan_on_devices(&windows, observe)?
+        let averages = match self.compute(&windows, &mut observe) {
+            Err(error @ ScanError::Device { .. }) if self.may_fall_back => {
+                let reason = error.to_string();
+                self.devices.clear();
+                self.fallback = Some(reason.clone());
+                observe(ScanEvent::FellBack { reason });
+                self.compute(&windows, &mut observe)?
+            }
+            averages => averages?,
         };
 
         let mut found: Vec<(usize, &[f64], Averages)> = work
@@ -95,7 +121,7 @@ impl Scanner {
         found.sort_by_key(|(index, ..)| *index);
         let mut scanned = Scanned { skipped, ..Scanned::default() };
         for (index, window, averages) in found {
-            self.judge(symbols[index].name, index, window, averages, &mut scanned);
+            self.sort_in(symbols[index].name, index, window, averages, &mut scanned);
         }
         scanned.skipped.sort_by_key(|skipped| skipped.index);
         Ok(scanned)
@@ -118,7 +144,7 @@ impl Scanner {
         }
     }
 
-    /// The bars to look at, or why there are none.
+    /// The bars to scan, or why there are none.
     fn window<'a>(&self, closes: &'a [f64]) -> Result<&'a [f64], SkipReason> {
         let window = match self.options.bars {
             Some(wanted) if closes.len() < wanted && !closes.is_empty() => {
@@ -141,7 +167,7 @@ impl Scanner {
     }
 
     /// Puts a symbol into its list.
-    fn judge(&self, name: &str, index: usize, window: &[f64], averages: Averages, scanned: &mut Scanned) {
+    fn sort_in(&self, name: &str, index: usize, window: &[f64], averages: Averages, scanned: &mut Scanned) {
         let (symbol, signal) = (name.to_string(), averages.last);
         if signal.is_nan() {
             scanned.skipped.push(Skipped { symbol, index, reason: SkipReason::NoSignal });
@@ -161,26 +187,38 @@ impl Scanner {
         }
     }
 
-    /// Every device takes batches from one queue; what comes back finds its place by its number.
+    fn compute(
+        &mut self,
+        windows: &[&[f64]],
+        observe: &mut impl FnMut(ScanEvent),
+    ) -> Result<Vec<Averages>, ScanError> {
+        if self.devices.is_empty() {
+            let ScanOptions { atc, history, .. } = &self.options;
+            return Ok(cpu::scan(windows, atc, &self.growth, *history, observe)?);
+        }
+        self.scan_on_devices(windows, observe)
+    }
+
+    /// Every device takes batches from one queue; results are placed by the number of their first symbol.
     fn scan_on_devices(
         &mut self,
         windows: &[&[f64]],
-        mut observe: impl FnMut(ScanEvent),
+        observe: &mut impl FnMut(ScanEvent),
     ) -> Result<Vec<Averages>, ScanError> {
         let queue = Queue::new(windows);
         let (growth, history) = (&self.growth, self.options.history);
         let mut all: Vec<Option<Averages>> = vec![None; windows.len()];
         std::thread::scope(|scope| {
-            let (tell, hear) = channel();
+            let (sender, receiver) = channel();
             let mut workers = Vec::new();
             for device in &mut self.devices {
-                let (queue, tell, name) = (&queue, tell.clone(), device.name().to_string());
-                let work = move || device.run(windows, queue, growth, history, &tell);
+                let (queue, sender, name) = (&queue, sender.clone(), device.name().to_string());
+                let work = move || device.run(windows, queue, growth, history, &sender);
                 workers.push((name, scope.spawn(work)));
             }
-            drop(tell);
+            drop(sender);
             let (mut number, mut done) = (0, 0);
-            for message in hear {
+            for message in receiver {
                 match message {
                     Message::Done { first, averages, stages } => {
                         let symbols = averages.len();

@@ -18,7 +18,7 @@ pub struct Event {
     pub v: u32,
     /// When it was recorded.
     pub timestamp: Timestamp,
-    /// Which run it belongs to.
+    /// Name of its run.
     pub run: SmolStr,
     /// Which part of the run it reports on, such as `ask`, `kernel` or `tell`.
     pub phase: SmolStr,
@@ -48,7 +48,7 @@ pub enum DeviceMode {
     },
     /// On the CPU although a GPU was wanted.
     CpuFallback {
-        /// Why.
+        /// Why the GPU was not used.
         reason: String,
     },
     /// On the CPU, as wanted.

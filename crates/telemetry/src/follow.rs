@@ -21,7 +21,7 @@ const HEAD_BYTES: u64 = 256;
 /// Reads what is new in a journal, and folds it.
 #[derive(Debug)]
 pub struct Follower {
-    /// What was asked for; whether that is a folder shows when it is there.
+    /// The path that the caller gave; whether it is a folder shows once it exists.
     path: PathBuf,
     segments: Segments,
     snapshot: Snapshot,
@@ -49,7 +49,7 @@ pub struct Malformed {
     pub reason: String,
 }
 
-/// What a poll found.
+/// The result of a poll.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Polled {
     /// Events that were read.
@@ -78,7 +78,7 @@ impl Follower {
 
     /// Reads what is new, tells it event by event, and folds it. The first time that is everything after the newest checkpoint.
     ///
-    /// After an error it may be asked again; nothing is told twice.
+    /// After an error it may be called again; no event is given twice.
     pub fn poll(&mut self, mut hear: impl FnMut(&Event)) -> Result<Polled, ReadError> {
         let mut polled = Polled::default();
         if self.head.is_empty() {

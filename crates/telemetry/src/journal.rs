@@ -31,15 +31,15 @@ use crate::journal::writer::Writer;
 use crate::read::ReadError;
 use crate::snapshot::Snapshot;
 
-/// How a journal is kept.
+/// Options of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalOptions {
-    /// Size at which the live file is renamed and another one begun. 64 MiB unless told otherwise.
+    /// Size at which the live file is renamed and another one begun. Default 64 MiB.
     pub rotate_bytes: u64,
-    /// Silence after which `run`, `alive` is written, so that viewers can tell a slow run from a dead one. 5 seconds unless told
-    /// otherwise.
+    /// Silence after which `run`, `alive` is written, so that viewers can tell a slow run from a dead one. Default
+    /// 5 seconds.
     pub alive_every: Duration,
-    /// Events that may wait for the writer before further ones are dropped. 16,384 unless told otherwise.
+    /// Events that may wait for the writer before further ones are dropped. Default 16,384.
     pub capacity: usize,
 }
 
@@ -75,7 +75,7 @@ impl JournalOptions {
     }
 }
 
-/// What became of an event.
+/// Whether an event reached the queue of the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
     /// It is on its way to the file.
@@ -84,9 +84,9 @@ pub enum Recorded {
     Dropped,
 }
 
-/// What a closed journal did.
+/// Counts of a closed journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Summary {
+pub struct JournalSummary {
     /// Records of the run that were written, without those that the journal added itself.
     pub n_written: u64,
     /// Events dropped.
@@ -104,14 +104,14 @@ pub struct Journal {
     writer: Option<JoinHandle<Result<u64, io::Error>>>,
 }
 
-/// What the writer is sent.
+/// A message to the writer.
 enum Message {
     Event(Event),
-    /// An event, and whom to tell once it is on disk.
+    /// An event, and the channel that is notified once it is on disk.
     Durable(Event, Sender<io::Result<()>>),
 }
 
-/// What the writer and those who record both see.
+/// State that the writer shares with the recording threads.
 #[derive(Debug, Default)]
 struct Shared {
     snapshot: Mutex<Snapshot>,
@@ -152,7 +152,7 @@ impl Journal {
     pub fn record_durable(&self, event: Event) -> Result<(), JournalError> {
         let (tell, told) = crossbeam_channel::bounded(1);
         if let Some(sender) = &self.sender {
-            // A writer that is gone takes `tell` with it, which is heard below.
+            // A writer that is gone drops `tell`, which shows below.
             let _ = sender.send(Message::Durable(event, tell));
         }
         self.wake();
@@ -185,7 +185,7 @@ impl Journal {
 
     /// Waits until everything recorded is in the file, adds a record if events were dropped of which none told, and flushes it to
     /// disk.
-    pub fn close(mut self) -> Result<Summary, JournalError> {
+    pub fn close(mut self) -> Result<JournalSummary, JournalError> {
         self.stop()
     }
 
@@ -207,12 +207,12 @@ impl Journal {
         Ok(Self { path, sender: Some(sender), n_waking: capacity.div_ceil(2), shared, writer: Some(writer) })
     }
 
-    fn stop(&mut self) -> Result<Summary, JournalError> {
+    fn stop(&mut self) -> Result<JournalSummary, JournalError> {
         // Without a sender the channel ends once it is empty, and the writer with it.
         drop(self.sender.take());
         self.wake();
         match self.writer.take().map(JoinHandle::join) {
-            Some(Ok(Ok(n_written))) => Ok(Summary { n_written, n_dropped: self.n_dropped() }),
+            Some(Ok(Ok(n_written))) => Ok(JournalSummary { n_written, n_dropped: self.n_dropped() }),
             Some(Ok(Err(source))) => Err(self.write_error(source)),
             Some(Err(_)) | None => Err(JournalError::WriterGone { path: self.named_path() }),
         }
@@ -241,7 +241,7 @@ impl Journal {
 impl Drop for Journal {
     fn drop(&mut self) {
         if self.writer.is_some() {
-            // Nobody is left to hear of a failure; `close` is the way to know.
+            // A failure cannot be reported any more; `close` is the way to know.
             drop(self.stop());
         }
     }

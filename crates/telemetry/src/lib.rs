@@ -32,7 +32,7 @@ mod timestamp;
 pub use event::{DeviceMode, Event, VERSION};
 pub use fields::Fields;
 pub use follow::{Follower, Malformed, Polled};
-pub use journal::{Journal, JournalError, JournalOptions, Recorded, Summary};
+pub use journal::{Journal, JournalError, JournalOptions, JournalSummary, Recorded};
 pub use prometheus::{CONTENT_TYPE, prometheus};
 pub use read::{AllEvents, JournalReader, ReadError, find, read_all, read_journal};
 pub use smol_str::{SmolStr, format_smolstr};

@@ -140,7 +140,7 @@ mod tests {
         // Who was waited for too long is refused while it speaks.
         let _ = client.write_all(request);
         let mut said = String::new();
-        // Who sends too much is cut off; what came before counts.
+        // A request that is too long is cut off; its beginning counts.
         let _ = client.read_to_string(&mut said);
         said
     }

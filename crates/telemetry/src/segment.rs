@@ -115,7 +115,7 @@ impl Segments {
                 return Ok(live.map(|file| OpenSegment { path: self.live.clone(), file, is_full: false }));
             }
         }
-        // It came and went between two looks: somebody is removing the journal.
+        // It came and went between two looks: another process is removing the journal.
         Ok(None)
     }
 }

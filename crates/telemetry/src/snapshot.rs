@@ -1,6 +1,6 @@
 //! The fold of a run's events into what viewers show and rules look at. Its size is bounded, however long the run.
 //!
-//! The fold knows no workload. A run says in its first record what its progress is counted in and which value is its score:
+//! The fold knows no workload. The first record of a run names the value that counts its progress and the value that is its score:
 //!
 //! | phase, step | values | parameters |
 //! |---|---|---|
@@ -13,7 +13,7 @@
 //! | `journal`, `dropped`, from the journal | `dropped` since the last such record, `dropped_in_all` | – |
 //! | `run`, `end` | totals | `outcome`: `complete`, `stopped` or `failed` |
 //!
-//! Progress that was heard of before is a replay: it is neither a batch nor speed. A second `start` is a resumption. A journal
+//! Progress that was reported before is a replay: it is neither a batch nor speed. A second `start` is a resumption. A journal
 //! that lacks its first record is folded as one of trials and their best.
 
 mod action;
@@ -45,7 +45,7 @@ pub const RECENT_EVENTS: usize = 200;
 /// Spans that are kept for the picture of the lanes, the newest.
 pub const RECENT_SPANS: usize = 1024;
 
-/// The best that are kept of what improvements told of.
+/// Improvements that are kept, the best.
 pub const TOP: usize = 20;
 
 /// Actions, fall-backs and warnings that are kept of each, the newest.
@@ -67,7 +67,7 @@ pub struct Snapshot {
     pub workload: String,
     /// What it is about, for people.
     pub title: String,
-    /// Where it stands.
+    /// Whether it runs or how it ended.
     pub state: RunState,
     /// The resolved configuration, from its first record.
     pub config: Fields<serde_json::Value>,
@@ -75,7 +75,7 @@ pub struct Snapshot {
     pub started: Option<Timestamp>,
     /// When it was started or resumed last.
     pub resumed: Option<Timestamp>,
-    /// When something was heard of it last.
+    /// Time of its newest record.
     pub last: Option<Timestamp>,
     /// How often it was resumed.
     pub n_resumes: u64,
@@ -95,7 +95,7 @@ pub struct Snapshot {
     pub best: Option<f64>,
     /// Everything that improved it, thinned out if there is much.
     pub convergence: Curve,
-    /// The best of what improvements told of, best first.
+    /// The best improvements, best first.
     pub top: Vec<Top>,
     /// The newest of every value by name; of the first [`MAX_NAMES`] names.
     #[serde(with = "crate::number::fields")]
@@ -110,7 +110,7 @@ pub struct Snapshot {
     pub spans: VecDeque<Span>,
     /// The newest events.
     pub recent: VecDeque<Event>,
-    /// Number of batches or steps that were heard of.
+    /// Number of batches or steps so far.
     pub n_batches: u64,
     /// Number of improvements.
     pub n_improvements: u64,
@@ -145,23 +145,23 @@ struct Pace {
     done: f64,
 }
 
-/// Where a run stands, as far as it said.
+/// The state of a run according to its records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// It has not said that it ended. Whether it lives, or was killed, the age of its last word tells.
+    /// It has no record of its end. Whether it is alive or was killed shows in the age of its newest record.
     #[default]
     Running,
     /// All is done.
     Complete,
-    /// It was told to stop.
+    /// The user stopped it.
     Stopped,
     /// It ended with an error.
     Failed,
 }
 
 impl RunState {
-    /// Its name as it is written.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             RunState::Running => "running",
@@ -188,9 +188,9 @@ pub struct Top {
 pub struct Span {
     /// Where, such as `stream 2`, `cpu` or `sampler`.
     pub lane: SmolStr,
-    /// Which phase.
+    /// Phase of the record.
     pub phase: SmolStr,
-    /// Which step.
+    /// Step of the record.
     pub step: SmolStr,
     /// Its begin, in milliseconds since the run was started or resumed last.
     pub start_ms: f64,
@@ -198,19 +198,19 @@ pub struct Span {
     pub duration_ms: f64,
 }
 
-/// A sentence and when it was said.
+/// A sentence of a record, with its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Note {
-    /// When.
+    /// Time of the record.
     pub at: Timestamp,
-    /// The phase and step that said it.
+    /// Phase and step of the record.
     pub source: String,
-    /// What.
+    /// The sentence.
     pub text: String,
 }
 
 impl Snapshot {
-    /// Seconds at work until the last word, without the time between a kill and the resumption.
+    /// Seconds at work until the newest record, without the time between a kill and the resumption.
     pub fn elapsed_s(&self) -> f64 {
         let (Some(resumed), Some(last)) = (self.resumed.or(self.started), self.last) else {
             return self.earlier_s;
@@ -218,7 +218,7 @@ impl Snapshot {
         self.earlier_s + (last.as_ms() - resumed.as_ms()).max(0) as f64 / 1e3
     }
 
-    /// Whether it has not ended and was heard of within `patience_s` seconds.
+    /// Whether it has not ended and its newest record is at most `patience_s` seconds old.
     pub fn is_live(&self, now: Timestamp, patience_s: f64) -> bool {
         let heard = |last: Timestamp| (now.as_ms() - last.as_ms()) as f64 <= patience_s * 1e3;
         self.state == RunState::Running && self.last.is_some_and(heard)

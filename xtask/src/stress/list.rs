@@ -10,6 +10,7 @@ pub struct TestFile {
 /// Files whose tests only look as though they belonged here, and why they do not.
 pub const UNLISTED: &[(&str, &str)] = &[
     ("crates/backtest/tests/language.rs", "a time limit ends a hang; no test waits for another thread"),
+    ("crates/coloring/src/event/tests.rs", "times are given as distances from one instant, none passes"),
     ("crates/dash/tests/terminal.rs", "times are given to the screen, none passes"),
     ("crates/gpu/src/wait.rs", "time passes in a pace of its own"),
     ("crates/market/src/atc/bench.rs", "it measures, and judges nothing by it"),
@@ -30,6 +31,13 @@ pub const LIST: &[TestFile] = &[
         tests: &[
             ("a_large_sparse_graph_is_coloured_in_the_time_it_is_given", None),
             ("a_run_ends_for_the_reason_it_says", None),
+        ],
+    },
+    TestFile {
+        path: "crates/coloring/src/record.rs",
+        tests: &[
+            ("a_folder_holds_the_journal_the_best_colouring_and_a_state_to_go_on_from", None),
+            ("a_run_that_cannot_keep_its_colouring_fails_and_records_it", None),
         ],
     },
     TestFile {

@@ -75,7 +75,7 @@ impl ColumnStore {
     /// Which pools are written out as columns; none if what must be written does not fit the memory.
     ///
     /// What a function reads as a whole must be. Of the others, extremes are where there is room, because one value costs a whole window;
-    /// what comes from prefix sums only where enough rows share it.
+    /// what comes from prefix sums only where enough rows share what is new. What earlier batches have left costs nothing.
     pub(super) fn choose_written(&self, spans: &[Span], n_rows: usize) -> Option<Vec<bool>> {
         let plan = &self.plan.plan;
         let most = self.plan.budget / 3 * 2;
@@ -93,8 +93,9 @@ impl ColumnStore {
                     continue;
                 }
                 let n_items = self.plan.keys.n_items(pool, spans);
+                let n_new = n_items.saturating_sub(self.pools[pool].n_items);
                 let more = self.pools[pool].bytes(n_items);
-                if round == 0 || bytes + more <= most && (round == 1 || n_items * SHARERS <= n_rows) {
+                if round == 0 || bytes + more <= most && (round == 1 || n_new * SHARERS <= n_rows) {
                     written[pool] = true;
                     bytes += more;
                 }

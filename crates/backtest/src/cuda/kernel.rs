@@ -224,9 +224,15 @@ impl Kernels {
     }
 
     /// Walks on until every buffer is full or every walk is done.
-    pub(super) fn walk(&self, stream: &Stream, n_trials: usize, args: &WalkArgs) -> Result<(), GpuError> {
+    pub(super) fn walk(
+        &self,
+        stream: &Stream,
+        n_trials: usize,
+        wanted: Option<usize>,
+        args: &WalkArgs,
+    ) -> Result<(), GpuError> {
         let n_walks = n_trials * args.n_segments as usize;
-        if let Some(n_threads) = self.threads_of_a_walk(n_walks) {
+        if let Some(n_threads) = self.threads_of_a_walk(n_walks, wanted) {
             // SAFETY: a block of at most `MOST_WALK_THREADS` for each trial and segment, which has room for `capacity` trades.
             return unsafe {
                 let shape = Launch::blocks(n_walks as u32, n_threads as u32);
@@ -241,8 +247,8 @@ impl Kernels {
 
     /// Threads that take one walk together; `None` if there are walks enough to fill the device with a group of lanes each. No result depends
     /// on it.
-    fn threads_of_a_walk(&self, n_walks: usize) -> Option<usize> {
-        let n_threads = self.resident_threads / n_walks.max(1);
+    fn threads_of_a_walk(&self, n_walks: usize, wanted: Option<usize>) -> Option<usize> {
+        let n_threads = wanted.unwrap_or(self.resident_threads / n_walks.max(1));
         (n_threads >= code::LEAST_WALK_THREADS).then(|| (1 << n_threads.ilog2()).min(code::MOST_WALK_THREADS))
     }
 

@@ -30,6 +30,7 @@ pub(super) fn sources(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> V
         ("fill.cu", include_str!("../exec/fill.cu")),
         ("exit.cu", include_str!("../exec/exit.cu")),
         ("walk.cu", include_str!("../exec/walk.cu")),
+        ("ledger.cu", include_str!("../exec/ledger.cu")),
         ("book.cu", include_str!("../exec/book.cu")),
         ("pool.cu", include_str!("../exec/engine/pool.cu")),
         ("scalars.cu", &code.scalars),

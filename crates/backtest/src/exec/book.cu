@@ -1,24 +1,8 @@
 // Books the trades of one trial, segment by segment. Twin of book.rs.
 //
 // A warp keeps the books of one trial over some segments, one after the other: over one, if there is room to keep the daily returns of each
-// segment; else over all, because daily returns are summed in their order. Where a walk is not done, the book waits for the next round.
-//
-// The order of every sum is that of time, as on the CPU. So a lane takes a trade, then a move of equity, with its loads and divisions; what is
-// left to one lane after the other is an addition or a multiplication from shared memory, each sum on a lane of its own. Peaks are maxima, falls
-// are minima: their order decides no bit.
-
-struct Tally {
-  u32 trades, wins, longs, open_at_end, days, longest_drawdown, ambiguous, skipped;
-  u64 bars_held, bars;
-  double sum_pnl, sum_win, sum_loss, sum_ret, sum_ret_win, sum_ret_loss, sum_r, sum_r2, drawdown_pnl, drawdown_pnl_ref, equity;
-  double drawdown, drawdown_daily, drawdown_bar, sum_daily, sum_daily2, sum_down2;
-};
-
-struct Book {
-  Tally tally;
-  double peak, peak_daily, mark, pnl_peak, pnl_peak_ref;
-  u32 day, first_day, peak_day, broke;
-};
+// segment; else over all, because daily returns are summed in their order. Where a walk is not done, the book waits for the next round. A lane
+// takes a trade; ledger.cu records what the trades do to equity.
 
 struct BookState {
   Book book;
@@ -40,28 +24,7 @@ struct BookArgs {
   u32 n_each, n_days;  // segments of a warp: one, or all; days of the calendar
 };
 
-#define EVERY_LANE 0xffffffffu
 #define TRAIN 0u
-
-__device__ inline Book open_book(u32 first_day, u32 last_day, u64 bars) {
-  Book book = {};
-  book.tally.equity = 1.0;
-  book.tally.days = last_day - first_day + 1;
-  book.tally.bars = bars;
-  book.peak = book.peak_daily = book.mark = 1.0;
-  book.pnl_peak_ref = -INFINITE;
-  book.day = book.first_day = first_day;
-  return book;
-}
-
-// Where daily returns are summed: those of several segments by the day, those of the whole by the block of time.
-struct Daily {
-  double* sums;
-  double* blocks;
-  const u32* calendar;  // null: days are those of the calendar
-  const u32* block_of;
-  u64 stride;           // from a block's sum to its square, and to the next block
-};
 
 // The days of one symbol, and its bars.
 struct Days {
@@ -70,167 +33,6 @@ struct Days {
   const double *close, *low, *high;
   const double *bar_low, *bar_high;
 };
-
-// A warp's book, and up to 32 items of which each has some moves of equity: a day without a position before it, days at whose end equity is
-// marked, and, for a trade, its close.
-struct Ledger {
-  Book book;
-  double before[32], after[32];  // equity
-  double entry[32], share[32];
-  u32 held_from[32], held_to[32];  // the bars during which a position is open to the close
-  u32 flat_from[32], first[32], n_marks[32];  // days
-  u32 end[32];                     // moves up to the end of the item
-  double pnl[32], ret[32], r[32], change[32];
-  u32 block[32];
-};
-
-__device__ inline u32 lane_of() { return threadIdx.x % 32; }
-
-// The largest of this lane and those before it.
-template <class T> __device__ inline T largest_so_far(T value) {
-  for (u32 by = 1; by < 32; by *= 2) {
-    T before = __shfl_up_sync(EVERY_LANE, value, by);
-    if (lane_of() >= by && before > value) value = before;
-  }
-  return value;
-}
-
-__device__ inline double least_of(double value) {
-  for (u32 by = 16; by > 0; by /= 2) {
-    double other = __shfl_xor_sync(EVERY_LANE, value, by);
-    value = other < value ? other : value;
-  }
-  return value;
-}
-
-template <class T> __device__ inline T sum_of(T value) {
-  for (u32 by = 16; by > 0; by /= 2) value += __shfl_xor_sync(EVERY_LANE, value, by);
-  return value;
-}
-
-// The number of an item's moves becomes where they end.
-__device__ inline u32 end_of_moves(u32 n_moves) {
-  for (u32 by = 1; by < 32; by *= 2) {
-    u32 before = __shfl_up_sync(EVERY_LANE, n_moves, by);
-    if (lane_of() >= by) n_moves += before;
-  }
-  return n_moves;
-}
-
-// The value of the nearest lane before this one that a vote names, or another value if there is none.
-template <class T> __device__ inline T from_last(u32 vote, T value, T otherwise) {
-  u32 earlier = vote & ((1u << lane_of()) - 1);
-  T last = __shfl_sync(EVERY_LANE, value, earlier ? 31 - __clz(earlier) : 0);
-  return earlier ? last : otherwise;
-}
-
-// Sums of daily returns by block of time: one lane sums, another one squares.
-struct BlockSums {
-  double* sum;  // of the block that is open
-  double value;
-  u32 open;
-
-  __device__ void add(const Daily& daily, u32 block, double change) {
-    u32 which = lane_of() - 3;
-    if (block != open) {
-      close();
-      open = block;
-      sum = daily.blocks + (2 * block + which) * daily.stride;
-      value = *sum;
-    }
-    value += which == 0 ? change : change * change;
-  }
-  __device__ void close() {
-    if (sum) *sum = value;
-  }
-};
-
-// Records the moves of all items: daily returns, drawdown, days under water. `source` gives the value of a mark, and how far equity sinks on a
-// day; items have a close if it says so.
-template <class Source> __device__ inline void record_moves(Ledger& ledger, const Source& source, const Daily& daily) {
-  Book& book = ledger.book;
-  const u32 lane = lane_of(), n_moves = ledger.end[31], first_day = book.first_day;
-  double peak = book.peak, peak_daily = book.peak_daily, mark = book.mark;
-  double drawdown = book.tally.drawdown, drawdown_daily = book.tally.drawdown_daily, drawdown_bar = book.tally.drawdown_bar;
-  u32 peak_day = book.peak_day, longest = book.tally.longest_drawdown;
-  double sum = lane < 3 ? (&book.tally.sum_daily)[lane] : 0.0;
-  BlockSums blocks = {0, 0.0, NEVER};
-  for (u32 base = 0; base < n_moves; base += 32) {
-    u32 move = base + lane;
-    bool here = move < n_moves;
-    u32 item = 0;
-    for (u32 step = 16; step > 0; step /= 2) item += ledger.end[item + step - 1] <= move ? step : 0;
-    u32 at = move - (item > 0 ? ledger.end[item - 1] : 0);
-    u32 flat_from = ledger.flat_from[item], first = ledger.first[item];
-    bool is_flat = at == 0 && flat_from < first;
-    at -= flat_from < first ? 1 : 0;
-    bool is_close = Source::HAS_CLOSE && !is_flat && at == ledger.n_marks[item];
-    bool is_mark = here && !is_close;
-    u32 day = is_flat ? flat_from : first + at, next = is_flat ? first : day + 1;
-    double value = is_flat ? ledger.before[item] : is_close || !here ? ledger.after[item] : source.value(item, day);
-
-    double last = from_last(__ballot_sync(EVERY_LANE, is_mark), value, mark);
-    double change = is_mark ? change_of(last, value) : 0.0;
-    double upto = largest_so_far(here && value > peak ? value : peak);
-    double before = __shfl_up_sync(EVERY_LANE, upto, 1);
-    before = lane > 0 ? before : peak;
-    double fall = value / upto - 1.0;
-    fall = least_of(here && fall < 0.0 ? fall : 0.0);
-    double upto_daily = largest_so_far(is_mark && value > peak_daily ? value : peak_daily);
-    double daily_fall = value / upto_daily - 1.0;
-    daily_fall = least_of(is_mark && daily_fall < 0.0 ? daily_fall : 0.0);
-    u32 today = next - first_day;
-    u32 since = largest_so_far(is_mark && value >= upto ? today : peak_day);
-    u32 length = largest_so_far(is_mark ? today - since : 0u);
-    double sunk = here && !is_flat ? source.sink(item, day, before, drawdown < drawdown_bar ? drawdown : drawdown_bar) : 0.0;
-    sunk = least_of(sunk);
-
-    // Each day of a segment is marked once, so that no two lanes write one place.
-    ledger.change[lane] = change;
-    if (change != 0.0 && (daily.sums || daily.blocks)) {
-      u32 place = daily.calendar ? daily.calendar[day] : day;
-      if (daily.sums) daily.sums[place] += change;
-      if (daily.blocks) ledger.block[lane] = daily.block_of[place];
-    }
-    __syncwarp();
-    if (lane < 3) {
-#pragma unroll
-      for (u32 k = 0; k < 32; k++) {
-        double term = ledger.change[k], square = term * term;
-        sum += lane == 0 ? term : lane == 1 || term < 0.0 ? square : 0.0;
-      }
-    } else if (lane < 5 && daily.blocks) {
-      for (u32 k = 0; k < 32; k++) {
-        double term = ledger.change[k];
-        if (term != 0.0) blocks.add(daily, ledger.block[k], term);
-      }
-    }
-    __syncwarp();
-    drawdown = fall < drawdown ? fall : drawdown;
-    drawdown_daily = daily_fall < drawdown_daily ? daily_fall : drawdown_daily;
-    drawdown_bar = sunk < drawdown_bar ? sunk : drawdown_bar;
-    u32 n_longest = __shfl_sync(EVERY_LANE, length, 31);
-    longest = n_longest > longest ? n_longest : longest;
-    peak = __shfl_sync(EVERY_LANE, upto, 31);
-    peak_daily = __shfl_sync(EVERY_LANE, upto_daily, 31);
-    peak_day = __shfl_sync(EVERY_LANE, since, 31);
-    u32 marks = __ballot_sync(EVERY_LANE, is_mark);
-    if (marks) mark = __shfl_sync(EVERY_LANE, value, 31 - __clz(marks));
-  }
-  if (daily.blocks && lane >= 3 && lane < 5) blocks.close();
-  if (lane < 3) (&book.tally.sum_daily)[lane] = sum;
-  if (lane == 0) {
-    book.peak = peak;
-    book.peak_daily = peak_daily;
-    book.mark = mark;
-    book.peak_day = peak_day;
-    book.tally.drawdown = drawdown;
-    book.tally.drawdown_daily = drawdown_daily;
-    book.tally.drawdown_bar = drawdown_bar;
-    book.tally.longest_drawdown = longest;
-  }
-  __syncwarp();
-}
 
 // The moves of trades.
 struct TradeMoves {
@@ -288,6 +90,7 @@ __device__ inline u32 grow(Ledger& ledger, const double* growth, u32 n_items, u3
     at++;
     if (!ADDITIVE && equity <= 0.0) break;
   }
+  if (lane >= at) before = equity;
   ledger.before[lane] = before;
   ledger.after[lane] = after;
   __syncwarp();
@@ -298,14 +101,14 @@ __device__ inline u32 grow(Ledger& ledger, const double* growth, u32 n_items, u3
   return at;
 }
 
-// Sums over the trades of the ledger, each on a lane of its own; what is summed beyond the last trade is 0. The cumulated `pnl` is left in `change`.
-__device__ inline void sum_trades(Ledger& ledger, u32 wins) {
+// Sums over the trades of the ledger, each on a lane of its own. The cumulated `pnl` is left in `change`.
+__device__ inline void sum_trades(Ledger& ledger, u32 n_booked, u32 wins) {
   const u32 lane = lane_of();
   if (lane < 8) {
     double sum = (&ledger.book.tally.sum_pnl)[lane];
     const double* terms = lane < 3 ? ledger.pnl : lane < 6 ? ledger.ret : ledger.r;
-#pragma unroll
-    for (u32 k = 0; k < 32; k++) {
+#pragma unroll 8
+    for (u32 k = 0; k < n_booked; k++) {
       double term = terms[k];
       bool won = wins >> k & 1;
       if (lane == 7) term = term * term;
@@ -321,7 +124,7 @@ __device__ inline void sum_trades(Ledger& ledger, u32 wins) {
 
 __device__ inline void sum_falls(Ledger& ledger, bool here) {
   Book& book = ledger.book;
-  double cumulated = ledger.change[lane_of()];
+  double cumulated = here ? ledger.change[lane_of()] : 0.0;
   double peak = largest_so_far(here && cumulated > book.pnl_peak ? cumulated : book.pnl_peak);
   double peak_ref = largest_so_far(here && cumulated > book.pnl_peak_ref ? cumulated : book.pnl_peak_ref);
   double fall = cumulated - peak, fall_ref = cumulated - peak_ref;
@@ -354,8 +157,9 @@ __device__ inline void count_trades(Tally& tally, const Trade& trade, bool here,
   }
 }
 
-// Books up to 32 trades in order, until nothing is left.
-__device__ inline void book_trades(Ledger& ledger, const Trade* trades, u32 n_trades, const Days& days, const Daily& daily) {
+// Books up to 32 trades in order, until nothing is left. If they are the last ones, the days that are left are marked along with them where
+// there is a lane for that.
+__device__ inline void book_trades(Ledger& ledger, const Trade* trades, u32 n_trades, bool are_last, const Days& days, const Daily& daily) {
   const u32 lane = lane_of();
   Trade trade = {};
   double pnl = 0.0, ret = 0.0, r = 0.0, share = 0.0;
@@ -376,13 +180,16 @@ __device__ inline void book_trades(Ledger& ledger, const Trade* trades, u32 n_tr
   ledger.ret[lane] = here ? ret : 0.0;
   ledger.r[lane] = here ? r : 0.0;
   __syncwarp();
-  sum_trades(ledger, wins);
+  sum_trades(ledger, n_booked, wins);
   sum_falls(ledger, here);
   count_trades(ledger.book.tally, trade, here, longs, wins);
 
   u32 entry_day = here ? days.of_bar[trade.entry_bar] : 0, exit_day = here ? days.of_bar[trade.exit_bar] : 0;
   u32 flat_from = __shfl_up_sync(EVERY_LANE, exit_day, 1);
   if (lane == 0) flat_from = ledger.book.day;
+  const u32 end = ledger.book.first_day + ledger.book.tally.days;
+  const bool ends = n_booked < 32 && (are_last || ledger.book.broke);
+  if (ends && lane == n_booked) entry_day = exit_day = end;
   ledger.entry[lane] = trade.entry;
   ledger.share[lane] = share;
   ledger.held_from[lane] = lives_from(trade.entry_bar);
@@ -390,9 +197,11 @@ __device__ inline void book_trades(Ledger& ledger, const Trade* trades, u32 n_tr
   ledger.flat_from[lane] = flat_from;
   ledger.first[lane] = entry_day;
   ledger.n_marks[lane] = exit_day - entry_day;
-  ledger.end[lane] = end_of_moves(here ? (flat_from < entry_day) + (exit_day - entry_day) + 1 : 0u);
+  u32 n_moves = here ? (exit_day - entry_day) + 1 : 0;
+  if (here || (ends && lane == n_booked)) n_moves += flat_from < entry_day;
+  ledger.end[lane] = end_of_moves(n_moves);
   __syncwarp();
-  if (lane == n_booked - 1) ledger.book.day = exit_day;
+  if (lane == (ends ? n_booked : n_booked - 1)) ledger.book.day = exit_day;
   record_moves(ledger, TradeMoves{ledger, days, longs}, daily);
 }
 
@@ -409,21 +218,25 @@ __device__ inline void open_ledger(Ledger& ledger, u32 first_day, u32 last_day, 
   __syncwarp();
 }
 
-// Marks the days that are left.
-__device__ inline void finish_book(Ledger& ledger, const Daily& daily) {
+// Marks the days that are left, of which there is one at least.
+__device__ inline void mark_rest(Ledger& ledger, const Daily& daily, u32 end) {
   const u32 lane = lane_of();
+  ledger.before[lane] = ledger.after[lane] = ledger.book.tally.equity;
+  ledger.flat_from[lane] = ledger.book.day;
+  ledger.first[lane] = end;
+  ledger.n_marks[lane] = 0;
+  ledger.end[lane] = 1;
+  __syncwarp();
+  record_moves(ledger, DayMoves{ledger}, daily);
+}
+
+__device__ inline void finish_book(Ledger& ledger, const Daily& daily) {
   Book& book = ledger.book;
   Tally& tally = book.tally;
   u32 end = book.first_day + tally.days;
-  ledger.before[lane] = ledger.after[lane] = tally.equity;
-  ledger.flat_from[lane] = book.day;
-  ledger.first[lane] = end;
-  ledger.n_marks[lane] = 0;
-  ledger.end[lane] = book.day < end;
-  __syncwarp();
-  record_moves(ledger, DayMoves{ledger}, daily);
+  if (book.day < end) mark_rest(ledger, daily, end);
   // What was marked inside bars counts besides all other marks.
-  if (lane == 0) tally.drawdown_bar = tally.drawdown < tally.drawdown_bar ? tally.drawdown : tally.drawdown_bar;
+  if (lane_of() == 0) tally.drawdown_bar = tally.drawdown < tally.drawdown_bar ? tally.drawdown : tally.drawdown_bar;
   __syncwarp();
 }
 
@@ -462,7 +275,7 @@ KERNEL(book, BookArgs) {
     u32 n_trades = walk.n_trades, status = walk.status;
     for (u32 k = 0; k < n_trades && !ledger.book.broke; k += 32) {
       u32 n_left = n_trades - k;
-      book_trades(ledger, trades + k, n_left < 32 ? n_left : 32, days, daily);
+      book_trades(ledger, trades + k, n_left < 32 ? n_left : 32, status != FULL && n_left <= 32, days, daily);
     }
     bool goes_on = status == FULL && !ledger.book.broke;
     is_open = goes_on;

@@ -13,6 +13,7 @@ struct Exit {
   u32 bar, how;
   double price;
   bool by_signal;
+  bool is_open;  // not found yet
 };
 
 // Whether a formula gives a price.

@@ -5,7 +5,8 @@
 //
 // Where there are so few walks that groups would leave the device empty, a block takes a walk: each of its groups opens a position on one of the
 // next signals, though most positions will turn out to begin while another one is open; then those that do not are picked in order. Where a
-// position ends depends on its own signal alone, so the trades are the same.
+// position ends depends on its own signal alone, so the trades are the same. A position that lasts is followed to its end only
+// if it is picked, by a whole warp.
 
 #define RUNNING 0
 #define FULL 1
@@ -82,8 +83,9 @@ template <int G> struct Walker {
 
   template <class S> __device__ Prices<S::LONG> prices(u32 bar) const { return {open[bar], high[bar], low[bar]}; }
 
-  // Opens a position on a signal and finds its end; false if it must not be taken.
-  template <class S> __device__ bool trade(u32 signal, Trade& trade, Exit& exit) const {
+  // Opens a position on a signal and finds its end; false if it must not be taken. Bars are searched up to the horizon; whether it was too near
+  // is in `exit.is_open`.
+  template <class S> __device__ bool trade(u32 signal, u32 horizon, Trade& trade, Exit& exit) const {
     const Fill fill = fill_of(open, close, signal);
     Opening opening = {fill.price, NA, NA};
     double level[S::N > 0 ? S::N : 1];
@@ -144,11 +146,16 @@ template <int G> struct Walker {
     trade.risk = opening.risk;
     trade.entry_bar = fill.bar;
     trade.how = S::LONG ? LONG_BIT : 0;
-    exit.by_signal = false;
+    exit.by_signal = exit.is_open = false;
+    if (horizon < until) {
+      until = horizon;
+      exit.is_open = true;
+    }
     // A bar during which the position is open before any bar is inspected.
     if (fill.is_uninspected() && prices<S>(fill.bar).ruins(ruin, exit.price)) {
       exit.bar = fill.bar;
       exit.how = EXIT_RUIN;
+      exit.is_open = false;
       return true;
     }
     if (moving) {
@@ -176,6 +183,7 @@ template <int G> struct Walker {
           exit.bar = base + who;
           exit.price = group.from(exit.price, who);
           exit.how = group.from(exit.how, who);
+          exit.is_open = false;
           return true;
         }
         double all = group.from(upto, G - 1);
@@ -200,10 +208,11 @@ template <int G> struct Walker {
       }
       if (hit != NEVER && resolve<S>(prices<S>(hit), NA, opening, ruin, level, exit)) {
         exit.bar = hit;
+        exit.is_open = false;
         return true;
       }
     }
-    run_out(open, close, time, leave, last, exit);
+    if (!exit.is_open) run_out(open, close, time, leave, last, exit);
     return true;
   }
 
@@ -219,14 +228,14 @@ template <int G> struct Walker {
   __device__ u32 side_of(u32 signal) const { return N_SIDES == 1 || wants(0, signal) ? 0 : 1; }
 
   // The trade that a signal opens; false if it must not be taken.
-  __device__ bool trade_on(u32 signal, u32 side, Trade& out, Exit& exit) const {
+  __device__ bool trade_on(u32 signal, u32 side, u32 horizon, Trade& out, Exit& exit) const {
     bool is_taken;
     if (N_SIDES == 1) {
-      is_taken = trade<FirstSide>(signal, out, exit);
+      is_taken = trade<FirstSide>(signal, horizon, out, exit);
     } else {
-      is_taken = side == 0 ? trade<FirstSide>(signal, out, exit) : trade<SecondSide>(signal, out, exit);
+      is_taken = side == 0 ? trade<FirstSide>(signal, horizon, out, exit) : trade<SecondSide>(signal, horizon, out, exit);
     }
-    if (is_taken) {
+    if (is_taken && !exit.is_open) {
       out.exit = exit.price;
       out.exit_bar = exit.bar;
       out.how |= exit.how;
@@ -296,7 +305,7 @@ template <int G> __device__ void walk_group(const WalkArgs& args) {
     if (signal == NEVER || signal + 1 >= end) break;
     Trade trade;
     Exit exit;
-    if (!walker.trade_on(signal, side, trade, exit)) {
+    if (!walker.trade_on(signal, side, NEVER, trade, exit)) {
       state.from = signal + 1;
       state.skipped++;
       continue;
@@ -322,8 +331,10 @@ KERNEL_BOUNDED(walk, WalkArgs, 128, WALK_BLOCKS) { walk_group<WALK_LANES>(args);
 #define TAKEN 1u
 #define LAST 2u
 #define DISCARDED 4u
+#define OPEN 8u  // it does not end before the horizon
 struct Candidates {
   u32 n, end;  // bars before the end have been searched
+  u32 alone;   // whether the first one is searched without a horizon, and no other one
   u32 counts[MOST_WALK_THREADS / 32];
   u32 signal[MOST_WALK_THREADS / WALK_LANES];
   u32 how[MOST_WALK_THREADS / WALK_LANES];      // the bits above
@@ -334,7 +345,7 @@ struct Candidates {
 
 // Finds the next signals from a bar on, one for each group of the block.
 template <int G> __device__ inline void find_signals(Candidates& candidates, const Walker<G>& walker, u32 from, u32 end) {
-  const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, most = blockDim.x / G;
+  const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, most = candidates.alone ? 1 : blockDim.x / G;
   u32 word = from / 64 + threadIdx.x;
   u64 bits = (u64)word * 64 < end ? walker.signals(word) : 0;
   if (word == from / 64) bits &= ~0ull << (from % 64);
@@ -368,6 +379,7 @@ template <int G> __device__ inline void find_signals(Candidates& candidates, con
 // Picks the trades of a walk among what its next signals have opened, in order. One warp does.
 __device__ inline void pick_trades(Candidates& candidates, WalkState& state, u32 capacity, u32 end) {
   const u32 lane = threadIdx.x % 32, n = candidates.n;
+  if (lane == 0) candidates.alone = 0;
   while (true) {
     u32 who = NEVER;
     for (u32 base = 0; base < n && who == NEVER; base += 32) {
@@ -380,6 +392,11 @@ __device__ inline void pick_trades(Candidates& candidates, WalkState& state, u32
       return;
     }
     u32 how = candidates.how[who];
+    if (how & OPEN) {
+      state.from = candidates.signal[who];
+      if (lane == 0) candidates.alone = 1;
+      return;
+    }
     if (candidates.signal[who] + 1 >= end || (how & DISCARDED)) {
       state.status = DONE;
       return;
@@ -407,42 +424,50 @@ __device__ inline void pick_trades(Candidates& candidates, WalkState& state, u32
   }
 }
 
+// What a signal opens, for those who pick. Bars are searched up to the horizon.
+template <int G> __device__ inline void try_signal(Candidates& candidates, const Walker<G>& walker, u32 at, u32 horizon, u32 end, Trade& trade) {
+  u32 signal = candidates.signal[at], how = 0, next = end;
+  // Nothing is filled after the last bar.
+  if (signal + 1 < end) {
+    Exit exit;
+    u32 side = walker.side_of(signal);
+    if (walker.trade_on(signal, side, horizon, trade, exit)) {
+      how = exit.is_open ? OPEN : TAKEN | (is_last(exit) ? LAST : 0) | (is_discarded(exit) ? DISCARDED : 0);
+      if (how == TAKEN) next = walker.next_from(exit, side);
+    }
+  }
+  if (walker.group.lane == 0) {
+    candidates.how[at] = how;
+    candidates.next[at] = next;
+    candidates.place[at] = NEVER;
+  }
+}
+
 // The same walk by a whole block.
 KERNEL_BOUNDED(walk_block, WalkArgs, MOST_WALK_THREADS, 2) {
-  const int G = WALK_LANES;
   __shared__ Candidates candidates;
   __shared__ WalkState state;
   const World& world = *args.world;
   u64 walk = blockIdx.x;
   if (args.states[walk].status != RUNNING) return;
   const Segment segment = args.segments[walk / world.n_trials];
-  const Walker<G> walker = walker_of<G>(args, (u32)(walk % world.n_trials), segment);
-  const u32 end = segment.end, group = threadIdx.x / G;
+  const Walker<WALK_LANES> walker = walker_of<WALK_LANES>(args, (u32)(walk % world.n_trials), segment);
+  const Walker<32> of_warp = walker_of<32>(args, (u32)(walk % world.n_trials), segment);
+  const u32 end = segment.end, group = threadIdx.x / WALK_LANES;
   Trade* out = args.trades + walk * args.capacity;
   if (threadIdx.x == 0) {
     state = args.states[walk];
     state.n_trades = 0;
+    candidates.alone = 0;
   }
   __syncthreads();
   while (state.status == RUNNING) {
     find_signals(candidates, walker, state.from, end);
     Trade trade;
-    if (group < candidates.n) {
-      u32 signal = candidates.signal[group], how = 0, next = end;
-      // Nothing is filled after the last bar.
-      if (signal + 1 < end) {
-        Exit exit;
-        u32 side = walker.side_of(signal);
-        if (walker.trade_on(signal, side, trade, exit)) {
-          how = TAKEN | (is_last(exit) ? LAST : 0) | (is_discarded(exit) ? DISCARDED : 0);
-          if (how == TAKEN) next = walker.next_from(exit, side);
-        }
-      }
-      if (walker.group.lane == 0) {
-        candidates.how[group] = how;
-        candidates.next[group] = next;
-        candidates.place[group] = NEVER;
-      }
+    if (!candidates.alone) {
+      if (group < candidates.n) try_signal(candidates, walker, group, candidates.signal[group] + HORIZON, end, trade);
+    } else if (threadIdx.x < 32 && candidates.n > 0) {
+      try_signal(candidates, of_warp, 0, NEVER, end, trade);
     }
     __syncthreads();
     if (threadIdx.x < 32) {

@@ -6,29 +6,32 @@ use rayon::prelude::*;
 use tidemill_gpu::Device;
 use tidemill_telemetry::DeviceMode;
 
+use super::Observer;
 use super::option::Options;
 use super::outcome::{Ending, Outcome, PhaseTotal};
 use super::plan::Pass;
 use super::state::State;
 use super::stop::Halt;
-use super::{Moment, Observer};
 use crate::device::{DeviceGraph, MOST_VERTICES};
 use crate::ensemble::Ensemble;
 use crate::error::ColoringError;
-use crate::experimental::sense::Sense;
-use crate::experimental::signal::normalized;
+use crate::event::PassEvent;
+use crate::experimental::signal::{SignalPhase, normalized};
 use crate::graph::Graph;
 use crate::initial::n_colors;
 use crate::instance::Instance;
-use crate::phase::{Construct, Family, Finding, Judge, Peel, Phase, PhaseKind, Report, Scene, Slice, Stage};
+use crate::phase::{
+    Construct, DeviceInput, Family, Judge, Peel, Phase, PhaseInput, PhaseKind, PhaseReport, PhaseResult,
+    Slice,
+};
 use crate::random::mix;
 use crate::tabu::{MOST_WIDE, Matrix, class_limit};
 use crate::warm::warm_start;
 
 /// Iterations of the search that a signal is measured on, for each vertex.
-const SENSED_PER_VERTEX: u64 = 256;
+const SIGNAL_PER_VERTEX: u64 = 256;
 
-/// A run under way.
+/// A run in progress.
 pub(super) struct Descent<'a> {
     pub(super) instance: &'a Instance,
     pub(super) graph: &'a Graph,
@@ -59,7 +62,7 @@ impl Descent<'_> {
         }
         let start = warm_start(self.graph, &self.state.colors, self.state.k - 1, None);
         let matrix = Matrix::new(self.graph);
-        let scene = Scene {
+        let input = PhaseInput {
             graph: self.graph,
             matrix: &matrix,
             k: self.state.k - 1,
@@ -69,15 +72,15 @@ impl Descent<'_> {
             device: None,
         };
         let knobs = self.state.knobs.clone();
-        let iterations = SENSED_PER_VERTEX * self.graph.n() as u64;
+        let iterations = SIGNAL_PER_VERTEX * self.graph.n() as u64;
         let slice = Slice { iterations, stop: &self.halt.flag, elite: None, knobs: &knobs };
         let mut sum = vec![0.0; self.graph.n()];
         for kind in signals {
-            let report = Sense::new(kind).run(&scene, &slice)?;
-            if let Finding::Priority(priority) = &report.finding {
+            let report = SignalPhase::new(kind).run(&input, &slice)?;
+            if let PhaseResult::Priority(priority) = &report.result {
                 sum.iter_mut().zip(normalized(priority)).for_each(|(sum, value)| *sum += value);
             }
-            self.worked(&report, scene.k)?;
+            self.worked(&report, input.k)?;
         }
         self.state.priority = Some(sum);
         self.construct(self.state.priority.clone())
@@ -90,7 +93,7 @@ impl Descent<'_> {
     /// All first colourings, side by side.
     fn construct(&mut self, priority: Option<Vec<f64>>) -> Result<(), ColoringError> {
         let matrix = Matrix::new(&Graph::new(0, []));
-        let scene = Scene {
+        let input = PhaseInput {
             graph: self.graph,
             matrix: &matrix,
             k: 0,
@@ -104,13 +107,13 @@ impl Descent<'_> {
         let kinds = self.of_family(|family| matches!(family, Family::Initial(_)));
         let made = kinds.par_iter().filter_map(|kind| match kind.family() {
             Family::Initial(initial) => {
-                Some(Construct::new(*kind, initial, priority.clone()).run(&scene, &slice))
+                Some(Construct::new(*kind, initial, priority.clone()).run(&input, &slice))
             }
             _ => None,
         });
-        let reports: Vec<Report> = made.collect::<Result<_, _>>()?;
+        let reports: Vec<PhaseReport> = made.collect::<Result<_, _>>()?;
         for report in reports {
-            if let Finding::Colored(colors) = &report.finding {
+            if let PhaseResult::Colored(colors) = &report.result {
                 let k = n_colors(colors);
                 self.worked(&report, k)?;
                 self.accept(colors.clone(), report.kind)?;
@@ -128,7 +131,7 @@ impl Descent<'_> {
             }
             let (n, best, target) = (self.graph.n(), self.state.k, self.options.target);
             let pass = self.state.plan.pass(n, best, self.bound, target);
-            self.observer.hear(Moment::Begins { state: &self.state, k: pass.k })?;
+            self.observer.observe(PassEvent::PassBegan { state: &self.state, k: pass.k })?;
             let is_solved = self.pass(pass)?;
             let is_used_up = self.options.max_iterations.is_some_and(|most| self.state.iterations >= most);
             if !is_solved && (self.halt.is_set() || is_used_up) {
@@ -139,7 +142,7 @@ impl Descent<'_> {
             self.state.plan.learn(pass, best, is_solved, target);
             let delta = best - self.state.k;
             self.state.n_idle = if delta >= self.options.min_delta { 0 } else { self.state.n_idle + 1 };
-            self.observer.hear(Moment::Ended { pass: self.state.pass, k: pass.k, is_solved })?;
+            self.observer.observe(PassEvent::PassEnded { pass: self.state.pass, k: pass.k, is_solved })?;
         }
     }
 
@@ -171,7 +174,7 @@ impl Descent<'_> {
         let knobs = self.state.knobs.clone();
         let slice = Slice { iterations: 0, stop: &self.halt.flag, elite: None, knobs: &knobs };
         let matrix = Matrix::new(&Graph::new(0, []));
-        let whole = Scene {
+        let whole = PhaseInput {
             graph: self.graph,
             matrix: &matrix,
             k: pass.k,
@@ -183,8 +186,8 @@ impl Descent<'_> {
         let reduction = if self.options.has(PhaseKind::Reduction) {
             let report = Peel.run(&whole, &slice)?;
             self.worked(&report, pass.k)?;
-            match report.finding {
-                Finding::Reduced(reduction) if reduction.n_removed() > 0 => Some(reduction),
+            match report.result {
+                PhaseResult::Reduced(reduction) if reduction.n_removed() > 0 => Some(reduction),
                 _ => None,
             }
         } else {
@@ -213,10 +216,17 @@ impl Descent<'_> {
         let start = warm_start(graph, &compact(&best), pass.k, priority.as_deref());
         let matrix = Matrix::new(graph);
         let (on_device, reason) = self.on_device(graph)?;
-        let device = on_device.as_ref().map(|graph| Stage { graph, may_fall_back: self.may_fall_back });
-        let scene =
-            Scene { graph, matrix: &matrix, k: pass.k, start: &start, seed, n_before: pass.n_before, device };
-        let Some((colors, by)) = self.race(scene, pass, reason)? else { return Ok(false) };
+        let device = on_device.as_ref().map(|graph| DeviceInput { graph, may_fall_back: self.may_fall_back });
+        let input = PhaseInput {
+            graph,
+            matrix: &matrix,
+            k: pass.k,
+            start: &start,
+            seed,
+            n_before: pass.n_before,
+            device,
+        };
+        let Some((colors, by)) = self.race(input, pass, reason)? else { return Ok(false) };
         let colors = match &reduction {
             Some(reduction) => reduction.restore(self.graph, &colors),
             None => colors,
@@ -245,14 +255,14 @@ impl Descent<'_> {
         }
     }
 
-    /// Lets the searches race; a colouring without conflicts, and who found it.
+    /// Lets the searches race. Returns a colouring without conflicts and the phase that found it, if there is one.
     fn race(
         &mut self,
-        scene: Scene<'_>,
+        input: PhaseInput<'_>,
         pass: Pass,
         fallback: Option<String>,
     ) -> Result<Option<(Vec<u32>, PhaseKind)>, ColoringError> {
-        let mut ensemble = Ensemble::new(scene, &self.options.phases);
+        let mut ensemble = Ensemble::new(input, &self.options.phases);
         let most = self.options.max_iterations.unwrap_or(u64::MAX);
         // A device that refuses or fails leaves the CPU with the pass, and then it is as long as the CPU's.
         let (mut given, mut length) = (0, pass.iterations);
@@ -290,7 +300,7 @@ impl Descent<'_> {
         let report = {
             let matrix = Matrix::new(&Graph::new(0, []));
             let k = n_colors(&colors);
-            let scene = Scene {
+            let input = PhaseInput {
                 graph: self.graph,
                 matrix: &matrix,
                 k,
@@ -301,9 +311,9 @@ impl Descent<'_> {
             };
             let knobs = self.state.knobs.clone();
             let slice = Slice { iterations: 0, stop: &self.halt.flag, elite: None, knobs: &knobs };
-            Judge::new(self.instance, &colors, by).run(&scene, &slice)?
+            Judge::new(self.instance, &colors, by).run(&input, &slice)?
         };
-        let Finding::Proper(k) = report.finding else { return Ok(false) };
+        let PhaseResult::Proper(k) = report.result else { return Ok(false) };
         if let Some(total) = self.totals.iter_mut().find(|total| total.kind == by) {
             total.k = Some(total.k.map_or(k, |before| before.min(k)));
         }
@@ -318,12 +328,12 @@ impl Descent<'_> {
         }
         self.worked(&report, k)?;
         let (colors, pass, iterations) = (&self.state.colors, self.state.pass, self.state.iterations);
-        self.observer.hear(Moment::Improved { k, colors, by, pass, iterations })?;
+        self.observer.observe(PassEvent::Improved { k, colors, by, pass, iterations, at: Instant::now() })?;
         Ok(true)
     }
 
-    /// Counts what a phase did and tells of it.
-    fn worked(&mut self, report: &Report, k: usize) -> Result<(), ColoringError> {
+    /// Counts what a phase did and reports it.
+    fn worked(&mut self, report: &PhaseReport, k: usize) -> Result<(), ColoringError> {
         let at = self.totals.iter().position(|total| total.kind == report.kind).unwrap_or_else(|| {
             self.totals.push(PhaseTotal {
                 kind: report.kind,
@@ -341,7 +351,7 @@ impl Descent<'_> {
         total.iterations += report.iterations;
         total.seconds += report.took.as_secs_f64();
         total.device = report.device.clone();
-        self.observer.hear(Moment::Worked {
+        self.observer.observe(PassEvent::PhaseWorked {
             report,
             k,
             pass: self.state.pass,

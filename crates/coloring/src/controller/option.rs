@@ -25,7 +25,7 @@ pub struct Options {
     pub patience: Option<u64>,
     /// Colours by which a pass has to improve for that.
     pub min_delta: usize,
-    /// Where the knobs stand at the begin.
+    /// Values of the knobs at the beginning.
     pub knobs: Knobs,
 }
 

@@ -1,4 +1,4 @@
-//! What came of a run.
+//! The result of a run.
 
 use serde::Serialize;
 
@@ -8,26 +8,26 @@ use crate::phase::PhaseKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// The target was reached.
+    /// The run reached its target.
     Target,
     /// A clique or an odd ring proves that fewer colours are not enough.
     Optimal,
-    /// The time was over.
+    /// The time limit passed.
     Time,
-    /// The iterations were made.
+    /// The limit of iterations was reached.
     Iterations,
-    /// The passes were made.
+    /// The limit of passes was reached.
     Passes,
     /// Nothing better came for too many passes.
     Stagnation,
-    /// It was told to stop.
+    /// The caller stopped it.
     Stopped,
     /// No phase searches, or none can.
     Done,
 }
 
 impl Ending {
-    /// In words.
+    /// The reason as the end of a sentence; journals hold it.
     pub fn words(self) -> &'static str {
         match self {
             Ending::Target => "the target is reached",
@@ -45,11 +45,11 @@ impl Ending {
 /// What one phase did in a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PhaseTotal {
-    /// Which one.
+    /// The phase.
     pub kind: PhaseKind,
     /// How often it was given work.
     pub slices: u64,
-    /// Its iterations.
+    /// Iterations of all its slices.
     pub iterations: u64,
     /// Seconds at work.
     pub seconds: f64,
@@ -78,7 +78,7 @@ pub struct Outcome {
     pub seconds: f64,
     /// Seconds after which the colouring was found.
     pub found_s: f64,
-    /// Who found it.
+    /// The phase that found it.
     pub by: PhaseKind,
     /// Why it ended.
     pub ending: Ending,

@@ -1,6 +1,6 @@
 //! Which number of colours a pass tries, and for how long.
 //!
-//! As long as it is easy, steps double: 64, 63, 61, 57, 49. A step that was too long is halved. Where one colour less does not come out,
+//! As long as it is easy, steps double: 64, 63, 61, 57, 49. A step that was too long is halved. Where no colouring with one colour less is found,
 //! passes get longer each time, and in between other numbers are tried: the target, if there is one; else far fewer
 //! colours, because some graphs hide a colouring that is easier to find from below than from above.
 
@@ -27,10 +27,10 @@ const AT_TARGET: u64 = 3;
 /// How much shorter one is that looks far below.
 const BELOW: u64 = 2;
 
-/// How far below is looked, in turn, as a share of the best.
+/// Numbers of colours that passes far below try in turn, as shares of the best.
 const PROBES: [f64; 8] = [0.9, 0.75, 0.62, 0.82, 0.55, 0.68, 0.95, 0.5];
 
-/// What a pass does.
+/// The work of one pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pass {
     /// Number of colours.
@@ -43,11 +43,11 @@ pub(super) struct Pass {
     pub(super) n_before: u64,
 }
 
-/// Where the descent stands.
+/// The state of the descent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Plan {
     step: usize,
-    /// Whether everything came out so far.
+    /// Whether every pass so far was solved.
     is_easy: bool,
     /// Passes with one colour less that failed since the last success.
     n_failed: u64,

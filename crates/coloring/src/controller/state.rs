@@ -1,4 +1,4 @@
-//! What a run needs to go on later.
+//! The state of a run between two passes, from which it can be resumed.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub struct State {
     pub n_idle: u64,
     /// Seconds at work.
     pub seconds: f64,
-    /// Where the knobs stand.
+    /// Values of the knobs.
     pub knobs: Knobs,
     /// What the searches have earned.
     pub credit: Credit,
@@ -41,7 +41,7 @@ pub struct State {
 }
 
 impl State {
-    /// Before anything is done.
+    /// The state before the first colouring.
     pub(super) fn new(options: &Options) -> Self {
         Self {
             colors: Vec::new(),
@@ -60,7 +60,7 @@ impl State {
         }
     }
 
-    /// Whether it is one of this graph: its colouring has to pass the verifier.
+    /// Refuses the state of another graph: its colouring has to pass the verifier.
     pub(super) fn check(&self, instance: &Instance) -> Result<(), ColoringError> {
         let problem = match verify(instance, &self.colors) {
             Ok(verified) if verified.k == self.k && self.by.parse::<crate::phase::PhaseKind>().is_ok() => {

@@ -1,12 +1,12 @@
-//! When work has to end: somebody said so, or the time is over.
+//! Ends the work when the caller stops the run or its time is over.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether somebody said so.
+/// Time between two looks at the caller's flag and the clock.
 const EVERY: Duration = Duration::from_millis(10);
 
-/// What searches look at.
+/// The flag that searches read.
 pub(super) struct Halt {
     /// Set when work has to end.
     pub(super) flag: AtomicBool,
@@ -15,7 +15,7 @@ pub(super) struct Halt {
 }
 
 impl Halt {
-    /// Does something while a thread watches the clock and the wish to stop.
+    /// Works while a thread watches the clock and the caller's flag.
     pub(super) fn watch<T>(stop: &AtomicBool, deadline: Option<Instant>, work: impl FnOnce(&Halt) -> T) -> T {
         let halt = Halt {
             flag: AtomicBool::new(false),

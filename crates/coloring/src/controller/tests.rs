@@ -3,24 +3,25 @@ use std::time::Duration;
 
 use super::*;
 use crate::generate::Family;
+use crate::phase::PhaseKind;
 use crate::verify::verify;
 
-/// Keeps what it hears, and stops the run after some passes.
+/// Keeps the events of a run, and turns knobs as told.
 #[derive(Default)]
-struct Ear {
+struct EventLog {
     states: Vec<State>,
     improved: Vec<usize>,
     worked: Vec<(PhaseKind, u64)>,
     changes: Vec<(u64, String, f64)>,
 }
 
-impl Observer for Ear {
-    fn hear(&mut self, moment: Moment<'_>) -> Result<(), ColoringError> {
-        match moment {
-            Moment::Worked { report, .. } => self.worked.push((report.kind, report.iterations)),
-            Moment::Improved { k, .. } => self.improved.push(k),
-            Moment::Begins { state, .. } => self.states.push(state.clone()),
-            Moment::Ended { .. } => {}
+impl Observer for EventLog {
+    fn observe(&mut self, event: PassEvent<'_>) -> Result<(), ColoringError> {
+        match event {
+            PassEvent::PhaseWorked { report, .. } => self.worked.push((report.kind, report.iterations)),
+            PassEvent::Improved { k, .. } => self.improved.push(k),
+            PassEvent::PassBegan { state, .. } => self.states.push(state.clone()),
+            _ => {}
         }
         Ok(())
     }
@@ -39,10 +40,10 @@ fn options() -> Options {
     Options { max_iterations: Some(400_000), seed: 3, ..Options::default() }
 }
 
-fn run(instance: &Instance, options: Options) -> (Outcome, Ear) {
-    let mut ear = Ear::default();
-    let outcome = Controller::new(instance, options).unwrap().run(&mut ear, &AtomicBool::new(false)).unwrap();
-    (outcome, ear)
+fn run(instance: &Instance, options: Options) -> (Outcome, EventLog) {
+    let mut log = EventLog::default();
+    let outcome = Controller::new(instance, options).unwrap().run(&mut log, &AtomicBool::new(false)).unwrap();
+    (outcome, log)
 }
 
 /// What does not depend on the clock.
@@ -53,23 +54,23 @@ fn timeless(outcome: &Outcome) -> (usize, &[u32], u64, u64, Ending) {
 #[test]
 fn a_search_beats_the_first_colourings_and_every_step_is_verified() {
     let instance = instance();
-    let (outcome, ear) = run(&instance, options());
+    let (outcome, log) = run(&instance, options());
     assert_eq!(verify(&instance, &outcome.colors).unwrap().k, outcome.k);
     let first = Options { phases: vec![PhaseKind::Dsatur], ..options() };
     let (dsatur, _) = run(&instance, first);
     assert!(outcome.k + 2 <= dsatur.k, "{} for {}", outcome.k, dsatur.k);
     assert_eq!(dsatur.ending, Ending::Done);
-    assert!(ear.improved.windows(2).all(|pair| pair[1] < pair[0]), "{:?}", ear.improved);
-    assert_eq!(ear.improved.last(), Some(&outcome.k));
+    assert!(log.improved.windows(2).all(|pair| pair[1] < pair[0]), "{:?}", log.improved);
+    assert_eq!(log.improved.last(), Some(&outcome.k));
     assert!(outcome.bound <= outcome.k && outcome.iterations >= 400_000);
 }
 
 #[test]
 fn a_seed_is_an_answer() {
     let instance = instance();
-    let ((one, ear), (two, again)) = (run(&instance, options()), run(&instance, options()));
+    let ((one, log), (two, again)) = (run(&instance, options()), run(&instance, options()));
     assert_eq!(timeless(&one), timeless(&two));
-    assert_eq!(ear.worked, again.worked);
+    assert_eq!(log.worked, again.worked);
     let (other, _) = run(&instance, Options { seed: 4, ..options() });
     assert_ne!(one.colors, other.colors);
 }
@@ -77,9 +78,9 @@ fn a_seed_is_an_answer() {
 #[test]
 fn a_run_that_goes_on_from_any_pass_ends_like_one_that_was_not_interrupted() {
     let instance = instance();
-    let (whole, ear) = run(&instance, options());
-    assert!(ear.states.len() > 2);
-    for state in [&ear.states[0], &ear.states[ear.states.len() / 2], &ear.states[ear.states.len() - 1]] {
+    let (whole, log) = run(&instance, options());
+    assert!(log.states.len() > 2);
+    for state in [&log.states[0], &log.states[log.states.len() / 2], &log.states[log.states.len() - 1]] {
         // As it would be read from a file.
         let text = serde_json::to_string(state).unwrap();
         let state: State = serde_json::from_str(&text).unwrap();
@@ -88,7 +89,7 @@ fn a_run_that_goes_on_from_any_pass_ends_like_one_that_was_not_interrupted() {
         assert_eq!(timeless(&outcome), timeless(&whole));
     }
     let other = Family::Random { n: 90, p: 0.5 }.generate(5).unwrap();
-    assert!(Controller::new(&other, options()).unwrap().resume(ear.states[1].clone()).is_err());
+    assert!(Controller::new(&other, options()).unwrap().resume(log.states[1].clone()).is_err());
 }
 
 #[test]
@@ -96,12 +97,12 @@ fn knobs_that_are_turned_change_what_follows_and_nothing_before() {
     let instance = instance();
     let (_, plain) = run(&instance, options());
     let changes = vec![(3, "iterations".to_owned(), 4.0)];
-    let mut ear = Ear { changes, ..Ear::default() };
+    let mut log = EventLog { changes, ..EventLog::default() };
     let outcome =
-        Controller::new(&instance, options()).unwrap().run(&mut ear, &AtomicBool::new(false)).unwrap();
+        Controller::new(&instance, options()).unwrap().run(&mut log, &AtomicBool::new(false)).unwrap();
     assert_eq!(verify(&instance, &outcome.colors).unwrap().k, outcome.k);
-    let n_same = plain.worked.iter().zip(&ear.worked).take_while(|(a, b)| a == b).count();
-    assert!(n_same > 3 && n_same < ear.worked.len(), "{n_same}");
+    let n_same = plain.worked.iter().zip(&log.worked).take_while(|(a, b)| a == b).count();
+    assert!(n_same > 3 && n_same < log.worked.len(), "{n_same}");
 }
 
 #[test]
@@ -134,10 +135,10 @@ fn graphs_without_edges_or_vertices_are_done_at_once() {
 fn every_phase_can_take_part_and_signals_are_measured() {
     let instance = Family::Geometric { n: 120, radius: 0.25 }.generate(2).unwrap();
     let all = Options { phases: PhaseKind::all().collect(), max_iterations: Some(60_000), ..options() };
-    let (outcome, ear) = run(&instance, all);
+    let (outcome, log) = run(&instance, all);
     assert_eq!(verify(&instance, &outcome.colors).unwrap().k, outcome.k);
     for kind in [PhaseKind::Spectral, PhaseKind::Reservoir, PhaseKind::Transfer, PhaseKind::Inference] {
-        assert!(ear.worked.iter().any(|(of, _)| *of == kind), "{}", kind.name());
+        assert!(log.worked.iter().any(|(of, _)| *of == kind), "{}", kind.name());
     }
 }
 

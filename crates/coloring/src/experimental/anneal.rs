@@ -10,7 +10,7 @@ use super::metropolis::{Walk, Walkers, weight};
 use crate::random::Random;
 use crate::slot::fill;
 
-/// A schedule.
+/// Options of an annealing: its replicas, and how the field fades.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AnnealOptions {
     /// Rings, each a system of its own.
@@ -48,7 +48,7 @@ impl AnnealOptions {
     }
 }
 
-/// What a round has brought.
+/// The result of one round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cooling {
     /// Its number, from 0.

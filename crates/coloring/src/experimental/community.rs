@@ -3,7 +3,7 @@
 use crate::graph::Graph;
 use crate::initial::{Preference, greedy};
 
-/// How often all labels are looked at, at most.
+/// The most rounds over all labels.
 const ROUNDS: usize = 100;
 
 /// First fit, the largest community first, within each the preferred vertices first.

@@ -36,7 +36,7 @@ pub struct Walk {
     pub beside: [usize; 2],
 }
 
-/// How a walk has ended.
+/// The result of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Walked {
     /// Conflicts at its end.

@@ -6,7 +6,7 @@ use super::anneal::{Anneal, AnnealOptions};
 use super::metropolis::{DeviceWalkers, Walkers};
 use super::temper::{Temper, TemperOptions};
 use crate::device::DeviceGraph;
-use crate::phase::{Evolve, PhaseKind, Scene, Step};
+use crate::phase::{Evolve, PhaseInput, PhaseKind, Step};
 use crate::slot::CpuSlots;
 
 /// Proposals of a replica in a step, for each vertex.
@@ -32,10 +32,10 @@ pub(crate) struct Begin<'g> {
 
 impl Begin<'_> {
     /// A dozen replicas on the CPU.
-    pub(crate) fn on_cpu<'a>(&self, scene: &Scene<'a>) -> Result<Box<dyn Evolve + 'a>, GpuError> {
+    pub(crate) fn on_cpu<'a>(&self, input: &PhaseInput<'a>) -> Result<Box<dyn Evolve + 'a>, GpuError> {
         let n_replicas = ((REPLICAS as f64 * self.population) as usize).max(4);
-        let walkers = CpuSlots::new(scene.graph, scene.matrix, scene.k);
-        let n = scene.graph.n();
+        let walkers = CpuSlots::new(input.graph, input.matrix, input.k);
+        let n = input.graph.n();
         if self.kind == PhaseKind::Tempering {
             self.tempering(walkers, n, n_replicas)
         } else {

@@ -1,14 +1,16 @@
-//! Priorities of vertices, measured on a short search: which of them decide whether a colouring comes out.
+//! Priorities of vertices, measured on a short search: which of them decide whether a colouring is found.
 //!
 //! Three signals, each by its own measure. They bias the order of first colourings and how a dissolved class is dealt out. None of them
-//! is on by default: docs/color.md says what they were worth.
+//! is on by default: docs/color.md has the measurements.
 
 mod inference;
+mod phase;
 mod reservoir;
 mod trajectory;
 mod transfer;
 
 pub use inference::inference;
+pub use phase::SignalPhase;
 pub use reservoir::reservoir;
 pub use trajectory::Trajectory;
 pub use transfer::transfer;

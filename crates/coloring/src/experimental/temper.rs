@@ -38,7 +38,7 @@ impl TemperOptions {
     }
 }
 
-/// What a round has brought.
+/// The result of one round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
     /// Its number, from 0.

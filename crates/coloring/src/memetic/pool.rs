@@ -34,7 +34,7 @@ pub struct Task {
 ///
 /// - All implementations give the same numbers for the same calls.
 /// - Work of one call is independent, and its order does not matter.
-/// - `stop` is asked now and then; after it has said yes, results may be anything.
+/// - An implementation calls `stop` now and then; once it has returned true, results may be anything.
 pub trait Pool: Slots {
     /// Gives every vertex a random colour.
     fn scatter(&mut self, tasks: &[Task]) -> Result<(), GpuError>;
@@ -53,7 +53,7 @@ pub trait Pool: Slots {
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Vec<u32>, GpuError>;
 
-    /// How far pairs of colourings are apart, as [`distance`] says.
+    /// The [`distance`] of each pair of colourings.
     fn distances(&mut self, pairs: &[(usize, usize)]) -> Result<Vec<u32>, GpuError>;
 }
 

@@ -1,6 +1,6 @@
 //! First colourings as a phase.
 
-use super::{Clock, Finding, Phase, PhaseKind, Report, Scene, Slice};
+use super::{Clock, Phase, PhaseInput, PhaseKind, PhaseReport, PhaseResult, Slice};
 use crate::error::ColoringError;
 use crate::initial::{Initial, Preference};
 
@@ -23,10 +23,10 @@ impl Phase for Construct {
         self.kind
     }
 
-    fn run(&mut self, scene: &Scene<'_>, _slice: &Slice<'_>) -> Result<Report, ColoringError> {
+    fn run(&mut self, input: &PhaseInput<'_>, _slice: &Slice<'_>) -> Result<PhaseReport, ColoringError> {
         let clock = Clock::start(self.kind);
-        let preference = Preference::new(scene.graph, self.priority.as_deref());
-        let colors = self.initial.color(scene.graph, &preference, scene.seed);
-        Ok(clock.report(0, Finding::Colored(colors)))
+        let preference = Preference::new(input.graph, self.priority.as_deref());
+        let colors = self.initial.color(input.graph, &preference, input.seed);
+        Ok(clock.report(0, PhaseResult::Colored(colors)))
     }
 }

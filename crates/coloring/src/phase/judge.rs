@@ -1,6 +1,6 @@
 //! The verifier as a phase: what it has not passed is not reported.
 
-use super::{Clock, Finding, Phase, PhaseKind, Report, Scene, Slice};
+use super::{Clock, Phase, PhaseInput, PhaseKind, PhaseReport, PhaseResult, Slice};
 use crate::error::ColoringError;
 use crate::instance::Instance;
 use crate::verify::verify;
@@ -24,13 +24,13 @@ impl Phase for Judge<'_> {
         PhaseKind::Validation
     }
 
-    fn run(&mut self, scene: &Scene<'_>, _slice: &Slice<'_>) -> Result<Report, ColoringError> {
+    fn run(&mut self, input: &PhaseInput<'_>, _slice: &Slice<'_>) -> Result<PhaseReport, ColoringError> {
         let clock = Clock::start(self.kind());
         match verify(self.instance, self.colors) {
-            Ok(verified) => Ok(clock.report(0, Finding::Proper(verified.k))),
+            Ok(verified) => Ok(clock.report(0, PhaseResult::Proper(verified.k))),
             Err(flaw) => {
                 let problem = flaw.to_string();
-                Err(ColoringError::Unverified { k: scene.k, phase: self.by.name(), problem })
+                Err(ColoringError::Unverified { k: input.k, phase: self.by.name(), problem })
             }
         }
     }

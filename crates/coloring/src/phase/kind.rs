@@ -1,10 +1,10 @@
-//! The names of the phases, and which of them run unless somebody says otherwise.
+//! The names of the phases, and which of them run by default.
 
 use std::str::FromStr;
 
 use crate::initial::Initial;
 
-/// Which phase.
+/// A phase by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PhaseKind {
     /// Takes out vertices that do not matter.
@@ -43,7 +43,7 @@ pub enum PhaseKind {
     Validation,
 }
 
-/// What phases of a kind do.
+/// The role of a phase in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// Makes the graph smaller.
@@ -85,7 +85,7 @@ impl PhaseKind {
         TABLE.iter().map(|row| row.0)
     }
 
-    /// Those that run unless somebody says otherwise.
+    /// The phases that run by default.
     pub fn defaults() -> Vec<PhaseKind> {
         TABLE.iter().filter(|row| row.3).map(|row| row.0).collect()
     }
@@ -99,7 +99,7 @@ impl PhaseKind {
         self.row().1
     }
 
-    /// What it does.
+    /// Its role in a run.
     pub fn family(self) -> Family {
         self.row().2
     }

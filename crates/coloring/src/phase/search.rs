@@ -4,28 +4,28 @@ mod colony;
 mod evolve;
 mod walk;
 
-use super::{Clock, Finding, Phase, PhaseKind, Report, Scene, Slice};
+use super::{Clock, Phase, PhaseInput, PhaseKind, PhaseReport, PhaseResult, Slice};
 use crate::tabu::{Partial, Tabu, Weighted};
 use colony::Colony;
 pub(crate) use evolve::{Evolve, Step};
 use walk::Walk;
 
-/// The search of a kind, where there is one; it begins at the scene's colouring. `stream` is its number among those of a device.
-pub fn search<'a>(kind: PhaseKind, scene: &Scene<'a>, stream: u32) -> Option<Box<dyn Phase + 'a>> {
+/// The search of a kind, where there is one; it begins at the input's colouring. `stream` is its number among those of a device.
+pub fn search<'a>(kind: PhaseKind, input: &PhaseInput<'a>, stream: u32) -> Option<Box<dyn Phase + 'a>> {
     match kind {
-        PhaseKind::Tabu if scene.device.is_none() => {
-            Some(Box::new(Walk::new(kind, *scene, |scene, random, colors| {
-                Tabu::new(scene.graph, scene.matrix, scene.k, random, colors)
+        PhaseKind::Tabu if input.device.is_none() => {
+            Some(Box::new(Walk::new(kind, *input, |input, random, colors| {
+                Tabu::new(input.graph, input.matrix, input.k, random, colors)
             })))
         }
         PhaseKind::Tabu | PhaseKind::Memetic | PhaseKind::Tempering | PhaseKind::Annealing => {
-            Some(Box::new(Colony::new(kind, *scene, stream)))
+            Some(Box::new(Colony::new(kind, *input, stream)))
         }
-        PhaseKind::Partial => Some(Box::new(Walk::new(kind, *scene, |scene, random, colors| {
-            Partial::new(scene.graph, scene.matrix, scene.k, random, colors)
+        PhaseKind::Partial => Some(Box::new(Walk::new(kind, *input, |input, random, colors| {
+            Partial::new(input.graph, input.matrix, input.k, random, colors)
         }))),
-        PhaseKind::Edge => Some(Box::new(Walk::new(kind, *scene, |scene, random, colors| {
-            Weighted::new(scene.graph, scene.k, random, colors)
+        PhaseKind::Edge => Some(Box::new(Walk::new(kind, *input, |input, random, colors| {
+            Weighted::new(input.graph, input.k, random, colors)
         }))),
         _ => None,
     }

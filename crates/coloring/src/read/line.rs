@@ -1,4 +1,4 @@
-//! What one line of a graph's file says.
+//! One line of a graph's file.
 
 /// A line, understood.
 pub(super) enum Line {
@@ -40,7 +40,7 @@ impl<'a> Words<'a> {
     /// Words are separated by blanks, tabs, commas or semicolons.
     pub(super) fn new(line: &'a [u8]) -> Self {
         let is_gap = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b';' | 0);
-        // A mark at the begin of a file says only that it is UTF-8.
+        // A byte-order mark at the beginning only marks the file as UTF-8.
         let line = line.strip_prefix(&[0xef, 0xbb, 0xbf]).unwrap_or(line);
         let (mut words, mut len) = ([&[][..]; MOST_WORDS], 0);
         for word in line.split(is_gap).filter(|word| !word.is_empty()).take(MOST_WORDS) {
@@ -54,7 +54,7 @@ impl<'a> Words<'a> {
         self.words[..self.len].get(at).copied()
     }
 
-    /// Whether the line says nothing: it is blank, or a comment of any of the forms.
+    /// Whether the line has no content: it is blank, or a comment of any of the forms.
     pub(super) fn is_comment(&self) -> bool {
         match self.get(0) {
             None => true,

@@ -1,7 +1,7 @@
 //! What is left to chance in an iteration of a tabu search: which of equally good moves is made, and how long its return is forbidden.
 //!
 //! Of equally good moves the one is made whose vertex has the least rank, and of that vertex's colours the one of least rank. Ranks are random affine bijections of the
-//! numbers of vertices and colours, drawn anew in every iteration. They do not depend on the order in which moves are looked at, so that a kernel
+//! numbers of vertices and colours, drawn anew in every iteration. They do not depend on the order in which moves are scanned, so that a kernel
 //! may look at them in any; they cost one multiplication; and no two are equal.
 
 use crate::random::{Random, scale};

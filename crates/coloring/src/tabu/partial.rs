@@ -32,7 +32,7 @@ impl<'a> Partial<'a> {
         Self { width: Width::new(graph, matrix, k, random, colors) }
     }
 
-    /// Makes up to `iterations` iterations; fewer if every vertex has a colour before or `stop` says so, which is asked now and then.
+    /// Makes up to `iterations` iterations; fewer if every vertex has a colour before, or `stop`, which it calls now and then, returns true.
     pub fn run(&mut self, iterations: u64, stop: impl Fn() -> bool) -> Outcome {
         self.width.run(iterations, stop)
     }

@@ -3,7 +3,7 @@
 //! Sums and minima are plain loops, which the compiler turns into vectors; a search compiles as a whole for each instruction set (see [`dispatch`]).
 //! What it does not find by itself, bits of a comparison, is written out; a plain loop says what they all compute.
 
-/// Counts that are looked at together.
+/// Counts that are compared together.
 pub(crate) const LANES: usize = 64;
 
 /// How many neighbours of a vertex have a colour: a number that is narrow enough for the graph at hand. Its highest bit is a ban.

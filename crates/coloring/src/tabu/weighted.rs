@@ -79,7 +79,7 @@ impl<'a> Weighted<'a> {
         search
     }
 
-    /// Makes up to `iterations` iterations; fewer if the colouring has no conflicts before or `stop` says so, which is asked now and then.
+    /// Makes up to `iterations` iterations; fewer if the colouring has no conflicts before, or `stop`, which it calls now and then, returns true.
     pub fn run(&mut self, iterations: u64, stop: impl Fn() -> bool) -> Outcome {
         let (start, stride) = (self.iteration, stride(self.graph.n()));
         while self.conflicts > 0 && self.iteration - start < iterations {

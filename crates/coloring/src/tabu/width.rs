@@ -1,4 +1,4 @@
-//! A search whose counts fit into a byte each, or else into two: whoever runs it need not know which.
+//! A search whose counts fit into a byte each, or else into two: its callers need not know which.
 
 use super::matrix::Matrix;
 use super::scan::{Instructions, Work, dispatch};

@@ -1,5 +1,5 @@
 use tidemill_market::atc::{AtcOptions, Class};
-use tidemill_scan::{ScanEvent, ScanOptions, Scanner, SkipReason, Stage, Symbol};
+use tidemill_scan::{RecordContext, ScanEvent, ScanOptions, Scanner, SkipReason, Stage, Symbol};
 
 use crate::rig::{all_signals, on_cpu, ragged, symbols, walk};
 
@@ -155,7 +155,8 @@ fn progress_ends_with_the_last_symbol_and_is_recorded() {
         .unwrap();
     assert_eq!(batches.iter().map(|batch| batch.symbols).sum::<usize>(), 1_100);
     assert_eq!(batches.last().map(|batch| (batch.done, batch.total)), Some((1_100, 1_100)));
-    let records = batches[1].records("scan-1");
+    let context = RecordContext { run: "scan-1".into(), fallback: None };
+    let records = ScanEvent::Batch(batches[1].clone()).to_events(&context);
     assert_eq!((records.len(), batches[1].stages[0].stage), (1, Stage::Kernel));
     let json = serde_json::to_value(&records[0]).unwrap();
     assert_eq!((&json["phase"], &json["step"]), (&"kernel".into(), &"batch_1".into()));

@@ -1,7 +1,8 @@
-//! What the tuner remembers of the batches that went by.
+//! The newest batches as the rules see them.
 
 use std::collections::VecDeque;
 
+use crate::hypertune::signal::{BatchSignals, Signals};
 use crate::snapshot::Snapshot;
 
 /// Samples that are kept, the newest.
@@ -10,42 +11,39 @@ const MAX_SAMPLES: usize = 1024;
 /// Samples are at least this far apart, so that those that are kept cover the windows however quick the batches are.
 const LEAST_DISTANCE_S: f64 = 0.002;
 
-/// A run at one moment.
+/// The signals of a run after one batch; each of the newest batch and if it is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sample {
     pub(super) n_batches: u64,
     pub(super) at_s: f64,
     pub(super) done: f64,
-    /// Of the newest batch, each if it is known.
     pub(super) busy: Option<f64>,
-    pub(super) ask_ms: Option<f64>,
-    pub(super) evaluate_ms: Option<f64>,
-    pub(super) tell_ms: Option<f64>,
-    pub(super) overlap_ms: Option<f64>,
+    pub(super) work_ms: Option<f64>,
     pub(super) idle_ms: Option<f64>,
-    /// Trials without a score, of all.
-    pub(super) n_invalid: Option<f64>,
-    pub(super) conflicts: Option<f64>,
-    pub(super) best: Option<f64>,
+    pub(super) host_ms: [Option<f64>; 2],
+    pub(super) hidden_ms: Option<f64>,
+    /// Failed items of the whole progress.
+    pub(super) n_failed: Option<f64>,
+    pub(super) falling: Option<f64>,
 }
 
 impl Sample {
-    pub(super) fn of(snapshot: &Snapshot) -> Self {
+    pub(super) fn of(snapshot: &Snapshot, signals: &Signals) -> Self {
         let value = |name: &str| snapshot.values.get(name).copied().filter(|value| value.is_finite());
-        let n_invalid = value("invalid").or_else(|| Some(snapshot.done - value("valid")?));
+        let of_batch = |name: fn(&BatchSignals) -> &'static str| {
+            signals.batch.as_ref().and_then(|batch| value(name(batch)))
+        };
         Self {
             n_batches: snapshot.n_batches,
             at_s: snapshot.elapsed_s(),
             done: snapshot.done,
-            busy: value("busy"),
-            ask_ms: value("ask_ms"),
-            evaluate_ms: value("evaluate_ms"),
-            tell_ms: value("tell_ms"),
-            overlap_ms: value("overlap_ms"),
-            idle_ms: value("idle_ms"),
-            n_invalid,
-            conflicts: value("conflicts"),
-            best: snapshot.best,
+            busy: signals.busy.and_then(value),
+            work_ms: of_batch(|batch| batch.work),
+            idle_ms: of_batch(|batch| batch.idle),
+            host_ms: [of_batch(|batch| batch.host[0]), of_batch(|batch| batch.host[1])],
+            hidden_ms: of_batch(|batch| batch.hidden),
+            n_failed: signals.failures.and_then(|failures| Some(snapshot.done - value(failures.succeeded)?)),
+            falling: signals.falling.and_then(|falling| value(falling.value)),
         }
     }
 }
@@ -108,7 +106,7 @@ impl Window<'_> {
         self.last().n_batches - self.first().n_batches
     }
 
-    /// What was reached per second.
+    /// Progress per second.
     pub(super) fn rate(&self) -> Option<f64> {
         let over_s = self.last().at_s - self.first().at_s;
         (over_s > 0.0).then(|| (self.last().done - self.first().done) / over_s)
@@ -127,19 +125,19 @@ impl Window<'_> {
         (n > 0.0).then(|| sum / n)
     }
 
-    /// Share of the time for which the device was busy: as it was told, or else evaluation over evaluation and idle time.
+    /// Share of the time for which the device was busy: as the run measured it, or else its work over its work and idle time.
     pub(super) fn busy(&self) -> Option<f64> {
         self.mean(|sample| sample.busy).or_else(|| {
-            let (evaluate_ms, idle_ms) =
-                (self.mean(|sample| sample.evaluate_ms)?, self.mean(|sample| sample.idle_ms)?);
-            (evaluate_ms + idle_ms > 0.0).then(|| evaluate_ms / (evaluate_ms + idle_ms))
+            let (work_ms, idle_ms) =
+                (self.mean(|sample| sample.work_ms)?, self.mean(|sample| sample.idle_ms)?);
+            (work_ms + idle_ms > 0.0).then(|| work_ms / (work_ms + idle_ms))
         })
     }
 
-    /// Share of the trials without a score, and the number of trials.
-    pub(super) fn invalid(&self) -> Option<(f64, f64)> {
-        let n_trials = self.last().done - self.first().done;
-        let n_invalid = self.last().n_invalid? - self.first().n_invalid?;
-        (n_trials > 0.0).then(|| ((n_invalid / n_trials).clamp(0.0, 1.0), n_trials))
+    /// Share of the items that failed, and the number of items.
+    pub(super) fn failures(&self) -> Option<(f64, f64)> {
+        let n_items = self.last().done - self.first().done;
+        let n_failed = self.last().n_failed? - self.first().n_failed?;
+        (n_items > 0.0).then(|| ((n_failed / n_items).clamp(0.0, 1.0), n_items))
     }
 }

@@ -1,13 +1,13 @@
-//! What can be turned, and what it is turned for.
+//! Knobs, and the symptoms that they are turned against.
 
 use crate::hypertune::symptom::Symptom;
 
-/// Something that a run lets the tuner turn.
+/// A setting of a run that the tuner may turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Knob {
-    /// Its name, such as `batch`.
+    /// Name in records, such as `batch`.
     pub name: String,
-    /// Where it stands.
+    /// The present value.
     pub value: f64,
     /// The least it may be.
     pub low: f64,
@@ -15,7 +15,7 @@ pub struct Knob {
     pub high: f64,
     /// Which values between them it takes.
     pub kind: KnobKind,
-    /// What turning it does to the results.
+    /// Whether turning it changes results.
     pub effect: Effect,
 }
 
@@ -30,7 +30,7 @@ pub enum KnobKind {
     Switch,
 }
 
-/// What turning a knob does to the results of a run.
+/// Whether turning a knob changes the results of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing: they are the same bits.
@@ -39,12 +39,12 @@ pub enum Effect {
     ChangesResults,
 }
 
-/// What helps against a symptom. Those registered first are tried first.
+/// A change that helps against a symptom. The tuner tries those first that are registered first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Remedy {
-    /// Against what.
+    /// The symptom.
     pub symptom: Symptom,
-    /// Which knob, by its name.
+    /// Name of the knob.
     pub knob: String,
     /// How it is turned.
     pub change: Change,
@@ -62,7 +62,7 @@ pub enum Change {
 }
 
 impl Knob {
-    /// The value after a change made `n_times`, within the range and of the right kind; none if that is where it stands.
+    /// The value after a change made `n_times`, within the range and of the right kind; none if that is its value already.
     pub(super) fn turned(&self, change: Change, n_times: u32) -> Option<f64> {
         let wanted = match change {
             Change::Multiply(factor) => self.value * factor.powi(n_times.try_into().unwrap_or(1)),

@@ -1,4 +1,4 @@
-//! What the tuner says, and how it is recorded.
+//! Proposals of the tuner, and their records.
 
 use serde_json::Value;
 use smol_str::SmolStr;
@@ -6,14 +6,14 @@ use smol_str::SmolStr;
 use crate::event::Event;
 use crate::hypertune::knob::Effect;
 
-/// Something that the tuner has to say.
+/// A proposal of the tuner.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Proposal {
-    /// It would turn a knob if it were allowed to.
+    /// In advise mode: a knob that should be turned.
     Advise(Decision),
     /// The knob is to be turned.
     Apply(Decision),
-    /// What came of an action.
+    /// The measured effect of an action.
     Effect(Outcome),
 }
 
@@ -24,7 +24,7 @@ pub struct Decision {
     pub id: u64,
     /// The rule that fired, or `revert`.
     pub rule: String,
-    /// Why, in words, with numbers.
+    /// Why, as a sentence with numbers.
     pub cause: String,
     /// Which knob.
     pub knob: String,
@@ -38,7 +38,7 @@ pub struct Decision {
     pub batch: u64,
 }
 
-/// What came of an action.
+/// The measured effect of an action.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The number of the action.
@@ -49,14 +49,14 @@ pub struct Outcome {
     pub before: f64,
     /// Over as many after it.
     pub after: f64,
-    /// In words.
+    /// The effect as a sentence.
     pub words: String,
     /// The batch that is asked next.
     pub batch: u64,
 }
 
 impl Proposal {
-    /// As a record of the journal.
+    /// The record of the journal.
     pub fn event(&self, run: impl Into<SmolStr>) -> Event {
         match self {
             Proposal::Advise(decision) => decision.event(run, "advise"),
@@ -69,6 +69,19 @@ impl Proposal {
                 .parameter("measure", outcome.measure.as_str())
                 .note(outcome.words.as_str()),
         }
+    }
+}
+
+impl Proposal {
+    /// The proposal for people, such as `hypertune turned batch 64 → 256: …`; none for an effect.
+    pub fn sentence(&self) -> Option<String> {
+        let (verb, decision) = match self {
+            Proposal::Apply(decision) => ("turned", decision),
+            Proposal::Advise(decision) => ("would turn", decision),
+            Proposal::Effect(_) => return None,
+        };
+        let Decision { knob, old, new, cause, .. } = decision;
+        Some(format!("hypertune {verb} {knob} {old} → {new}: {cause}"))
     }
 }
 
@@ -89,7 +102,7 @@ impl Decision {
             .note(self.cause.as_str())
     }
 
-    /// The decision that a record tells of; none if it is no `hypertune`, `apply`.
+    /// The decision of a record; none if the record is no `hypertune`, `apply`.
     pub fn from_event(event: &Event) -> Option<Self> {
         if !event.is("hypertune", "apply") {
             return None;

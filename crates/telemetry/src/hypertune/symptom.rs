@@ -1,10 +1,11 @@
-//! What can be wrong with a run.
+//! The symptoms of a run that goes badly, and the rules that find them.
 
 use crate::hypertune::history::{History, Window};
+use crate::hypertune::signal::Signals;
 use crate::hypertune::threshold::Thresholds;
 use crate::snapshot::Snapshot;
 
-/// Share of the time below which asking and telling are not worth hiding.
+/// Share of the time below which the work of the host is not worth hiding.
 const LITTLE: f64 = 0.05;
 
 /// Something that is wrong with a run.
@@ -12,42 +13,42 @@ const LITTLE: f64 = 0.05;
 pub enum Symptom {
     /// No better score for many batches.
     NoImprovement,
-    /// A phase that came regularly has not been heard of for long.
+    /// A phase that reported regularly has been silent for long.
     StalledPhase,
-    /// The device waits, or batches are so short that what they cost beside the evaluation counts.
+    /// The device waits, or batches are so short that what they cost beside its work counts.
     LowEfficiency,
-    /// Many trials have no score.
-    ManyInvalid,
-    /// The value `conflicts` does not fall.
-    HighConflicts,
+    /// Many items of the progress failed: see [`FailureSignal`](super::FailureSignal).
+    ManyFailures,
+    /// A value that has to fall does not: see [`FallingSignal`](super::FallingSignal).
+    NotFalling,
 }
 
-/// A symptom that was seen.
-pub(super) struct Finding {
-    /// In words, with numbers.
+/// A symptom that a rule found.
+pub(super) struct Detection {
+    /// A sentence with numbers.
     pub(super) cause: String,
-    /// By how much a remedy should change what it multiplies, as far as that can be told.
+    /// By how much a remedy should change what it multiplies, as far as the measurements show it.
     pub(super) factor: f64,
 }
 
 impl Symptom {
-    /// All of them, in the order in which they are looked for.
+    /// The order in which the tuner looks for symptoms.
     pub const ALL: [Symptom; 5] = [
         Symptom::StalledPhase,
         Symptom::LowEfficiency,
-        Symptom::ManyInvalid,
-        Symptom::HighConflicts,
+        Symptom::ManyFailures,
+        Symptom::NotFalling,
         Symptom::NoImprovement,
     ];
 
-    /// Its name in records.
-    pub fn name(self) -> &'static str {
+    /// The name of its rule in records; none if the workload does not declare the value that it reads.
+    pub(super) fn rule(self, signals: &Signals) -> Option<&'static str> {
         match self {
-            Symptom::NoImprovement => "no_improvement",
-            Symptom::StalledPhase => "stalled_phase",
-            Symptom::LowEfficiency => "low_efficiency",
-            Symptom::ManyInvalid => "many_invalid",
-            Symptom::HighConflicts => "high_conflicts",
+            Symptom::NoImprovement => Some("no_improvement"),
+            Symptom::StalledPhase => Some("stalled_phase"),
+            Symptom::LowEfficiency => Some("low_efficiency"),
+            Symptom::ManyFailures => signals.failures.map(|failures| failures.rule),
+            Symptom::NotFalling => signals.falling.map(|falling| falling.rule),
         }
     }
 
@@ -57,9 +58,10 @@ impl Symptom {
     }
 }
 
-/// What a rule looks at.
-pub(super) struct Look<'a> {
+/// What a rule reads.
+pub(super) struct RuleInput<'a> {
     pub(super) snapshot: &'a Snapshot,
+    pub(super) signals: &'a Signals,
     pub(super) history: &'a History,
     pub(super) thresholds: &'a Thresholds,
     /// Whether the symptom was there at the last look, so that it has to get clearly better to be gone.
@@ -68,28 +70,28 @@ pub(super) struct Look<'a> {
     pub(super) acted_at: u64,
 }
 
-impl Look<'_> {
+impl RuleInput<'_> {
     /// The symptom, if it is there.
-    pub(super) fn find(&self, symptom: Symptom) -> Option<Finding> {
+    pub(super) fn find(&self, symptom: Symptom) -> Option<Detection> {
         match symptom {
             Symptom::NoImprovement => self.no_improvement(),
             Symptom::StalledPhase => self.stalled_phase(),
             Symptom::LowEfficiency => self.low_efficiency(),
-            Symptom::ManyInvalid => self.many_invalid(),
-            Symptom::HighConflicts => self.high_conflicts(),
+            Symptom::ManyFailures => self.many_failures(),
+            Symptom::NotFalling => self.not_falling(),
         }
     }
 
-    fn no_improvement(&self) -> Option<Finding> {
+    fn no_improvement(&self) -> Option<Detection> {
         // An action gets as many batches as the search had before it.
         let since = self.snapshot.improved_at_batch.max(self.acted_at);
         let n_batches = self.snapshot.n_batches.saturating_sub(since);
         let best = self.snapshot.best.map_or_else(|| "no score".to_owned(), |best| format!("{best}"));
         (n_batches >= self.thresholds.no_improvement_batches)
-            .then(|| Finding::new(format!("nothing better than {best} in {n_batches} batches")))
+            .then(|| Detection::new(format!("nothing better than {best} in {n_batches} batches")))
     }
 
-    fn stalled_phase(&self) -> Option<Finding> {
+    fn stalled_phase(&self) -> Option<Detection> {
         let now_s = self.snapshot.elapsed_s();
         let mut stalled = self.snapshot.phases.iter().filter_map(|(name, phase)| {
             if phase.count < self.thresholds.stalled_steps {
@@ -103,17 +105,17 @@ impl Look<'_> {
             is_stalled
                 .then(|| format!("`{name}` was not heard of for {silent_s:.1} s, usually {usual_s:.3} s"))
         });
-        stalled.next().map(Finding::new)
+        stalled.next().map(Detection::new)
     }
 
-    fn low_efficiency(&self) -> Option<Finding> {
+    fn low_efficiency(&self) -> Option<Detection> {
         let window = self.window()?;
         let thresholds = self.thresholds;
         let n = window.n_batches();
-        let evaluate_ms = window.mean(|sample| sample.evaluate_ms);
-        // Evaluation has to outgrow what a batch costs beside it, and what it costs beside it is taken to stay the same.
+        let work_ms = window.mean(|sample| sample.work_ms);
+        // The work of the device has to outgrow what a batch costs beside it, and that cost is taken to stay the same.
         let goal = (thresholds.low_busy + thresholds.hysteresis).min(0.99);
-        let longer = evaluate_ms.map_or(1.0, |ms| thresholds.short_batch_ms / ms.max(1e-3));
+        let longer = work_ms.map_or(1.0, |ms| thresholds.short_batch_ms / ms.max(1e-3));
         if let Some(busy) = window.busy()
             && busy < thresholds.low_busy + self.margin()
         {
@@ -123,49 +125,51 @@ impl Look<'_> {
                 percent(busy),
                 percent(thresholds.low_busy)
             );
-            return Some(Finding { cause, factor: busier.max(longer) });
+            return Some(Detection { cause, factor: busier.max(longer) });
         }
-        if let Some((hidden, shown)) = hidden(&window)
+        if let Some(batch) = self.signals.batch
+            && let Some((hidden, shown)) = hidden(&window)
             && hidden < thresholds.low_overlap + self.margin()
             && shown > LITTLE
         {
             let cause = format!(
-                "{} of asking and telling ran beside the evaluation of the last {n} batches, less than {}",
+                "{} of {} ran beside {} of the last {n} batches, less than {}",
                 percent(hidden),
+                batch.host_words,
+                batch.work_words,
                 percent(thresholds.low_overlap)
             );
-            return Some(Finding { cause, factor: longer });
+            return Some(Detection { cause, factor: longer });
         }
         let enough_ms = thresholds.short_batch_ms * (1.0 + self.margin());
-        evaluate_ms.filter(|ms| *ms < enough_ms).map(|ms| Finding {
+        work_ms.filter(|ms| *ms < enough_ms).map(|ms| Detection {
             cause: format!("batches take {ms:.2} ms, less than {} ms", thresholds.short_batch_ms),
             factor: longer,
         })
     }
 
-    fn many_invalid(&self) -> Option<Finding> {
-        let (share, n_trials) = self.window()?.invalid()?;
-        let is_many = share > self.thresholds.many_invalid - self.margin();
-        (is_many && n_trials >= self.thresholds.many_invalid_trials as f64).then(|| {
-            let most = percent(self.thresholds.many_invalid);
-            Finding::new(format!(
-                "{} of the last {n_trials} trials have no score, more than {most}",
-                percent(share)
-            ))
+    fn many_failures(&self) -> Option<Detection> {
+        let words = self.signals.failures?.words;
+        let (share, n_items) = self.window()?.failures()?;
+        let is_many = share > self.thresholds.failure_share - self.margin();
+        (is_many && n_items >= self.thresholds.failure_items as f64).then(|| {
+            let most = percent(self.thresholds.failure_share);
+            Detection::new(format!("{} of the last {n_items} {words}, more than {most}", percent(share)))
         })
     }
 
-    fn high_conflicts(&self) -> Option<Finding> {
-        let window = self.history.window(self.thresholds.high_conflicts_batches, self.thresholds.window_s)?;
+    fn not_falling(&self) -> Option<Detection> {
+        let name = self.signals.falling?.value;
+        let window = self.history.window(self.thresholds.falling_batches, self.thresholds.window_s)?;
         if window.first().n_batches < self.acted_at {
             return None;
         }
-        let values: Vec<f64> = window.values(|sample| sample.conflicts).collect();
+        let values: Vec<f64> = window.values(|sample| sample.falling).collect();
         let (earlier, later) = values.split_at(values.len() / 2);
         let least = |values: &[f64]| values.iter().copied().reduce(f64::min);
         let (before, now) = (least(earlier)?, least(later)?);
         (now > 0.0 && now >= before)
-            .then(|| Finding::new(format!("{now} conflicts, as many as {} batches ago", window.n_batches())))
+            .then(|| Detection::new(format!("{now} {name}, as many as {} batches ago", window.n_batches())))
     }
 
     fn window(&self) -> Option<Window<'_>> {
@@ -177,20 +181,19 @@ impl Look<'_> {
     }
 }
 
-impl Finding {
+impl Detection {
     fn new(cause: String) -> Self {
         Self { cause, factor: 1.0 }
     }
 }
 
-/// Share of asking and telling that ran beside the evaluation, and the rest of them as a share of the time.
+/// Share of the host's work that ran beside that of the device, and the rest of it as a share of the time.
 fn hidden(window: &Window<'_>) -> Option<(f64, f64)> {
-    let ask_and_tell_ms = window.mean(|sample| sample.ask_ms)? + window.mean(|sample| sample.tell_ms)?;
-    let overlap_ms = window.mean(|sample| sample.overlap_ms)?;
-    let wall_ms =
-        window.mean(|sample| sample.evaluate_ms)? + window.mean(|sample| sample.idle_ms).unwrap_or(0.0);
-    let shown_ms = (ask_and_tell_ms - overlap_ms).max(0.0);
-    (ask_and_tell_ms > 0.0 && wall_ms > 0.0).then(|| (overlap_ms / ask_and_tell_ms, shown_ms / wall_ms))
+    let host_ms = window.mean(|sample| sample.host_ms[0])? + window.mean(|sample| sample.host_ms[1])?;
+    let hidden_ms = window.mean(|sample| sample.hidden_ms)?;
+    let wall_ms = window.mean(|sample| sample.work_ms)? + window.mean(|sample| sample.idle_ms).unwrap_or(0.0);
+    let shown_ms = (host_ms - hidden_ms).max(0.0);
+    (host_ms > 0.0 && wall_ms > 0.0).then(|| (hidden_ms / host_ms, shown_ms / wall_ms))
 }
 
 fn percent(share: f64) -> String {

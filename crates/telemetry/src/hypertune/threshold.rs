@@ -16,27 +16,31 @@ pub struct Thresholds {
     pub cooldown_s: f64,
     /// `no_improvement`: batches without a better score. Default 50.
     pub no_improvement_batches: u64,
-    /// `stalled_phase`: times the 99th percentile of a phase's durations, or its mean distance if that is longer, for which it was not
-    /// heard of. Default 20.
+    /// `stalled_phase`: silence of a phase, as a multiple of the 99th percentile of its durations, or of its mean distance if that is
+    /// longer. Default 20.
     pub stalled_factor: f64,
-    /// `stalled_phase`: seconds for which it was not heard of at least. Default 10.
+    /// `stalled_phase`: the least silence in seconds. Default 10.
     pub stalled_s: f64,
     /// `stalled_phase`: steps after which a phase counts as one that comes regularly. Default 20.
     pub stalled_steps: u64,
     /// `low_efficiency`: share of the time for which the device should be busy. Default 0.85.
     pub low_busy: f64,
-    /// `low_efficiency`: share of asking and telling that should run beside the evaluation, where they take more than a twentieth of
-    /// the time. Default 0.5.
+    /// `low_efficiency`: share of the host's work on a batch that should run beside that of the device, where it takes more than a
+    /// twentieth of the time. Default 0.5.
     pub low_overlap: f64,
-    /// `low_efficiency`: milliseconds that the evaluation of a batch should take, because what a batch costs beside that is then
+    /// `low_efficiency`: milliseconds that the device should work on a batch, because what a batch costs beside that is then
     /// small. Default 20.
     pub short_batch_ms: f64,
-    /// `many_invalid`: share of trials without a score. Default 0.5.
-    pub many_invalid: f64,
-    /// `many_invalid`: trials over which it is taken at least. Default 200.
-    pub many_invalid_trials: u64,
-    /// `high_conflicts`: batches for which the value `conflicts` does not fall. Default 50.
-    pub high_conflicts_batches: u64,
+    /// `many_invalid`: share of items that failed. Default 0.5.
+    // Three keys have the name that the first workload gave the rule; settings files hold them.
+    #[serde(rename = "many_invalid")]
+    pub failure_share: f64,
+    /// `many_invalid`: items over which it is taken at least. Default 200.
+    #[serde(rename = "many_invalid_trials")]
+    pub failure_items: u64,
+    /// `high_conflicts`: batches for which the value that has to fall does not. Default 50.
+    #[serde(rename = "high_conflicts_batches")]
+    pub falling_batches: u64,
     /// How far beyond its threshold a share has to get before a symptom counts as gone. Default 0.05.
     pub hysteresis: f64,
     /// Gain at which an action paid, so that it may be followed by another one at once. Default 0.1.
@@ -59,9 +63,9 @@ impl Default for Thresholds {
             low_busy: 0.85,
             low_overlap: 0.5,
             short_batch_ms: 20.0,
-            many_invalid: 0.5,
-            many_invalid_trials: 200,
-            high_conflicts_batches: 50,
+            failure_share: 0.5,
+            failure_items: 200,
+            falling_batches: 50,
             hysteresis: 0.05,
             pays: 0.1,
             worse: 0.1,
@@ -73,23 +77,23 @@ impl Default for Thresholds {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{name} = {value}: expected {expected}")]
 pub struct ThresholdError {
-    /// Its name.
+    /// Its key among the settings.
     pub name: &'static str,
-    /// What it is.
+    /// The value that was given.
     pub value: f64,
-    /// What it should be.
+    /// The values that are allowed.
     pub expected: &'static str,
 }
 
 impl Thresholds {
-    /// The first that makes no sense, if there is one.
+    /// Refuses the first threshold that makes no sense.
     pub fn check(&self) -> Result<(), ThresholdError> {
         let counts = [
             ("window_batches", self.window_batches),
             ("no_improvement_batches", self.no_improvement_batches),
             ("stalled_steps", self.stalled_steps),
-            ("many_invalid_trials", self.many_invalid_trials),
-            ("high_conflicts_batches", self.high_conflicts_batches),
+            ("many_invalid_trials", self.failure_items),
+            ("high_conflicts_batches", self.falling_batches),
         ];
         for (name, value) in counts {
             if value == 0 {
@@ -99,7 +103,7 @@ impl Thresholds {
         let shares = [
             ("low_busy", self.low_busy),
             ("low_overlap", self.low_overlap),
-            ("many_invalid", self.many_invalid),
+            ("many_invalid", self.failure_share),
             ("hysteresis", self.hysteresis),
             ("pays", self.pays),
             ("worse", self.worse),
@@ -134,6 +138,9 @@ mod tests {
         Thresholds::default().check().unwrap();
         let set: Thresholds = serde_json::from_str(r#"{"low_busy": 0.9, "window_batches": 4}"#).unwrap();
         assert_eq!(set, Thresholds { low_busy: 0.9, window_batches: 4, ..Thresholds::default() });
+        let keys = r#"{"many_invalid": 0.6, "many_invalid_trials": 9, "high_conflicts_batches": 7}"#;
+        let set: Thresholds = serde_json::from_str(keys).unwrap();
+        assert_eq!((set.failure_share, set.failure_items, set.falling_batches), (0.6, 9, 7));
         let error = serde_json::from_str::<Thresholds>(r#"{"low_bussy": 0.9}"#).unwrap_err().to_string();
         assert!(error.contains("low_bussy") && error.contains("low_busy"), "{error}");
     }

@@ -1,11 +1,12 @@
-//! When something is done, what, and whether it helped.
+//! The tuner: when it acts, on which knob, and whether that helped.
 
 use serde::{Deserialize, Serialize};
 
 use crate::hypertune::history::{History, Sample};
 use crate::hypertune::knob::{Change, Knob, Remedy};
 use crate::hypertune::proposal::{Decision, Outcome, Proposal};
-use crate::hypertune::symptom::{Finding, Look, Symptom};
+use crate::hypertune::signal::Signals;
+use crate::hypertune::symptom::{Detection, RuleInput, Symptom};
 use crate::hypertune::threshold::Thresholds;
 use crate::snapshot::Snapshot;
 
@@ -27,10 +28,10 @@ const MOST_UNDER_WAY: u64 = 64;
 pub enum Mode {
     /// Nothing.
     Off,
-    /// Say what it would do.
+    /// Advise.
     #[default]
     Advise,
-    /// Do it.
+    /// Turn knobs.
     On,
 }
 
@@ -39,9 +40,10 @@ pub enum Mode {
 pub struct Tuner {
     mode: Mode,
     thresholds: Thresholds,
+    signals: Signals,
     knobs: Vec<TunedKnob>,
     remedies: Vec<TunedRemedy>,
-    watches: Vec<Watch>,
+    symptoms: Vec<SymptomState>,
     history: History,
     next_id: u64,
 }
@@ -49,38 +51,38 @@ pub struct Tuner {
 #[derive(Clone, Debug)]
 struct TunedKnob {
     knob: Knob,
-    rests: Rest,
+    rests: Cooldown,
 }
 
 #[derive(Clone, Debug)]
 struct TunedRemedy {
     remedy: Remedy,
-    rests: Rest,
+    rests: Cooldown,
 }
 
-/// Until when something is left alone.
+/// Until when a symptom, a knob or a remedy is left alone.
 #[derive(Clone, Copy, Debug, Default)]
-struct Rest {
+struct Cooldown {
     until_batch: u64,
     until_s: f64,
 }
 
-/// What is known about one symptom.
+/// The state of one symptom.
 #[derive(Clone, Debug)]
-struct Watch {
+struct SymptomState {
     symptom: Symptom,
     is_there: bool,
     acted_at: u64,
-    rests: Rest,
+    rests: Cooldown,
     /// The advice given last, and by how much the cool-down has grown since.
     advised: Option<(String, f64)>,
     patience: u64,
-    trial: Option<Trial>,
+    action: Option<ObservedAction>,
 }
 
 /// An action under observation.
 #[derive(Clone, Debug)]
-struct Trial {
+struct ObservedAction {
     decision: Decision,
     remedy_idx: usize,
     before: Option<f64>,
@@ -89,32 +91,39 @@ struct Trial {
 }
 
 impl Tuner {
-    /// A tuner for a workload with these knobs and remedies. A remedy for a knob that is not there is never taken.
-    pub fn new(mode: Mode, thresholds: Thresholds, knobs: Vec<Knob>, remedies: Vec<Remedy>) -> Self {
-        let watch = |symptom| Watch {
+    /// A tuner for a workload with these signals, knobs and remedies. A remedy for a knob that is not there is never taken.
+    pub fn new(
+        mode: Mode,
+        thresholds: Thresholds,
+        signals: Signals,
+        knobs: Vec<Knob>,
+        remedies: Vec<Remedy>,
+    ) -> Self {
+        let state = |symptom| SymptomState {
             symptom,
             is_there: false,
             acted_at: 0,
-            rests: Rest::default(),
+            rests: Cooldown::default(),
             advised: None,
             patience: 1,
-            trial: None,
+            action: None,
         };
         Self {
             mode,
             thresholds,
-            knobs: knobs.into_iter().map(|knob| TunedKnob { knob, rests: Rest::default() }).collect(),
+            signals,
+            knobs: knobs.into_iter().map(|knob| TunedKnob { knob, rests: Cooldown::default() }).collect(),
             remedies: remedies
                 .into_iter()
-                .map(|remedy| TunedRemedy { remedy, rests: Rest::default() })
+                .map(|remedy| TunedRemedy { remedy, rests: Cooldown::default() })
                 .collect(),
-            watches: Symptom::ALL.map(watch).into(),
+            symptoms: Symptom::ALL.map(state).into(),
             history: History::default(),
             next_id: 1,
         }
     }
 
-    /// Where a knob stands.
+    /// The value of a knob.
     pub fn knob(&self, name: &str) -> Option<f64> {
         self.knobs.iter().find(|tuned| tuned.knob.name == name).map(|tuned| tuned.knob.value)
     }
@@ -135,124 +144,128 @@ impl Tuner {
         if self.mode == Mode::Off {
             return proposals;
         }
-        self.history.push(Sample::of(snapshot));
-        for at in 0..self.watches.len() {
+        self.history.push(Sample::of(snapshot, &self.signals));
+        for at in 0..self.symptoms.len() {
             self.conclude(at, snapshot, batch, &mut proposals);
             self.act(at, snapshot, batch, &mut proposals);
         }
         proposals
     }
 
-    /// Tells what came of the action under observation, once that can be said, and takes it back if it did harm.
+    /// Reports the effect of the action under observation once it can be measured, and reverts an action that did harm.
     fn conclude(&mut self, at: usize, snapshot: &Snapshot, batch: u64, proposals: &mut Vec<Proposal>) {
-        let symptom = self.watches[at].symptom;
-        let Some(trial) = &self.watches[at].trial else { return };
-        let Some(after) = self.measured_since(symptom, snapshot, trial.from) else { return };
-        let Some(trial) = self.watches[at].trial.take() else { return };
-        let before = trial.before.unwrap_or(f64::NAN);
+        let symptom = self.symptoms[at].symptom;
+        let Some(action) = &self.symptoms[at].action else { return };
+        let Some(after) = self.measured_since(symptom, snapshot, action.from) else { return };
+        let Some(action) = self.symptoms[at].action.take() else { return };
+        let before = action.before.unwrap_or(f64::NAN);
         let gain = gain(symptom, snapshot, before, after);
-        let measure = measure_name(symptom, snapshot);
-        let name = &trial.decision.knob;
-        let words =
-            format!("{name} {} to {}: {measure} {before} to {after}", trial.decision.old, trial.decision.new);
-        let id = trial.decision.id;
+        let measure = self.measure_name(symptom, snapshot);
+        let name = &action.decision.knob;
+        let words = format!(
+            "{name} {} to {}: {measure} {before} to {after}",
+            action.decision.old, action.decision.new
+        );
+        let id = action.decision.id;
         proposals.push(Proposal::Effect(Outcome { id, measure, before, after, words: words.clone(), batch }));
         if gain >= self.thresholds.pays {
             // It pays, so more of it may follow at once.
-            self.watches[at].rests = Rest::default();
+            self.symptoms[at].rests = Cooldown::default();
             if let Some(tuned) = self.knobs.iter_mut().find(|tuned| tuned.knob.name == *name) {
-                tuned.rests = Rest::default();
+                tuned.rests = Cooldown::default();
             }
             return;
         }
-        self.remedies[trial.remedy_idx].rests = self.cooldown(snapshot, batch, REST);
+        self.remedies[action.remedy_idx].rests = self.cooldown(snapshot, batch, REST);
         if symptom.is_of_speed() && gain <= -self.thresholds.worse {
             let decision = Decision {
                 id: self.new_id(),
                 rule: "revert".to_owned(),
                 cause: format!("action {id} made it slower: {words}"),
-                knob: trial.decision.knob,
-                old: trial.decision.new,
-                new: trial.decision.old,
-                effect: trial.decision.effect,
+                knob: action.decision.knob,
+                old: action.decision.new,
+                new: action.decision.old,
+                effect: action.decision.effect,
                 batch,
             };
             self.turn(&decision, snapshot);
-            self.watches[at].rests = self.cooldown(snapshot, batch, 1);
+            self.symptoms[at].rests = self.cooldown(snapshot, batch, 1);
             proposals.push(Proposal::Apply(decision));
         } else if symptom.is_of_speed() {
             // Every second at the wrong speed is lost, so the next remedy has its turn at once.
-            self.watches[at].rests = Rest::default();
+            self.symptoms[at].rests = Cooldown::default();
         }
     }
 
-    /// Does something about a symptom, or says what, if it is there and nothing is under way.
+    /// Turns a knob against a symptom that is there, or advises to, unless an action is under observation.
     fn act(&mut self, at: usize, snapshot: &Snapshot, batch: u64, proposals: &mut Vec<Proposal>) {
-        let watch = &self.watches[at];
-        let look = Look {
+        let state = &self.symptoms[at];
+        let input = RuleInput {
             snapshot,
+            signals: &self.signals,
             history: &self.history,
             thresholds: &self.thresholds,
-            was_there: watch.is_there,
-            acted_at: watch.acted_at,
+            was_there: state.is_there,
+            acted_at: state.acted_at,
         };
-        let finding = look.find(watch.symptom);
-        self.watches[at].is_there = finding.is_some();
-        let Some(finding) = finding else {
+        let detection = input.find(state.symptom);
+        self.symptoms[at].is_there = detection.is_some();
+        let Some(detection) = detection else {
             // The next time it is news again.
-            (self.watches[at].advised, self.watches[at].patience) = (None, 1);
+            (self.symptoms[at].advised, self.symptoms[at].patience) = (None, 1);
             return;
         };
         let now_s = snapshot.elapsed_s();
-        let watch = &self.watches[at];
-        if watch.trial.is_some() || watch.rests.holds(batch, now_s) {
+        let state = &self.symptoms[at];
+        if state.action.is_some() || state.rests.holds(batch, now_s) {
             return;
         }
-        let Some((remedy_idx, knob_idx, new)) = self.choose(watch.symptom, &finding, batch, now_s) else {
+        let Some((remedy_idx, knob_idx, new)) = self.choose(state.symptom, &detection, batch, now_s) else {
             return;
         };
-        let (knob, rule) = (&self.knobs[knob_idx].knob, watch.symptom.name().to_owned());
+        let Some(rule) = state.symptom.rule(&self.signals) else { return };
+        let (knob, rule) = (&self.knobs[knob_idx].knob, rule.to_owned());
         let (name, old, effect) = (knob.name.clone(), knob.value, knob.effect);
         let id = self.new_id();
-        let decision = Decision { id, rule, cause: finding.cause, knob: name, old, new, effect, batch };
+        let decision = Decision { id, rule, cause: detection.cause, knob: name, old, new, effect, batch };
         if self.mode == Mode::Advise {
             self.advise(at, decision, snapshot, proposals);
             return;
         }
         self.turn(&decision, snapshot);
-        let before = self.measured(self.watches[at].symptom, snapshot);
+        let before = self.measured(self.symptoms[at].symptom, snapshot);
         let under_way = batch.saturating_sub(snapshot.n_batches);
         let settles = if under_way > MOST_UNDER_WAY { 2 } else { under_way.max(1) };
         let from = snapshot.n_batches + settles;
         let rests = self.cooldown(snapshot, batch, 1);
-        let watch = &mut self.watches[at];
-        (watch.acted_at, watch.rests) = (snapshot.n_batches, rests);
-        watch.trial = Some(Trial { decision: decision.clone(), remedy_idx, before, from });
+        let state = &mut self.symptoms[at];
+        (state.acted_at, state.rests) = (snapshot.n_batches, rests);
+        state.action = Some(ObservedAction { decision: decision.clone(), remedy_idx, before, from });
         proposals.push(Proposal::Apply(decision));
     }
 
     fn advise(&mut self, at: usize, decision: Decision, snapshot: &Snapshot, proposals: &mut Vec<Proposal>) {
         let same = Some((decision.knob.clone(), decision.new));
-        let watch = &mut self.watches[at];
-        watch.patience = if watch.advised == same { (watch.patience * 2).min(MOST_PATIENCE) } else { 1 };
-        watch.advised = same;
-        let patience = watch.patience;
+        let state = &mut self.symptoms[at];
+        state.patience = if state.advised == same { (state.patience * 2).min(MOST_PATIENCE) } else { 1 };
+        state.advised = same;
+        let patience = state.patience;
         let rests = self.cooldown(snapshot, decision.batch, patience);
-        self.watches[at].rests = rests;
+        self.symptoms[at].rests = rests;
         proposals.push(Proposal::Advise(decision));
     }
 
-    /// The first remedy with room left whose knob nobody else is turning, with the new value.
+    /// The first remedy with room left whose knob no other symptom is turning, with the new value.
     fn choose(
         &self,
         symptom: Symptom,
-        finding: &Finding,
+        detection: &Detection,
         batch: u64,
         now_s: f64,
     ) -> Option<(usize, usize, f64)> {
         let is_tried = |name: &str| {
-            let mut trials = self.watches.iter().filter_map(|watch| watch.trial.as_ref());
-            trials.any(|trial| trial.decision.knob == name)
+            let mut actions = self.symptoms.iter().filter_map(|state| state.action.as_ref());
+            actions.any(|action| action.decision.knob == name)
         };
         self.remedies.iter().enumerate().find_map(|(remedy_idx, tuned)| {
             let remedy = &tuned.remedy;
@@ -262,7 +275,7 @@ impl Tuner {
             if remedy.symptom != symptom || !is_free || is_tried(&remedy.knob) {
                 return None;
             }
-            let new = knob.knob.turned(remedy.change, n_times(remedy.change, finding.factor))?;
+            let new = knob.knob.turned(remedy.change, n_times(remedy.change, detection.factor))?;
             Some((remedy_idx, knob_idx, new))
         })
     }
@@ -281,8 +294,8 @@ impl Tuner {
         match symptom {
             Symptom::NoImprovement => snapshot.best,
             Symptom::StalledPhase | Symptom::LowEfficiency => window.rate(),
-            Symptom::ManyInvalid => window.invalid().map(|(share, _)| share),
-            Symptom::HighConflicts => window.values(|sample| sample.conflicts).reduce(f64::min),
+            Symptom::ManyFailures => window.failures().map(|(share, _)| share),
+            Symptom::NotFalling => window.values(|sample| sample.falling).reduce(f64::min),
         }
     }
 
@@ -290,7 +303,7 @@ impl Tuner {
     fn measured_since(&self, symptom: Symptom, snapshot: &Snapshot, from: u64) -> Option<f64> {
         let n_batches = match symptom {
             Symptom::NoImprovement => self.thresholds.no_improvement_batches,
-            Symptom::HighConflicts => self.thresholds.high_conflicts_batches,
+            Symptom::NotFalling => self.thresholds.falling_batches,
             _ => self.thresholds.window_batches,
         };
         let since = self.history.since(from)?;
@@ -302,13 +315,23 @@ impl Tuner {
         match symptom {
             Symptom::NoImprovement => snapshot.best,
             Symptom::StalledPhase | Symptom::LowEfficiency => since.rate(),
-            Symptom::ManyInvalid => since.invalid().map(|(share, _)| share),
-            Symptom::HighConflicts => since.values(|sample| sample.conflicts).reduce(f64::min),
+            Symptom::ManyFailures => since.failures().map(|(share, _)| share),
+            Symptom::NotFalling => since.values(|sample| sample.falling).reduce(f64::min),
         }
     }
 
-    fn cooldown(&self, snapshot: &Snapshot, batch: u64, n_times: u64) -> Rest {
-        Rest {
+    /// The name of what is measured, as the run calls it.
+    fn measure_name(&self, symptom: Symptom, snapshot: &Snapshot) -> String {
+        match symptom {
+            Symptom::StalledPhase | Symptom::LowEfficiency => format!("{}_per_s", snapshot.progress),
+            Symptom::NoImprovement => snapshot.score.clone(),
+            Symptom::ManyFailures => self.signals.failures.map_or("", |failures| failures.measure).to_owned(),
+            Symptom::NotFalling => self.signals.falling.map_or("", |falling| falling.value).to_owned(),
+        }
+    }
+
+    fn cooldown(&self, snapshot: &Snapshot, batch: u64, n_times: u64) -> Cooldown {
+        Cooldown {
             until_batch: batch.saturating_add(self.thresholds.cooldown_batches.saturating_mul(n_times)),
             until_s: snapshot.elapsed_s() + self.thresholds.cooldown_s * n_times as f64,
         }
@@ -320,7 +343,7 @@ impl Tuner {
     }
 }
 
-impl Rest {
+impl Cooldown {
     fn holds(self, batch: u64, now_s: f64) -> bool {
         batch < self.until_batch || now_s < self.until_s
     }
@@ -341,19 +364,9 @@ fn n_times(change: Change, wanted: f64) -> u32 {
 fn gain(symptom: Symptom, snapshot: &Snapshot, before: f64, after: f64) -> f64 {
     match symptom {
         Symptom::StalledPhase | Symptom::LowEfficiency => after / before - 1.0,
-        Symptom::ManyInvalid | Symptom::HighConflicts => 1.0 - after / before,
+        Symptom::ManyFailures | Symptom::NotFalling => 1.0 - after / before,
         // Any better score is what was wanted.
         Symptom::NoImprovement if before.is_nan() || snapshot.is_better(after, before) => f64::INFINITY,
         Symptom::NoImprovement => 0.0,
-    }
-}
-
-/// The name of what is measured, in the words of the run.
-fn measure_name(symptom: Symptom, snapshot: &Snapshot) -> String {
-    match symptom {
-        Symptom::StalledPhase | Symptom::LowEfficiency => format!("{}_per_s", snapshot.progress),
-        Symptom::NoImprovement => snapshot.score.clone(),
-        Symptom::ManyInvalid => "invalid".to_owned(),
-        Symptom::HighConflicts => "conflicts".to_owned(),
     }
 }

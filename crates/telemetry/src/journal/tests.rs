@@ -81,7 +81,7 @@ fn concurrent_writers_lose_and_mix_nothing() {
             });
         }
     });
-    assert_eq!(journal.close().unwrap(), Summary { n_written: 8000, n_dropped: 0 });
+    assert_eq!(journal.close().unwrap(), JournalSummary { n_written: 8000, n_dropped: 0 });
     let events = events(&path);
     assert_eq!(events.len(), 8000);
     for thread in 0..8 {
@@ -107,7 +107,7 @@ fn a_slow_writer_blocks_nobody_and_drops_are_told_when_they_happen() {
     assert_eq!(journal.n_dropped(), 96);
     drop(open_gate);
     let summary = journal.close().unwrap();
-    assert_eq!(summary, Summary { n_written: 5, n_dropped: 96 });
+    assert_eq!(summary, JournalSummary { n_written: 5, n_dropped: 96 });
     let lines = lines.lock().unwrap();
     // At once, and not only at the end.
     let told: Event = serde_json::from_str(&lines[1]).unwrap();
@@ -344,7 +344,7 @@ fn a_full_disk_is_told_to_who_must_know_and_the_journal_goes_on_when_there_is_ro
     assert_eq!((journal.n_dropped(), journal.snapshot().n_events), (1, 1));
     is_full.store(false, Ordering::SeqCst);
     journal.record_durable(Event::new("r", "hypertune", "apply")).unwrap();
-    assert_eq!(journal.close().unwrap(), Summary { n_written: 1, n_dropped: 1 });
+    assert_eq!(journal.close().unwrap(), JournalSummary { n_written: 1, n_dropped: 1 });
     let text = String::from_utf8(lines.lock().unwrap().clone()).unwrap();
     let steps: Vec<_> = text.lines().map(|line| serde_json::from_str::<Event>(line).unwrap().step).collect();
     assert_eq!(steps, ["apply", "dropped"]);
@@ -356,7 +356,7 @@ fn a_journal_without_a_file_folds() {
     journal.record(Event::new("r", "run", "start"));
     journal.record_durable(Event::new("r", "kernel", "batch_0").value("trials", 5.0)).unwrap();
     assert_eq!((journal.snapshot().done, journal.path()), (5.0, None));
-    assert_eq!(journal.close().unwrap(), Summary { n_written: 2, n_dropped: 0 });
+    assert_eq!(journal.close().unwrap(), JournalSummary { n_written: 2, n_dropped: 0 });
 }
 
 #[test]
@@ -385,7 +385,7 @@ fn a_file_that_cannot_be_put_aside_is_written_on() {
     // A folder of that name, with something in it, stands in the way.
     std::fs::create_dir_all(dir.path().join("journal-000001.jsonl/x")).unwrap();
     (0..20).for_each(|_| _ = journal.record(Event::new("r", "kernel", "batch")));
-    assert_eq!(journal.close().unwrap(), Summary { n_written: 20, n_dropped: 0 });
+    assert_eq!(journal.close().unwrap(), JournalSummary { n_written: 20, n_dropped: 0 });
     assert_eq!(events(&path).len(), 20);
 }
 

@@ -21,14 +21,14 @@ const QUIET: Duration = Duration::from_millis(500);
 /// Events that are written and folded together.
 const MOST_TOGETHER: usize = 1024;
 
-/// Drops are told of at most this often, and at the end.
+/// Least time between two records of dropped events; one more follows at the end.
 const DROPS_EVERY: Duration = Duration::from_secs(1);
 
 /// Writes and folds what it is sent, until there is no sender left.
 pub(super) struct Writer<O, C> {
     receiver: Receiver<Message>,
     output: O,
-    /// What time it is. Given by whoever starts it, so that tests need not wait for time to pass.
+    /// Returns the time. Tests give a clock of their own, so that they need not wait.
     clock: C,
     shared: Arc<Shared>,
     rotate_bytes: u64,
@@ -46,7 +46,7 @@ pub(super) struct Writer<O, C> {
     last_write: Instant,
     last_event: Instant,
     last_run: Option<SmolStr>,
-    /// Whether the run has said that it ended, after which nothing is added to the journal.
+    /// Whether the run has recorded its end, after which nothing is added to the journal.
     is_ended: bool,
     /// The newest failure, until a write succeeds.
     failure: Option<io::Error>,
@@ -144,7 +144,7 @@ impl<O: Output, C: Fn() -> Instant> Writer<O, C> {
             Some(failure) => Err(io::Error::new(failure.kind(), failure.to_string())),
             None => self.output.sync(),
         };
-        // Whoever asked may be gone.
+        // The thread that waited may be gone.
         let _ = tell.send(written);
     }
 
@@ -192,7 +192,7 @@ impl<O: Output, C: Fn() -> Instant> Writer<O, C> {
             }
             Err(error) => {
                 self.shared.n_dropped.fetch_add(self.n_lines, Ordering::Relaxed);
-                // What was to be told of drops will be told again.
+                // The record of the drops has to be written again.
                 self.n_drops_told -= self.n_drops_in_lines;
                 self.unfolded.retain(|event| !event.is("journal", "dropped"));
                 self.failure = Some(error);

@@ -15,7 +15,7 @@ const BLOCK_BYTES: usize = 4 << 20;
 /// Finds the records of one phase in all files of a journal, in the order written. The journal is given by its live file or the
 /// folder that holds it; one that is not there has none.
 ///
-/// Lines are looked through for the phase's name first, so that this is as fast as reading the files. What it finds may decide how a
+/// Lines are searched for the phase's name first, so that this is as fast as reading the files. What it finds may decide how a
 /// run goes on, so a line that names the phase and is no event is an error. A last line without its end was never recorded.
 pub fn find(path: &Path, phase: &str) -> Result<Vec<Event>, ReadError> {
     let segments = Segments::find(path);

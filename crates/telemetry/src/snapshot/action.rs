@@ -1,4 +1,4 @@
-//! What the hypertuner did, or would do.
+//! Actions of the hypertuner, done or advised.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,11 +25,11 @@ pub struct Action {
     pub is_applied: bool,
     /// The first batch that it affects.
     pub batch: Option<u64>,
-    /// What came of it.
+    /// Its measured effect.
     pub effect: Option<Effect>,
 }
 
-/// What came of an action, measured some batches later.
+/// The effect of an action, measured some batches later.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
     /// What was measured, such as `trials_per_s`.

@@ -48,7 +48,7 @@ pub(super) fn take(to: &mut Snapshot, event: Event) {
 fn begin(to: &mut Snapshot, event: &Event) {
     if to.started.is_some() {
         to.n_resumes += 1;
-        // The time at work ended with the last word, whenever that was.
+        // The time at work ended with the newest record.
         to.earlier_s = to.elapsed_s();
         to.spans.clear();
         to.pace = None;
@@ -144,7 +144,7 @@ fn work(to: &mut Snapshot, event: &Event) {
             to.phases.insert(event.phase.to_string(), PhaseStats::default());
         }
         if let Some(phase) = to.phases.get_mut(event.phase.as_str()) {
-            phase.hear(event, elapsed_s);
+            phase.add(event, elapsed_s);
         }
     }
     if let Some(ms) = event.duration_ms {
@@ -184,8 +184,8 @@ fn values(to: &mut Snapshot, event: &Event) {
     }
 }
 
-/// Takes in how much is done. Speed is measured between two reports of something new, so that what a resumed run lives through
-/// again, and the time that it takes for that, do not count.
+/// Takes in how much is done. Speed is measured between two reports of something new, so that what a resumed run replays,
+/// and the time that it takes for that, do not count.
 fn progress(to: &mut Snapshot, done: f64, at_s: f64) {
     let is_new = done > to.done;
     to.n_batches += u64::from(is_new);

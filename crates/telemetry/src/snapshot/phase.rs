@@ -17,26 +17,26 @@ pub struct PhaseStats {
     pub count: u64,
     /// Milliseconds of all.
     pub total_ms: f64,
-    /// The longest.
+    /// Duration of the longest step.
     pub max_ms: f64,
-    /// The newest.
+    /// Duration of the newest step.
     pub last_ms: f64,
     /// Milliseconds on a GPU.
     pub gpu_ms: f64,
-    /// Milliseconds on the CPU, as wanted or because nothing else was said.
+    /// Milliseconds on the CPU, as wanted or without a device in the record.
     pub cpu_ms: f64,
     /// Milliseconds on the CPU although a GPU was wanted.
     pub fallback_ms: f64,
-    /// When it was heard of first, in seconds at work.
+    /// Time of its first record, in seconds at work.
     pub first_at_s: f64,
-    /// When it was heard of last, in seconds at work.
+    /// Time of its newest record, in seconds at work.
     pub last_at_s: f64,
     bins: BTreeMap<i32, u64>,
 }
 
 impl PhaseStats {
-    /// Takes in a step.
-    pub(super) fn hear(&mut self, event: &Event, at_s: f64) {
+    /// Adds a step.
+    pub(super) fn add(&mut self, event: &Event, at_s: f64) {
         if self.count == 0 {
             self.first_at_s = at_s;
         }

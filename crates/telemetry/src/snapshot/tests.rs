@@ -7,12 +7,12 @@ use crate::event::DeviceMode;
 
 /// A run with a clock that is set by hand.
 #[derive(Default)]
-struct Run {
+struct SimulatedRun {
     snapshot: Snapshot,
     at_s: f64,
 }
 
-impl Run {
+impl SimulatedRun {
     fn started() -> Self {
         let mut run = Self::default();
         let start = Event::new("r", "run", "start").value("total", 1000.0);
@@ -39,7 +39,7 @@ impl Run {
 
 #[test]
 fn a_start_says_what_the_run_is() {
-    let run = Run::started();
+    let run = SimulatedRun::started();
     let snapshot = &run.snapshot;
     assert_eq!(
         (snapshot.run.as_str(), snapshot.workload.as_str(), snapshot.title.as_str()),
@@ -55,7 +55,7 @@ fn a_start_says_what_the_run_is() {
 
 #[test]
 fn a_run_counts_in_its_own_unit_and_less_may_be_better() {
-    let mut run = Run::default();
+    let mut run = SimulatedRun::default();
     let start = Event::new("r", "run", "start").parameter("progress", "moves").parameter("score", "k");
     run.tell(start.parameter("better", "lower"));
     for (moves, k) in [(10.0, 30.0), (20.0, 28.0), (30.0, 29.0)] {
@@ -72,7 +72,7 @@ fn a_run_counts_in_its_own_unit_and_less_may_be_better() {
 
 #[test]
 fn phases_know_their_steps_durations_and_devices() {
-    let mut run = Run::started();
+    let mut run = SimulatedRun::started();
     for ms in 1..=100 {
         run.at_s = f64::from(ms);
         let device = match ms {
@@ -103,7 +103,7 @@ fn phases_know_their_steps_durations_and_devices() {
 
 #[test]
 fn spans_lie_on_lanes_and_begin_where_they_say_or_end_now() {
-    let mut run = Run::started();
+    let mut run = SimulatedRun::started();
     run.at_s = 2.0;
     run.tell(
         Event::new("r", "kernel", "a")
@@ -120,7 +120,7 @@ fn spans_lie_on_lanes_and_begin_where_they_say_or_end_now() {
 
 #[test]
 fn improvements_are_ranked_and_told_once() {
-    let mut run = Run::started();
+    let mut run = SimulatedRun::started();
     let found = |trial: u32, score: f64| {
         Event::new("r", "improvement", format!("trial_{trial}")).value("best", score).parameter("fast", trial)
     };
@@ -139,7 +139,7 @@ fn improvements_are_ranked_and_told_once() {
 
 #[test]
 fn actions_get_their_effects() {
-    let mut run = Run::started();
+    let mut run = SimulatedRun::started();
     let action = |step: &'static str, id: f64| {
         let event = Event::new("r", "hypertune", step).value("id", id).value("batch", 7.0).note("why");
         event
@@ -163,7 +163,7 @@ fn actions_get_their_effects() {
 
 #[test]
 fn warnings_and_drops_are_counted() {
-    let mut run = Run::started();
+    let mut run = SimulatedRun::started();
     run.tell(Event::new("r", "warning", "data").note("a gap"));
     for n_dropped in [5.0, 7.0] {
         run.tell(
@@ -181,7 +181,7 @@ fn an_end_says_how() {
     for (outcome, state) in
         [("complete", RunState::Complete), ("stopped", RunState::Stopped), ("failed", RunState::Failed)]
     {
-        let mut run = Run::started();
+        let mut run = SimulatedRun::started();
         run.batch(1.0, 10.0);
         run.at_s = 2.0;
         run.tell(
@@ -195,7 +195,7 @@ fn an_end_says_how() {
 
 #[test]
 fn a_word_now_and_then_keeps_a_run_alive() {
-    let mut run = Run::started();
+    let mut run = SimulatedRun::started();
     run.at_s = 60.0;
     run.tell(Event::new("r", "run", "alive"));
     assert_eq!((run.snapshot.n_events, run.snapshot.elapsed_s(), run.snapshot.recent.len()), (1, 60.0, 1));
@@ -205,7 +205,7 @@ fn a_word_now_and_then_keeps_a_run_alive() {
 
 #[test]
 fn speed_is_measured_between_reports_of_something_new() {
-    let mut run = Run::started();
+    let mut run = SimulatedRun::started();
     for (at_s, trials) in [(1.0, 100.0), (2.0, 300.0), (2.1, 310.0), (3.0, 400.0)] {
         run.batch(at_s, trials);
     }
@@ -216,11 +216,11 @@ fn speed_is_measured_between_reports_of_something_new() {
 
 #[test]
 fn a_resumed_run_counts_neither_the_pause_nor_the_replay() {
-    let mut run = Run::started();
+    let mut run = SimulatedRun::started();
     for second in 1..=5 {
         run.batch(f64::from(second), f64::from(second) * 100.0);
     }
-    // Killed; an hour later it goes on and lives through its 500 trials again within a second.
+    // Killed; an hour later it is resumed and replays its 500 trials within a second.
     run.at_s = 3600.0;
     run.tell(Event::new("r", "run", "resume").value("total", 1000.0));
     assert_eq!((run.snapshot.elapsed_s(), run.snapshot.n_resumes, run.snapshot.spans.len()), (5.0, 1, 0));
@@ -237,11 +237,11 @@ fn a_resumed_run_counts_neither_the_pause_nor_the_replay() {
 
 #[test]
 fn what_a_journal_missed_before_a_kill_is_no_speed() {
-    let mut run = Run::started();
+    let mut run = SimulatedRun::started();
     run.batch(1.0, 100.0);
     run.at_s = 100.0;
     run.tell(Event::new("r", "run", "resume"));
-    // The study kept 900 trials, of which the journal never heard.
+    // The study kept 900 trials that the journal has no record of.
     run.batch(101.0, 1000.0);
     run.batch(102.0, 1100.0);
     assert_eq!(run.rates(), [100.0, 100.0]);
@@ -250,7 +250,7 @@ fn what_a_journal_missed_before_a_kill_is_no_speed() {
 
 #[test]
 fn a_clock_that_was_set_back_does_no_harm() {
-    let mut run = Run::started();
+    let mut run = SimulatedRun::started();
     run.batch(10.0, 100.0);
     run.batch(5.0, 200.0);
     assert_eq!((run.snapshot.elapsed_s(), run.snapshot.done), (10.0, 200.0));
@@ -272,7 +272,7 @@ fn events_of_threads_may_come_in_any_order() {
         })
         .collect();
     let fold = |order: &mut dyn Iterator<Item = &(f64, Event)>| {
-        let mut run = Run::started();
+        let mut run = SimulatedRun::started();
         for (at_s, event) in order {
             run.at_s = *at_s;
             run.tell(event.clone());
@@ -291,7 +291,7 @@ fn events_of_threads_may_come_in_any_order() {
 
 #[test]
 fn a_journal_without_a_beginning_is_folded_all_the_same() {
-    let mut run = Run { at_s: 50.0, ..Run::default() };
+    let mut run = SimulatedRun { at_s: 50.0, ..SimulatedRun::default() };
     run.batch(50.0, 100.0);
     run.batch(51.0, 200.0);
     assert_eq!((run.snapshot.run.as_str(), run.snapshot.done, run.snapshot.elapsed_s()), ("r", 200.0, 1.0));
@@ -300,7 +300,7 @@ fn a_journal_without_a_beginning_is_folded_all_the_same() {
 
 #[test]
 fn nothing_grows_without_bound() {
-    let mut run = Run::started();
+    let mut run = SimulatedRun::started();
     for idx in 0..5000 {
         run.at_s += 60.0;
         let name = |kind: &str| format!("{kind}_{idx}");
@@ -335,7 +335,7 @@ fn nothing_grows_without_bound() {
 
 #[test]
 fn a_snapshot_survives_json_with_what_json_lacks() {
-    let mut run = Run::started();
+    let mut run = SimulatedRun::started();
     run.tell(Event::new("r", "kernel", "s").lasting_ms(3.0).value("lost", f64::NAN).value("best", 0.1 + 0.2));
     run.tell(Event::new("r", "hypertune", "apply").value("id", 1.0));
     run.tell(Event::new("r", "hypertune", "effect").value("id", 1.0));

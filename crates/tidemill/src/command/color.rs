@@ -2,12 +2,10 @@
 
 mod generate;
 mod output;
-mod record;
+mod progress;
 mod resolve;
 mod store;
-mod tune;
 mod verify;
-mod watch;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,15 +13,14 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use tidemill_coloring::{Controller, Ending, read_graph};
+use tidemill_coloring::{Controller, Ending, PassEvent, RecordContext, RunRecorder, read_graph};
 
 use super::sweep::{device_choice, stop_flag};
 use crate::input::set_threads;
 use crate::settings::Settings;
-use store::Store;
+use progress::Progress;
 use tidemill_lab::number;
 use tidemill_lab::{DeviceChoice, Devices};
-use watch::Watch;
 
 /// Colour a graph with as few colours as possible.
 #[derive(Args)]
@@ -46,7 +43,7 @@ pub struct ColorArgs {
     /// DIMACS .col file or list of edges, also with gzip.
     #[arg(value_name = "GRAPH", required = true)]
     graph: Option<PathBuf>,
-    /// End when this many colours are enough.
+    /// End once a colouring has this many colours.
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     target: Option<usize>,
     /// End after this many seconds [default: 60, if nothing else ends it].
@@ -73,19 +70,19 @@ pub struct ColorArgs {
     /// Phases, separated by commas; +NAME and -NAME change the default ones. docs/color.md lists them.
     #[arg(long, value_name = "A,B", value_delimiter = ',', allow_hyphen_values = true)]
     phases: Option<Vec<String>>,
-    /// Let rules watch the run: off, advise (say what they would turn) or on (turn it) [default: advise].
+    /// Rules that tune the run: off, advise (print what they would turn) or on (turn it) [default: advise].
     #[arg(long, value_name = "MODE")]
     hypertune: Option<Hypertune>,
     /// Worker threads [default: all cores].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threads: Option<usize>,
-    /// Write the best colouring to this .sol file, or to a folder together with all that --resume needs.
+    /// Write the best colouring to this .sol file, or to a folder together with everything that --resume needs.
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
-    /// Go on with the run in the --out folder.
+    /// Resume the run in the --out folder.
     #[arg(long)]
     resume: bool,
-    /// Append what happened to this journal, one JSON object per line.
+    /// Append the events of the run to this journal, one JSON object per line.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
     /// Settings file [default: tidemill.toml in this folder, if there is one].
@@ -104,7 +101,7 @@ enum ColorCommand {
     Generate(generate::GenerateArgs),
 }
 
-/// What `--hypertune` says.
+/// The values of `--hypertune`.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Hypertune {
     Off,
@@ -133,9 +130,9 @@ fn color(args: &ColorArgs) -> Result<ExitCode> {
     let began = Instant::now();
     let instance = read_graph(path)?;
     instance.remarks.iter().for_each(|remark| eprintln!("note: {}: {remark}", path.display()));
-    let resolved = resolve::resolve(args, &settings)?;
-    // Before the work: a path that cannot be written is said at once.
-    let mut store = Store::open(args, &instance, &resolved)?;
+    let config = resolve::resolve(args, &settings)?;
+    // Before the work, so that a path that cannot be written is refused at once.
+    let mut store = store::open(args, &instance, &config)?;
     let devices =
         Devices::choose(device_choice(args.device, &settings)?)?.with_wait_limit(settings.gpu.wait_limit());
     eprintln!(
@@ -143,7 +140,7 @@ fn color(args: &ColorArgs) -> Result<ExitCode> {
         instance.name,
         vertices(instance.n),
         number::counted(instance.edges().len() as u64, "edge"),
-        resolved.options.seed,
+        config.options.seed,
         devices.shown()
     );
     if let Some(note) = &devices.note {
@@ -153,9 +150,9 @@ fn color(args: &ColorArgs) -> Result<ExitCode> {
     let is_resumed = state.is_some();
     if let Some(state) = &state {
         let k = number::counted(state.k as u64, "colour");
-        eprintln!("going on after {} passes, with {k}", state.pass);
+        eprintln!("resuming after {} passes, with {k}", state.pass);
     }
-    let mut controller = Controller::new(&instance, resolved.options.clone())?;
+    let mut controller = Controller::new(&instance, config.options.clone())?;
     if let [device, ..] = &devices.devices[..] {
         controller = controller.on(device.clone(), devices.may_fall_back);
     }
@@ -163,23 +160,27 @@ fn color(args: &ColorArgs) -> Result<ExitCode> {
         controller = controller.resume(state)?;
     }
     let stop = stop_flag();
-    let mut watch = Watch::new(&instance, &resolved, &store, &devices, is_resumed, began)?;
-    let outcome = match controller.run(&mut watch, &stop) {
+    let mut progress = Progress::new();
+    let mut show = |event: &PassEvent<'_>| progress.show(event);
+    let context = RecordContext::new(began, devices.unusable.clone());
+    let recorder = RunRecorder::start(&instance, &config, &store, is_resumed, context, &mut show)?;
+    let outcome = match recorder.run(controller, &stop) {
         Ok(outcome) => outcome,
         Err(error) => {
-            watch.fail(&error.to_string());
             store.close()?;
             return Err(error.into());
         }
     };
-    watch.end(&outcome);
-    let advice = watch.advice();
-    store.keep(&instance, &outcome)?;
+    // Also where a resumed run found nothing better.
+    store.write_best(&instance, outcome.k, &outcome.colors)?;
+    if let Some(path) = store.best_file() {
+        eprintln!("wrote {}", path.display());
+    }
     store.close()?;
     output::print(args, &instance, &outcome, began.elapsed().as_secs_f64())?;
-    advice.iter().for_each(|sentence| eprintln!("{sentence}"));
+    progress.advice().for_each(|sentence| eprintln!("{sentence}"));
     if outcome.ending == Ending::Stopped && store.is_folder() {
-        eprintln!("the run can go on with --resume");
+        eprintln!("--resume continues the run");
     }
     Ok(ExitCode::SUCCESS)
 }

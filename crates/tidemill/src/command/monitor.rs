@@ -1,4 +1,4 @@
-//! `tidemill monitor`: looks at a run, live from another process or afterwards from its folder.
+//! `tidemill monitor`: shows a run, live from another process or afterwards from its folder.
 //!
 //! It only reads, and nothing it does can disturb the run.
 
@@ -22,7 +22,7 @@ use tidemill_dash::terminal::screen::{self, App, ScreenExit};
 use tidemill_dash::terminal::{RunStatus, Summary, Theme, View, check_phases, summary};
 use tidemill_telemetry::{Follower, Snapshot, Timestamp};
 
-/// How often a live journal is looked at.
+/// Time between two looks at a live journal.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Watch a run: a full screen, its lines, or a summary.
@@ -103,7 +103,7 @@ pub fn run(args: MonitorArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether somebody can look at a full screen and press keys.
+/// Whether the command runs in a terminal that can show a full screen and read keys.
 fn is_interactive() -> bool {
     let is_dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !is_dumb
@@ -129,18 +129,18 @@ fn load(path: &Path, wait: bool, stop: &AtomicBool) -> Result<Snapshot> {
     Ok(follower.into_snapshot())
 }
 
-/// Says which lines could not be read.
+/// Prints which lines could not be read.
 fn warn_of_malformed(follower: &Follower) {
     if let Some(malformed) = follower.malformed() {
         let n = tidemill_lab::number::counted(follower.n_malformed(), "line");
         let (path, line) = (malformed.path.display(), malformed.line);
-        eprintln!("note: {n} of the journal passed over, the last {path}:{line}: {}", malformed.reason);
+        eprintln!("note: {n} of the journal could not be read, the last {path}:{line}: {}", malformed.reason);
     }
 }
 
-/// A snapshot, and what the snapshot alone cannot tell.
+/// A snapshot, and whether the run is alive, which the snapshot alone does not show.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct MonitorJson<'a> {
     /// `running`, `silent`, `killed`, `complete`, `stopped` or `failed`.
     standing: &'static str,
     #[serde(flatten)]
@@ -153,7 +153,7 @@ fn print(snapshot: &Snapshot, path: &Path, args: &MonitorArgs) -> Result<()> {
     if args.json {
         let snapshot = &only(snapshot, &args.phases);
         let standing = RunStatus::of(snapshot, now, pulse).word();
-        writeln!(out, "{}", serde_json::to_string_pretty(&Answer { standing, snapshot })?)?;
+        writeln!(out, "{}", serde_json::to_string_pretty(&MonitorJson { standing, snapshot })?)?;
     } else {
         let phases = &args.phases;
         write!(out, "{}", summary(&Summary { snapshot, phases, now, process: pulse }))?;

@@ -18,20 +18,21 @@ use tidemill_gpu::TraceSpan;
 use tidemill_market::BarStamp;
 use tidemill_market::atc::{AtcError, AtcOptions, OPTION_NAMES, Preset};
 use tidemill_scan::{
-    BatchDone, DeviceOptions, MAX_STREAMS, ScanError, ScanEvent, ScanOptions, Scanned, Scanner, Stage,
+    BatchDone, DeviceOptions, MAX_STREAMS, RecordContext, ScanError, ScanEvent, ScanOptions, Scanned,
+    Scanner, Stage,
 };
-use tidemill_telemetry::{DeviceMode, Event, Timestamp};
+use tidemill_telemetry::{Timestamp, format_smolstr};
 
 use super::sweep::{device_choice, stop_flag};
 use crate::input::{parse_setting, set_threads, stamp_parser};
 use crate::settings::{GpuSettings, Settings, StreamMode};
 use crate::trace::Trace;
 use market::Market;
-use output::Found;
+use output::ScanReport;
 use store::Store;
 use tidemill_lab::number;
 use tidemill_lab::{DeviceChoice, Devices};
-use watch::Watch;
+use watch::FileWatcher;
 
 /// Classify the trend of many symbols at once and rank them.
 #[derive(Args)]
@@ -91,7 +92,7 @@ pub struct ScanArgs {
     /// Write all rows to this .parquet file, or to a folder together with the journal.
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
-    /// Append what the scan did to this journal, one JSON object per line.
+    /// Append the events of the scan to this journal, one JSON object per line.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
     /// Scan again whenever a file changes, until Ctrl-C.
@@ -128,16 +129,15 @@ fn run_on(args: ScanArgs, settings: &Settings, devices: Devices, out: &mut dyn W
     if args.watch && source.files.is_empty() {
         bail!("--watch needs DATA; generated data does not change");
     }
-    // Before the work: a path that cannot be written is said at once.
+    // Before the work, so that a path that cannot be written is refused at once.
     let store = Store::open(args.out.as_deref(), args.journal.as_deref(), args.history)?;
     let timeline = args.timeline.as_deref().map(Trace::create).transpose()?;
-    let (scanner, fallback) = make_scanner(&options, &devices, &device_options)?;
+    let scanner = make_scanner(&options, &devices, &device_options)?;
     let began = Timestamp::now();
-    let mut session =
-        Session { args, options, devices, scanner, fallback, store, timeline, began, n_scans: 0 };
+    let mut session = Session { args, options, devices, scanner, store, timeline, began, n_scans: 0 };
 
     // Before the data is read, so that no change is missed.
-    let mut watch = Watch::new(&source.files);
+    let mut watch = FileWatcher::new(&source.files);
     let stop = session.args.watch.then(stop_flag);
     session.scan(source.open()?, out)?;
     if let Some(stop) = stop {
@@ -145,7 +145,7 @@ fn run_on(args: ScanArgs, settings: &Settings, devices: Devices, out: &mut dyn W
             // A file that is being replaced may be missing or torn for a moment; that must not end the watch.
             match source.open() {
                 Ok(market) => session.scan(market, out)?,
-                Err(error) => eprintln!("error: {error:#}\n  the scan before stands; still watching"),
+                Err(error) => eprintln!("error: {error:#}\n  the last result stays as it is; still watching"),
             }
         }
     }
@@ -189,24 +189,24 @@ pub(super) fn device_options(streams: Option<usize>, settings: &GpuSettings) -> 
     Ok(DeviceOptions { streams, memory_fraction, ..default })
 }
 
-/// A scanner on the devices; on the CPU, with the reason, if they cannot be used and were not insisted on.
-fn make_scanner(
-    options: &ScanOptions,
-    devices: &Devices,
-    device_options: &DeviceOptions,
-) -> Result<(Scanner, Option<String>)> {
-    match Scanner::on_devices(options.clone(), &devices.devices, device_options) {
-        Err(error @ ScanError::Device { .. }) if devices.may_fall_back => {
-            let reason = error.to_string();
-            warn_of_fallback(&reason);
-            Ok((Scanner::cpu(options.clone())?, Some(reason)))
-        }
-        made => Ok((made?, devices.unusable.clone())),
+/// A scanner on the devices; on the CPU if they cannot be used and the user did not insist on them.
+fn make_scanner(options: &ScanOptions, devices: &Devices, device_options: &DeviceOptions) -> Result<Scanner> {
+    if !devices.may_fall_back {
+        return Ok(Scanner::on_devices(options.clone(), &devices.devices, device_options)?);
     }
+    let scanner = Scanner::or_cpu(options.clone(), &devices.devices, device_options)?;
+    if let Some(reason) = scanner.fallback() {
+        warn_of(&ScanEvent::FellBack { reason: reason.to_owned() });
+    }
+    Ok(scanner)
 }
 
-fn warn_of_fallback(reason: &str) {
-    eprintln!("warning: the GPU is left, the scan runs on the CPU with the same results: {reason}");
+/// Prints what slowed a scan down.
+fn warn_of(event: &ScanEvent) {
+    let word = if matches!(event, ScanEvent::FellBack { .. }) { "warning" } else { "note" };
+    if let Some(sentence) = event.sentence() {
+        eprintln!("{word}: {sentence}");
+    }
 }
 
 /// What stays from one scan to the next.
@@ -215,8 +215,6 @@ struct Session {
     options: ScanOptions,
     devices: Devices,
     scanner: Scanner,
-    /// Why the CPU is used although a GPU was wanted.
-    fallback: Option<String>,
     store: Store,
     timeline: Option<Trace>,
     n_scans: u64,
@@ -234,94 +232,79 @@ impl Session {
                 "scanning {}: preset {}, on {}",
                 market.origin,
                 self.args.preset,
-                if self.fallback.is_some() { "the CPU".into() } else { self.devices.shown() }
+                if self.fallback().is_some() { "the CPU".into() } else { self.devices.shown() }
             );
             if let Some(note) = &self.devices.note {
                 eprintln!("note: {note}");
             }
         }
-        let run = format!("scan-{}-{}", self.began.as_ms(), self.n_scans);
+        let run = format_smolstr!("scan-{}-{}", self.began.as_ms(), self.n_scans);
+        let mut context = RecordContext { run, fallback: self.fallback() };
         self.store.record(
-            Event::new(run.as_str(), "run", "start")
-                .value("total", market.symbols().len() as f64)
-                .parameter("workload", "scan")
-                .parameter("title", format!("scan of {}", market.origin))
-                .parameter("progress", "symbols")
-                .parameter("preset", self.args.preset.to_string())
-                .parameter("options", serde_json::to_value(&self.options.atc)?),
+            &ScanEvent::Started {
+                n_symbols: market.series.len(),
+                origin: market.origin.clone(),
+                preset: self.args.preset,
+                options: self.options.atc.clone(),
+            },
+            &context,
         );
         let began = Instant::now();
         let mut spans = Vec::new();
-        let scanned = self.compute(&market, &run, &mut spans).inspect_err(|error| {
-            let end = Event::new(run.as_str(), "run", "end").parameter("outcome", "failed");
-            self.store.record(end.note(format!("{error:#}")));
+        let scanned = self.compute(&market, &mut context, &mut spans).inspect_err(|error| {
+            self.store.record(&ScanEvent::Failed { reason: format!("{error:#}") }, &context);
         })?;
         let seconds = began.elapsed().as_secs_f64();
 
-        let found = Found::new(&self.args, &self.options, &market, &scanned);
-        self.store.write(&found)?;
-        self.store.record(found.record(&run).lasting_ms(seconds * 1e3));
+        let report = ScanReport::new(&self.args, &self.options, &market, &scanned);
+        self.store.write(&report)?;
+        self.store
+            .record(&ScanEvent::Ended { counts: report.counts(), duration_ms: seconds * 1e3 }, &context);
         if let Some(timeline) = &mut self.timeline {
             timeline.write(&self.devices, "stream", &spans);
         }
         if self.args.json {
-            found.write_json(out, !self.args.watch)?;
+            report.write_json(out, !self.args.watch)?;
         } else {
-            write!(out, "{}", found.text(&self.scanner))?;
+            write!(out, "{}", report.text(&self.scanner))?;
         }
         out.flush()?;
-        found.remarks().iter().for_each(|line| eprintln!("{line}"));
-        eprintln!("{}", found.summary(seconds));
+        report.remarks().iter().for_each(|line| eprintln!("{line}"));
+        eprintln!("{}", report.summary(seconds));
         Ok(())
     }
 
-    /// The computation, on the CPU if the device fails and was not insisted on.
-    fn compute(&mut self, market: &Market, run: &str, spans: &mut Vec<TraceSpan>) -> Result<Scanned> {
+    /// Why the CPU is used although a GPU was wanted.
+    fn fallback(&self) -> Option<String> {
+        self.scanner.fallback().map(str::to_owned).or_else(|| self.devices.unusable.clone())
+    }
+
+    /// Scans, records the events and draws the progress line.
+    fn compute(
+        &mut self,
+        market: &Market,
+        context: &mut RecordContext,
+        spans: &mut Vec<TraceSpan>,
+    ) -> Result<Scanned> {
         let symbols = market.symbols();
         let progress = progress_bar(symbols.len() as u64);
-        let (scanner, store, fallback) = (&mut self.scanner, &self.store, &mut self.fallback);
-        let scanned =
-            match scanner.scan(&symbols, |event| hear(event, run, store, fallback, spans, &progress)) {
-                Err(error @ ScanError::Device { .. }) if self.devices.may_fall_back => {
-                    let reason = error.to_string();
-                    progress.suspend(|| warn_of_fallback(&reason));
-                    *fallback = Some(reason);
-                    *scanner = Scanner::cpu(self.options.clone())?;
-                    scanner.scan(&symbols, |event| hear(event, run, store, fallback, spans, &progress))?
+        let store = &self.store;
+        let scanned = self.scanner.scan(&symbols, |event| {
+            match &event {
+                ScanEvent::Batch(batch) => {
+                    progress.set_position(batch.done as u64);
+                    spans.extend(trace_spans(batch));
                 }
-                scanned => scanned?,
-            };
+                ScanEvent::FellBack { reason } => context.fallback = Some(reason.clone()),
+                _ => {}
+            }
+            if event.sentence().is_some() {
+                progress.suspend(|| warn_of(&event));
+            }
+            store.record(&event, context);
+        })?;
         progress.finish_and_clear();
         Ok(scanned)
-    }
-}
-
-/// Takes note of what a scan reports.
-fn hear(
-    event: ScanEvent,
-    run: &str,
-    store: &Store,
-    fallback: &Option<String>,
-    spans: &mut Vec<TraceSpan>,
-    progress: &ProgressBar,
-) {
-    match event {
-        ScanEvent::Batch(batch) => {
-            progress.set_position(batch.done as u64);
-            spans.extend(trace_spans(&batch));
-            for mut record in batch.records(run) {
-                if let (Some(DeviceMode::Cpu), Some(reason)) = (&record.device, fallback) {
-                    record.device = Some(DeviceMode::CpuFallback { reason: reason.clone() });
-                }
-                store.record(record);
-            }
-        }
-        ScanEvent::Shrunk { device, symbols, reason } => {
-            let line = format!("a batch did not fit the device, they have {symbols} symbols now: {reason}");
-            progress.suspend(|| eprintln!("note: {line}"));
-            let event = Event::new(run, "upload", "shrunk").value("device", device as f64);
-            store.record(event.value("symbols", symbols as f64).note(line));
-        }
     }
 }
 

@@ -90,9 +90,9 @@ fn a_run_that_was_stopped_goes_on_to_where_it_would_have_come() {
     assert_eq!((&answer["coloring"], &answer["passes"]), (&whole["coloring"], &whole["passes"]));
     assert_eq!(place.json("color verify graph.col run/best.sol")["k"], answer["k"]);
 
-    place.refused("color graph.col --out run", "there is a run in this folder");
-    place.refused("color graph.col --out run --resume --seed 3", "the run was begun with seed = 2, not 3");
-    place.refused("color graph.col --out other --resume", "there is no colouring run in this folder");
+    place.refused("color graph.col --out run", "the folder already holds a run");
+    place.refused("color graph.col --out run --resume --seed 3", "the run was started with seed = 2, not 3");
+    place.refused("color graph.col --out other --resume", "the folder holds no colouring run");
     place.refused("color graph.col --resume", "--resume needs the folder of a run");
 }
 
@@ -171,7 +171,7 @@ fn one_colour_is_one_colour() {
     assert!(said.stderr.contains("colouring one: 1 vertex, 0 edges"), "{}", said.stderr);
     assert_eq!(
         place.ok("color verify one.col best.sol").stdout,
-        "proper: 1 colour, 1 vertex, 0 edges looked at\n"
+        "proper: 1 colour, 1 vertex, 0 edges checked\n"
     );
 }
 

@@ -91,7 +91,7 @@ fn a_line_that_is_no_event_is_passed_over_and_named() {
     let text = place.read("runs/gpu/journal.jsonl");
     place.write("odd/journal.jsonl", text.replacen('\n', "\nnonsense\n", 1));
     let said = place.ok("monitor odd");
-    assert!(said.stderr.contains("1 line of the journal passed over"), "{}", said.stderr);
+    assert!(said.stderr.contains("1 line of the journal could not be read"), "{}", said.stderr);
     assert!(said.stderr.contains("journal.jsonl:2"), "{}", said.stderr);
     assert!(said.stdout.contains("245,760 of 245,760 trials"));
 }

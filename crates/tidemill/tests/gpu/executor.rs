@@ -41,8 +41,16 @@ pub fn check(numbers: &[u32], device: &Device) -> Result<(), String> {
     engine.keep_blocks([0, 1, 4, 16][stream.below(4)]);
     let points = points(&strategy, &engine, n_trials, &mut stream);
     let expected = engine.evaluate(&points);
-    let whole = DeviceOptions { lanes, ..DeviceOptions::default() };
-    let parts = DeviceOptions { most_trials: 1 + n_trials / 3, most_trades: 2, most_daily_bytes: 0, ..whole };
+    // A walk by a block and one by a few lanes, whatever the device would choose.
+    let walks = [[None, Some(0)], [Some(64), Some(0)], [Some(0), Some(128)]][stream.below(3)];
+    let whole = DeviceOptions { lanes, walk_threads: walks[0], ..DeviceOptions::default() };
+    let parts = DeviceOptions {
+        most_trials: 1 + n_trials / 3,
+        most_trades: 2,
+        most_daily_bytes: 0,
+        walk_threads: walks[1],
+        ..whole
+    };
     for options in [whole, parts] {
         let mut on_device = DeviceEngine::new(device, &engine, &strategy, options)
             .map_err(|error| with_source(error.to_string()))?;

@@ -135,9 +135,15 @@ fn every_kernel_of_a_strategy() {
     }
     let expected = engine.evaluate(&points);
     assert!(expected.iter().any(|outcome| outcome.train.trades > 0));
-    // All at once; and in parts on two lanes, whose trades do not fit, booked segment after segment.
-    let whole = DeviceOptions::default();
-    let parts = DeviceOptions { most_trials: 90, most_trades: 2, most_daily_bytes: 0, ..whole };
+    // All at once, each walk by a block; and in parts on two lanes, whose trades do not fit, booked segment after segment.
+    let whole = DeviceOptions { walk_threads: Some(64), ..DeviceOptions::default() };
+    let parts = DeviceOptions {
+        most_trials: 90,
+        most_trades: 2,
+        most_daily_bytes: 0,
+        walk_threads: Some(0),
+        ..whole
+    };
     for options in [whole, parts] {
         let mut on_device = DeviceEngine::new(&device, &engine, &strategy, options).unwrap();
         for round in 0..2 {

@@ -20,16 +20,24 @@ impl Part<Described> {
         mut self,
         columns: &mut ColumnStore,
     ) -> Result<Part<Computed>, GpuError> {
-        // Columns of another lane may still be computed.
-        columns.wait_for_columns(&self.stream)?;
         self.mark(Stage::Columns)?;
-        for slot in 0..self.plan.plan.slots.len() {
-            self.compute_slot(slot, columns)?;
-        }
+        // What reads sources alone needs no column of another lane, which may still be computed.
+        let (early, late): (Vec<usize>, Vec<usize>) =
+            (0..self.plan.plan.slots.len()).partition(|slot| self.reads_sources(*slot));
+        early.into_iter().try_for_each(|slot| self.compute_slot(slot, columns))?;
+        columns.wait_for_columns(&self.stream)?;
+        late.into_iter().try_for_each(|slot| self.compute_slot(slot, columns))?;
         let computed = self.stream.record()?;
         self.marks.push((Stage::Masks, computed.clone()));
         columns.set_computed(computed);
         Ok(self.advance(Computed))
+    }
+
+    /// Whether a slot is a function of nothing but sources.
+    fn reads_sources(&self, slot: usize) -> bool {
+        let slots = &self.plan.plan.slots;
+        let is_source = |slot: &usize| matches!(slots[*slot], Slot::Source(_));
+        matches!(&slots[slot], Slot::Call { inputs, .. } if inputs.iter().all(is_source))
     }
 
     /// Computes the new items of one slot.

@@ -110,7 +110,7 @@ impl<S> Part<S> {
         self.memory.n_open.fill(&self.stream, 1, 0)?;
         self.note_running()?;
         self.mark(Stage::Walk)?;
-        self.plan.kernels.walk(&self.stream, self.n_trials, walk)?;
+        self.plan.kernels.walk(&self.stream, self.n_trials, self.plan.options.walk_threads, walk)?;
         self.record_round(walk.capacity as usize)?;
         self.mark(Stage::Book)?;
         self.plan.kernels.book(&self.stream, self.n_trials, book)?;

@@ -1,6 +1,6 @@
 //! What a short tabu search went through: who was in conflict when, and which colourings it ended with.
 
-use crate::phase::Scene;
+use crate::phase::PhaseInput;
 use crate::random::Random;
 use crate::tabu::Tabu;
 
@@ -21,33 +21,33 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
-    /// Records `n_searches` searches of `n_samples` samples each, `every` iterations apart. The first begins at the scene's colouring,
+    /// Records `n_searches` searches of `n_samples` samples each, `every` iterations apart. The first begins at the input's colouring,
     /// the others by chance.
     pub fn record(
-        scene: &Scene<'_>,
+        input: &PhaseInput<'_>,
         n_searches: u64,
         n_samples: usize,
         every: u64,
         stop: &dyn Fn() -> bool,
     ) -> Self {
-        let n = scene.graph.n();
+        let n = input.graph.n();
         let mut trajectory = Self { n, conflicts: Vec::new(), colorings: Vec::new(), iterations: 0 };
         for number in 0..n_searches {
-            let random = Random::new(scene.seed, STREAM + number);
+            let random = Random::new(input.seed, STREAM + number);
             let chance: Vec<u32>;
             let start = if number == 0 {
-                scene.start
+                input.start
             } else {
-                chance = (0..n as u64).map(|vertex| random.below(1 << 60 | vertex, scene.k as u32)).collect();
+                chance = (0..n as u64).map(|vertex| random.below(1 << 60 | vertex, input.k as u32)).collect();
                 &chance
             };
-            let mut tabu = Tabu::new(scene.graph, scene.matrix, scene.k, random, start);
+            let mut tabu = Tabu::new(input.graph, input.matrix, input.k, random, start);
             for _ in 0..n_samples {
                 if stop() {
                     break;
                 }
                 trajectory.iterations += tabu.run(every, stop).iterations;
-                trajectory.conflicts.push(in_conflict(scene, tabu.colors()));
+                trajectory.conflicts.push(in_conflict(input, tabu.colors()));
                 if tabu.best_conflicts() == 0 {
                     break;
                 }
@@ -58,10 +58,10 @@ impl Trajectory {
     }
 }
 
-fn in_conflict(scene: &Scene<'_>, colors: &[u32]) -> Vec<bool> {
+fn in_conflict(input: &PhaseInput<'_>, colors: &[u32]) -> Vec<bool> {
     let of = |vertex: usize| {
-        let mut neighbours = scene.graph.neighbours(vertex).iter();
+        let mut neighbours = input.graph.neighbours(vertex).iter();
         neighbours.any(|other| colors[*other as usize] == colors[vertex])
     };
-    (0..scene.graph.n()).map(of).collect()
+    (0..input.graph.n()).map(of).collect()
 }

@@ -1,17 +1,17 @@
 //! Populations and replicas as a phase: on a device where there is one, else on the CPU.
 //!
-//! Where a device fails and the CPU may take over, it does, with the best so far, and every report from then on says why.
+//! If a device fails and the CPU may take over, it does so with the best colouring so far, and every later report carries the reason.
 
 use tidemill_gpu::GpuError;
 use tidemill_telemetry::DeviceMode;
 
 use super::evolve::{Evolve, Step, Swarm};
-use super::{Clock, Finding, Phase, PhaseKind, Report, Scene, Slice};
+use super::{Clock, Phase, PhaseInput, PhaseKind, PhaseReport, PhaseResult, Slice};
 use crate::error::ColoringError;
 use crate::experimental::replica::Begin;
 use crate::knob::Knobs;
 use crate::memetic::{DevicePool, Memetic, MemeticOptions};
-use crate::phase::Stage;
+use crate::phase::DeviceInput;
 use crate::random::mix;
 use crate::slot::CpuSlots;
 use crate::tabu::device::DeviceTabu;
@@ -33,10 +33,10 @@ const SLOWER: u64 = 3;
 /// Many colourings.
 pub(super) struct Colony<'a> {
     kind: PhaseKind,
-    scene: Scene<'a>,
+    input: PhaseInput<'a>,
     stream: u32,
     evolve: Option<Box<dyn Evolve + 'a>>,
-    /// Why the device was left.
+    /// Why the CPU took over from the device.
     fallback: Option<String>,
     n_starts: u64,
     /// Iterations that were given and not yet made; a step is never cut.
@@ -49,12 +49,12 @@ pub(super) struct Colony<'a> {
 }
 
 impl<'a> Colony<'a> {
-    /// Begins at the scene's colouring and at random ones.
-    pub(super) fn new(kind: PhaseKind, scene: Scene<'a>, stream: u32) -> Self {
-        let best = (u32::MAX, scene.start.to_vec());
+    /// Begins at the input's colouring and at random ones.
+    pub(super) fn new(kind: PhaseKind, input: PhaseInput<'a>, stream: u32) -> Self {
+        let best = (u32::MAX, input.start.to_vec());
         Self {
             kind,
-            scene,
+            input,
             stream,
             evolve: None,
             fallback: None,
@@ -68,19 +68,19 @@ impl<'a> Colony<'a> {
     }
 
     /// The device, as long as it has not failed.
-    fn stage(&self) -> Option<Stage<'a>> {
-        self.scene.device.filter(|_| self.fallback.is_none())
+    fn device(&self) -> Option<DeviceInput<'a>> {
+        self.input.device.filter(|_| self.fallback.is_none())
     }
 
     /// Makes a new one that knows the given colourings.
     fn begin(&mut self, knobs: &Knobs, given: &[Vec<u32>]) -> Result<Box<dyn Evolve + 'a>, ColoringError> {
         self.n_starts += 1;
         self.n_idle = 0;
-        let seed = mix(self.scene.seed ^ mix(self.n_starts) ^ self.kind as u64);
-        if let Some(stage) = self.stage() {
-            match self.on_device(stage, knobs, seed, given) {
+        let seed = mix(self.input.seed ^ mix(self.n_starts) ^ self.kind as u64);
+        if let Some(device) = self.device() {
+            match self.on_device(device, knobs, seed, given) {
                 Ok(evolve) => return Ok(evolve),
-                Err(error) if stage.may_fall_back => self.fallback = Some(error.to_string()),
+                Err(error) if device.may_fall_back => self.fallback = Some(error.to_string()),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -89,8 +89,8 @@ impl<'a> Colony<'a> {
 
     /// Iterations of a child.
     fn iterations(&self) -> u64 {
-        let longer = if self.scene.n_before % 3 == 2 { LONGER } else { 1 };
-        (self.scene.graph.n_edges() as u64 / EDGES).max(LEAST) * longer
+        let longer = if self.input.n_before % 3 == 2 { LONGER } else { 1 };
+        (self.input.graph.n_edges() as u64 / EDGES).max(LEAST) * longer
     }
 
     fn on_cpu(
@@ -100,10 +100,10 @@ impl<'a> Colony<'a> {
         given: &[Vec<u32>],
     ) -> Result<Box<dyn Evolve + 'a>, GpuError> {
         self.width = 1;
-        let Scene { graph, matrix, k, .. } = self.scene;
+        let PhaseInput { graph, matrix, k, .. } = self.input;
         Ok(match self.kind {
             PhaseKind::Tempering | PhaseKind::Annealing => {
-                self.replicas(knobs, seed, given).on_cpu(&self.scene)?
+                self.replicas(knobs, seed, given).on_cpu(&self.input)?
             }
             _ => {
                 let options = MemeticOptions::head(self.iterations(), seed);
@@ -114,12 +114,12 @@ impl<'a> Colony<'a> {
 
     fn on_device(
         &mut self,
-        stage: Stage<'a>,
+        device: DeviceInput<'a>,
         knobs: &Knobs,
         seed: u64,
         given: &[Vec<u32>],
     ) -> Result<Box<dyn Evolve + 'a>, GpuError> {
-        let (graph, k) = (stage.graph, self.scene.k);
+        let (graph, k) = (device.graph, self.input.k);
         let stream = graph.device().stream()?;
         let many = |n: usize| ((n as f64 * knobs.population) as usize).max(2);
         Ok(match self.kind {
@@ -150,7 +150,7 @@ impl<'a> Colony<'a> {
     /// One step; if the device fails and may, the CPU takes over.
     fn step(&mut self, evolve: &mut Box<dyn Evolve + 'a>, slice: &Slice<'_>) -> Result<Step, ColoringError> {
         match evolve.step(&|| slice.is_stopped()) {
-            Err(error) if self.stage().is_some_and(|stage| stage.may_fall_back) => {
+            Err(error) if self.device().is_some_and(|device| device.may_fall_back) => {
                 self.fallback = Some(error.to_string());
                 let best = [self.best.1.clone()];
                 *evolve = self.begin(slice.knobs, &best)?;
@@ -166,7 +166,7 @@ impl Phase for Colony<'_> {
         self.kind
     }
 
-    fn run(&mut self, _scene: &Scene<'_>, slice: &Slice<'_>) -> Result<Report, ColoringError> {
+    fn run(&mut self, _scene: &PhaseInput<'_>, slice: &Slice<'_>) -> Result<PhaseReport, ColoringError> {
         let mut clock = Clock::start(self.kind);
         let factor = slice.knobs.temperature / self.heat;
         self.heat = slice.knobs.temperature;
@@ -182,7 +182,7 @@ impl Phase for Colony<'_> {
                 }
                 evolve
             }
-            None => self.begin(slice.knobs, &[self.scene.start.to_vec()])?,
+            None => self.begin(slice.knobs, &[self.input.start.to_vec()])?,
         };
         let (mut iterations, mut values) = (0, Vec::new());
         let given = if self.width > 1 { slice.iterations * self.width / SLOWER } else { slice.iterations };
@@ -202,13 +202,13 @@ impl Phase for Colony<'_> {
             }
         }
         self.evolve = Some(evolve);
-        clock = match (&self.fallback, self.stage()) {
+        clock = match (&self.fallback, self.device()) {
             (Some(reason), _) => clock.at(DeviceMode::CpuFallback { reason: reason.clone() }),
             (None, Some(_)) => clock.at(DeviceMode::Gpu { stream: self.stream }),
             (None, None) => clock,
         };
         let (conflicts, colors) = self.best.clone();
-        let mut report = clock.report(iterations, Finding::Searched { colors, conflicts });
+        let mut report = clock.report(iterations, PhaseResult::Searched { colors, conflicts });
         report.values = values;
         report.values.push(("starts", self.n_starts as f64));
         Ok(report)

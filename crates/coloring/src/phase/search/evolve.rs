@@ -6,7 +6,7 @@ use crate::memetic::{Memetic, Pool};
 use crate::random::Random;
 use crate::tabu::device::DeviceTabu;
 
-/// What a step has brought.
+/// The result of a step.
 pub(crate) struct Step {
     /// Iterations of all colourings.
     pub(crate) iterations: u64,

@@ -1,14 +1,14 @@
 //! A search along one path of moves, on the CPU.
 
-use super::{Clock, Finding, Phase, PhaseKind, Report, Scene, Slice};
+use super::{Clock, Phase, PhaseInput, PhaseKind, PhaseReport, PhaseResult, Slice};
 use crate::error::ColoringError;
 use crate::random::Random;
 use crate::tabu::{Partial, Tabu, Weighted};
 use crate::warm::n_conflicts;
 
-/// One path.
+/// A search along one path of moves.
 pub(super) trait Path: Send {
-    /// Makes so many iterations, and says how many and how far the best so far is from a colouring, in a measure of its own.
+    /// Makes up to so many iterations. Returns their number, and how far the best so far is from a colouring in the path's own measure.
     fn go(&mut self, iterations: u64, stop: &dyn Fn() -> bool) -> (u64, u32);
 
     /// The best colouring so far.
@@ -49,12 +49,12 @@ impl Path for Weighted<'_> {
 }
 
 /// Begins a path at a colouring.
-type Begin<'a, P> = fn(&Scene<'a>, Random, &[u32]) -> P;
+type Begin<'a, P> = fn(&PhaseInput<'a>, Random, &[u32]) -> P;
 
 /// A path that begins anew when it leads nowhere, and remembers the best of all.
 pub(super) struct Walk<'a, P> {
     kind: PhaseKind,
-    scene: Scene<'a>,
+    input: PhaseInput<'a>,
     begin: Begin<'a, P>,
     path: P,
     n_starts: u64,
@@ -65,23 +65,23 @@ pub(super) struct Walk<'a, P> {
 }
 
 impl<'a, P: Path> Walk<'a, P> {
-    /// Begins at the scene's colouring.
-    pub(super) fn new(kind: PhaseKind, scene: Scene<'a>, begin: Begin<'a, P>) -> Self {
-        let path = begin(&scene, random(kind, scene.seed, 0), scene.start);
-        let best = (u32::MAX, scene.start.to_vec());
-        Self { kind, scene, begin, path, n_starts: 1, reached: u32::MAX, n_idle: 0, best }
+    /// Begins at the input's colouring.
+    pub(super) fn new(kind: PhaseKind, input: PhaseInput<'a>, begin: Begin<'a, P>) -> Self {
+        let path = begin(&input, random(kind, input.seed, 0), input.start);
+        let best = (u32::MAX, input.start.to_vec());
+        Self { kind, input, begin, path, n_starts: 1, reached: u32::MAX, n_idle: 0, best }
     }
 
     fn start_at(&mut self, colors: &[u32]) {
-        self.path = (self.begin)(&self.scene, random(self.kind, self.scene.seed, self.n_starts), colors);
+        self.path = (self.begin)(&self.input, random(self.kind, self.input.seed, self.n_starts), colors);
         self.n_starts += 1;
         (self.reached, self.n_idle) = (u32::MAX, 0);
     }
 
     /// A start of its own: every vertex has a colour by chance.
     fn fresh(&self) -> Vec<u32> {
-        let random = random(self.kind, self.scene.seed, self.n_starts | 1 << 32);
-        (0..self.scene.graph.n() as u64).map(|vertex| random.below(vertex, self.scene.k as u32)).collect()
+        let random = random(self.kind, self.input.seed, self.n_starts | 1 << 32);
+        (0..self.input.graph.n() as u64).map(|vertex| random.below(vertex, self.input.k as u32)).collect()
     }
 }
 
@@ -95,7 +95,7 @@ impl<P: Path> Phase for Walk<'_, P> {
         self.kind
     }
 
-    fn run(&mut self, _scene: &Scene<'_>, slice: &Slice<'_>) -> Result<Report, ColoringError> {
+    fn run(&mut self, _scene: &PhaseInput<'_>, slice: &Slice<'_>) -> Result<PhaseReport, ColoringError> {
         let clock = Clock::start(self.kind);
         if self.n_idle >= slice.knobs.restart {
             match slice.elite {
@@ -110,13 +110,13 @@ impl<P: Path> Phase for Walk<'_, P> {
             (self.reached, self.n_idle) = (reached, 0);
             let found = self.path.found();
             // Measures differ; what counts between phases are edges.
-            let conflicts = n_conflicts(self.scene.graph, &found);
+            let conflicts = n_conflicts(self.input.graph, &found);
             if conflicts < self.best.0 {
                 self.best = (conflicts, found);
             }
         }
         let (conflicts, colors) = self.best.clone();
-        let mut report = clock.report(iterations, Finding::Searched { colors, conflicts });
+        let mut report = clock.report(iterations, PhaseResult::Searched { colors, conflicts });
         report.values.push(("starts", self.n_starts as f64));
         Ok(report)
     }

@@ -11,7 +11,7 @@ use super::ColorArgs;
 use crate::table::Table;
 use tidemill_lab::number;
 
-/// Prints the outcome; the verifier has the last word.
+/// Prints the outcome, after the verifier has checked it once more.
 pub fn print(args: &ColorArgs, instance: &Instance, outcome: &Outcome, seconds: f64) -> Result<()> {
     let verified = verify(instance, &outcome.colors).map(|verified| verified.k);
     anyhow::ensure!(verified == Ok(outcome.k), "the colouring did not pass the verifier: {verified:?}");

@@ -1,31 +1,20 @@
-//! From flags and settings to what a run is made with.
+//! From flags and settings to the configuration of a run.
 
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use serde_json::{Map, Value, json};
 use tidemill_coloring::phase::{Family, PhaseKind};
-use tidemill_coloring::{Knobs, Options};
-use tidemill_telemetry::hypertune::{Mode, Thresholds};
+use tidemill_coloring::{Knobs, Options, RunConfig};
+use tidemill_telemetry::hypertune::Mode;
 
 use super::{ColorArgs, Hypertune};
 use crate::settings::Settings;
 
-/// Seconds after which a run ends that nothing else ends.
+/// Time limit of a run without any limit, in seconds.
 const DEFAULT_TIME_S: f64 = 60.0;
 
-/// What a run is made with.
-pub struct Resolved {
-    /// Options of the search.
-    pub options: Options,
-    /// What rules may do.
-    pub hypertune: Mode,
-    /// When they fire.
-    pub thresholds: Thresholds,
-}
-
-/// Fills in all defaults.
-pub fn resolve(args: &ColorArgs, settings: &Settings) -> Result<Resolved> {
+/// The configuration of a run: flags before settings before defaults.
+pub fn resolve(args: &ColorArgs, settings: &Settings) -> Result<RunConfig> {
     let own = &settings.color;
     let mut time_s = args.time.or(own.time_s);
     let target = args.target.or(own.target);
@@ -61,7 +50,7 @@ pub fn resolve(args: &ColorArgs, settings: &Settings) -> Result<Resolved> {
         min_delta: args.min_delta.unwrap_or(1),
         knobs: Knobs { ..own.knobs.clone() },
     };
-    Ok(Resolved { options, hypertune, thresholds: settings.hypertune.thresholds()? })
+    Ok(RunConfig { options, hypertune, thresholds: settings.hypertune.thresholds()? })
 }
 
 /// The phases of a list: those named, or the default ones with changes. The verifier is always among them, and so is a first colouring.
@@ -97,30 +86,6 @@ fn phases(names: &[String]) -> Result<Vec<PhaseKind>> {
     Ok(kinds)
 }
 
-impl Resolved {
-    /// As it is kept with a run.
-    pub fn config(&self) -> Map<String, Value> {
-        let options = &self.options;
-        let names: Vec<&str> = options.phases.iter().map(|kind| kind.name()).collect();
-        let config = json!({
-            "phases": names,
-            "seed": options.seed,
-            "target": options.target,
-            "time_s": options.time.map(|time| time.as_secs_f64()),
-            "iterations": options.max_iterations,
-            "passes": options.max_passes,
-            "patience": options.patience,
-            "min_delta": options.min_delta,
-            "hypertune": self.hypertune,
-            "knobs": options.knobs,
-        });
-        match config {
-            Value::Object(map) => map,
-            _ => Map::new(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_taken_as_it_is_with_a_beginning_and_a_judge() {
+    fn a_list_gets_a_first_colouring_and_the_verifier() {
         assert_eq!(named("tabu,memetic").unwrap(), ["dsatur", "tabu", "memetic", "validation"]);
         assert_eq!(named("tabu,rlf,tabu").unwrap(), ["rlf", "tabu", "validation"]);
         let changed = named("+tempering,-tabu").unwrap();
@@ -139,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_phase_is_named() {
+    fn an_unknown_phase_is_named() {
         let message = named("tabu,simplex").unwrap_err().to_string();
         assert!(message.starts_with("--phases: there is no phase `simplex`; the phases are "), "{message}");
         assert!(named("tabu,+rlf").unwrap_err().to_string().contains("write +tabu"));

@@ -1,4 +1,4 @@
-//! `tidemill color verify`: the judge for colourings of any origin.
+//! `tidemill color verify`: checks a colouring of any origin.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub struct VerifyArgs {
     json: bool,
 }
 
-/// Runs it.
+/// Runs the command.
 pub fn run(args: &VerifyArgs) -> Result<ExitCode> {
     let instance = read_graph(&args.graph)?;
     let certificate = Certificate::read(&args.file)?;
@@ -47,7 +47,7 @@ pub fn run(args: &VerifyArgs) -> Result<ExitCode> {
             if !args.json {
                 let (k, m) = (verified.k as u64, instance.edges().len() as u64);
                 let (k, m) = (number::counted(k, "colour"), number::counted(m, "edge"));
-                writeln!(out, "proper: {k}, {}, {m} looked at", super::vertices(instance.n))?;
+                writeln!(out, "proper: {k}, {}, {m} checked", super::vertices(instance.n))?;
             }
             Ok(ExitCode::SUCCESS)
         }

@@ -1,4 +1,4 @@
-//! Which run is meant: the one that a path names, or one of those beneath it.
+//! Finds the run that the user means: the one that a path names, or one of those beneath it.
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -48,10 +48,10 @@ pub fn run_of(path: &Path, latest: bool, wait: bool) -> Result<PathBuf> {
 }
 
 /// A folder with a journal in it.
-pub struct Run {
+pub struct RunDir {
     /// The folder.
     pub dir: PathBuf,
-    /// When something was written there last.
+    /// When its journal was written last.
     written: SystemTime,
 }
 
@@ -61,25 +61,25 @@ pub fn has_journal(dir: &Path) -> bool {
 }
 
 /// The runs at and beneath a folder, newest first.
-pub fn beneath(root: &Path) -> std::io::Result<Vec<Run>> {
+pub fn beneath(root: &Path) -> std::io::Result<Vec<RunDir>> {
     let with_time = |dir: PathBuf| {
         let written = std::fs::metadata(dir.join(JOURNAL)).and_then(|file| file.modified());
-        Run { dir, written: written.unwrap_or(SystemTime::UNIX_EPOCH) }
+        RunDir { dir, written: written.unwrap_or(SystemTime::UNIX_EPOCH) }
     };
-    let mut found: Vec<Run> = find_folders(root, has_journal)?.into_iter().map(with_time).collect();
+    let mut found: Vec<RunDir> = find_folders(root, has_journal)?.into_iter().map(with_time).collect();
     found.sort_by(|a, b| b.written.cmp(&a.written).then_with(|| a.dir.cmp(&b.dir)));
     Ok(found)
 }
 
-/// Lists the runs and asks for one, if there is somebody to ask.
-fn ask(root: &Path, runs: &[Run]) -> Result<PathBuf> {
+/// Lists the runs and, in a terminal, asks for one.
+fn ask(root: &Path, runs: &[RunDir]) -> Result<PathBuf> {
     let listed = &runs[..runs.len().min(LISTED)];
     let mut list = table(listed);
     if runs.len() > LISTED {
         list += &format!("… and {} older ones\n", number::count((runs.len() - LISTED) as u64));
     }
-    let is_somebody_there = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    if !is_somebody_there {
+    let is_interactive = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if !is_interactive {
         bail!(
             "{} holds {}, newest first:\n{list}  hint: name one of them, or take the newest with --latest",
             root.display(),
@@ -98,16 +98,16 @@ fn ask(root: &Path, runs: &[Run]) -> Result<PathBuf> {
         if let Some(run) = pick(answer.trim(), listed) {
             return Ok(run.dir.clone());
         }
-        eprintln!("a number from 1 to {}, or nothing for the newest", listed.len());
+        eprintln!("enter a number from 1 to {}, or press Enter for the newest", listed.len());
     }
 }
 
-fn pick<'a>(answer: &str, runs: &'a [Run]) -> Option<&'a Run> {
+fn pick<'a>(answer: &str, runs: &'a [RunDir]) -> Option<&'a RunDir> {
     let number = if answer.is_empty() { 1 } else { answer.parse::<usize>().ok()? };
     runs.get(number.checked_sub(1)?)
 }
 
-fn table(runs: &[Run]) -> String {
+fn table(runs: &[RunDir]) -> String {
     let mut table = Table::new(["#", "run", "what", "state", "last heard of", "done", "best"]);
     for (at, run) in runs.iter().enumerate() {
         let number = (at + 1).to_string();
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_a_number_or_nothing() {
-        let run = |dir: &str| Run { dir: dir.into(), written: SystemTime::UNIX_EPOCH };
+        let run = |dir: &str| RunDir { dir: dir.into(), written: SystemTime::UNIX_EPOCH };
         let runs = [run("a"), run("b")];
         let picked = |answer| pick(answer, &runs).map(|run| run.dir.display().to_string());
         assert_eq!(picked(""), Some("a".into()));

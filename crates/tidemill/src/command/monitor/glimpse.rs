@@ -1,4 +1,4 @@
-//! What a run is and how it stands, from the first and the last words of its journal: a list of runs must not read all of them.
+//! The state of a run from the first and the newest records of its journal: a list of runs must not read whole journals.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -26,7 +26,7 @@ pub fn of(dir: &Path) -> io::Result<Snapshot> {
     file.seek(SeekFrom::Start(skipped))?;
     let mut end = Vec::new();
     file.read_to_end(&mut end)?;
-    // What was cut in the middle, here or by a kill, is no line.
+    // A line that was cut, here or by a kill, is left out.
     let begin = if skipped > 0 {
         end.iter().position(|byte| *byte == b'\n').map_or(end.len(), |at| at + 1)
     } else {
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_and_the_last_words_tell_how_a_long_run_stands() {
+    fn the_first_and_the_newest_records_give_the_state_of_a_long_run() {
         let dir = tempfile::tempdir().unwrap();
         let line = |event: Event| serde_json::to_string(&event).unwrap() + "\n";
         let mut text =

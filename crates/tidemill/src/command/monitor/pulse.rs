@@ -1,4 +1,4 @@
-//! Whether a run's process lives, as far as its folder tells.
+//! Whether the process of a run is alive, as far as the lock in its folder shows.
 
 use std::path::Path;
 

@@ -24,7 +24,7 @@ pub fn run(path: &Path, args: &MonitorArgs, stop: &AtomicBool) -> Result<ExitCod
         }
         eprintln!("note: no `{}` yet; so far there are {}", unknown.name, unknown.known.join(", "));
     }
-    let form = Form::of(args.json);
+    let form = LineFormat::of(args.json);
     let recent = &follower.snapshot().recent;
     let newest = recent.iter().rev().filter(|event| is_wanted(event, &args.phases)).take(args.lines.into());
     let mut events: Vec<Event> = newest.cloned().collect();
@@ -32,7 +32,7 @@ pub fn run(path: &Path, args: &MonitorArgs, stop: &AtomicBool) -> Result<ExitCod
     let standing = loop {
         form.print(&events, follower.snapshot())?;
         events.clear();
-        // Asked before the last look at the journal, so that the words of a run that ends just now are not lost.
+        // Before the last look at the journal, so that the records of a run that ends just now are not lost.
         let was = standing(&follower, path);
         let polled = follower.poll(|event| {
             if is_wanted(event, &args.phases) {
@@ -40,7 +40,7 @@ pub fn run(path: &Path, args: &MonitorArgs, stop: &AtomicBool) -> Result<ExitCod
             }
         })?;
         if polled.is_restarted {
-            eprintln!("note: the journal began anew");
+            eprintln!("note: another journal took its place; reading it from the beginning");
         }
         if polled.n_events == 0 && was.is_over() {
             break was;
@@ -70,13 +70,13 @@ fn is_wanted(event: &Event, phases: &[String]) -> bool {
 
 /// How events are printed.
 #[derive(Clone, Copy)]
-enum Form {
+enum LineFormat {
     Json,
     Plain,
     Coloured,
 }
 
-impl Form {
+impl LineFormat {
     fn of(is_json: bool) -> Self {
         match std::io::stdout().is_terminal() && Theme::from_environment() == Theme::coloured() {
             _ if is_json => Self::Json,

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use tidemill_market::report::IssueKind;
 use tidemill_market::synth::{RegimeOptions, regime};
-use tidemill_market::{LoadOptions, Universe, load, symbol_of_file, timeframe};
+use tidemill_market::{LoadOptions, load, symbol_of_file, timeframe};
 use tidemill_scan::Symbol;
 
-use super::{ScanArgs, symbols_text};
+use super::ScanArgs;
 use crate::settings::Settings;
-use tidemill_lab::number;
+use tidemill_lab::dataset::describe;
 
 /// Symbols and bars of the generated universe.
 const GENERATED: (usize, usize) = (100, 1_500);
@@ -24,11 +24,11 @@ pub struct Source {
 
 /// One symbol's closes.
 pub struct Series {
-    /// Its name.
+    /// Name of the symbol.
     pub symbol: String,
     /// Open time of each bar, UTC milliseconds.
     pub ts_ms: Vec<i64>,
-    /// Its closes.
+    /// Close of each bar.
     pub close: Vec<f64>,
 }
 
@@ -38,7 +38,7 @@ pub struct Unusable {
     pub symbol: String,
     /// The file, where it is the file that cannot be read.
     pub file: Option<String>,
-    /// Why.
+    /// Why it cannot be scanned.
     pub reason: String,
 }
 
@@ -46,7 +46,7 @@ pub struct Unusable {
 pub struct Market {
     /// The symbols, ordered by name.
     pub series: Vec<Series>,
-    /// What is broken.
+    /// Files and symbols that cannot be scanned.
     pub unusable: Vec<Unusable>,
     /// Where it comes from, in a few words.
     pub origin: String,
@@ -89,12 +89,12 @@ impl Source {
             let (n_symbols, n_bars) = GENERATED;
             let universe =
                 regime(&RegimeOptions { n_symbols, n_bars, planted: None, ..RegimeOptions::default() });
-            let origin = format!("generated data ({})", described(&universe));
+            let origin = format!("generated data ({})", describe(&universe));
             let series = universe.symbols.into_iter().map(Series::new).collect();
             return Ok(Market { series, unusable: Vec::new(), origin, notes: Vec::new() });
         }
         let mut loaded = load(&self.files, &self.options)?;
-        let origin = described(&loaded.universe);
+        let origin = describe(&loaded.universe);
         let mut unusable = Vec::new();
         for file in std::mem::take(&mut loaded.report.unreadable) {
             unusable.push(Unusable {
@@ -116,7 +116,7 @@ impl Source {
                 }
             }
         }
-        // What is unusable is told once, with the symbols that are skipped.
+        // Unusable files are reported once, with the skipped symbols.
         Ok(Market { series, unusable, origin, notes: loaded.report.remarks() })
     }
 }
@@ -147,16 +147,4 @@ fn newest_row(kind: IssueKind) -> &'static str {
         IssueKind::BadVolume => "its newest row has missing or negative volume",
         _ => "its newest row could not be used",
     }
-}
-
-fn described(universe: &Universe) -> String {
-    let mut timeframes: Vec<i64> = universe.symbols.iter().map(|bars| bars.timeframe_ms).collect();
-    timeframes.sort_unstable();
-    timeframes.dedup();
-    let timeframe = match timeframes[..] {
-        [one] => timeframe::format_duration(one),
-        _ => "mixed timeframes".into(),
-    };
-    let n_bars = number::counted(universe.n_bars() as u64, "bar");
-    format!("{}, {n_bars} of {timeframe}", symbols_text(universe.symbols.len()))
 }

@@ -1,12 +1,11 @@
-//! What a scan prints: two ranked lists, or JSON; what it could not use, and why.
+//! The output of a scan: two ranked lists or JSON, and the symbols it could not use, with the reasons.
 
 use std::io::Write;
 
 use serde::Serialize;
 use tidemill_market::atc::AtcOptions;
 use tidemill_market::timestamp::format_ms;
-use tidemill_scan::{Ranking, Row, ScanOptions, Scanned, Scanner};
-use tidemill_telemetry::Event;
+use tidemill_scan::{Ranking, Row, ScanCounts, ScanOptions, Scanned, Scanner};
 
 use super::market::Market;
 use super::{ScanArgs, TOP, symbols_text};
@@ -19,15 +18,14 @@ const RECENT_BARS: usize = 32;
 /// Skipped symbols named one by one; of more only the number is given.
 const SKIPPED_SHOWN: usize = 20;
 
-/// A scan with everything that is said about it.
-pub struct Found<'a> {
+/// A scan with its ranking, for text, JSON and files.
+pub struct ScanReport<'a> {
     args: &'a ScanArgs,
     options: &'a ScanOptions,
     pub market: &'a Market,
     pub scanned: &'a Scanned,
     pub ranking: Ranking<'a>,
     skipped: Vec<SkippedJson>,
-    n_errors: usize,
 }
 
 /// Something without a signal.
@@ -64,7 +62,7 @@ struct ScanJson<'a> {
     symbols: Vec<RowJson<'a>>,
     skipped: &'a [SkippedJson],
     filtered: Vec<FilteredJson<'a>>,
-    counts: Counts,
+    counts: ScanCounts,
     data: &'a str,
     preset: String,
     min_signal: f64,
@@ -73,18 +71,7 @@ struct ScanJson<'a> {
     notes: &'a [String],
 }
 
-#[derive(Serialize)]
-struct Counts {
-    scanned: usize,
-    long: usize,
-    short: usize,
-    flat: usize,
-    filtered: usize,
-    skipped: usize,
-    errors: usize,
-}
-
-impl<'a> Found<'a> {
+impl<'a> ScanReport<'a> {
     /// Ranks the rows and joins what the loader and the scanner could not use.
     pub fn new(
         args: &'a ScanArgs,
@@ -105,9 +92,7 @@ impl<'a> Found<'a> {
         });
         skipped.extend(without);
         skipped.sort_by(|a, b| a.symbol.cmp(&b.symbol));
-        let n_errors = market.unusable.len()
-            + scanned.skipped.iter().filter(|skipped| skipped.reason.is_error()).count();
-        Self { args, options, market, scanned, ranking: scanned.ranking(), skipped, n_errors }
+        Self { args, options, market, scanned, ranking: scanned.ranking(), skipped }
     }
 
     /// All rows: rising trends, then falling ones, each by strength, then those without a direction.
@@ -115,16 +100,9 @@ impl<'a> Found<'a> {
         [&self.ranking.long, &self.ranking.short, &self.ranking.flat].into_iter().flatten().copied().collect()
     }
 
-    fn counts(&self) -> Counts {
-        Counts {
-            scanned: self.market.series.len() + self.market.unusable.len(),
-            long: self.ranking.long.len(),
-            short: self.ranking.short.len(),
-            flat: self.ranking.flat.len(),
-            filtered: self.scanned.filtered.len(),
-            skipped: self.skipped.len(),
-            errors: self.n_errors,
-        }
+    /// How many symbols there are of each kind.
+    pub fn counts(&self) -> ScanCounts {
+        self.scanned.counts(self.market.unusable.len())
     }
 
     /// One JSON object, over many lines or on one.
@@ -168,7 +146,7 @@ impl<'a> Found<'a> {
         Ok(())
     }
 
-    /// Times of the first and the last bar that a row looks at.
+    /// Times of the first and the last bar of a row's window.
     fn window(&self, row: &Row) -> (String, String) {
         let times = &self.market.series[row.index].ts_ms;
         let time = |ts_ms: Option<&i64>| ts_ms.map(|ts_ms| format_ms(*ts_ms)).unwrap_or_default();
@@ -223,7 +201,7 @@ impl<'a> Found<'a> {
         lines
     }
 
-    /// Which bars were looked at.
+    /// The window of bars that the signals come from.
     fn window_line(&self) -> Option<String> {
         let bars = |row: &Row| row.bars;
         let rows = &self.scanned.rows;
@@ -242,7 +220,7 @@ impl<'a> Found<'a> {
         Some(format!("window: {length}, {first} to {last}{hint}"))
     }
 
-    /// How it went, in one line.
+    /// The counts and the time, in one line.
     pub fn summary(&self, seconds: f64) -> String {
         let counts = self.counts();
         let mut line = format!(
@@ -258,20 +236,6 @@ impl<'a> Found<'a> {
             line += &format!(", {} flat", number::count(counts.flat as u64));
         }
         line + &format!(", {}", number::counted(counts.errors as u64, "error"))
-    }
-
-    /// The result as the last record of the journal.
-    pub fn record(&self, run: &str) -> Event {
-        let counts = self.counts();
-        Event::new(run, "run", "end")
-            .parameter("outcome", "complete")
-            .value("symbols", counts.scanned as f64)
-            .value("long", counts.long as f64)
-            .value("short", counts.short as f64)
-            .value("flat", counts.flat as f64)
-            .value("filtered", counts.filtered as f64)
-            .value("skipped", counts.skipped as f64)
-            .value("errors", counts.errors as f64)
     }
 }
 

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use tidemill_scan::{write_history, write_rows};
-use tidemill_telemetry::{Event, Journal};
+use tidemill_scan::{RecordContext, ScanEvent, write_history, write_rows};
+use tidemill_telemetry::Journal;
 
-use super::output::Found;
+use super::output::ScanReport;
 
 /// Files that a scan writes.
 pub struct Store {
@@ -44,21 +44,23 @@ impl Store {
         Ok(store)
     }
 
-    /// Records an event.
-    pub fn record(&self, event: Event) {
-        for journal in &self.journals {
-            journal.record(event.clone());
+    /// Records an event in all journals.
+    pub fn record(&self, event: &ScanEvent, context: &RecordContext) {
+        for record in event.to_events(context) {
+            for journal in &self.journals {
+                journal.record(record.clone());
+            }
         }
     }
 
     /// Writes the rows and, if asked for, the history; those of the scan before are replaced.
-    pub fn write(&self, found: &Found<'_>) -> Result<()> {
-        let (rows, times_ms) = (found.rows(), found.market.times_ms());
+    pub fn write(&self, report: &ScanReport<'_>) -> Result<()> {
+        let (rows, times_ms) = (report.rows(), report.market.times_ms());
         if let Some(path) = &self.rows {
             write_rows(path, &rows, &times_ms)?;
         }
         if let Some(path) = &self.history {
-            write_history(path, &rows, &found.market.symbols(), &times_ms)?;
+            write_history(path, &rows, &report.market.symbols(), &times_ms)?;
         }
         for path in [&self.rows, &self.history].into_iter().flatten() {
             eprintln!("wrote {}", path.display());

@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use tidemill_gpu::{Device, Fault, HostOptions, Source};
-use tidemill_telemetry::read_journal;
+use tidemill_telemetry::{DeviceMode, read_journal};
 
 use super::*;
 

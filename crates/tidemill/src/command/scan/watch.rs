@@ -1,6 +1,6 @@
 //! `--watch`: when to scan again.
 //!
-//! Files are asked for their time and size twice a second. That works on every system and on network folders, where
+//! The time and size of every file are read twice a second. That works on every system and on network folders, where
 //! notifications of the system do not, and costs nothing beside a scan.
 
 use std::collections::BTreeMap;
@@ -8,22 +8,22 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// How long to wait between two looks.
+/// Time between two looks.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// Steps in which it is waited, so that Ctrl-C is heard at once.
+/// Length of one sleep, so that Ctrl-C ends the wait at once.
 const STEP: Duration = Duration::from_millis(50);
 
 /// When each file was changed, and its size.
 type State = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 
-/// Looks out for changes of files, and of files in folders.
-pub struct Watch {
+/// Waits for changes of files, and of files in folders.
+pub struct FileWatcher {
     paths: Vec<PathBuf>,
     seen: State,
 }
 
-impl Watch {
+impl FileWatcher {
     /// Changes from now on count.
     pub fn new(paths: &[PathBuf]) -> Self {
         Self { paths: paths.to_vec(), seen: state(paths) }
@@ -76,7 +76,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("a.csv");
         std::fs::write(&file, "1").unwrap();
-        let mut watch = Watch::new(&[dir.path().to_owned()]);
+        let mut watch = FileWatcher::new(&[dir.path().to_owned()]);
         std::fs::write(&file, "12").unwrap();
         let stop = AtomicBool::new(false);
         assert!(watch.wait(&stop));

@@ -1,8 +1,8 @@
 //! Ordering signals as a phase.
 
-use super::signal::{Trajectory, inference, reservoir, transfer};
+use super::{Trajectory, inference, reservoir, transfer};
 use crate::error::ColoringError;
-use crate::phase::{Clock, Finding, Phase, PhaseKind, Report, Scene, Slice};
+use crate::phase::{Clock, Phase, PhaseInput, PhaseKind, PhaseReport, PhaseResult, Slice};
 
 /// Samples of a recorded search.
 const SAMPLES: usize = 256;
@@ -11,34 +11,34 @@ const SAMPLES: usize = 256;
 const SEARCHES: u64 = 8;
 
 /// Measures priorities on short searches.
-pub struct Sense {
+pub struct SignalPhase {
     kind: PhaseKind,
 }
 
-impl Sense {
-    /// The signal of this kind.
+impl SignalPhase {
+    /// Measures the signal of this kind.
     pub fn new(kind: PhaseKind) -> Self {
         Self { kind }
     }
 }
 
-impl Phase for Sense {
+impl Phase for SignalPhase {
     fn kind(&self) -> PhaseKind {
         self.kind
     }
 
-    fn run(&mut self, scene: &Scene<'_>, slice: &Slice<'_>) -> Result<Report, ColoringError> {
+    fn run(&mut self, input: &PhaseInput<'_>, slice: &Slice<'_>) -> Result<PhaseReport, ColoringError> {
         let clock = Clock::start(self.kind);
         let stop = || slice.is_stopped();
         let n_searches = if self.kind == PhaseKind::Inference { SEARCHES } else { 1 };
         let every = (slice.iterations / (SAMPLES as u64 * n_searches)).max(1);
-        let trajectory = Trajectory::record(scene, n_searches, SAMPLES, every, &stop);
+        let trajectory = Trajectory::record(input, n_searches, SAMPLES, every, &stop);
         let priority = match self.kind {
-            PhaseKind::Reservoir => reservoir(scene.graph, &trajectory),
-            PhaseKind::Transfer => transfer(scene.graph, &trajectory),
-            _ => inference(scene.graph, &trajectory, scene.k),
+            PhaseKind::Reservoir => reservoir(input.graph, &trajectory),
+            PhaseKind::Transfer => transfer(input.graph, &trajectory),
+            _ => inference(input.graph, &trajectory, input.k),
         };
-        let mut report = clock.report(trajectory.iterations, Finding::Priority(priority));
+        let mut report = clock.report(trajectory.iterations, PhaseResult::Priority(priority));
         report.values.push(("samples", trajectory.conflicts.len() as f64));
         Ok(report)
     }
