@@ -127,7 +127,7 @@ pub struct DeviceEngine {
 /// Room for one part.
 enum Lane {
     Empty,
-    /// What the last part has left.
+    /// Stream and memory of the last part, for the next one.
     Idle(Stream, Box<Memory>),
     Busy,
 }

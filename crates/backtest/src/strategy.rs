@@ -85,7 +85,7 @@ pub struct Strategy {
     pub reduce: Reduce,
 }
 
-/// What a user changes when opening a strategy.
+/// Overrides by the user when opening a strategy.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
     /// Profile to lay over the file.
@@ -313,7 +313,7 @@ pub enum StrategyError {
     Read {
         /// Path as given.
         file: String,
-        /// What the system said.
+        /// The system's error.
         error: String,
     },
     /// The text has problems.
@@ -326,7 +326,7 @@ pub enum StrategyError {
         file: String,
         /// The profile that the file lacks.
         name: String,
-        /// What there is.
+        /// The existing names.
         names: Vec<String>,
     },
     /// A `--set` cannot be applied.

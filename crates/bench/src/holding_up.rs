@@ -281,7 +281,7 @@ fn table(args: &HoldingUpArgs, tried: &[(MarketKind, KindResult)]) -> Table {
     table
 }
 
-/// What verdicts cost.
+/// The time that verdicts take.
 fn cost_table(costs: &[Cost]) -> Table {
     let header = ["sweep", "trials", "without verdict [s]", "with [s]", "ratio of medians", "of the fastest"];
     let mut table = Table::new(header);

@@ -289,7 +289,7 @@ impl Workload {
         unsafe { stream.launch(&self.kernel, self.launch, &args) }
     }
 
-    /// What comes of one element.
+    /// The result for one element.
     fn result(&self, number: usize, at: usize) -> Result<u32, GpuError> {
         let first = self.input.as_slice()?[number * STEP + at % self.n_in] ^ number as u32;
         Ok((0..self.n_rounds).fold(first, |x, _| x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223)))

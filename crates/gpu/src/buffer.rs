@@ -163,7 +163,7 @@ impl<T> std::fmt::Debug for DeviceBuffer<T> {
     }
 }
 
-/// `len` elements in page-locked host memory, for transfers that run while the host goes on.
+/// `len` elements in page-locked host memory, for transfers that run in parallel with the host.
 ///
 /// It remembers the transfers that use it. Looking at the elements, changing them and dropping it wait for those.
 pub struct Pinned<T> {
@@ -231,7 +231,7 @@ impl<T: Pod> Pinned<T> {
     /// Remembers a transfer by the event after it.
     pub(crate) fn used_until(&self, event: Event) {
         let mut pending = self.pending();
-        // What cannot be asked is kept: dropping this memory waits for it.
+        // A transfer whose state is unknown is kept: dropping this memory waits for it.
         pending.retain(|earlier| !earlier.is_done().unwrap_or(false));
         pending.push(event);
     }

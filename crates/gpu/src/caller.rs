@@ -77,7 +77,7 @@ mod tests {
         let caller = Caller::default();
         let (open, gate) = channel::<()>();
         assert_eq!(caller.call(Duration::from_millis(20), move || gate.recv().is_ok()), None);
-        // What comes behind it waits too, and the thread goes on when it returns.
+        // Later calls wait too, and the thread takes them when this one returns.
         assert_eq!(caller.call(Duration::from_millis(20), || 1), None);
         open.send(()).unwrap();
         assert_eq!(caller.call(LONG, || 2), Some(2));

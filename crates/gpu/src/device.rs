@@ -327,7 +327,7 @@ impl Device {
         call(&**self.inner.driver).map_err(|error| self.judge(stream, error))
     }
 
-    /// What becomes of an error of the driver: the device may be lost by it.
+    /// Turns an error of the driver into ours; some mean that the device is lost.
     fn judge(&self, stream: Option<&Arc<StreamState>>, error: GpuError) -> GpuError {
         if !error.is_lost() {
             return error;

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 const HEADER: &str = include_str!("emulate.h");
 
-/// Stands behind the header where accesses are looked at.
+/// Follows the header where accesses are checked.
 const CHECK: &str = include_str!("emulate/check.h");
 
 /// No contraction, because the bits have to be those of the Rust twin; no warnings, because NVRTC gives them.
@@ -42,7 +42,7 @@ pub enum EmulateError {
     NoCompiler {
         /// The command that was tried.
         compiler: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The compiler does not accept the text.
@@ -50,7 +50,7 @@ pub enum EmulateError {
     Compile {
         /// Name of the text.
         name: String,
-        /// What the compiler said.
+        /// The compiler's log.
         log: String,
     },
     /// A file could not be written or moved.
@@ -58,7 +58,7 @@ pub enum EmulateError {
     Write {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The compiled library could not be loaded.
@@ -66,7 +66,7 @@ pub enum EmulateError {
     Load {
         /// Name of the text.
         name: String,
-        /// What the loader said.
+        /// The loader's error.
         source: libloading::Error,
     },
     /// The arguments are not those of the kernel.
@@ -74,9 +74,9 @@ pub enum EmulateError {
     Arguments {
         /// Name of the kernel.
         kernel: String,
-        /// What it takes.
+        /// Bytes that the kernel takes.
         expected: usize,
-        /// What it was given.
+        /// Bytes that were given.
         given: usize,
     },
     /// A launch that cannot be made or cannot end.
@@ -115,7 +115,7 @@ impl Library {
         Self::compile_with(name, text, &[])
     }
 
-    /// The same with all accesses to shared memory looked at: a launch ends with an error where threads of a block touch the same byte, one of
+    /// The same with all accesses to shared memory checked: a launch ends with an error where threads of a block touch the same byte, one of
     /// them to write it, without a barrier between. Slow.
     pub fn compile_checked(name: &str, text: &str) -> Result<Self, EmulateError> {
         Self::compile_with(name, text, &["-DEMULATE_CHECKS", "-g1", INSTRUMENT])

@@ -29,7 +29,7 @@ pub enum GpuError {
     Compile {
         /// Name of the source.
         name: String,
-        /// What the compiler said.
+        /// The compiler's log.
         log: String,
     },
     /// A kernel could not be started. The device is still usable.
@@ -90,7 +90,7 @@ pub enum GpuError {
         /// Length of the buffer.
         size: usize,
     },
-    /// Something was to go on whose work on the device is not done yet. Wait for it, or ask again later.
+    /// A step was taken before the work that it needs was done. Wait for that work, or try again later.
     #[error("{what}")]
     NotReady {
         /// What is not done, in words.

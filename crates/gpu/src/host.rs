@@ -33,9 +33,9 @@ pub struct HostOptions {
     pub memory_bytes: u64,
     /// The most shared memory a block may have.
     pub shared_bytes: u32,
-    /// What it does wrong.
+    /// Faults to inject.
     pub faults: Vec<Fault>,
-    /// Whether all accesses of kernels to shared memory are looked at. Then a kernel fails whose threads touch the same byte, one of them to write it,
+    /// Whether to check all accesses of kernels to shared memory. Then a kernel fails whose threads touch the same byte, one of them to write it,
     /// without a barrier between.
     pub checks: bool,
 }

@@ -16,7 +16,7 @@ pub enum StreamMode {
     Parallel,
 }
 
-/// What work is for.
+/// The purpose of work, which chooses its stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// From the host to the device.

@@ -30,7 +30,7 @@ pub struct PipelineStatistics {
 pub struct StageStatistics {
     /// Name of the stage.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the stage, which chooses its stream.
     pub purpose: Purpose,
     /// Time of all its runs together.
     pub total_ms: f64,

@@ -53,7 +53,7 @@ pub struct Span {
     pub end_ms: f64,
 }
 
-/// A record of spans, to be looked at in Perfetto or `chrome://tracing`.
+/// A record of spans, for Perfetto or `chrome://tracing`.
 pub struct Timeline {
     inner: Mutex<Inner>,
 }

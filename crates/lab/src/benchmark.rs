@@ -13,13 +13,13 @@ const HELD: &str = "buy and hold";
 /// One part of the data: returns as shares, α by the year; what is not defined is `null`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AgainstMarket {
-    /// What holding the benchmark made.
+    /// Return of holding the benchmark.
     pub benchmark_return: f64,
-    /// What the strategy made more.
+    /// Return of the strategy beyond it.
     pub excess_return: f64,
     /// Mean share of equity in the market, long less short, over all bars; not known for stitched windows.
     pub net_exposure: Option<f64>,
-    /// What holding that share of the benchmark, re-weighted daily, made.
+    /// Return of holding that share of the benchmark, re-weighted daily.
     pub exposure_matched_return: Option<f64>,
     /// β, α and its t.
     #[serde(flatten)]
@@ -77,12 +77,12 @@ pub fn has_market(strategy: &Strategy) -> bool {
     strategy.execution.sizing != Sizing::Unit
 }
 
-/// What the benchmark is called.
+/// Display name of the benchmark.
 pub fn benchmark_name(named: Option<&Bars>) -> &str {
     named.map_or(HELD, |bars| &bars.symbol)
 }
 
-/// What daily returns come to together; nothing is left once nothing is.
+/// The total return of daily returns; equity that reached 0 stays there.
 fn total(daily: impl Iterator<Item = f64>) -> f64 {
     daily.fold(1.0, |equity: f64, change| (equity * (1.0 + change)).max(0.0)) - 1.0
 }

@@ -62,7 +62,7 @@ pub struct StudyConfig {
     pub sweep: SweepConfig,
     /// How much data there is; its hash stands beside the configuration.
     pub data: DataSize,
-    /// What may differ when the study goes on.
+    /// Settings that may differ when the study resumes.
     pub about: AboutStudy,
     /// Seed of the sampler, which `study.toml` has beside the configuration.
     #[serde(skip)]
@@ -140,7 +140,7 @@ pub struct DataSize {
     pub bars: Option<usize>,
 }
 
-/// What describes a study and may differ when it goes on.
+/// Settings that describe a study and may differ when it resumes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AboutStudy {

@@ -29,7 +29,7 @@ pub struct StoredStudy {
 }
 
 impl StoredStudy {
-    /// Opens a study to look at it.
+    /// Opens a study for reading.
     pub fn open(dir: &Path) -> Result<Self, LabError> {
         let folder = StudyFolder::open(dir)?;
         Ok(Self { config: StudyConfig::read(folder.header()), folder })

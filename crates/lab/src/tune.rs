@@ -382,7 +382,7 @@ mod tests {
             cooldown_s: 0.0,
             window_batches: 2,
             window_s: 0.0,
-            // Only the search is looked at.
+            // Only the search is measured.
             low_busy: 0.0,
             low_overlap: 0.0,
             short_batch_ms: 0.0,

@@ -40,7 +40,7 @@ pub struct VerdictReport {
     pub sharpe_variance: f64,
     /// That part of it which is chance.
     pub noise_variance: f64,
-    /// What choosing by past results is worth.
+    /// The outcome of choosing trials by past results.
     pub overfit: Option<Overfit>,
     /// What the winners are compared with: `buy and hold` of all symbols, or the name of a series.
     pub benchmark: String,
@@ -78,7 +78,7 @@ pub struct Winner {
     pub market: Option<MarketParts>,
     /// Days from which on its Sharpe ratio is above 0 with a confidence of 95 %.
     pub min_track_record_days: Option<f64>,
-    /// What lies around it.
+    /// The results around it.
     pub neighbors: Option<Plateau>,
     /// Mean return of its trades, with a confidence of 95 %.
     pub trades: Option<Interval>,

@@ -28,7 +28,7 @@ pub enum MarketError {
     Io {
         /// The file in question.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// The output could not be written.
@@ -36,9 +36,9 @@ pub enum MarketError {
     Write {
         /// The output path.
         path: PathBuf,
-        /// What the system, or the encoder, said.
+        /// The error of the system or of the encoder.
         reason: String,
-        /// What would make it work.
+        /// Hint for the user.
         hint: String,
     },
     /// The directory holds nothing that can be loaded.
@@ -66,7 +66,7 @@ pub enum MarketError {
         problem: String,
         /// The names, or the first cells, that are there.
         found: String,
-        /// What would make it load.
+        /// Hint for the user.
         hint: String,
     },
     /// The columns belong to several instruments.
@@ -106,7 +106,7 @@ pub enum MarketError {
     Parquet {
         /// The file.
         path: PathBuf,
-        /// What the decoder said.
+        /// The decoder's error.
         message: String,
     },
     /// The file is no text, and not one of the binary formats that can be read.
@@ -122,7 +122,7 @@ pub enum MarketError {
     Gzip {
         /// The file.
         path: PathBuf,
-        /// What the decoder said.
+        /// The decoder's error.
         message: String,
     },
     /// The file holds more than this program is willing to take in one piece.

@@ -149,7 +149,7 @@ pub struct FileReport {
     pub format: &'static str,
     /// Rows of data in it.
     pub rows: usize,
-    /// What was assumed or left out.
+    /// Assumptions and omissions, for the user.
     pub notes: Vec<String>,
 }
 
@@ -222,7 +222,7 @@ pub struct DataReport {
     pub refused: Vec<RefusedSymbol>,
     /// What was found, by kind; kinds that did not occur are absent.
     pub issues: Vec<Issue>,
-    /// What concerns the whole.
+    /// Notes about the whole load.
     pub notes: Vec<String>,
 }
 

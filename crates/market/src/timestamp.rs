@@ -194,7 +194,7 @@ fn clock(hour: i64, minute: i64, second: i64) -> Option<i64> {
     Some(((hour * 60 + minute) * 60 + second) * 1_000)
 }
 
-/// What of a cell is still unread.
+/// The unread rest of a cell.
 struct Cursor<'a> {
     text: &'a [u8],
 }

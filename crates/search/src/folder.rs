@@ -134,7 +134,7 @@ impl StudyFolder {
         Ok(Self { dir: dir.to_owned(), header: header.clone(), lock: None })
     }
 
-    /// Opens a study that exists, to look at it.
+    /// Opens an existing study for reading.
     pub fn open(dir: &Path) -> Result<Self, FolderError> {
         let path = dir.join(HEADER_FILE);
         let text = match fs::read_to_string(&path) {

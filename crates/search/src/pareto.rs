@@ -114,7 +114,7 @@ pub struct ParetoFront {
 pub struct Member {
     /// Its number in the study.
     pub trial: u64,
-    /// What it was worth, one value per objective.
+    /// One value per objective.
     pub values: Vec<f64>,
 }
 

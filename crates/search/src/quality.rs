@@ -31,7 +31,7 @@ pub struct Budget {
 /// One function, minimised within a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QualityRun {
-    /// What is minimised.
+    /// The function to minimise.
     pub function: Function,
     /// Its number of dimensions.
     pub n_dimensions: usize,

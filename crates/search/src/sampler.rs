@@ -59,7 +59,7 @@ pub trait Sampler: Send {
     /// At most how many points are still to come; `None` if there is no end. Exact if no parameter is conditional.
     fn remaining(&self) -> Option<u64>;
 
-    /// What can be turned while it runs.
+    /// The knobs that can change while it runs.
     fn knobs(&self) -> Vec<SamplerKnob> {
         Vec::new()
     }
@@ -69,7 +69,7 @@ pub trait Sampler: Send {
         false
     }
 
-    /// What it has to report of itself, by name: for example the shares of a portfolio.
+    /// Figures about itself, by name: for example the shares of a portfolio.
     fn facts(&self) -> Vec<(String, f64)> {
         Vec::new()
     }
@@ -95,7 +95,7 @@ impl SamplerKnob {
     }
 }
 
-/// What a sampler is built for. All of it is part of a study's configuration, because points may depend on it.
+/// Settings that a sampler is built with. All of them are part of a study's configuration, because points may depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SamplerSettings {
     /// The same seed gives the same points.

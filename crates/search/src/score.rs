@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a trial was worth to the objective.
+/// The score of one trial.
 ///
 /// `Invalid` is an outcome, not an error: no trade, no variance, or a requirement not met. It ranks below every valid score and is shown as `null`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ impl Score {
     }
 }
 
-/// What the trials of a batch were worth to one or more objectives: one column per objective, larger is better.
+/// The scores of a batch: one column per objective, larger is better.
 ///
 /// A trial is valid for all objectives or for none; NaN marks one that is not.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,7 +89,7 @@ impl Scores {
         &self.columns[objective_idx]
     }
 
-    /// What a trial was worth to the first objective.
+    /// The score of a trial in the first objective.
     pub fn first(&self, trial_idx: usize) -> Score {
         Score::new(self.columns[0][trial_idx])
     }

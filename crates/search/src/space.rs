@@ -162,7 +162,7 @@ impl Space {
             // Whether a value lies inside a broken domain means nothing.
             if errors.len() == n_before {
                 param.check_value("default", param.default, &mut errors);
-                // What is fixed is not searched, so the range does not bind it; but it must be of the right kind.
+                // A fixed value is not searched, so it may lie outside the range; but it must be of the right kind.
                 if let Some(fixed) = param.fixed
                     && !param.domain.is_kind_of(fixed)
                 {

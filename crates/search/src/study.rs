@@ -144,7 +144,7 @@ impl<'a> Study<'a> {
         self
     }
 
-    /// Keeps every finished batch in this folder, and goes on after those that are there.
+    /// Stores every finished batch in this folder, and resumes after those that are there.
     pub fn folder(mut self, folder: &'a StudyFolder) -> Self {
         self.folder = Some(folder);
         self
@@ -174,7 +174,7 @@ impl<'a> Study<'a> {
         self
     }
 
-    /// What controllers changed in earlier runs of the study, as it was recorded; it is changed again at the same batches.
+    /// Changes that controllers made in earlier runs of the study, as recorded; they apply again at the same batches.
     pub fn changes(mut self, mut recorded: Vec<Change>) -> Self {
         // A run that was killed may have decided on a batch that it did not come to, and the next one on earlier batches.
         recorded.sort_by_key(|change| change.batch);
@@ -185,7 +185,7 @@ impl<'a> Study<'a> {
     /// Runs the study to its end, or until it is stopped.
     ///
     /// If the folder holds trials, the study first replays them through the sampler. After an error all batches that were finished are
-    /// in the folder, and running again with a fresh sampler goes on after them.
+    /// in the folder, and running again with a fresh sampler resumes after them.
     pub fn run(self, evaluator: &mut dyn Evaluator) -> Result<StudySummary, StudyError> {
         let began = Instant::now();
         let mut watch = StudyMonitor {

@@ -1,6 +1,6 @@
 //! The command line: flags to configurations, events to text. What a sweep is lives in `tidemill-lab`.
 
-/// Tells people something on standard error. Whoever closed it (`tidemill … 2>&1 | head`) has heard enough, and the run goes on; the
+/// Prints a line to standard error. If it is closed (`tidemill … 2>&1 | head`) the line is dropped and the run continues; the
 /// macro of the standard library would panic.
 macro_rules! eprintln {
     ($($text:tt)*) => {{

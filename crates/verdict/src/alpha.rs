@@ -20,7 +20,7 @@ pub struct Alpha {
     pub days: usize,
     /// How much of the benchmark is in the returns; `None` if the benchmark does not move.
     pub beta: Option<f64>,
-    /// What is left without it, by the year; `None` likewise.
+    /// Yearly return beyond the market; `None` likewise.
     pub alpha: Option<f64>,
     /// `alpha` over its error; `None` for fewer than 30 days, or if the benchmark does not move.
     pub t_alpha: Option<f64>,

@@ -44,7 +44,7 @@ impl Default for Standard {
     }
 }
 
-/// What a winner made beyond the market it traded in.
+/// The returns of a winner beyond the market it traded in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MarketEvidence {
     /// Against the benchmark on the data the search saw.
@@ -53,7 +53,7 @@ pub struct MarketEvidence {
     pub unseen: Vec<(&'static str, f64)>,
 }
 
-/// What is known of a winner; `None` where it was not looked into. A number that is not defined is NaN.
+/// The evidence about a winner; `None` where something was not examined. A number that is not defined is NaN.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
     /// Sharpe ratio on the data the search saw, by the year.
@@ -70,7 +70,7 @@ pub struct Evidence {
     pub overfit: Option<f64>,
     /// Sharpe ratios on parts of the data that the search did not see, by name.
     pub unseen: Vec<(&'static str, f64)>,
-    /// What lies around it.
+    /// The results around it.
     pub neighbors: Option<Plateau>,
     /// Sharpe ratio with doubled costs.
     pub costs: Option<f64>,
@@ -91,7 +91,7 @@ pub struct Check {
     pub name: &'static str,
     /// Whether the winner survives it.
     pub survived: bool,
-    /// What was found; `None` if it is not defined.
+    /// The measured value; `None` if it is not defined.
     pub value: Option<f64>,
     /// The limit that the value is compared with.
     pub limit: f64,
@@ -99,7 +99,7 @@ pub struct Check {
     pub words: String,
 }
 
-/// What to think of a winner.
+/// The grade of a winner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
@@ -124,7 +124,7 @@ impl fmt::Display for Grade {
 /// All checks of a winner.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
-    /// What to think of it.
+    /// The grade.
     pub grade: Grade,
     /// Checks it survived.
     pub n_survived: usize,

@@ -50,7 +50,7 @@ pub fn neighbors(space: &Space, row: &[f64], n: usize, seed: u64) -> Points {
     points
 }
 
-/// What lies around a winner.
+/// The results around a winner.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Plateau {
     /// Number of neighbours.

@@ -21,7 +21,7 @@ const MAX_BLOCKS: usize = 20;
 /// Trials whose tables are made at a time.
 const TILE: usize = 32;
 
-/// What choosing by past results is worth.
+/// The outcome of choosing trials by past results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Overfit {
     /// Share of the combinations in which the best trial of one half was no better than the median of the other.

@@ -12,7 +12,7 @@ use crate::normal;
 /// Euler's constant.
 const EULER: f64 = 0.577_215_664_901_532_9;
 
-/// What a series of returns says of its Sharpe ratio.
+/// The Sharpe ratio of a series of returns, with the moments that decide its error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Moments {
     /// Number of returns.

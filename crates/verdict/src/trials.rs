@@ -47,7 +47,7 @@ impl TrialSpread {
 
 /// Mean correlation of all pairs of trials, from their returns by block; `None` for fewer than two trials that vary.
 ///
-/// With every trial scaled to length 1, the squared length of their sum holds all pairs, so that no pair has to be looked at.
+/// With every trial scaled to length 1, the squared length of their sum holds all pairs, so that no loop over pairs is needed.
 pub fn mean_correlation(blocks: &Blocks) -> Option<f64> {
     let n_blocks = blocks.n_blocks();
     let mut total = vec![0.0; n_blocks];

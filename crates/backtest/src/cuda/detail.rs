@@ -12,7 +12,7 @@ use crate::exec::engine::Engine;
 use crate::plan::ExitValue;
 use crate::trade::{Reason, Trade};
 
-/// Trials that are looked at together, so that all of them go through the kernels as one part.
+/// Trials whose details are computed together, so that all of them go through the kernels as one part.
 const AT_ONCE: usize = 256;
 
 /// A trade as a kernel found it; what booking makes of it is in the sums.
@@ -115,7 +115,7 @@ impl DeviceDetail {
 #[derive(Default)]
 pub(super) struct Recording {
     pub(super) details: Vec<DeviceDetail>,
-    /// The walks that go on in this round; the trades of others wait to be booked, or are booked already.
+    /// The walks that continue in this round; the trades of others wait to be booked, or are booked already.
     running: Vec<bool>,
 }
 

@@ -134,7 +134,7 @@ impl Body<'_> {
         self.line(&line);
     }
 
-    /// `a ∘ b`, where `b` is looked at only if `a` does not decide.
+    /// `a ∘ b`, where `b` is evaluated only if `a` does not decide.
     fn logic(&mut self, at: usize, op: Op2, a: usize, b: usize) {
         // What is the same for all bars decides for a whole warp, so it goes first.
         let (a, b) = if self.scalar[b] && !self.scalar[a] { (b, a) } else { (a, b) };
@@ -155,7 +155,7 @@ impl Body<'_> {
         });
     }
 
-    /// `if(c, a, b)`, where only the side that counts is looked at.
+    /// `if(c, a, b)`, which evaluates only the chosen side.
     fn select(&mut self, at: usize, c: usize, a: usize, b: usize, parts: &[char]) {
         self.emit(c);
         for part in parts {

@@ -34,12 +34,12 @@ const THREADS: usize = 256;
 const WALK_THREADS: usize = 128;
 /// Threads that a multiprocessor keeps at a time, on all but a few architectures.
 const THREADS_OF_A_MULTIPROCESSOR: usize = 2048;
-/// The one block of a kernel that looks at everything.
+/// The grid of a kernel that runs as a single block.
 const ONE_BLOCK: Launch = Launch { grid: [1, 1, 1], block: [1024, 1, 1], shared_bytes: 0 };
 
 /// The kernels of a strategy and of the columns, by name.
 ///
-/// Only kernels that a module holds are looked up in the driver: tools that watch for failed calls would report each of them.
+/// Only kernels that a module holds are looked up in the driver, because tools that watch for failed calls would report every miss.
 pub(super) struct Kernels {
     modules: Vec<Module>,
     /// The first module that has a kernel of this name.

@@ -13,7 +13,7 @@ pub(super) const LEVELS: usize = 32;
 /// Warps of a block that writes masks, levels or formulas.
 pub(super) const WARPS: u32 = 8;
 
-/// Status of a walk that goes on.
+/// Status of a walk that is not done.
 pub(super) const RUNNING: u32 = 0;
 
 // How a trade was closed, as in exit.cu.

@@ -383,7 +383,7 @@ impl Default for Lanes {
 }
 
 impl Lanes {
-    /// What formulas of a lane may ask for.
+    /// The values that formulas of a lane may read.
     fn opening(&self, entry: f64, lane: usize) -> Opening {
         Opening { entry, stop: self.stop[lane], risk: self.risk[lane] }
     }

@@ -7,7 +7,7 @@ use tidemill_market::indicator::Group::{Averages, Extremes};
 use super::tape::Tape;
 use crate::compile::{Arg, Signature, functions};
 
-/// What may be used while a file is written.
+/// The names that a random file may use.
 struct Writer<'t, 'n> {
     tape: &'t mut Tape<'n>,
     numbers: Vec<String>,

@@ -20,7 +20,7 @@ const TRIALS: [u64; 3] = [2_000, 10_000, 50_000];
 /// One sweep with and without verdict.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cost {
-    /// What was swept.
+    /// The kind of market.
     pub data: &'static str,
     pub trials: u64,
     /// Median seconds without a verdict.

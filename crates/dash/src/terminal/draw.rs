@@ -15,7 +15,7 @@ use super::view::{Page, View};
 pub struct ScreenInput<'a> {
     /// The run.
     pub snapshot: &'a Snapshot,
-    /// What of it is looked at.
+    /// The chosen page and filters.
     pub view: &'a View,
     /// How the run stands.
     pub status: RunStatus,
@@ -25,7 +25,7 @@ pub struct ScreenInput<'a> {
     pub theme: Theme,
     /// The replay, if it is one.
     pub pace: Option<ReplaySpeed>,
-    /// What there is to say while the run has said nothing.
+    /// Text to show before the first event of the run.
     pub silence: &'a str,
 }
 

@@ -21,7 +21,7 @@ use super::status::{ProcessState, RunStatus};
 use super::theme::Theme;
 use super::view::View;
 
-/// The shortest time between two pictures, and the longest until a key or the journal is looked at.
+/// The shortest time between two pictures, and the longest until keys and the journal are polled.
 const TICK: Duration = Duration::from_millis(100);
 
 /// A picture is drawn this often even if nothing changed, because drawing tells whether the terminal is still there.
@@ -119,7 +119,7 @@ impl Drop for Session {
     }
 }
 
-/// The state of the screen: the run, what is looked at, and a replay if there is one.
+/// The state of the screen: the run, the view, and a replay if there is one.
 pub struct App<'a> {
     path: PathBuf,
     follower: Follower,
@@ -213,7 +213,7 @@ impl<'a> App<'a> {
         Ok(())
     }
 
-    /// Draws what is looked at.
+    /// Draws the current view.
     pub fn draw(&mut self, area: Rect, buf: &mut Buffer) {
         let verb = if self.ticked.is_none() { "reading" } else { "waiting for a journal:" };
         let silence = format!("{verb} {}", self.path.display());

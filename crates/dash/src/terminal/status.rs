@@ -7,7 +7,7 @@ use super::number;
 /// Seconds without an event after which a run that has not ended counts as silent. A live run writes one every few seconds.
 pub const PATIENCE_S: f64 = 30.0;
 
-/// What is known of the process of a run from elsewhere, such as from the lock on its folder.
+/// What the lock on the folder of a run tells about its process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProcessState {
     /// Whether the process lives is not known.

@@ -17,7 +17,7 @@ pub struct Summary<'a> {
     pub phases: &'a [String],
     /// The present.
     pub now: Timestamp,
-    /// What is known of the process.
+    /// Whether the process of the run lives, if known.
     pub process: ProcessState,
 }
 

@@ -35,7 +35,7 @@ impl Theme {
         self.colour(PALETTE[idx % PALETTE.len()])
     }
 
-    /// What draws the eye: curves, the chosen page.
+    /// For emphasis: curves, the chosen page.
     pub fn accent(self) -> Style {
         self.colour(Color::Cyan)
     }
@@ -55,7 +55,7 @@ impl Theme {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// What stands in a frame, and is not to be faint like it.
+    /// Text in a frame, which must not be as faint as the frame.
     pub fn title(self) -> Style {
         self.strong().remove_modifier(Modifier::DIM)
     }

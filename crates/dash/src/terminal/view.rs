@@ -1,4 +1,4 @@
-//! What a person has chosen to look at.
+//! The state of the view: page, filter, scroll position.
 
 /// A page of the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

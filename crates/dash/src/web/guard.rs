@@ -33,7 +33,7 @@ const HEADERS: [(HeaderName, &str); 6] = [
 pub(super) struct Guard {
     /// Where the server listens.
     pub(super) addr: SocketAddr,
-    /// What has to be known to be answered.
+    /// The token that requests must carry.
     pub(super) token: Option<Token>,
 }
 

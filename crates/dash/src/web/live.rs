@@ -10,13 +10,13 @@ use tidemill_telemetry::Follower;
 use super::source::{RunSource, SourceError};
 use super::view::{Sections, sections};
 
-/// A journal is looked at again no sooner than this.
+/// Shortest time between two polls of a journal.
 const LOOK_EVERY: Duration = Duration::from_millis(150);
 
 /// Most journals to follow at a time; beyond it, the least recently requested one is dropped.
 const MAX_FOLLOWED: usize = 32;
 
-/// What a run looks like at a moment.
+/// The sections of a run at one moment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunSections {
     pub(super) sections: Arc<Sections>,
@@ -41,7 +41,7 @@ struct Journal {
 }
 
 impl LiveJournals {
-    /// What a run looks like now. May take a while the first time.
+    /// The sections of a run now. May take a while the first time.
     pub(super) fn look(&self, dir: &Path, source: &dyn RunSource) -> Result<RunSections, SourceError> {
         let journal = self.journal(dir);
         let mut journal = lock(&journal);

@@ -58,7 +58,7 @@ pub struct Column {
 pub enum ColumnKind {
     /// The number of the trial.
     Trial,
-    /// What was to be improved.
+    /// An objective.
     Objective,
     /// A figure of its result.
     Metric,
@@ -167,7 +167,7 @@ pub struct Backtest {
     pub trades: Vec<Trade>,
     /// Moments where something begins, such as the out-of-sample part.
     pub marks: Vec<TimeMark>,
-    /// What a reader must know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
     /// Whether the objective came out as the study has it.
     pub is_as_stored: bool,

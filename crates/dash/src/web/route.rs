@@ -29,7 +29,7 @@ use super::model::{BarQuery, TrialQuery};
 use super::source::RunSource;
 use super::view::{RunLine, Sections, changed};
 
-/// How often a live run is looked at for a page, and one that is over.
+/// Time between two polls of a live run for a page, and of one that is over.
 const LIVE_EVERY: Duration = Duration::from_millis(250);
 const OVER_EVERY: Duration = Duration::from_secs(2);
 
@@ -47,7 +47,7 @@ const MAX_OFFSET: usize = 1_000_000;
 const MAX_BARS: usize = 4000;
 const BARS: usize = 1000;
 
-/// What all answers are made from.
+/// The state that all handlers share.
 pub(super) struct App {
     pub(super) source: Box<dyn RunSource>,
     pub(super) folder: Folder,

@@ -23,7 +23,7 @@ pub struct Options {
     pub is_run: bool,
     /// Where to listen.
     pub address: SocketAddr,
-    /// What has to be known to be answered. An address that others can reach needs one.
+    /// The token that requests must carry. An address that others can reach needs one.
     pub token: Option<Token>,
     /// Version of the program, to be shown.
     pub version: String,

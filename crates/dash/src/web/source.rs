@@ -47,7 +47,7 @@ pub enum SourceError {
     /// There is no such thing.
     #[error("{what}")]
     Missing {
-        /// What there is not, as a sentence.
+        /// What is missing, as a sentence.
         what: String,
     },
     /// The question makes no sense.
@@ -61,7 +61,7 @@ pub enum SourceError {
     Unavailable {
         /// Reason, for people.
         message: String,
-        /// What would help, if that is known.
+        /// Hint for the user, if there is one.
         hint: Option<String>,
     },
     /// Reading failed.

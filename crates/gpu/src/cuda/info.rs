@@ -16,7 +16,7 @@ const OLDEST_DRIVER: c_int = 12_000;
 pub(super) const NO_DEVICE_CURE: &str =
     "see whether `nvidia-smi` lists a device; a container has to be started with access to it";
 
-/// Version of the driver, without starting it; devices are not looked at.
+/// Version of the driver, without starting it or looking for devices.
 pub(crate) fn driver_version() -> Result<String, GpuError> {
     raw_driver_version().map(dotted)
 }

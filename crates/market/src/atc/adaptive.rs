@@ -119,7 +119,7 @@ impl<'a> Adaptive<'a> {
     }
 }
 
-/// What was walked between two sums, rounded once.
+/// The path length between two sums, rounded once.
 #[inline(always)]
 fn walked(now: DoubleDouble, then: DoubleDouble) -> f64 {
     let s = two_sum(now.hi, -then.hi);

@@ -11,7 +11,7 @@ use super::device::{AtcKernels, AtcLaunch, AveragesLaunch, EquityLaunch, Symbols
 use super::family::{Family, N_LENGTHS};
 use super::{AtcOptions, Growth, Plan, average, classify, equity, moving_averages, weighted_signal};
 
-/// What one part took.
+/// The time of one part.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measurement {
     /// The part: the name of a family, `equity`, `weighted_signal`, `classify`, or `atc` for the whole.

@@ -20,7 +20,7 @@ pub enum AtcError {
         name: &'static str,
         /// What was given.
         value: String,
-        /// What would be right.
+        /// The expected values.
         expected: &'static str,
     },
     /// There is no option of that name.

@@ -162,7 +162,7 @@ fn contradiction(symbol: &str, parts: &[Part]) -> Option<MarketError> {
     Some(MarketError::Contradiction { symbol, first, first_ms, second, second_ms, ts_ms, count })
 }
 
-/// What two rows of one time have to agree about.
+/// The values in which two rows of one time must agree.
 fn cells(table: &Table, row: usize) -> [f64; 5] {
     let volume = table.volume.as_ref().map_or(0.0, |volume| volume[row]);
     [table.open[row], table.high[row], table.low[row], table.close[row], volume]

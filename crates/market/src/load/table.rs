@@ -29,7 +29,7 @@ pub(crate) struct Table {
     pub lines: Vec<u32>,
     /// Lines that repeat the header among the data.
     pub header_lines: Vec<u32>,
-    /// What a user should know about how the file was read.
+    /// Notes for the user about how the file was read.
     pub notes: Vec<String>,
 }
 

@@ -1,6 +1,6 @@
 //! Just enough of Thrift's compact protocol to look into Parquet's metadata without trusting it.
 
-/// What of a structure is still unread.
+/// The unread rest of a structure.
 pub(crate) struct Reader<'a> {
     pub bytes: &'a [u8],
 }

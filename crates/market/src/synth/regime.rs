@@ -50,7 +50,7 @@ impl Default for Planted {
     }
 }
 
-/// What to generate.
+/// Options of the generator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegimeOptions {
     /// Everything random follows from it.

@@ -17,7 +17,7 @@ const VOLATILITY: f64 = 0.002;
 /// Bars of a year.
 const YEAR_BARS: f64 = 8_760.0;
 
-/// What to generate.
+/// Options of the generator.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WalkOptions {
     /// Everything random follows from it.

@@ -71,7 +71,7 @@ pub enum FolderError {
     Semantics {
         /// The folder.
         dir: PathBuf,
-        /// What the study was made under.
+        /// The semantics of the stored study.
         stored: u32,
         /// The semantics of this version.
         asked: u32,

@@ -15,7 +15,7 @@ use crate::folder::column::Column;
 use crate::folder::read::{TrialBatch, read_trials};
 use crate::folder::{FolderError, ROWS_PER_PART, layout, part};
 
-/// What an export is written as.
+/// File formats of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExportFormat {
     /// Comma-separated values with a line of names; what is undefined is empty.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What was run; the contents of `study.toml`.
+/// The contents of `study.toml`: the settings of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StudyHeader {
     /// Version of the program that made the study.
@@ -43,7 +43,7 @@ pub(super) struct HeaderFile<T> {
 pub struct Difference {
     /// The setting, with the names of its tables: `sweep.sampler`.
     pub key: String,
-    /// What the study was made with; `None` if it does not say.
+    /// The stored value; `None` if the setting is absent.
     pub stored: Option<String>,
     /// The requested value; `None` if the setting is absent.
     pub asked: Option<String>,

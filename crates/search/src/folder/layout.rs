@@ -34,7 +34,7 @@ pub(super) const ROLE_METRIC: &str = "metric";
 /// Role of an objective after the first.
 pub(super) const ROLE_OBJECTIVE: &str = "objective";
 
-/// What the trials of a study consist of.
+/// The columns of the trials of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Layout {
     /// The parameters by name, in the order of the space.

@@ -160,7 +160,7 @@ impl LogReader {
         Ok(Some(Self { path, reader, layout, end: 16 + len }))
     }
 
-    /// What the records consist of.
+    /// The layout of the records.
     pub(super) fn layout(&self) -> &Layout {
         &self.layout
     }

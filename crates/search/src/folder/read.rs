@@ -29,7 +29,7 @@ pub struct TrialBatch {
     pub params: Vec<(String, Column)>,
     /// Metrics by name; `None` where undefined.
     pub metrics: Vec<(String, Vec<Option<f64>>)>,
-    /// What the trials were worth to the first objective.
+    /// Scores in the first objective.
     pub scores: Vec<Score>,
     /// The values of the objectives after the first; `None` where a trial is invalid.
     pub further_objectives: Vec<Vec<Option<f64>>>,
@@ -44,7 +44,7 @@ impl TrialBatch {
         let mut columns = Vec::with_capacity(space.len());
         for (param, (name, column)) in space.params.iter().zip(&self.params) {
             let values = Kind::of(&param.domain).encode(column)?;
-            // What is fixed may lie outside the range.
+            // A fixed value may lie outside the range.
             let is_possible =
                 |value: &f64| value.is_nan() || param.domain.contains(*value) || param.fixed == Some(*value);
             if param.name != *name || !values.iter().all(is_possible) {
@@ -55,7 +55,7 @@ impl TrialBatch {
         Some(Points::from_columns(self.trials.len(), columns))
     }
 
-    /// What the trials were worth to all objectives.
+    /// Scores in all objectives.
     pub fn to_scores(&self) -> Scores {
         let first = self.scores.iter().map(|score| score.value().unwrap_or(f64::NAN)).collect();
         let further = self.further_objectives.iter().map(|values| undefined_as_nan(values));

@@ -19,7 +19,7 @@ pub const ROWS_PER_PART: usize = 65_536;
 
 /// Writes trials into a study folder.
 ///
-/// What was appended survives the end of the process, however it comes; after [`TrialsWriter::sync`] also a loss of power. At most
+/// Appended trials survive any end of the process; after [`TrialsWriter::sync`] also a loss of power. At most
 /// one part and one batch are held in memory. Call [`TrialsWriter::finish`] when the study is complete.
 #[derive(Debug)]
 pub struct TrialsWriter {

@@ -45,7 +45,7 @@ impl Suite {
         Self::ALL.into_iter().find(|suite| suite.name() == name)
     }
 
-    /// What is demanded of a sampler on each function, in words.
+    /// The requirement for a sampler on each function, in words.
     pub fn demand(self) -> &'static str {
         match self {
             Self::Sequential => {

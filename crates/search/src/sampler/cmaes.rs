@@ -76,7 +76,7 @@ struct GenerationPoint {
     units: Vec<f64>,
 }
 
-/// What a start has achieved.
+/// The progress of one start.
 #[derive(Clone, Debug, Default)]
 struct Progress {
     best: Option<f64>,

@@ -6,7 +6,7 @@ use crate::score::Scores;
 use crate::space::Space;
 use crate::value::Value;
 
-/// What is wrong with a point to begin with. Points are counted from 1.
+/// Why an enqueued point is refused. Points are counted from 1.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum EnqueueError {
     /// A name that is not in the space.

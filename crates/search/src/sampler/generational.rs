@@ -72,7 +72,7 @@ pub struct Generational {
     phase_start: u64,
 }
 
-/// What the next points are.
+/// The kind of the next points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// The first population: random individuals.

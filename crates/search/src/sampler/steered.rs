@@ -22,7 +22,7 @@ const HALVINGS: u64 = 6;
 /// The most trials of a restart.
 const MAX_RESTART: f64 = 1e6;
 
-/// Who proposes a trial.
+/// The proposer of a trial.
 #[derive(Clone, Copy, PartialEq)]
 enum Owner {
     Inner,
@@ -68,7 +68,7 @@ impl Steered {
         ]
     }
 
-    /// Who proposes the next trial.
+    /// The proposer of the next trial.
     fn next_owner(&mut self) -> Owner {
         let place = to_unit(self.n_asked.wrapping_mul(WEYL));
         self.n_asked += 1;

@@ -14,7 +14,7 @@ pub struct Change {
     pub value: f64,
 }
 
-/// What holds now.
+/// The settings in force.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Trials of a batch.

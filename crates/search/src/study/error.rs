@@ -16,7 +16,7 @@ pub enum StudyError {
         sampler: &'static str,
         /// The batch that it proposed or learnt from.
         batch: u64,
-        /// What it said.
+        /// The panic message.
         message: String,
     },
     /// The sampler proposed something impossible.
@@ -46,7 +46,7 @@ pub enum StudyError {
     EvaluatorPanic {
         /// Which batch.
         batch: u64,
-        /// What it said.
+        /// The panic message.
         message: String,
     },
     /// The evaluator returned results of the wrong shape.
@@ -88,7 +88,7 @@ pub enum StudyError {
     },
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(super) fn panic_message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned())

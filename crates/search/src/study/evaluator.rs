@@ -21,7 +21,7 @@ pub struct Batch {
 /// Scores and metrics of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluated {
-    /// What each point was worth.
+    /// A score for each point and objective.
     pub scores: Scores,
     /// One column of values per metric; NaN where undefined.
     pub metrics: Vec<Vec<f64>>,

@@ -29,7 +29,7 @@ pub enum StudyEvent<'a> {
     },
 }
 
-/// Whom a study tells what happens.
+/// The callback that gets the events of a study.
 pub(super) type Observer<'a> = Box<dyn FnMut(StudyEvent<'_>) + 'a>;
 
 /// The observer, the stop flag, and the running totals.

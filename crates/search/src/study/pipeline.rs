@@ -30,7 +30,7 @@ const MAX_UNSTORED: usize = 4;
 /// How long to wait for another batch before polling the evaluator again.
 const POLL_EVERY: Duration = Duration::from_micros(100);
 
-/// What the sampler's thread says, in order.
+/// Messages of the sampler's thread, in order.
 enum FromSampler {
     Asked { batch: Batch, ask: SamplerWork },
     Told { tell: SamplerWork },

@@ -1,7 +1,7 @@
 //! Resuming: replays the stored trials through the sampler, which brings it to the state it had.
 //!
 //! Samplers are pure state machines, so that asking and telling in the same order gives the same points. They are compared with the
-//! stored ones, because a study that goes on from another state than it had would be worthless without any sign of it.
+//! stored ones, because a study that resumes from another state than it had would be worthless without any sign of it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! `tidemill study`: lists, shows and exports studies.
 //!
-//! All of it reads only, without taking the lock, so that a study can be looked at while it runs.
+//! All of it reads only, without taking the lock, so that it works while a study runs.
 
 pub(super) mod best;
 mod list;
@@ -76,7 +76,7 @@ pub fn run(args: StudyArgs) -> Result<ExitCode> {
     }
 }
 
-/// Opens a study to look at it.
+/// Opens a study for reading.
 fn open(dir: &Path) -> Result<StudyFolder> {
     match StudyFolder::open(dir) {
         Err(FolderError::NotAStudy { .. }) if !dir.exists() => {

@@ -134,7 +134,7 @@ impl Costs {
         }
     }
 
-    /// What daily returns come to together.
+    /// The total return of daily returns.
     pub fn total(&self, daily: impl Iterator<Item = f64>) -> f64 {
         daily.fold(1.0, |equity, change| self.equity(equity, change, change, 1.0)) - 1.0
     }

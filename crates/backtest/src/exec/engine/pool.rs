@@ -9,7 +9,7 @@ use crate::point;
 use crate::segment::Role;
 use crate::tally::Tally;
 
-/// What figures of several symbols are, for people: it stands wherever they are shown.
+/// A note for users on figures of several symbols, shown wherever they are.
 pub const POOL_NOTE: &str = "All symbols together are a pool: a sub-account of equal size for each, re-weighted daily at no cost; \
      a symbol that is not yet listed, or no longer, holds cash.";
 

@@ -18,7 +18,7 @@ pub fn draw(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// What is there before a run has said anything.
+/// The screen before the first event of a run.
 pub fn draw_waiting(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) -> usize {
     super::nothing(input.silence, input.theme, area, buf);
     0
@@ -139,7 +139,7 @@ fn values(input: &ScreenInput<'_>, columns: usize) -> Line<'static> {
     Line::from(spans)
 }
 
-/// What a person has to know before all else.
+/// The most important warning, if there is one.
 fn alert(input: &ScreenInput<'_>) -> Option<String> {
     let snapshot = input.snapshot;
     match input.status {

@@ -22,7 +22,7 @@ const LOG_MOVE: (f64, f64) = (-2.5, -0.5);
 /// A space of at most so many points is walked through where moves do not help.
 const MAX_WALKED: u128 = 1_000_000_000;
 
-/// Points of the walk that are looked at for one point; with conditions many of them may be the same.
+/// Points of the walk that are tried for one point; with conditions many of them may be the same.
 const MAX_STEPS: usize = 1000;
 
 /// Keeps the streams of this memory apart from those of samplers under the same seed.

@@ -26,7 +26,7 @@ pub(super) struct Dimension {
     law: Law,
 }
 
-/// What is known of the whole study when the laws are made.
+/// The state of the whole study when the densities are built.
 pub(super) struct StudyState<'a> {
     pub(super) seed: u64,
     pub(super) n_told: u64,

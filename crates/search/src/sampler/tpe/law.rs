@@ -26,7 +26,7 @@ pub(super) enum Candidates {
 }
 
 impl Candidates {
-    /// What suits batches of a size, as measured on test functions.
+    /// Good settings for a batch size, as measured on test functions.
     pub(super) fn of_batch(batch: usize) -> Self {
         match batch {
             ..8 => Self::Many,
