@@ -23,12 +23,15 @@ pub(super) fn sources(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> V
         ("options.cu", &code.options),
     ];
     let before = [&columns::point_pieces()[..], &before].concat();
-    let walk = [
-        ("distinct.cu", include_str!("../exec/distinct.cu")),
-        ("strategy.cu", &code.walk),
+    let position = [
+        ("strategy.cu", code.walk.as_str()),
         ("cost.cu", include_str!("../exec/cost.cu")),
         ("fill.cu", include_str!("../exec/fill.cu")),
         ("exit.cu", include_str!("../exec/exit.cu")),
+        ("position.cu", include_str!("../exec/walk/position.cu")),
+    ];
+    let walk = [
+        ("distinct.cu", include_str!("../exec/distinct.cu")),
         ("walk.cu", include_str!("../exec/walk.cu")),
         ("ledger.cu", include_str!("../exec/ledger.cu")),
         ("book.cu", include_str!("../exec/book.cu")),
@@ -53,10 +56,17 @@ pub(super) fn sources(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> V
             return Source::splice(name, &[&before[..], &own].concat());
         }
         // The first has the text of all structs, so the others need not compare theirs.
-        Source::splice(format!("{}.cu", strategy.name), &[&before[..], &walk, &own].concat())
+        Source::splice(format!("{}.cu", strategy.name), &[&before[..], &position, &walk, &own].concat())
             .comparing("", &[columns::LAYOUTS, tally::LAYOUTS, layout::LAYOUTS])
     };
-    conditions.iter().enumerate().map(module).collect()
+    let mut sources: Vec<Source> = conditions.iter().enumerate().map(module).collect();
+    // Walks by blocks follow positions too, which takes as long to compile as all other walks: beside them.
+    let block = [("block.cu", include_str!("../exec/walk/block.cu"))];
+    sources.push(Source::splice(
+        format!("{}-block.cu", strategy.name),
+        &[&before[..], &position, &block].concat(),
+    ));
+    sources
 }
 
 /// The kernels of all columns, the same for every strategy.
