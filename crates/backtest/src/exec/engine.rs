@@ -5,6 +5,7 @@
 
 mod benchmark;
 pub(crate) mod block;
+mod demand;
 mod detail;
 mod pool;
 mod prepare;
@@ -251,14 +252,15 @@ impl<'a> Engine<'a> {
     fn walk_symbol(&mut self, symbol: usize, tuples: &mut Tuples<'_>, rows: &mut [Row]) {
         let n_bars = self.symbols[symbol].bars.len();
         let scalars = tuples.scalars;
-        if scalars.len() > 1 && self.bytes_needed(tuples, n_bars) > self.cache.budget() {
+        let demand = self.demand(tuples);
+        if scalars.len() > 1 && demand.bytes(&self.plan.slots, n_bars) > self.cache.budget() {
             let (left, right) = scalars.split_at(scalars.len() / 2);
             let (left_rows, right_rows) = rows.split_at_mut(left.len());
             self.walk_symbol(symbol, &mut Tuples::new(left), left_rows);
             self.walk_symbol(symbol, &mut Tuples::new(right), right_rows);
             return;
         }
-        let prepared = self.prepare(symbol, tuples);
+        let prepared = self.prepare(symbol, tuples, demand);
         let this = &*self;
         // Trials that share their masks go together: they enter on the same bars.
         let masks: Vec<&[u32]> = prepared
@@ -344,7 +346,7 @@ impl<'a> Engine<'a> {
     /// The sides of one trial, bound to its masks and columns.
     fn bind<'b>(&'b self, trial: usize, prepared: &'b Prepared, frame: &Frame<'b>) -> Vec<SideRun<'b>> {
         let mut signals =
-            self.plan.conditions().into_iter().zip(&prepared.conditions).map(|(condition, prepared)| {
+            prepared.conditions.iter().map(|prepared| {
                 let masks = prepared
                     .masks
                     .iter()
@@ -353,7 +355,7 @@ impl<'a> Engine<'a> {
                         _ => None,
                     })
                     .collect();
-                Signal::new(condition, masks, &prepared.residual, frame)
+                Signal::new(masks, &prepared.left[trial], frame)
             });
         let bind = |side: usize| {
             let plan = self.plan.sides[side].as_ref()?;

@@ -60,6 +60,7 @@ pub struct Formula<'a>(Form<'a>);
 impl<'a> Formula<'a> {
     /// Binds a formula to the columns and scalars of a trial.
     pub fn new(tape: &Tape, frame: &Frame<'a>) -> Self {
+        let tape = tape.pruned(frame.scalars);
         let ago = |shift: Option<usize>| match shift {
             None => Some(0),
             Some(scalar) if frame.scalars[scalar] >= 0.0 => {

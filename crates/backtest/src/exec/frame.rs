@@ -81,10 +81,21 @@ pub fn point_function(func: Func, x: &[f64], arguments: &[f64], bar: usize) -> f
 }
 
 impl<'a> Frame<'a> {
-    /// Truth of a condition for the 64 bars of one word; bits past the last bar are clear.
-    pub fn truth_word(&self, tape: &Tape, word: usize, scratch: &mut Scratch) -> u64 {
-        self.run(tape, word, 1, scratch);
-        scratch.yes[tape.ops.len() - 1] & self.valid(word)
+    /// Truth of a condition for the bars of some words; bits past the last bar are undefined.
+    pub fn truth_words<'b>(
+        &self,
+        tape: &Tape,
+        word: usize,
+        n_words: usize,
+        scratch: &'b mut Scratch,
+    ) -> &'b [u64] {
+        self.run(tape, word, n_words, scratch);
+        &scratch.yes[(tape.ops.len() - 1) * n_words..][..n_words]
+    }
+
+    /// About what a condition costs per bar, where a comparison of two columns costs one.
+    pub fn cost(&self, tape: &Tape) -> f64 {
+        tape.ops.len() as f64 / 3.0
     }
 
     /// Truth of a condition over all bars.
@@ -130,7 +141,7 @@ impl<'a> Frame<'a> {
     }
 
     /// Bits of a word that are bars.
-    fn valid(&self, word: usize) -> u64 {
+    pub fn valid(&self, word: usize) -> u64 {
         let bars = self.n_bars - word * WORD;
         if bars >= WORD { u64::MAX } else { (1_u64 << bars) - 1 }
     }
@@ -352,7 +363,7 @@ mod tests {
                 }
                 let tape = Tape { needs: vec![(true, true); ops.len()], spreads: vec![true; ops.len()], ops };
                 for bar in 0..100 {
-                    let word = frame.truth_word(&tape, bar / 64, &mut scratch) >> (bar % 64) & 1;
+                    let word = frame.truth_words(&tape, bar / 64, 1, &mut scratch)[0] >> (bar % 64) & 1;
                     let single = Formula::new(&tape, &frame).value(bar, &Opening::NONE, &mut scratch.points);
                     assert_eq!(word == 1, single == 1.0, "{op:?} at {bar}, negated {negated}");
                 }
@@ -366,6 +377,6 @@ mod tests {
         let frame = Frame { columns: &[&a], scalars: &[0.5], n_bars: 70 };
         let ops = vec![Op::Column { slot: 0, shift: None }, Op::Scalar(0), Op::Compare(Op2::Gt, 0, 1)];
         let tape = Tape { needs: vec![(true, true); 3], spreads: vec![true; 3], ops };
-        assert_eq!(frame.truth_word(&tape, 1, &mut Scratch::default()), 0b11_1111);
+        assert_eq!(frame.truth(&tape, &mut Scratch::default()), [u64::MAX, 0b11_1111]);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::formula::Formula;
 use super::frame::{Frame, Opening, Scratch, WORD};
-use crate::plan::{Condition, Tape};
+use crate::plan::{Decided, Tape};
 
 /// The bars on which a condition is true, written out.
 #[derive(Debug)]
@@ -75,38 +75,92 @@ pub fn later(bits: &[u64], by: f64) -> Vec<u64> {
     out
 }
 
-/// Survivors of a word up to which bars are checked one by one.
-const FEW: u32 = 4;
+/// Words that are computed at a time: enough that the operations, not their dispatch, cost time, few enough to stay in the first cache.
+const BLOCK: usize = 16;
+
+/// A formula at one bar costs about as much as this many bars of a whole block.
+const POINT: usize = 12;
+
+/// A condition that no mask decides.
+struct Factor<'a> {
+    tape: &'a Tape,
+    formula: Formula<'a>,
+    /// About what a bar costs.
+    cost: f64,
+    /// Bars that it was asked for so far, and those where it was true.
+    asked: f64,
+    passed: f64,
+}
+
+impl<'a> Factor<'a> {
+    fn new(tape: &'a Tape, frame: &Frame<'a>) -> Self {
+        Self { tape, formula: Formula::new(tape, frame), cost: frame.cost(tape), asked: 2.0, passed: 1.0 }
+    }
+
+    /// What it costs to get rid of a bar.
+    fn rank(&self) -> f64 {
+        self.cost * self.asked / (self.asked - self.passed + 0.5)
+    }
+
+    /// Keeps the bits of the bars where it is true: bar by bar where few are left, else all of the block.
+    fn keep(&mut self, block: &mut Block, n_left: usize, frame: &Frame<'_>, scratch: &mut Scratch) {
+        if n_left * POINT <= block.len * WORD {
+            for (word, bits) in (block.first..).zip(&mut block.bits[..block.len]) {
+                let mut left = *bits;
+                while left != 0 {
+                    let lane = left.trailing_zeros() as usize;
+                    left &= left - 1;
+                    if self.formula.value(word * WORD + lane, &Opening::NONE, &mut scratch.points) != 1.0 {
+                        *bits &= !(1 << lane);
+                    }
+                }
+            }
+        } else {
+            let truths = frame.truth_words(self.tape, block.first, block.len, scratch);
+            block.bits.iter_mut().zip(truths).for_each(|(bits, truth)| *bits &= truth);
+        }
+    }
+}
+
+/// The truth of some words.
+struct Block {
+    /// The first word; `usize::MAX` if nothing was computed yet.
+    first: usize,
+    len: usize,
+    bits: [u64; BLOCK],
+}
+
+impl Block {
+    fn n_left(&self) -> usize {
+        self.bits[..self.len].iter().map(|bits| bits.count_ones() as usize).sum()
+    }
+}
 
 /// A condition of one trial over one symbol.
 pub struct Signal<'a> {
-    /// Masks whose conjunction contains the truth; all of it if `residual` is empty.
+    /// Masks whose conjunction contains the truth; all of it if there are no factors.
     masks: Vec<&'a Mask>,
     /// The mask, if there is one and it decides everything.
     exact: Option<&'a Mask>,
-    /// Factors that no mask decides.
-    residual: Vec<(&'a Tape, Formula<'a>)>,
-    /// The word computed last.
-    word: usize,
-    bits: u64,
+    /// What no mask decides; all must be true. What gets rid of most bars at the least cost comes first.
+    factors: Vec<Factor<'a>>,
+    never: bool,
+    /// The block computed last.
+    block: Block,
     n_bars: usize,
 }
 
 impl<'a> Signal<'a> {
-    /// A condition that `masks` bound and `residual` factors decide.
-    pub fn new(
-        condition: &'a Condition,
-        masks: Vec<&'a Mask>,
-        residual: &[usize],
-        frame: &Frame<'a>,
-    ) -> Self {
-        let bind = |factor: &usize| {
-            let tape = &condition.factors[*factor].itself.tape;
-            (tape, Formula::new(tape, frame))
+    /// A condition that `masks` bound and what is `left` decides.
+    pub fn new(masks: Vec<&'a Mask>, left: &'a Decided, frame: &Frame<'a>) -> Self {
+        let (never, tapes) = match left {
+            Decided::Never => (true, &[][..]),
+            Decided::Open(tapes) => (false, &tapes[..]),
         };
-        let exact = if let ([mask], []) = (&masks[..], residual) { Some(*mask) } else { None };
-        let residual = residual.iter().map(bind).collect();
-        Self { masks, exact, residual, word: usize::MAX, bits: 0, n_bars: frame.n_bars }
+        let exact = if let ([mask], [], false) = (&masks[..], tapes, never) { Some(*mask) } else { None };
+        let factors = tapes.iter().map(|tape| Factor::new(tape, frame)).collect();
+        let block = Block { first: usize::MAX, len: 0, bits: [0; BLOCK] };
+        Self { masks, exact, factors, never, block, n_bars: frame.n_bars }
     }
 
     /// The mask, if there is one that decides everything.
@@ -127,6 +181,9 @@ impl<'a> Signal<'a> {
     }
 
     fn search(&mut self, from: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> usize {
+        if self.never {
+            return self.n_bars;
+        }
         let mut word = from / WORD;
         let mut bits = self.word(word, frame, scratch) & (u64::MAX << (from % WORD));
         let n_words = self.n_bars.div_ceil(WORD);
@@ -143,39 +200,39 @@ impl<'a> Signal<'a> {
     /// Whether the condition is true on one bar.
     #[inline]
     pub fn at(&mut self, bar: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> bool {
-        self.word(bar / WORD, frame, scratch) >> (bar % WORD) & 1 == 1
+        match self.exact {
+            Some(mask) => mask.at(bar),
+            None => !self.never && self.word(bar / WORD, frame, scratch) >> (bar % WORD) & 1 == 1,
+        }
     }
 
     #[inline(always)]
     fn word(&mut self, word: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> u64 {
-        if self.word != word {
-            self.bits = self.compute(word, frame, scratch);
-            self.word = word;
+        let first = word / BLOCK * BLOCK;
+        if self.block.first != first {
+            self.compute(first, frame, scratch);
         }
-        self.bits
+        self.block.bits[word - first]
     }
 
-    fn compute(&self, word: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> u64 {
-        let mut bits = self.masks.iter().fold(u64::MAX, |bits, mask| bits & mask.words[word]);
-        for (tape, formula) in &self.residual {
-            if bits == 0 {
+    /// Computes a block: what masks leave, then factor by factor what the ones before have left.
+    fn compute(&mut self, first: usize, frame: &Frame<'_>, scratch: &mut Scratch) {
+        let block = &mut self.block;
+        *block = Block { first, len: BLOCK.min(self.n_bars.div_ceil(WORD) - first), bits: [0; BLOCK] };
+        for (word, bits) in (first..).zip(&mut block.bits[..block.len]) {
+            *bits = self.masks.iter().fold(frame.valid(word), |bits, mask| bits & mask.words[word]);
+        }
+        let mut n_left = block.n_left();
+        self.factors.sort_by(|a, b| a.rank().total_cmp(&b.rank()));
+        for factor in &mut self.factors {
+            if n_left == 0 {
                 break;
             }
-            if bits.count_ones() <= FEW {
-                let mut left = bits;
-                while left != 0 {
-                    let lane = left.trailing_zeros() as usize;
-                    left &= left - 1;
-                    let bar = word * WORD + lane;
-                    if bar >= self.n_bars || formula.value(bar, &Opening::NONE, &mut scratch.points) != 1.0 {
-                        bits &= !(1 << lane);
-                    }
-                }
-            } else {
-                bits &= frame.truth_word(tape, word, scratch);
-            }
+            factor.asked += n_left as f64;
+            factor.keep(block, n_left, frame, scratch);
+            n_left = block.n_left();
+            factor.passed += n_left as f64;
         }
-        bits
     }
 }
 

@@ -50,6 +50,36 @@ pub enum Op {
     SelectTruth(usize, usize, usize),
 }
 
+impl Op {
+    /// Visits its operands.
+    pub(super) fn operands(&self, mut visit: impl FnMut(usize)) {
+        match *self {
+            Self::Column { .. } | Self::Point { .. } | Self::Scalar(_) | Self::Truth(_) | Self::Position(_) => {}
+            Self::Unary(_, a) | Self::IsNa(a) | Self::Not(a) => visit(a),
+            Self::Binary(_, a, b) | Self::Compare(_, a, b) | Self::Logic(_, a, b) => {
+                visit(a);
+                visit(b);
+            }
+            Self::Select(c, a, b) | Self::SelectTruth(c, a, b) => [c, a, b].into_iter().for_each(visit),
+        }
+    }
+
+    /// The same operation on operands in other places.
+    pub(super) fn moved(&self, to: impl Fn(usize) -> usize) -> Self {
+        match self.clone() {
+            Self::Unary(op, a) => Self::Unary(op, to(a)),
+            Self::IsNa(a) => Self::IsNa(to(a)),
+            Self::Not(a) => Self::Not(to(a)),
+            Self::Binary(op, a, b) => Self::Binary(op, to(a), to(b)),
+            Self::Compare(op, a, b) => Self::Compare(op, to(a), to(b)),
+            Self::Logic(op, a, b) => Self::Logic(op, to(a), to(b)),
+            Self::Select(c, a, b) => Self::Select(to(c), to(a), to(b)),
+            Self::SelectTruth(c, a, b) => Self::SelectTruth(to(c), to(a), to(b)),
+            leaf => leaf,
+        }
+    }
+}
+
 /// Operations in order; the last one is the result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tape {
@@ -62,12 +92,60 @@ pub struct Tape {
 }
 
 impl Tape {
+    /// Finds out what is needed of each operation.
+    pub fn new(ops: Vec<Op>) -> Self {
+        let mut needs = vec![(false, false); ops.len()];
+        if let Some(last) = needs.last_mut() {
+            *last = (true, false);
+        }
+        for at in (0..ops.len()).rev() {
+            let (t, f) = needs[at];
+            let mut mark = |operand: usize, need: (bool, bool)| {
+                needs[operand] = (needs[operand].0 || need.0, needs[operand].1 || need.1);
+            };
+            match ops[at] {
+                Op::Not(a) => mark(a, (f, t)),
+                Op::Logic(_, a, b) => {
+                    mark(a, (t, f));
+                    mark(b, (t, f));
+                }
+                Op::SelectTruth(c, a, b) => {
+                    mark(c, (true, true));
+                    mark(a, (t, f));
+                    mark(b, (t, f));
+                }
+                Op::Select(c, ..) => mark(c, (true, true)),
+                _ => {}
+            }
+        }
+        // The result itself is read lane by lane, and so is what is not compared.
+        let mut spreads = vec![false; ops.len()];
+        if let Some(last) = spreads.last_mut() {
+            *last = true;
+        }
+        for op in &ops {
+            match op {
+                Op::Unary(_, a) | Op::IsNa(a) => spreads[*a] = true,
+                Op::Binary(_, a, b) | Op::Select(_, a, b) => {
+                    spreads[*a] = true;
+                    spreads[*b] = true;
+                }
+                _ => {}
+            }
+        }
+        Self { ops, needs, spreads }
+    }
+
     /// The slots whose columns it reads, each once.
     pub fn slots(&self) -> Vec<usize> {
         let mut slots: Vec<usize> = self
             .ops
             .iter()
-            .filter_map(|op| if let Op::Column { slot, .. } = op { Some(*slot) } else { None })
+            .filter_map(|op| match op {
+                Op::Column { slot, .. } => Some(*slot),
+                Op::Point { input, .. } => Some(*input),
+                _ => None,
+            })
             .collect();
         slots.sort_unstable();
         slots.dedup();
@@ -112,46 +190,7 @@ impl Planner<'_> {
     pub(super) fn tape(&mut self, root: NodeId) -> Tape {
         let mut ops = Vec::new();
         self.emit(root, &mut ops, &mut FxHashMap::default());
-        let mut needs = vec![(false, false); ops.len()];
-        if let Some(last) = needs.last_mut() {
-            *last = (true, false);
-        }
-        for at in (0..ops.len()).rev() {
-            let (t, f) = needs[at];
-            let mut mark = |operand: usize, need: (bool, bool)| {
-                needs[operand] = (needs[operand].0 || need.0, needs[operand].1 || need.1);
-            };
-            match ops[at] {
-                Op::Not(a) => mark(a, (f, t)),
-                Op::Logic(_, a, b) => {
-                    mark(a, (t, f));
-                    mark(b, (t, f));
-                }
-                Op::SelectTruth(c, a, b) => {
-                    mark(c, (true, true));
-                    mark(a, (t, f));
-                    mark(b, (t, f));
-                }
-                Op::Select(c, ..) => mark(c, (true, true)),
-                _ => {}
-            }
-        }
-        // The result itself is read lane by lane, and so is what is not compared.
-        let mut spreads = vec![false; ops.len()];
-        if let Some(last) = spreads.last_mut() {
-            *last = true;
-        }
-        for op in &ops {
-            match op {
-                Op::Unary(_, a) | Op::IsNa(a) => spreads[*a] = true,
-                Op::Binary(_, a, b) | Op::Select(_, a, b) => {
-                    spreads[*a] = true;
-                    spreads[*b] = true;
-                }
-                _ => {}
-            }
-        }
-        Tape { ops, needs, spreads }
+        Tape::new(ops)
     }
 
     fn emit(&mut self, id: NodeId, ops: &mut Vec<Op>, done: &mut FxHashMap<NodeId, usize>) -> usize {
