@@ -104,7 +104,7 @@ def trial(opens, high, low, close, volume, p, x):
 def sweep(opens, high, low, close, volume, params):
     out, scratch = np.empty((len(params), 4)), np.empty(len(close))
     for at in range(len(params)):
-        out[at] = trial(opens, high, low, close, volume, params[at], scratch)
+        out[at, 0], out[at, 1], out[at, 2], out[at, 3] = trial(opens, high, low, close, volume, params[at], scratch)
     return out
 
 

@@ -173,6 +173,7 @@ impl Plan {
     pub fn new(program: &Program) -> Self {
         let mut planner = Planner::new(&program.graph);
         planner.mark_columns(program);
+        planner.shares_formulas = true;
         planner.run(program)
     }
 
@@ -220,6 +221,8 @@ struct Planner<'a> {
     shapes: Shapes,
     /// Nodes that some condition or function reads as a whole series.
     columns: FxHashSet<NodeId>,
+    /// Whether formulas without parameters are written out where conditions read them.
+    shares_formulas: bool,
 }
 
 impl<'a> Planner<'a> {
@@ -232,6 +235,7 @@ impl<'a> Planner<'a> {
             slot_of: FxHashMap::default(),
             shapes: Shapes::default(),
             columns: FxHashSet::default(),
+            shares_formulas: false,
         }
     }
 
@@ -332,7 +336,7 @@ impl<'a> Planner<'a> {
     }
 
     fn maskable(&mut self, root: NodeId) -> Maskable {
-        let tape = self.tape(root);
+        let tape = self.condition_tape(root);
         let key = self.key(root);
         let negates = match *self.graph.node(root) {
             Node::Unary(Op1::Not, a) => {

@@ -21,6 +21,7 @@ use super::column::Item;
 use super::convoy::{Buffers, Convoy, LANES};
 use super::distinct::Tuples;
 use super::frame::{Frame, Scratch};
+use super::lazy::Lazy;
 use super::mask::Signal;
 use super::symbol::{Symbol, calendar};
 use super::walk::{SideRun, Walker};
@@ -297,11 +298,14 @@ impl<'a> Engine<'a> {
         let data = &self.symbols[symbol];
         let columns: Vec<Vec<&[f64]>> =
             group.iter().map(|(trial, _)| self.columns(symbol, *trial, prepared)).collect();
+        let lazies: Vec<Vec<Option<Lazy<'_>>>> =
+            group.iter().map(|(trial, _)| self.lazies(symbol, *trial, &scalars[*trial], prepared)).collect();
         let frames: Vec<Frame<'_>> = group
             .iter()
-            .zip(&columns)
-            .map(|((trial, _), columns)| Frame {
+            .zip(columns.iter().zip(&lazies))
+            .map(|((trial, _), (columns, lazies))| Frame {
                 columns,
+                lazies,
                 scalars: &scalars[*trial],
                 n_bars: data.bars.len(),
             })
@@ -345,18 +349,17 @@ impl<'a> Engine<'a> {
 
     /// The sides of one trial, bound to its masks and columns.
     fn bind<'b>(&'b self, trial: usize, prepared: &'b Prepared, frame: &Frame<'b>) -> Vec<SideRun<'b>> {
-        let mut signals =
-            prepared.conditions.iter().map(|prepared| {
-                let masks = prepared
-                    .masks
-                    .iter()
-                    .filter_map(|shared| match shared.item(trial) {
-                        Item::Mask(mask) => Some(mask),
-                        _ => None,
-                    })
-                    .collect();
-                Signal::new(masks, &prepared.left[trial], frame)
-            });
+        let mut signals = prepared.conditions.iter().map(|prepared| {
+            let masks = prepared
+                .masks
+                .iter()
+                .filter_map(|shared| match shared.item(trial) {
+                    Item::Mask(mask) => Some(mask),
+                    _ => None,
+                })
+                .collect();
+            Signal::new(masks, &prepared.left[trial], frame)
+        });
         let bind = |side: usize| {
             let plan = self.plan.sides[side].as_ref()?;
             let enter = signals.next()?;

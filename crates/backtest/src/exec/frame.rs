@@ -1,9 +1,10 @@
 //! Evaluates formulas of one trial over one symbol: at a single bar, or 64 bars at a time.
 
 use multiversion::multiversion;
-use tidemill_market::indicator::{Call, Series};
+use tidemill_market::indicator::{Call, Margin, Series};
 
 use super::book::Move;
+use super::lazy::Lazy;
 use super::simd;
 use crate::graph::{Func, Op1, Op2};
 use crate::plan::{Op, Tape};
@@ -16,8 +17,10 @@ pub const WORD: usize = 64;
 /// What formulas read: the columns and scalars of one trial over one symbol.
 #[derive(Clone, Copy)]
 pub struct Frame<'a> {
-    /// Columns by slot; empty where a slot holds no numbers.
+    /// Columns by slot; empty where a slot holds no numbers, or none was written.
     pub columns: &'a [&'a [f64]],
+    /// By slot, those that are computed where they are read; may be shorter than the columns.
+    pub lazies: &'a [Option<Lazy<'a>>],
     /// Scalars of the trial.
     pub scalars: &'a [f64],
     /// Number of bars.
@@ -40,6 +43,25 @@ impl Opening {
     pub const NONE: Self = Self { entry: f64::NAN, stop: f64::NAN, risk: f64::NAN };
 }
 
+/// A test that tells most bars where a condition is not true from the others, at a fraction of its cost.
+pub struct QuickTest<'a> {
+    lazy: &'a Lazy<'a>,
+    margin: Margin,
+    limit: (f64, f64),
+}
+
+impl QuickTest<'_> {
+    /// The bars of some words where the condition may be true.
+    pub fn words<'b>(&self, word: usize, n_words: usize, scratch: &'b mut Scratch) -> &'b [u64] {
+        scratch.reserve(1);
+        let (margins, bits) = (&mut scratch.numbers[..n_words * WORD], &mut scratch.yes[..n_words]);
+        self.lazy.test(self.margin, self.limit, word * WORD, margins);
+        simd::compare_scalar(Op2::Lt, margins, 0.0, bits);
+        bits.iter_mut().for_each(|bits| *bits = !*bits);
+        bits
+    }
+}
+
 /// Scratch space for formulas; reused so that evaluation does not allocate.
 #[derive(Default)]
 pub struct Scratch {
@@ -55,6 +77,17 @@ pub struct Scratch {
     yes: Vec<u64>,
     /// The bits that are false; those in neither are not available.
     no: Vec<u64>,
+}
+
+impl Scratch {
+    /// Makes room for the blocks of so many operations.
+    fn reserve(&mut self, n_ops: usize) {
+        if self.yes.len() < n_ops * BLOCK {
+            self.numbers.resize(n_ops * BLOCK * WORD, 0.0);
+            self.yes.resize(n_ops * BLOCK, 0);
+            self.no.resize(n_ops * BLOCK, 0);
+        }
+    }
 }
 
 /// Words of one block when a whole column is written out: large enough that the operations, not their dispatch, cost time.
@@ -93,9 +126,42 @@ impl<'a> Frame<'a> {
         &scratch.yes[(tape.ops.len() - 1) * n_words..][..n_words]
     }
 
+    /// The call behind a slot that has no column.
+    pub fn lazy(&self, slot: usize) -> Option<&'a Lazy<'a>> {
+        self.lazies.get(slot)?.as_ref()
+    }
+
     /// About what a condition costs per bar, where a comparison of two columns costs one.
     pub fn cost(&self, tape: &Tape) -> f64 {
-        tape.ops.len() as f64 / 3.0
+        let cost = |op: &Op| match op {
+            Op::Column { slot, .. } if self.lazy(*slot).is_some() => 8.0,
+            _ => 1.0 / 3.0,
+        };
+        tape.ops.iter().map(cost).sum()
+    }
+
+    /// The quick test of a condition `series ∘ threshold` over a column that is computed where it is read.
+    pub fn quick_test(&self, tape: &Tape) -> Option<QuickTest<'a>> {
+        let (slot, op, scalar) = match tape.ops[..] {
+            [Op::Column { slot, shift: None }, Op::Scalar(scalar), Op::Compare(op, 0, 1)] => {
+                (slot, op, scalar)
+            }
+            [Op::Column { slot, shift: None }, Op::Scalar(scalar), Op::Compare(op, 1, 0)] => {
+                (slot, op.mirrored(), scalar)
+            }
+            [Op::Scalar(scalar), Op::Column { slot, shift: None }, Op::Compare(op, 0, 1)] => {
+                (slot, op.mirrored(), scalar)
+            }
+            _ => return None,
+        };
+        let sign = match op {
+            Op2::Gt | Op2::Ge => 1.0,
+            Op2::Lt | Op2::Le => -1.0,
+            _ => return None,
+        };
+        let lazy = self.lazy(slot)?;
+        let threshold = sign * self.scalars[scalar];
+        (threshold > 0.0).then_some(QuickTest { lazy, margin: lazy.margin?, limit: (threshold, sign) })
     }
 
     /// Truth of a condition over all bars.
@@ -157,11 +223,7 @@ impl<'a> Frame<'a> {
     /// Runs a formula over `n_words` words; operation `k` leaves its result in block `k` of the scratch space.
     fn run(&self, tape: &Tape, word: usize, n_words: usize, scratch: &mut Scratch) {
         let (n_ops, first, lanes) = (tape.ops.len(), word * WORD, n_words * WORD);
-        if scratch.numbers.len() < n_ops * lanes || scratch.yes.len() < n_ops * n_words {
-            scratch.numbers.resize(n_ops * BLOCK * WORD, 0.0);
-            scratch.yes.resize(n_ops * BLOCK, 0);
-            scratch.no.resize(n_ops * BLOCK, 0);
-        }
+        scratch.reserve(n_ops);
         for (at, op) in tape.ops.iter().enumerate() {
             let (earlier, rest) = scratch.numbers.split_at_mut(at * lanes);
             let out = &mut rest[..lanes];
@@ -177,7 +239,10 @@ impl<'a> Frame<'a> {
             match op {
                 // Whole blocks are read where they lie.
                 Op::Column { .. } if at + 1 < n_ops && self.in_place(op, first, lanes).is_some() => {}
-                Op::Column { slot, shift } => load(self.columns[*slot], first, bars_ago(self, *shift), out),
+                Op::Column { slot, shift } => match self.lazy(*slot) {
+                    Some(lazy) => lazy.fill(first, bars_ago(self, *shift), out),
+                    None => load(self.columns[*slot], first, bars_ago(self, *shift), out),
+                },
                 Op::Point { func, input, arguments, shift } => {
                     let ago = bars_ago(self, *shift);
                     let arguments: Vec<f64> = arguments.iter().map(|scalar| self.scalars[*scalar]).collect();
@@ -340,7 +405,7 @@ mod tests {
         let a: Vec<f64> = (0..100).map(|i| specials[i % 8] * (1.0 + (i / 8) as f64)).collect();
         let b: Vec<f64> = (0..100).map(|i| specials[(i / 3) % 8]).collect();
         let columns = [a.as_slice(), b.as_slice()];
-        let frame = Frame { columns: &columns, scalars: &[3.0], n_bars: 100 };
+        let frame = Frame { columns: &columns, lazies: &[], scalars: &[3.0], n_bars: 100 };
         let base = vec![Op::Column { slot: 0, shift: None }, Op::Column { slot: 1, shift: Some(0) }];
         let mut scratch = Scratch::default();
         let bits = |x: f64| if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() };
@@ -374,7 +439,7 @@ mod tests {
     #[test]
     fn bits_past_the_last_bar_are_clear() {
         let a = vec![1.0; 70];
-        let frame = Frame { columns: &[&a], scalars: &[0.5], n_bars: 70 };
+        let frame = Frame { columns: &[&a], lazies: &[], scalars: &[0.5], n_bars: 70 };
         let ops = vec![Op::Column { slot: 0, shift: None }, Op::Scalar(0), Op::Compare(Op2::Gt, 0, 1)];
         let tape = Tape { needs: vec![(true, true); 3], spreads: vec![true; 3], ops };
         assert_eq!(frame.truth(&tape, &mut Scratch::default()), [u64::MAX, 0b11_1111]);

@@ -1,7 +1,7 @@
 //! The bars on which a condition is true, asked for one after the other and computed word by word as far as needed.
 
 use super::formula::Formula;
-use super::frame::{Frame, Opening, Scratch, WORD};
+use super::frame::{Frame, Opening, QuickTest, Scratch, WORD};
 use crate::plan::{Decided, Tape};
 
 /// The bars on which a condition is true, written out.
@@ -81,10 +81,14 @@ const BLOCK: usize = 16;
 /// A formula at one bar costs about as much as this many bars of a whole block.
 const POINT: usize = 12;
 
+/// What a quick test costs per bar, where a comparison of two columns costs one.
+const QUICK: f64 = 3.0;
+
 /// A condition that no mask decides.
 struct Factor<'a> {
     tape: &'a Tape,
     formula: Formula<'a>,
+    quick: Option<QuickTest<'a>>,
     /// About what a bar costs.
     cost: f64,
     /// Bars that it was asked for so far, and those where it was true.
@@ -94,7 +98,9 @@ struct Factor<'a> {
 
 impl<'a> Factor<'a> {
     fn new(tape: &'a Tape, frame: &Frame<'a>) -> Self {
-        Self { tape, formula: Formula::new(tape, frame), cost: frame.cost(tape), asked: 2.0, passed: 1.0 }
+        let (formula, quick) = (Formula::new(tape, frame), frame.quick_test(tape));
+        let cost = if quick.is_some() { QUICK } else { frame.cost(tape) };
+        Self { tape, formula, quick, cost, asked: 2.0, passed: 1.0 }
     }
 
     /// What it costs to get rid of a bar.
@@ -103,7 +109,14 @@ impl<'a> Factor<'a> {
     }
 
     /// Keeps the bits of the bars where it is true: bar by bar where few are left, else all of the block.
-    fn keep(&mut self, block: &mut Block, n_left: usize, frame: &Frame<'_>, scratch: &mut Scratch) {
+    fn keep(&self, block: &mut Block, mut n_left: usize, frame: &Frame<'_>, scratch: &mut Scratch) {
+        if let Some(quick) = &self.quick
+            && n_left * POINT > block.len * WORD
+        {
+            let possible = quick.words(block.first, block.len, scratch);
+            block.bits.iter_mut().zip(possible).for_each(|(bits, possible)| *bits &= possible);
+            n_left = block.n_left();
+        }
         if n_left * POINT <= block.len * WORD {
             for (word, bits) in (block.first..).zip(&mut block.bits[..block.len]) {
                 let mut left = *bits;

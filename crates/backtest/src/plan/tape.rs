@@ -54,7 +54,11 @@ impl Op {
     /// Visits its operands.
     pub(super) fn operands(&self, mut visit: impl FnMut(usize)) {
         match *self {
-            Self::Column { .. } | Self::Point { .. } | Self::Scalar(_) | Self::Truth(_) | Self::Position(_) => {}
+            Self::Column { .. }
+            | Self::Point { .. }
+            | Self::Scalar(_)
+            | Self::Truth(_)
+            | Self::Position(_) => {}
             Self::Unary(_, a) | Self::IsNa(a) | Self::Not(a) => visit(a),
             Self::Binary(_, a, b) | Self::Compare(_, a, b) | Self::Logic(_, a, b) => {
                 visit(a);
@@ -141,11 +145,7 @@ impl Tape {
         let mut slots: Vec<usize> = self
             .ops
             .iter()
-            .filter_map(|op| match op {
-                Op::Column { slot, .. } => Some(*slot),
-                Op::Point { input, .. } => Some(*input),
-                _ => None,
-            })
+            .filter_map(|op| if let Op::Column { slot, .. } = op { Some(*slot) } else { None })
             .collect();
         slots.sort_unstable();
         slots.dedup();
@@ -189,17 +189,44 @@ impl Tape {
 impl Planner<'_> {
     pub(super) fn tape(&mut self, root: NodeId) -> Tape {
         let mut ops = Vec::new();
-        self.emit(root, &mut ops, &mut FxHashMap::default());
+        self.emit(root, false, &mut ops, &mut FxHashMap::default());
         Tape::new(ops)
     }
 
-    fn emit(&mut self, id: NodeId, ops: &mut Vec<Op>, done: &mut FxHashMap<NodeId, usize>) -> usize {
+    /// The tape of a condition. Every trial reads the same values of a formula without parameters, so that it is worth a column.
+    pub(super) fn condition_tape(&mut self, root: NodeId) -> Tape {
+        let mut ops = Vec::new();
+        self.emit(root, self.shares_formulas, &mut ops, &mut FxHashMap::default());
+        Tape::new(ops)
+    }
+
+    /// Whether a node is a formula of numbers that depends on no parameter.
+    fn is_same_for_all(&mut self, id: NodeId) -> bool {
+        let graph = self.graph;
+        let is_formula = matches!(graph.node(id), Node::Unary(..) | Node::Binary(..) | Node::Select(..));
+        let info = graph.info(id);
+        is_formula
+            && info.series
+            && !info.position
+            && info.ty != Type::Bool
+            && self.shapes.of(graph, id).1.iter().all(|hole| graph.constant_value(*hole).is_some())
+    }
+
+    fn emit(
+        &mut self,
+        id: NodeId,
+        shares: bool,
+        ops: &mut Vec<Op>,
+        done: &mut FxHashMap<NodeId, usize>,
+    ) -> usize {
         if let Some(at) = done.get(&id) {
             return *at;
         }
         let graph = self.graph;
         let op = if let Some(scalar) = self.scalar_of.get(&id) {
             if graph.info(id).ty == Type::Bool { Op::Truth(*scalar) } else { Op::Scalar(*scalar) }
+        } else if shares && self.is_same_for_all(id) {
+            Op::Column { slot: self.slot(id), shift: None }
         } else {
             match graph.node(id) {
                 Node::Source(_) | Node::Call(..) => self.leaf(id, None),
@@ -209,7 +236,7 @@ impl Planner<'_> {
                 }
                 Node::Position(position) => Op::Position(*position),
                 Node::Unary(op, a) => {
-                    let a = self.emit(*a, ops, done);
+                    let a = self.emit(*a, shares, ops, done);
                     match op {
                         Op1::Not => Op::Not(a),
                         Op1::IsNa => Op::IsNa(a),
@@ -217,7 +244,7 @@ impl Planner<'_> {
                     }
                 }
                 Node::Binary(op, a, b) => {
-                    let (a, b) = (self.emit(*a, ops, done), self.emit(*b, ops, done));
+                    let (a, b) = (self.emit(*a, shares, ops, done), self.emit(*b, shares, ops, done));
                     match op {
                         Op2::And | Op2::Or => Op::Logic(*op, a, b),
                         _ if op.is_comparison() => Op::Compare(*op, a, b),
@@ -225,8 +252,11 @@ impl Planner<'_> {
                     }
                 }
                 Node::Select(c, a, b) => {
-                    let (c, a, b) =
-                        (self.emit(*c, ops, done), self.emit(*a, ops, done), self.emit(*b, ops, done));
+                    let (c, a, b) = (
+                        self.emit(*c, shares, ops, done),
+                        self.emit(*a, shares, ops, done),
+                        self.emit(*b, shares, ops, done),
+                    );
                     if graph.info(id).ty == Type::Bool {
                         Op::SelectTruth(c, a, b)
                     } else {

@@ -144,6 +144,13 @@ pub enum Run {
     Column(fn(&Call<'_>, &mut [f64])),
 }
 
+/// Computes the bars from a first one on, without those before.
+pub type Part = fn(&Call<'_>, usize, &mut [f64]);
+
+/// For the bars from a first one on: a number below 0 only where the sign times the function is surely not above the threshold. Given are
+/// threshold, which is above 0, and sign, the first bar, and where to write.
+pub type Margin = fn(&Call<'_>, (f64, f64), usize, &mut [f64]);
+
 /// A function over whole series. Two are equal if they have one name.
 #[derive(Clone, Copy)]
 pub struct Function {
@@ -167,6 +174,10 @@ pub struct Function {
     pub run: Run,
     /// The same at one bar, for those where that costs less than the column.
     pub at: Option<fn(&Call<'_>, usize) -> f64>,
+    /// The same for some bars, for those that need no other bar of their result.
+    pub part: Option<Part>,
+    /// A quick test of a threshold, for those where that costs much less than the value.
+    pub margin: Option<Margin>,
     /// File name and text of its twin on a device.
     pub twin: (&'static str, &'static str),
     /// Scratch columns per item, of `n_bars + n_symbols` numbers each. Their start has to be a multiple of 16 bytes.
@@ -188,6 +199,8 @@ impl Function {
             has_unit: true,
             run,
             at: None,
+            part: None,
+            margin: None,
             twin: ("", ""),
             scratch_columns: 0,
             passes: &[],
@@ -222,6 +235,14 @@ impl Function {
 
     pub(super) const fn at(self, at: fn(&Call<'_>, usize) -> f64) -> Self {
         Self { at: Some(at), ..self }
+    }
+
+    pub(super) const fn part(self, part: Part) -> Self {
+        Self { part: Some(part), ..self }
+    }
+
+    pub(super) const fn margin(self, margin: Margin) -> Self {
+        Self { margin: Some(margin), ..self }
     }
 
     pub(super) const fn twin(

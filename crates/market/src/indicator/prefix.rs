@@ -67,11 +67,19 @@ pub struct Prefix {
 pub(super) struct Sums {
     hi: Vec<f64>,
     lo: Vec<f64>,
+    /// The largest magnitude of an entry.
+    largest: f64,
 }
 
 impl Sums {
     fn zeros(n_bars: usize) -> Self {
-        Self { hi: vec![0.0; n_bars + 1], lo: vec![0.0; n_bars + 1] }
+        Self { hi: vec![0.0; n_bars + 1], lo: vec![0.0; n_bars + 1], largest: 0.0 }
+    }
+
+    /// Finds the largest magnitude, when all entries are there.
+    fn measured(mut self) -> Self {
+        self.largest = self.hi.iter().fold(0.0, |most, hi| if hi.abs() > most { hi.abs() } else { most });
+        self
     }
 
     /// Adds to the blocks from `start` on what the bars before them have come to, itself the entry at `start`.
@@ -235,7 +243,8 @@ impl Prefix {
         let mut squares = Sums::zeros(if SQUARES { n } else { 0 });
         let mut index = Sums::zeros(if INDEX { n } else { 0 });
         add_up::<SQUARES, INDEX>(x, &mut sum, &mut squares, &mut index);
-        let (squares, index) = (SQUARES.then_some(squares), INDEX.then_some(index));
+        let (squares, index) = (SQUARES.then(|| squares.measured()), INDEX.then_some(index));
+        let sum = if SQUARES { sum.measured() } else { sum };
         Self { n_bars: n, sum, squares, index, missing, changes }
     }
 
@@ -308,53 +317,62 @@ impl Prefix {
         if self.missing[i + 1] != self.missing[start] { f64::NAN } else { value(start) }
     }
 
-    /// Fills `out` with `value(start, sum)` of every complete window.
+    /// Fills `out`, the bars from `first` on, with `value(sum)` of every complete window.
     #[inline(always)]
-    pub(super) fn map_sum(&self, w: usize, out: &mut [f64], value: impl Fn(usize, DoubleDouble) -> f64) {
-        let Some(out) = self.begin(w, out) else { return };
+    pub(super) fn map_sum(
+        &self,
+        w: usize,
+        first: usize,
+        out: &mut [f64],
+        value: impl Fn(DoubleDouble) -> f64,
+    ) {
+        let Some((start, out)) = self.begin(w, first, out) else { return };
         let m = out.len();
-        let (new_hi, old_hi) = (&self.sum.hi[w..][..m], &self.sum.hi[..m]);
-        let (new_lo, old_lo) = (&self.sum.lo[w..][..m], &self.sum.lo[..m]);
+        let (new_hi, old_hi) = (&self.sum.hi[start + w..][..m], &self.sum.hi[start..][..m]);
+        let (new_lo, old_lo) = (&self.sum.lo[start + w..][..m], &self.sum.lo[start..][..m]);
         for k in 0..m {
             let new = DoubleDouble { hi: new_hi[k], lo: new_lo[k] };
             let old = DoubleDouble { hi: old_hi[k], lo: old_lo[k] };
-            out[k] = value(k, new.sub(old));
+            out[k] = value(new.sub(old));
         }
-        self.mask(w, out);
+        self.mask(w, start, out);
     }
 
-    /// Fills `out` with `value(start, sum, sum of squares)` of every complete window, and `flat` where all
+    /// Fills `out`, the bars from `first` on, with `value(k, sum, sum of squares)` of the `k`-th complete window, and `flat` where all
     /// values of the window are equal: there the squares would leave a rounding error where the spread is
     /// exactly 0.
     #[inline(always)]
     pub(super) fn map_squares(
         &self,
         w: usize,
+        first: usize,
         flat: f64,
         out: &mut [f64],
         value: impl Fn(usize, DoubleDouble, DoubleDouble) -> f64,
     ) {
         let Some(squares) = &self.squares else { return out.fill(f64::NAN) };
-        let Some(out) = self.begin(w, out) else { return };
-        self.map_pair(squares, w, out, value);
-        for ((y, last), first) in out.iter_mut().zip(&self.changes[w - 1..]).zip(&self.changes) {
+        let Some((start, out)) = self.begin(w, first, out) else { return };
+        self.map_pair(squares, w, start, out, value);
+        let changes = self.changes[start + w - 1..].iter().zip(&self.changes[start..]);
+        for (y, (last, first)) in out.iter_mut().zip(changes) {
             *y = if last == first { flat } else { *y };
         }
-        self.mask(w, out);
+        self.mask(w, start, out);
     }
 
-    /// Fills `out` with `value(start, sum, sum of index times value)` of every complete window.
+    /// Fills `out`, the bars from `first` on, with `value(start, sum, sum of index times value)` of every complete window.
     #[inline(always)]
     pub(super) fn map_index(
         &self,
         w: usize,
+        first: usize,
         out: &mut [f64],
         value: impl Fn(usize, DoubleDouble, DoubleDouble) -> f64,
     ) {
         let Some(index) = &self.index else { return out.fill(f64::NAN) };
-        let Some(out) = self.begin(w, out) else { return };
-        self.map_pair(index, w, out, value);
-        self.mask(w, out);
+        let Some((start, out)) = self.begin(w, first, out) else { return };
+        self.map_pair(index, w, start, out, |k, sum, index| value(start + k, sum, index));
+        self.mask(w, start, out);
     }
 
     #[inline(always)]
@@ -362,14 +380,15 @@ impl Prefix {
         &self,
         other: &Sums,
         w: usize,
+        start: usize,
         out: &mut [f64],
         value: impl Fn(usize, DoubleDouble, DoubleDouble) -> f64,
     ) {
         let m = out.len();
-        let (a_new_hi, a_old_hi) = (&self.sum.hi[w..][..m], &self.sum.hi[..m]);
-        let (a_new_lo, a_old_lo) = (&self.sum.lo[w..][..m], &self.sum.lo[..m]);
-        let (b_new_hi, b_old_hi) = (&other.hi[w..][..m], &other.hi[..m]);
-        let (b_new_lo, b_old_lo) = (&other.lo[w..][..m], &other.lo[..m]);
+        let (a_new_hi, a_old_hi) = (&self.sum.hi[start + w..][..m], &self.sum.hi[start..][..m]);
+        let (a_new_lo, a_old_lo) = (&self.sum.lo[start + w..][..m], &self.sum.lo[start..][..m]);
+        let (b_new_hi, b_old_hi) = (&other.hi[start + w..][..m], &other.hi[start..][..m]);
+        let (b_new_lo, b_old_lo) = (&other.lo[start + w..][..m], &other.lo[start..][..m]);
         for k in 0..m {
             let a_new = DoubleDouble { hi: a_new_hi[k], lo: a_new_lo[k] };
             let a_old = DoubleDouble { hi: a_old_hi[k], lo: a_old_lo[k] };
@@ -379,25 +398,58 @@ impl Prefix {
         }
     }
 
-    /// Sets the bars without a complete window to NaN and returns the others, the first of which has its
-    /// window at bar 0.
-    fn begin<'a>(&self, w: usize, out: &'a mut [f64]) -> Option<&'a mut [f64]> {
-        let n = self.n_bars.min(out.len());
-        if w == 0 || w > n {
-            out.fill(f64::NAN);
-            return None;
+    /// Fills `out`, the bars from `first` on, with a number that is below 0 only where `sign` times the z-score of the window is surely
+    /// not above `threshold`, which is above 0. NaN says nothing.
+    ///
+    /// Without double-doubles, roots and divisions: with S and Q the sums of values and squares, z > t means w·x − S > 0 and
+    /// (w·x − S)² > t²·(w·Q − S²). `e_d` and `e_n` are more than what the rounding of prefixes to `f64`, of these formulas and of the
+    /// exact ones can make of either side.
+    #[inline(always)]
+    pub(super) fn map_margin(
+        &self,
+        newest: &[f64],
+        w: usize,
+        first: usize,
+        (threshold, sign): (f64, f64),
+        out: &mut [f64],
+    ) {
+        const ROUNDING: f64 = 1.0 / (1_u64 << 46) as f64;
+        let Some(squares) = &self.squares else { return out.fill(f64::NAN) };
+        let Some((start, out)) = self.begin(w, first, out) else { return };
+        let (m, w_bars) = (out.len(), w as f64);
+        let (s_new, s_old) = (&self.sum.hi[start + w..][..m], &self.sum.hi[start..][..m]);
+        let (q_new, q_old) = (&squares.hi[start + w..][..m], &squares.hi[start..][..m]);
+        let newest = &newest[..m];
+        let (largest, squared) = (self.sum.largest, threshold * threshold);
+        let rounded_d = ROUNDING * largest;
+        let rounded_n = ROUNDING * (w_bars * squares.largest) + (ROUNDING * largest) * (ROUNDING * largest);
+        for k in 0..m {
+            let (s, wq, wx) = (s_new[k] - s_old[k], w_bars * (q_new[k] - q_old[k]), w_bars * newest[k]);
+            let e_d = rounded_d + ROUNDING * (wx.abs() + s.abs());
+            let e_n = rounded_n + ROUNDING * (largest * s.abs() + (wq.abs() + s * s));
+            let d = sign * (wx - s) + e_d;
+            let margin = (d * d) * (1.0 + ROUNDING) - squared * ((wq - s * s) - e_n);
+            out[k] = if d < 0.0 { -1.0 } else { margin };
         }
+    }
+
+    /// Sets the bars without a complete window to NaN; returns the others of `out`, which begins with bar `first`, and where the
+    /// window of the first of them starts.
+    fn begin<'a>(&self, w: usize, first: usize, out: &'a mut [f64]) -> Option<(usize, &'a mut [f64])> {
+        let n = self.n_bars.saturating_sub(first).min(out.len());
+        let early = if w == 0 { n } else { (w - 1).saturating_sub(first).min(n) };
         out[n..].fill(f64::NAN);
-        out[..w - 1].fill(f64::NAN);
-        Some(&mut out[w - 1..n])
+        out[..early].fill(f64::NAN);
+        if early == n { None } else { Some((first + early + 1 - w, &mut out[early..n])) }
     }
 
     #[inline(always)]
-    fn mask(&self, w: usize, out: &mut [f64]) {
+    fn mask(&self, w: usize, start: usize, out: &mut [f64]) {
         if self.missing[self.n_bars] == 0 {
             return;
         }
-        for ((y, end), start) in out.iter_mut().zip(&self.missing[w..]).zip(&self.missing) {
+        let missing = self.missing[start + w..].iter().zip(&self.missing[start..]);
+        for (y, (end, start)) in out.iter_mut().zip(missing) {
             *y = if end == start { *y } else { f64::NAN };
         }
     }

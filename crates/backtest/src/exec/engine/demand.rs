@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Engine;
 use crate::exec::distinct::{Distinct, Tuples};
-use crate::plan::{Condition, Decided, ExitValue, KeyParts, SidePlan, Slot, Tape};
+use crate::plan::{Condition, Decided, ExitValue, KeyParts, Op, SidePlan, Slot, Tape};
 
 /// A mask is shared when at least this many trials use it on average.
 const TRIALS_PER_MASK: usize = 4;
@@ -35,6 +35,8 @@ pub(super) struct SlotDemand {
     pub(super) distinct: Arc<Distinct>,
     /// Whether each of the distinct tuples is needed.
     pub(super) needed: Vec<bool>,
+    /// Whether it is computed where it is read, unless a column is there already.
+    pub(super) is_lazy: bool,
 }
 
 /// Whether enough trials share what has this key.
@@ -47,7 +49,8 @@ impl Demand {
     pub(super) fn bytes(&self, slots: &[Slot], n_bars: usize) -> usize {
         let bytes = |(slot, demand): (&Slot, &Option<SlotDemand>)| {
             let columns = if matches!(slot, Slot::Call { func, .. } if func.is_sums()) { 6 } else { 1 };
-            let needed = demand.iter().flat_map(|demand| &demand.needed).filter(|needed| **needed).count();
+            let written = demand.iter().filter(|demand| !demand.is_lazy);
+            let needed = written.flat_map(|demand| &demand.needed).filter(|needed| **needed).count();
             needed * columns * n_bars * 8
         };
         slots.iter().zip(&self.slots).map(bytes).sum()
@@ -55,9 +58,15 @@ impl Demand {
 
     /// Marks what a formula reads for one trial.
     fn read(&mut self, tape: &Tape, trial: usize) {
-        for slot in tape.slots() {
+        for op in &tape.ops {
+            let (slot, is_whole) = match op {
+                Op::Column { slot, .. } => (*slot, false),
+                Op::Point { input, .. } => (*input, true),
+                _ => continue,
+            };
             if let Some(demand) = &mut self.slots[slot] {
                 demand.needed[demand.distinct.of[trial] as usize] = true;
+                demand.is_lazy &= !is_whole;
             }
         }
     }
@@ -86,6 +95,8 @@ impl Demand {
                 for input in inputs {
                     if let Some(input) = &mut earlier[input] {
                         input.needed[input.distinct.of[first] as usize] = true;
+                        // A call reads its inputs whole, and so does one that is computed where it is read.
+                        input.is_lazy &= matches!(&slots[at], Slot::Formula { .. } | Slot::Mask { .. });
                     }
                 }
             }
@@ -97,8 +108,10 @@ impl Engine<'_> {
     /// What the trials need over any symbol of their timeframe.
     pub(super) fn demand(&self, tuples: &mut Tuples<'_>) -> Demand {
         let slot = |slot: &Slot| {
+            let is_lazy = matches!(slot, Slot::Call { func, .. } if func.part.is_some())
+                && !is_shared(slot.key()?, tuples);
             let distinct = tuples.of(slot.key()?);
-            Some(SlotDemand { needed: vec![false; distinct.firsts.len()], distinct })
+            Some(SlotDemand { needed: vec![false; distinct.firsts.len()], distinct, is_lazy })
         };
         let slots = self.plan.slots.iter().map(slot).collect();
         let mut demand = Demand { conditions: Vec::new(), slots };
@@ -155,15 +168,15 @@ fn condition(
     tuples: &mut Tuples<'_>,
 ) -> ConditionDemand {
     let scalars = tuples.scalars;
-    let mut out = ConditionDemand { is_shared: is_shared(&condition.whole.key, tuples), ..Default::default() };
+    let mut out =
+        ConditionDemand { is_shared: is_shared(&condition.whole.key, tuples), ..Default::default() };
     if out.is_shared {
         for first in &tuples.of(&condition.whole.key).firsts {
             demand.read(&condition.whole.tape, *first);
         }
     } else {
         let factors = 0..condition.factors.len();
-        out.shared =
-            factors.filter(|at| is_shared(&condition.factors[*at].itself.key, tuples)).collect();
+        out.shared = factors.filter(|at| is_shared(&condition.factors[*at].itself.key, tuples)).collect();
     }
     for at in &out.shared {
         let factor = &condition.factors[*at].itself;

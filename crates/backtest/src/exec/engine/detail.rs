@@ -75,7 +75,9 @@ impl Engine<'_> {
         let prepared = self.prepare_one(symbol, &scalars);
         self.with_columns(symbol, 0, &scalars[0], &prepared, |frame| {
             let sides = self.bind(0, &prepared, frame);
-            let Some(mut run) = sides.into_iter().find(|run| run.long == (side == 0)) else { return Vec::new() };
+            let Some(mut run) = sides.into_iter().find(|run| run.long == (side == 0)) else {
+                return Vec::new();
+            };
             let (mut out, mut scratch) = (Vec::new(), Scratch::default());
             let mut next = |from: usize| run.enter.next(from, frame, &mut scratch);
             let mut bar = next(0);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use tidemill_market::indicator::{EMA_LANES, Function, ema_many, window};
+use tidemill_market::indicator::{EMA_LANES, Function, Series, ema_many, window};
 
 use super::Engine;
 use super::demand::{Demand, SlotDemand};
@@ -12,6 +12,7 @@ use crate::exec::cache::{Key, Kind};
 use crate::exec::column::{self, Input, Item};
 use crate::exec::distinct::Tuples;
 use crate::exec::frame::{Frame, Scratch, WORD};
+use crate::exec::lazy::Lazy;
 use crate::exec::mask::{Mask, later};
 use crate::graph::Func;
 use crate::plan::{Condition, Decided, Factor, KeyParts, Maskable, Slot, Tape};
@@ -20,11 +21,14 @@ use crate::plan::{Condition, Decided, Factor, KeyParts, Maskable, Slot, Tape};
 const TRIALS_PER_BLOCK: usize = 32;
 
 /// Columns and masks of a chunk of trials over one symbol.
+#[derive(Default)]
 pub(super) struct Prepared {
     /// Items by slot, then by distinct tuple.
     pub(super) slots: Vec<Vec<Arc<Item>>>,
     /// For each slot, the item of each trial.
     pub(super) slot_of: Vec<Arc<[u32]>>,
+    /// For each slot, whether it is computed where it is read and no column is there.
+    pub(super) is_lazy: Vec<bool>,
     /// For each condition of the plan, how its truth is found.
     pub(super) conditions: Vec<PreparedCondition>,
 }
@@ -82,19 +86,22 @@ impl Engine<'_> {
     /// Computes the columns and masks that a chunk of trials needs over one symbol.
     pub(super) fn prepare(&mut self, symbol: usize, tuples: &mut Tuples<'_>, demand: Demand) -> Prepared {
         let scalars = tuples.scalars;
-        let mut prepared = Prepared { slots: Vec::new(), slot_of: Vec::new(), conditions: Vec::new() };
+        let mut prepared = Prepared::default();
         for (slot, needs) in demand.slots.iter().enumerate() {
             let (Some(needs), Some(parts)) = (needs, self.plan.slots[slot].key().cloned()) else {
                 prepared.slots.push(Vec::new());
                 prepared.slot_of.push(Arc::default());
+                prepared.is_lazy.push(false);
                 continue;
             };
-            let kind = if matches!(self.plan.slots[slot], Slot::Mask { .. }) { Kind::Mask } else { Kind::Column };
+            let kind =
+                if matches!(self.plan.slots[slot], Slot::Mask { .. }) { Kind::Mask } else { Kind::Column };
             let items = self.needed_items(symbol, &parts, kind, scalars, needs, |this, missing| {
                 this.compute_all(slot, symbol, missing, scalars, &prepared)
             });
             prepared.slots.push(items);
             prepared.slot_of.push(needs.distinct.of.clone());
+            prepared.is_lazy.push(needs.is_lazy);
         }
         let conditions: Vec<Condition> = self.plan.conditions().into_iter().cloned().collect();
         for (condition, needs) in conditions.iter().zip(demand.conditions) {
@@ -188,7 +195,8 @@ impl Engine<'_> {
                 let frames: Vec<Frame<'_>> = group
                     .iter()
                     .zip(&columns)
-                    .map(|(trial, columns)| Frame { columns, scalars: &scalars[*trial], n_bars })
+                    // What is shared reads only what is shared.
+                    .map(|(trial, columns)| Frame { columns, lazies: &[], scalars: &scalars[*trial], n_bars })
                     .collect();
                 Frame::truths(&frames, &maskable.tape, scratch).into_iter().map(item).collect::<Vec<Item>>()
             };
@@ -247,7 +255,7 @@ impl Engine<'_> {
     ) -> Shared {
         let (scalars, distinct) = (tuples.scalars, tuples.of(parts));
         let of = distinct.of.clone();
-        let all = SlotDemand { needed: vec![true; distinct.firsts.len()], distinct };
+        let all = SlotDemand { needed: vec![true; distinct.firsts.len()], distinct, is_lazy: false };
         Shared { items: self.needed_items(symbol, parts, kind, scalars, &all, compute), of }
     }
 
@@ -268,6 +276,7 @@ impl Engine<'_> {
             let key = key(symbol, parts, kind, &scalars[firsts[at]]);
             match self.cache.get(&key) {
                 Some(item) => items[at] = item,
+                None if demand.is_lazy => {}
                 None => missing.push((at, key)),
             }
         }
@@ -329,7 +338,7 @@ impl Engine<'_> {
                     .iter()
                     .map(|input| match &self.plan.slots[*input] {
                         Slot::Source(source) => Input::Column(data.source(*source)),
-                        _ => match &*prepared.slots[*input][prepared.slot_of[*input][trial] as usize] {
+                        _ => match self.item(*input, trial, prepared) {
                             Item::Column(column) => Input::Column(column),
                             Item::Prefix(prefix) => Input::Prefix(prefix),
                             Item::Mask(mask) => Input::Mask(mask),
@@ -360,7 +369,41 @@ impl Engine<'_> {
         run: impl FnOnce(&Frame<'_>) -> T,
     ) -> T {
         let columns = self.columns(symbol, trial, prepared);
-        run(&Frame { columns: &columns, scalars, n_bars: self.symbols[symbol].bars.len() })
+        let lazies = self.lazies(symbol, trial, scalars, prepared);
+        let n_bars = self.symbols[symbol].bars.len();
+        run(&Frame { columns: &columns, lazies: &lazies, scalars, n_bars })
+    }
+
+    /// The columns of one trial that are computed where they are read, by slot; those of slots that are prepared so far.
+    pub(super) fn lazies<'b>(
+        &'b self,
+        symbol: usize,
+        trial: usize,
+        scalars: &[f64],
+        prepared: &'b Prepared,
+    ) -> Vec<Option<Lazy<'b>>> {
+        let lazy = |(slot, is_lazy): (usize, &bool)| {
+            let Slot::Call { func, inputs, arguments, .. } = &self.plan.slots[slot] else { return None };
+            let is_written =
+                !matches!(self.item(slot, trial, prepared), Item::Column(column) if column.is_empty());
+            let part = func.part.filter(|_| *is_lazy && !is_written)?;
+            let series = inputs.iter().map(|input| match &self.plan.slots[*input] {
+                Slot::Source(source) => Series::Column(self.symbols[symbol].source(*source)),
+                _ => match self.item(*input, trial, prepared) {
+                    Item::Column(column) => Series::Column(column),
+                    Item::Prefix(prefix) => Series::Sums(prefix),
+                    Item::Mask(_) | Item::Bits(_) => Series::Column(&[]),
+                },
+            });
+            let arguments = arguments.iter().map(|scalar| scalars[*scalar]).collect();
+            Some(Lazy::new(part, func.margin, series.collect(), arguments))
+        };
+        prepared.is_lazy.iter().enumerate().map(lazy).collect()
+    }
+
+    /// What a trial uses of a slot that is no series of the data.
+    fn item<'b>(&self, slot: usize, trial: usize, prepared: &'b Prepared) -> &'b Item {
+        &prepared.slots[slot][prepared.slot_of[slot][trial] as usize]
     }
 
     /// The columns of one trial that are prepared so far, by slot.
