@@ -7,6 +7,7 @@ mod benchmark;
 pub(crate) mod block;
 mod demand;
 mod detail;
+mod memory;
 mod pool;
 mod prepare;
 
@@ -41,6 +42,9 @@ use prepare::Prepared;
 /// Memory for the daily returns of a chunk of trials.
 const DAILY_BYTES: usize = 128 << 20;
 
+/// Columns over all data that are worth keeping: more would be longer in coming from memory than in being computed.
+const MOST_COLUMNS: usize = 4_096;
+
 /// Settings that change no result.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineOptions {
@@ -50,7 +54,7 @@ pub struct EngineOptions {
 
 impl Default for EngineOptions {
     fn default() -> Self {
-        Self { cache_bytes: 512 << 20 }
+        Self { cache_bytes: memory::budget() }
     }
 }
 
@@ -106,6 +110,7 @@ impl<'a> Engine<'a> {
         };
         let members = [members(Role::Train), members(Role::Test)];
         let union = |symbols: &Vec<usize>| pool_year_days(symbols.iter().map(|at| &universe.symbols[*at]));
+        let n_bars: usize = universe.symbols.iter().map(Bars::len).sum();
         Ok(Self {
             strategy,
             program,
@@ -118,7 +123,7 @@ impl<'a> Engine<'a> {
             blocks: BlockPlan::default(),
             year_days: universe.symbols.iter().map(|bars| pool_year_days(std::iter::once(bars))).collect(),
             pool_year_days: [union(&members[0]), union(&members[1])],
-            cache: Cache::new(options.cache_bytes),
+            cache: Cache::new(options.cache_bytes.min(MOST_COLUMNS * 8 * n_bars.max(4_096))),
         })
     }
 

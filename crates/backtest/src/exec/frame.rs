@@ -1,10 +1,10 @@
 //! Evaluates formulas of one trial over one symbol: at a single bar, or 64 bars at a time.
 
 use multiversion::multiversion;
-use tidemill_market::indicator::{Call, Margin, Series};
+use tidemill_market::indicator::{Call, Limit, Series};
 
 use super::book::Move;
-use super::lazy::Lazy;
+use super::lazy::{Lazy, QuickTest};
 use super::simd;
 use crate::graph::{Func, Op1, Op2};
 use crate::plan::{Op, Tape};
@@ -41,25 +41,6 @@ pub struct Opening {
 impl Opening {
     /// Before anything is known.
     pub const NONE: Self = Self { entry: f64::NAN, stop: f64::NAN, risk: f64::NAN };
-}
-
-/// A test that tells most bars where a condition is not true from the others, at a fraction of its cost.
-pub struct QuickTest<'a> {
-    lazy: &'a Lazy<'a>,
-    margin: Margin,
-    limit: (f64, f64),
-}
-
-impl QuickTest<'_> {
-    /// The bars of some words where the condition may be true.
-    pub fn words<'b>(&self, word: usize, n_words: usize, scratch: &'b mut Scratch) -> &'b [u64] {
-        scratch.reserve(1);
-        let (margins, bits) = (&mut scratch.numbers[..n_words * WORD], &mut scratch.yes[..n_words]);
-        self.lazy.test(self.margin, self.limit, word * WORD, margins);
-        simd::compare_scalar(Op2::Lt, margins, 0.0, bits);
-        bits.iter_mut().for_each(|bits| *bits = !*bits);
-        bits
-    }
 }
 
 /// Scratch space for formulas; reused so that evaluation does not allocate.
@@ -131,11 +112,13 @@ impl<'a> Frame<'a> {
         self.lazies.get(slot)?.as_ref()
     }
 
-    /// About what a condition costs per bar, where a comparison of two columns costs one.
+    /// About what a condition costs per bar, where reading a column costs half: what is not shared comes from afar.
     pub fn cost(&self, tape: &Tape) -> f64 {
         let cost = |op: &Op| match op {
-            Op::Column { slot, .. } if self.lazy(*slot).is_some() => 8.0,
-            _ => 1.0 / 3.0,
+            Op::Column { slot, .. } if self.lazy(*slot).is_some() => 10.0,
+            Op::Column { .. } => 0.5,
+            Op::Scalar(_) | Op::Truth(_) => 0.0,
+            _ => 0.25,
         };
         tape.ops.iter().map(cost).sum()
     }
@@ -159,9 +142,25 @@ impl<'a> Frame<'a> {
             Op2::Lt | Op2::Le => -1.0,
             _ => return None,
         };
-        let lazy = self.lazy(slot)?;
-        let threshold = sign * self.scalars[scalar];
-        (threshold > 0.0).then_some(QuickTest { lazy, margin: lazy.margin?, limit: (threshold, sign) })
+        let limit = Limit { threshold: sign * self.scalars[scalar], sign };
+        self.lazy(slot).filter(|_| limit.threshold > 0.0)?.test(limit)
+    }
+
+    /// What a quick test says of the bars of some words: where a condition is true, and where it has to be asked.
+    pub fn test_words<'b>(
+        test: &QuickTest<'_>,
+        word: usize,
+        n_words: usize,
+        scratch: &'b mut Scratch,
+    ) -> (&'b [u64], &'b [u64]) {
+        scratch.reserve(1);
+        let Scratch { numbers, yes, no, .. } = scratch;
+        let (numbers, yes, no) = (&mut numbers[..n_words * WORD], &mut yes[..n_words], &mut no[..n_words]);
+        test.fill(word * WORD, numbers);
+        simd::compare_scalar(Op2::Gt, numbers, 0.0, yes);
+        simd::compare_scalar(Op2::Lt, numbers, 0.0, no);
+        no.iter_mut().zip(&*yes).for_each(|(no, yes)| *no = !(*no | yes));
+        (yes, no)
     }
 
     /// Truth of a condition over all bars.

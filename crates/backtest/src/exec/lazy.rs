@@ -2,23 +2,21 @@
 //!
 //! A function over windows of prefix sums needs none of its other values, so that a block of bars, or a single one, costs what it holds.
 
-use tidemill_market::indicator::{Call, Margin, Part, Series};
+use tidemill_market::indicator::{Call, Limit, Part, Series, Test};
 
 use crate::point;
 
 /// One call of a function over some bars.
 pub struct Lazy<'a> {
     part: Part,
-    /// The quick test of a threshold, if the function has one.
-    pub margin: Option<Margin>,
     series: Vec<Series<'a>>,
     arguments: Vec<f64>,
 }
 
 impl<'a> Lazy<'a> {
     /// A call over whole inputs.
-    pub fn new(part: Part, margin: Option<Margin>, series: Vec<Series<'a>>, arguments: Vec<f64>) -> Self {
-        Self { part, margin, series, arguments }
+    pub fn new(part: Part, series: Vec<Series<'a>>, arguments: Vec<f64>) -> Self {
+        Self { part, series, arguments }
     }
 
     fn call(&self) -> Call<'_> {
@@ -32,19 +30,36 @@ impl<'a> Lazy<'a> {
         let (before, out) = out.split_at_mut(early);
         before.fill(point::NA);
         if !out.is_empty() {
-            (self.part)(&self.call(), first + early - ago, out);
+            (self.part.bars)(&self.call(), first + early - ago, out);
         }
     }
 
     /// One bar.
     pub fn at(&self, bar: usize) -> f64 {
-        let mut out = [point::NA];
-        (self.part)(&self.call(), bar, &mut out);
-        out[0]
+        (self.part.bar)(&self.call(), bar)
     }
 
-    /// What the quick test says of the bars from `first` on.
-    pub fn test(&self, margin: Margin, limit: (f64, f64), first: usize, out: &mut [f64]) {
-        margin(&self.call(), limit, first, out);
+    /// A quick test of a threshold, if the function has one.
+    pub fn test(&'a self, limit: Limit) -> Option<QuickTest<'a>> {
+        Some(QuickTest { lazy: self, test: self.part.test?, limit })
+    }
+}
+
+/// A test that finds out at a fraction of the cost what a condition is on most bars.
+pub struct QuickTest<'a> {
+    lazy: &'a Lazy<'a>,
+    test: Test,
+    limit: Limit,
+}
+
+impl QuickTest<'_> {
+    /// For the bars from `first` on: above 0 where the condition is true, below 0 where it is not, anything else where it has to be asked.
+    pub fn fill(&self, first: usize, out: &mut [f64]) {
+        (self.test.bars)(&self.lazy.call(), self.limit, first, out);
+    }
+
+    /// The same for one bar.
+    pub fn at(&self, bar: usize) -> f64 {
+        (self.test.bar)(&self.lazy.call(), self.limit, bar)
     }
 }

@@ -1,7 +1,8 @@
 //! The bars on which a condition is true, asked for one after the other and computed word by word as far as needed.
 
 use super::formula::Formula;
-use super::frame::{Frame, Opening, QuickTest, Scratch, WORD};
+use super::frame::{Frame, Opening, Scratch, WORD};
+use super::lazy::QuickTest;
 use crate::plan::{Decided, Tape};
 
 /// The bars on which a condition is true, written out.
@@ -81,8 +82,8 @@ const BLOCK: usize = 16;
 /// A formula at one bar costs about as much as this many bars of a whole block.
 const POINT: usize = 12;
 
-/// What a quick test costs per bar, where a comparison of two columns costs one.
-const QUICK: f64 = 3.0;
+/// What a quick test costs per bar, where reading a column costs half.
+const QUICK: f64 = 2.0;
 
 /// A condition that no mask decides.
 struct Factor<'a> {
@@ -103,31 +104,34 @@ impl<'a> Factor<'a> {
         Self { tape, formula, quick, cost, asked: 2.0, passed: 1.0 }
     }
 
-    /// What it costs to get rid of a bar.
+    /// What it costs to get to few bars with it alone.
     fn rank(&self) -> f64 {
-        self.cost * self.asked / (self.asked - self.passed + 0.5)
+        self.cost / (self.asked / self.passed).ln()
     }
 
     /// Keeps the bits of the bars where it is true: bar by bar where few are left, else all of the block.
     fn keep(&self, block: &mut Block, mut n_left: usize, frame: &Frame<'_>, scratch: &mut Scratch) {
-        if let Some(quick) = &self.quick
-            && n_left * POINT > block.len * WORD
-        {
-            let possible = quick.words(block.first, block.len, scratch);
-            block.bits.iter_mut().zip(possible).for_each(|(bits, possible)| *bits &= possible);
-            n_left = block.n_left();
+        let is_true =
+            |bar: usize, points: &mut Vec<f64>| self.formula.value(bar, &Opening::NONE, points) == 1.0;
+        // Bars that are true already, and need no further look.
+        let mut sure = [0; BLOCK];
+        if let Some(quick) = &self.quick {
+            if n_left * POINT <= block.len * WORD {
+                return block.retain(&sure, |bar| match quick.at(bar) {
+                    said if said > 0.0 => true,
+                    said if said < 0.0 => false,
+                    _ => is_true(bar, &mut scratch.points),
+                });
+            }
+            let (yes, ask) = Frame::test_words(quick, block.first, block.len, scratch);
+            for (((bits, sure), yes), ask) in block.bits.iter_mut().zip(&mut sure).zip(yes).zip(ask) {
+                *sure = *bits & yes;
+                *bits &= yes | ask;
+            }
+            n_left = block.n_left() - sure.iter().map(|bits| bits.count_ones() as usize).sum::<usize>();
         }
         if n_left * POINT <= block.len * WORD {
-            for (word, bits) in (block.first..).zip(&mut block.bits[..block.len]) {
-                let mut left = *bits;
-                while left != 0 {
-                    let lane = left.trailing_zeros() as usize;
-                    left &= left - 1;
-                    if self.formula.value(word * WORD + lane, &Opening::NONE, &mut scratch.points) != 1.0 {
-                        *bits &= !(1 << lane);
-                    }
-                }
-            }
+            block.retain(&sure, |bar| is_true(bar, &mut scratch.points));
         } else {
             let truths = frame.truth_words(self.tape, block.first, block.len, scratch);
             block.bits.iter_mut().zip(truths).for_each(|(bits, truth)| *bits &= truth);
@@ -144,6 +148,18 @@ struct Block {
 }
 
 impl Block {
+    /// Keeps those bars of which it is true, and those that are sure.
+    fn retain(&mut self, sure: &[u64; BLOCK], mut is_true: impl FnMut(usize) -> bool) {
+        for ((word, bits), sure) in (self.first..).zip(&mut self.bits[..self.len]).zip(sure) {
+            let mut left = *bits & !sure;
+            while left != 0 {
+                let lane = left.trailing_zeros();
+                left &= left - 1;
+                *bits &= !(u64::from(!is_true(word * WORD + lane as usize)) << lane);
+            }
+        }
+    }
+
     fn n_left(&self) -> usize {
         self.bits[..self.len].iter().map(|bits| bits.count_ones() as usize).sum()
     }

@@ -144,12 +144,35 @@ pub enum Run {
     Column(fn(&Call<'_>, &mut [f64])),
 }
 
-/// Computes the bars from a first one on, without those before.
-pub type Part = fn(&Call<'_>, usize, &mut [f64]);
+/// How a function is computed for some bars that need no other bar of its result.
+#[derive(Clone, Copy)]
+pub struct Part {
+    /// The bars from a first one on.
+    pub bars: fn(&Call<'_>, usize, &mut [f64]),
+    /// One bar.
+    pub bar: fn(&Call<'_>, usize) -> f64,
+    /// A quick test of a threshold, where that costs much less than the value.
+    pub test: Option<Test>,
+}
 
-/// For the bars from a first one on: a number below 0 only where the sign times the function is surely not above the threshold. Given are
-/// threshold, which is above 0, and sign, the first bar, and where to write.
-pub type Margin = fn(&Call<'_>, (f64, f64), usize, &mut [f64]);
+/// A quick test of `value > threshold` and `value >= threshold`, or of `value < −threshold` and `value <= −threshold`: above 0 where both
+/// are surely true, below 0 where both are surely not, 0 or NaN where the value has to be asked.
+#[derive(Clone, Copy)]
+pub struct Test {
+    /// The bars from a first one on.
+    pub bars: fn(&Call<'_>, Limit, usize, &mut [f64]),
+    /// One bar.
+    pub bar: fn(&Call<'_>, Limit, usize) -> f64,
+}
+
+/// What a quick test compares with.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// The threshold, above 0.
+    pub threshold: f64,
+    /// 1, or −1 where the negated value is compared.
+    pub sign: f64,
+}
 
 /// A function over whole series. Two are equal if they have one name.
 #[derive(Clone, Copy)]
@@ -176,8 +199,6 @@ pub struct Function {
     pub at: Option<fn(&Call<'_>, usize) -> f64>,
     /// The same for some bars, for those that need no other bar of their result.
     pub part: Option<Part>,
-    /// A quick test of a threshold, for those where that costs much less than the value.
-    pub margin: Option<Margin>,
     /// File name and text of its twin on a device.
     pub twin: (&'static str, &'static str),
     /// Scratch columns per item, of `n_bars + n_symbols` numbers each. Their start has to be a multiple of 16 bytes.
@@ -200,7 +221,6 @@ impl Function {
             run,
             at: None,
             part: None,
-            margin: None,
             twin: ("", ""),
             scratch_columns: 0,
             passes: &[],
@@ -237,12 +257,19 @@ impl Function {
         Self { at: Some(at), ..self }
     }
 
-    pub(super) const fn part(self, part: Part) -> Self {
-        Self { part: Some(part), ..self }
+    pub(super) const fn part(
+        self,
+        bars: fn(&Call<'_>, usize, &mut [f64]),
+        bar: fn(&Call<'_>, usize) -> f64,
+    ) -> Self {
+        Self { part: Some(Part { bars, bar, test: None }), ..self }
     }
 
-    pub(super) const fn margin(self, margin: Margin) -> Self {
-        Self { margin: Some(margin), ..self }
+    pub(super) const fn test(self, test: Test) -> Self {
+        match self.part {
+            Some(part) => Self { part: Some(Part { test: Some(test), ..part }), ..self },
+            None => panic!("only what is computed in parts is tested"),
+        }
     }
 
     pub(super) const fn twin(

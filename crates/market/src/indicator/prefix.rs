@@ -18,6 +18,7 @@ use std::ops::Range;
 use multiversion::multiversion;
 
 use super::double_double::{DoubleDouble, two_prod};
+use super::function::Limit;
 
 /// Magnitudes above this count as not available, so that sums of squares cannot overflow and spoil every
 /// later bar.
@@ -398,38 +399,56 @@ impl Prefix {
         }
     }
 
-    /// Fills `out`, the bars from `first` on, with a number that is below 0 only where `sign` times the z-score of the window is surely
-    /// not above `threshold`, which is above 0. NaN says nothing.
-    ///
-    /// Without double-doubles, roots and divisions: with S and Q the sums of values and squares, z > t means w·x − S > 0 and
-    /// (w·x − S)² > t²·(w·Q − S²). `e_d` and `e_n` are more than what the rounding of prefixes to `f64`, of these formulas and of the
-    /// exact ones can make of either side.
+    /// Fills `out`, the bars from `first` on, with what `test` says of the z-scores of `newest`; the windows are complete.
     #[inline(always)]
-    pub(super) fn map_margin(
-        &self,
-        newest: &[f64],
-        w: usize,
-        first: usize,
-        (threshold, sign): (f64, f64),
-        out: &mut [f64],
-    ) {
-        const ROUNDING: f64 = 1.0 / (1_u64 << 46) as f64;
+    pub(super) fn map_test(&self, newest: &[f64], first: usize, test: &ScoreTest, out: &mut [f64]) {
         let Some(squares) = &self.squares else { return out.fill(f64::NAN) };
-        let Some((start, out)) = self.begin(w, first, out) else { return };
-        let (m, w_bars) = (out.len(), w as f64);
-        let (s_new, s_old) = (&self.sum.hi[start + w..][..m], &self.sum.hi[start..][..m]);
-        let (q_new, q_old) = (&squares.hi[start + w..][..m], &squares.hi[start..][..m]);
+        let Some((start, out)) = self.begin(test.w, first, out) else { return };
+        let (m, end) = (out.len(), start + test.w);
+        let (s_new, s_old) = (&self.sum.hi[end..][..m], &self.sum.hi[start..][..m]);
+        let (q_new, q_old) = (&squares.hi[end..][..m], &squares.hi[start..][..m]);
         let newest = &newest[..m];
-        let (largest, squared) = (self.sum.largest, threshold * threshold);
-        let rounded_d = ROUNDING * largest;
-        let rounded_n = ROUNDING * (w_bars * squares.largest) + (ROUNDING * largest) * (ROUNDING * largest);
         for k in 0..m {
-            let (s, wq, wx) = (s_new[k] - s_old[k], w_bars * (q_new[k] - q_old[k]), w_bars * newest[k]);
-            let e_d = rounded_d + ROUNDING * (wx.abs() + s.abs());
-            let e_n = rounded_n + ROUNDING * (largest * s.abs() + (wq.abs() + s * s));
-            let d = sign * (wx - s) + e_d;
-            let margin = (d * d) * (1.0 + ROUNDING) - squared * ((wq - s * s) - e_n);
-            out[k] = if d < 0.0 { -1.0 } else { margin };
+            out[k] = test.of(newest[k], s_new[k] - s_old[k], q_new[k] - q_old[k]);
+        }
+    }
+
+    /// What `test` says of the z-score of `newest` at bar `i`.
+    pub(super) fn test_at(&self, newest: f64, i: usize, test: &ScoreTest) -> f64 {
+        let Some(squares) = &self.squares else { return f64::NAN };
+        if i >= self.n_bars || i + 1 < test.w {
+            return f64::NAN;
+        }
+        let (end, start) = (i + 1, i + 1 - test.w);
+        test.of(newest, self.sum.hi[end] - self.sum.hi[start], squares.hi[end] - squares.hi[start])
+    }
+
+    /// [`zscore`](super::zscore) of `newest` at bar `i`.
+    pub(super) fn zscore_at(&self, newest: f64, i: usize, w: usize) -> f64 {
+        let Some(squares) = &self.squares else { return f64::NAN };
+        self.at(i, w, |start| {
+            if self.changes[i] == self.changes[start] {
+                return f64::NAN;
+            }
+            let sum = self.sum.window(start, w);
+            (newest - Mean::new(w).of(sum)) / Spread::population(w).of(sum, squares.window(start, w))
+        })
+    }
+
+    /// A test of z-scores over windows of `w` values, at least 1.
+    #[inline(always)]
+    pub(super) fn score_test(&self, w: usize, limit: Limit) -> ScoreTest {
+        let (sum, squares) = (self.sum.largest, self.squares.as_ref().map_or(f64::NAN, |sums| sums.largest));
+        let of_sum = ScoreTest::ROUNDING * sum;
+        ScoreTest {
+            w,
+            w_bars: w as f64,
+            sign: limit.sign,
+            squared: limit.threshold * limit.threshold,
+            yes: if self.missing[self.n_bars] == 0 { 1.0 } else { 0.0 },
+            of_d: of_sum,
+            of_n: ScoreTest::ROUNDING * (w as f64 * squares) + of_sum * of_sum,
+            of_s: of_sum,
         }
     }
 
@@ -494,6 +513,42 @@ impl Spread {
         let numerator = squares.mul_f64(self.w).sub(sum.square()).hi;
         let variance = numerator / self.divisor;
         (if variance > 0.0 { variance } else { 0.0 }).sqrt()
+    }
+}
+
+/// Tells most z-scores above a threshold t > 0 from those that are not, without double-doubles, roots and divisions.
+///
+/// With S and Q the sums of values and squares, z > t means D = w·x − S > 0 and D² > t²·N, where N = w·Q − S². Prefixes are rounded to
+/// `f64`, which S and Q are off by at most 2⁻⁵¹ of the largest prefix for, and each formula, here and in the exact one, rounds a few
+/// times more, by 2⁻⁵² of its terms at most. The bounds here are some thirty times that; a score within them is not decided.
+pub(super) struct ScoreTest {
+    w: usize,
+    w_bars: f64,
+    sign: f64,
+    /// t².
+    squared: f64,
+    /// What is said where the threshold is surely passed: nothing if values are missing, because a window may hold one of them.
+    yes: f64,
+    /// The parts of the bounds that are the same for all windows: of D, of N, and of N for each unit of |S|.
+    of_d: f64,
+    of_n: f64,
+    of_s: f64,
+}
+
+impl ScoreTest {
+    const ROUNDING: f64 = 1.0 / (1_u64 << 46) as f64;
+
+    #[inline(always)]
+    fn of(&self, newest: f64, s: f64, q: f64) -> f64 {
+        let (wx, wq, ss) = (self.w_bars * newest, self.w_bars * q, s * s);
+        let e_d = self.of_d + Self::ROUNDING * (wx.abs() + s.abs());
+        let e_n = self.of_n + self.of_s * s.abs() + Self::ROUNDING * (wq.abs() + ss);
+        let d = self.sign * (wx - s);
+        let (dd, tn) = (d * d, self.squared * (wq - ss));
+        let excess = dd - tn;
+        let e = 2.0 * (d.abs() * e_d) + e_d * e_d + self.squared * e_n + Self::ROUNDING * (dd + tn.abs());
+        let sure = if d > e_d && excess > e { self.yes } else { 0.0 };
+        if d < -e_d || excess < -e { -1.0 } else { sure }
     }
 }
 

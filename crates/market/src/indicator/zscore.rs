@@ -2,6 +2,7 @@
 
 use multiversion::multiversion;
 
+use super::function::Limit;
 use super::prefix::{Mean, Prefix, Spread};
 
 /// `(x - mean) / std` over the last `w` values including the current one, with the population standard
@@ -25,20 +26,26 @@ pub fn zscore_from(x: &[f64], p: &Prefix, w: usize, first: usize, out: &mut [f64
     });
 }
 
-/// For the bars from `first` on: a number below 0 only where `sign · zscore` is surely not above `threshold`, which has to be above 0.
+/// [`zscore`] at bar `i` alone.
+pub fn zscore_at(x: &[f64], p: &Prefix, w: usize, i: usize) -> f64 {
+    x.get(i).map_or(f64::NAN, |newest| p.zscore_at(*newest, i, w))
+}
+
+/// For the bars from `first` on, whether `sign · zscore` passes a threshold: above 0 if it surely does, below 0 if it surely does not.
 ///
-/// It costs a fraction of [`zscore`]; where it is not below 0, that has to be asked.
+/// It costs a fraction of [`zscore`]; where it says neither, that has to be asked.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-pub fn zscore_margin(
-    x: &[f64],
-    p: &Prefix,
-    w: usize,
-    (threshold, sign): (f64, f64),
-    first: usize,
-    out: &mut [f64],
-) {
+pub fn zscore_test(x: &[f64], p: &Prefix, w: usize, limit: Limit, first: usize, out: &mut [f64]) {
     let Some((first, newest, out)) = complete(x, w, first, out) else { return };
-    p.map_margin(newest, w, first, (threshold, sign), out);
+    p.map_test(newest, first, &p.score_test(w, limit), out);
+}
+
+/// [`zscore_test`] at bar `i` alone.
+pub fn zscore_test_at(x: &[f64], p: &Prefix, w: usize, limit: Limit, i: usize) -> f64 {
+    match x.get(i) {
+        Some(newest) if w > 0 => p.test_at(*newest, i, &p.score_test(w, limit)),
+        _ => f64::NAN,
+    }
 }
 
 /// The first bar from `first` on whose window is complete, the values from there on and their part of `out`; the rest of it is NaN.
@@ -70,35 +77,67 @@ mod tests {
         assert_eq!(out[3], 1.0);
     }
 
-    #[test]
-    fn a_margin_below_zero_means_that_the_threshold_is_not_passed() {
-        // Values with long runs, jumps of many orders of magnitude, gaps and prices far from zero.
+    /// Long runs, jumps of many orders of magnitude, prices far from zero, and gaps if wanted.
+    fn rough(gaps: bool) -> Vec<f64> {
         let value = |i: usize| match i % 97 {
-            0 => f64::NAN,
+            0 if gaps => f64::NAN,
             1 => 1e9,
             2..=20 => 5.0,
             _ => 100.0 + (i * i % 89) as f64 * [1.0, 1e-9, 1e3][i / 300 % 3],
         };
-        let x: Vec<f64> = (0..2_000).map(value).collect();
-        let p = Prefix::new(&x, Moments::SumSquares);
-        let (mut z, mut margin, mut sure) = (vec![0.0; x.len()], vec![0.0; x.len()], 0);
-        for w in [1, 2, 3, 10, 50, 300, 1_999, 2_001] {
-            zscore(&x, &p, w, &mut z);
-            // Thresholds that are met exactly are among them.
-            for threshold in z.clone().into_iter().step_by(13).chain([1.0, 1e-9, 7.0]).map(f64::abs) {
-                for sign in [1.0, -1.0] {
-                    zscore_margin(&x, &p, w, (threshold, sign), 0, &mut margin);
-                    for (z, margin) in z.iter().zip(&margin) {
-                        assert!(
-                            !(*margin < 0.0 && sign * z >= threshold),
-                            "{z} against {threshold}, window {w}"
-                        );
-                        sure += usize::from(*margin < 0.0);
+        (0..2_000).map(value).collect()
+    }
+
+    #[test]
+    fn a_quick_test_is_never_wrong() {
+        for x in [rough(false), rough(true), vec![7.0; 500]] {
+            let p = Prefix::new(&x, Moments::SumSquares);
+            let (mut z, mut said, mut sure) = (vec![0.0; x.len()], vec![0.0; x.len()], [0; 2]);
+            for w in [1, 2, 3, 10, 50, 300, 1_999, 2_001] {
+                zscore(&x, &p, w, &mut z);
+                // Thresholds that are met exactly are among them.
+                let thresholds = z.clone().into_iter().step_by(13).chain([1.0, 1e-9, 7.0]).map(f64::abs);
+                for threshold in thresholds.filter(|threshold| *threshold > 0.0) {
+                    for sign in [1.0, -1.0] {
+                        let limit = Limit { threshold, sign };
+                        zscore_test(&x, &p, w, limit, 0, &mut said);
+                        for (i, (z, said)) in z.iter().zip(&said).enumerate() {
+                            let what = || format!("{said} of {z} against {threshold}, window {w}");
+                            assert!(!(*said < 0.0 && sign * z >= threshold), "{}", what());
+                            assert!(!(*said > 0.0) || sign * z > threshold, "{}", what());
+                            sure[0] += usize::from(*said < 0.0);
+                            sure[1] += usize::from(*said > 0.0);
+                            let alone = zscore_test_at(&x, &p, w, limit, i);
+                            assert!(
+                                alone == *said || alone.is_nan() && said.is_nan(),
+                                "bar {i}: {alone}, {}",
+                                what()
+                            );
+                        }
                     }
                 }
             }
+            assert!(x[0] == 7.0 || sure[0] > 100_000 && (sure[1] > 10_000 || x[0].is_nan()), "{sure:?}");
         }
-        assert!(sure > 100_000);
+    }
+
+    #[test]
+    fn parts_are_those_of_the_whole() {
+        let x = rough(true);
+        let p = Prefix::new(&x, Moments::SumSquares);
+        let bits = |v: f64| if v.is_nan() { f64::NAN.to_bits() } else { v.to_bits() };
+        let (mut whole, mut part) = (vec![0.0; x.len()], vec![0.0; 100]);
+        for w in [0, 1, 2, 50, 300, 2_001] {
+            zscore(&x, &p, w, &mut whole);
+            for first in [0, 1, 49, 50, 299, 1_950, 1_999, 2_500] {
+                zscore_from(&x, &p, w, first, &mut part);
+                for (i, value) in (first..).zip(&part) {
+                    let expected = whole.get(i).copied().unwrap_or(f64::NAN);
+                    assert_eq!(bits(*value), bits(expected), "bar {i}, window {w}");
+                    assert_eq!(bits(zscore_at(&x, &p, w, i)), bits(expected), "bar {i}, window {w}");
+                }
+            }
+        }
     }
 
     #[test]

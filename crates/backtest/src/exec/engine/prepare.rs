@@ -396,7 +396,7 @@ impl Engine<'_> {
                 },
             });
             let arguments = arguments.iter().map(|scalar| scalars[*scalar]).collect();
-            Some(Lazy::new(part, func.margin, series.collect(), arguments))
+            Some(Lazy::new(part, series.collect(), arguments))
         };
         prepared.is_lazy.iter().enumerate().map(lazy).collect()
     }
