@@ -12,6 +12,7 @@ mod pool;
 mod prepare;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use rayon::prelude::*;
 use tidemill_market::{Bars, Universe};
@@ -23,7 +24,7 @@ use super::convoy::{Buffers, Convoy, LANES};
 use super::distinct::Tuples;
 use super::frame::{Frame, Scratch};
 use super::lazy::Lazy;
-use super::mask::Signal;
+use super::mask::{BLOCK_BARS, Signal};
 use super::symbol::{Symbol, calendar};
 use super::walk::{SideRun, Walker};
 use crate::compile::{Program, compile};
@@ -319,6 +320,9 @@ impl<'a> Engine<'a> {
             group.iter().zip(&frames).map(|((trial, _), frame)| self.bind(*trial, prepared, frame)).collect();
         let wanted: Vec<usize> =
             (0..self.segments.len()).filter(|at| self.segments[*at].symbol == symbol).collect();
+        if group.len() > 1 {
+            self.write_entries(symbol, &mut sides, &frames, scratch);
+        }
         let alone = group.len() == 1 || sides.iter().any(|sides| sides.len() != 1);
         if !alone {
             match Convoy::new(data, &self.strategy.execution, sides.into_iter().flatten().collect()) {
@@ -348,6 +352,27 @@ impl<'a> Engine<'a> {
                 let tally = walker.walk(segment.range.clone(), &mut pool);
                 drop(pool);
                 row.segments[*at] = tally;
+            }
+        }
+    }
+
+    /// Finds the entries of trials block by block, all of them one block after the other: what they read of the data, and of sums that
+    /// they share, is still in the cache then.
+    fn write_entries(
+        &self,
+        symbol: usize,
+        sides: &mut [Vec<SideRun<'_>>],
+        frames: &[Frame<'_>],
+        scratch: &mut Scratch,
+    ) {
+        for block in 0..self.symbols[symbol].bars.len().div_ceil(BLOCK_BARS) {
+            let bars = block * BLOCK_BARS..(block + 1) * BLOCK_BARS;
+            let meets = |range: &Range<usize>| range.start < bars.end && bars.start < range.end;
+            if !self.segments.iter().any(|segment| segment.symbol == symbol && meets(&segment.range)) {
+                continue;
+            }
+            for (sides, frame) in sides.iter_mut().zip(frames) {
+                sides.iter_mut().for_each(|side| side.enter.write(bars.start, frame, scratch));
             }
         }
     }

@@ -79,6 +79,9 @@ pub fn later(bits: &[u64], by: f64) -> Vec<u64> {
 /// Words that are computed at a time: enough that the operations, not their dispatch, cost time, few enough to stay in the first cache.
 const BLOCK: usize = 16;
 
+/// Bars that are computed at a time.
+pub const BLOCK_BARS: usize = BLOCK * WORD;
+
 /// A formula at one bar costs about as much as this many bars of a whole block.
 const POINT: usize = 12;
 
@@ -95,18 +98,24 @@ struct Factor<'a> {
     /// Bars that it was asked for so far, and those where it was true.
     asked: f64,
     passed: f64,
+    /// What it costs to get to few bars with it alone.
+    rank: f64,
 }
 
 impl<'a> Factor<'a> {
     fn new(tape: &'a Tape, frame: &Frame<'a>) -> Self {
         let (formula, quick) = (Formula::new(tape, frame), frame.quick_test(tape));
         let cost = if quick.is_some() { QUICK } else { frame.cost(tape) };
-        Self { tape, formula, quick, cost, asked: 2.0, passed: 1.0 }
+        let mut factor = Self { tape, formula, quick, cost, asked: 2.0, passed: 1.0, rank: 0.0 };
+        factor.count(0, 0);
+        factor
     }
 
-    /// What it costs to get to few bars with it alone.
-    fn rank(&self) -> f64 {
-        self.cost / (self.asked / self.passed).ln()
+    /// Counts bars that it was asked for, and those where it was true.
+    fn count(&mut self, n_asked: usize, n_passed: usize) {
+        self.asked += n_asked as f64;
+        self.passed += n_passed as f64;
+        self.rank = self.cost / (self.asked / self.passed).ln();
     }
 
     /// Keeps the bits of the bars where it is true: bar by bar where few are left, else all of the block.
@@ -176,6 +185,9 @@ pub struct Signal<'a> {
     never: bool,
     /// The block computed last.
     block: Block,
+    /// Blocks that were written out in advance, by their number, and their words.
+    written: Vec<bool>,
+    words: Vec<u64>,
     n_bars: usize,
 }
 
@@ -189,7 +201,22 @@ impl<'a> Signal<'a> {
         let exact = if let ([mask], [], false) = (&masks[..], tapes, never) { Some(*mask) } else { None };
         let factors = tapes.iter().map(|tape| Factor::new(tape, frame)).collect();
         let block = Block { first: usize::MAX, len: 0, bits: [0; BLOCK] };
-        Self { masks, exact, factors, never, block, n_bars: frame.n_bars }
+        let (written, words) = (Vec::new(), Vec::new());
+        Self { masks, exact, factors, never, block, written, words, n_bars: frame.n_bars }
+    }
+
+    /// Writes out the block of a bar. Trials that do so together find what they all read in the cache.
+    pub fn write(&mut self, bar: usize, frame: &Frame<'_>, scratch: &mut Scratch) {
+        if self.never || self.exact.is_some() {
+            return;
+        }
+        let n_words = self.n_bars.div_ceil(WORD);
+        self.written.resize(n_words.div_ceil(BLOCK), false);
+        self.words.resize(n_words, 0);
+        let (number, first) = (bar / BLOCK_BARS, bar / BLOCK_BARS * BLOCK);
+        self.compute(first, frame, scratch);
+        self.words[first..][..self.block.len].copy_from_slice(&self.block.bits[..self.block.len]);
+        self.written[number] = true;
     }
 
     /// The mask, if there is one that decides everything.
@@ -237,6 +264,9 @@ impl<'a> Signal<'a> {
 
     #[inline(always)]
     fn word(&mut self, word: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> u64 {
+        if let Some(true) = self.written.get(word / BLOCK) {
+            return self.words[word];
+        }
         let first = word / BLOCK * BLOCK;
         if self.block.first != first {
             self.compute(first, frame, scratch);
@@ -252,15 +282,15 @@ impl<'a> Signal<'a> {
             *bits = self.masks.iter().fold(frame.valid(word), |bits, mask| bits & mask.words[word]);
         }
         let mut n_left = block.n_left();
-        self.factors.sort_by(|a, b| a.rank().total_cmp(&b.rank()));
+        self.factors.sort_by(|a, b| a.rank.total_cmp(&b.rank));
         for factor in &mut self.factors {
             if n_left == 0 {
                 break;
             }
-            factor.asked += n_left as f64;
-            factor.keep(block, n_left, frame, scratch);
+            let n_asked = n_left;
+            factor.keep(block, n_asked, frame, scratch);
             n_left = block.n_left();
-            factor.passed += n_left as f64;
+            factor.count(n_asked, n_left);
         }
     }
 }

@@ -153,8 +153,9 @@ mod tests {
         assert_eq!(gate().decided(&[0.0, 0.0]), Decided::Open(vec![]));
         assert_eq!(*gate().pruned(&[1.0, 1.0]), comparison);
         assert_eq!(*gate().pruned(&[1.0, 0.0]), Tape::new(vec![Op::Truth(0)]));
-        // A switch that is not available decides nothing, and is not true by itself.
-        assert!(matches!(gate().decided(&[f64::NAN, 1.0]), Decided::Open(left) if left[0].ops.len() == 5));
+        // A switch that is not available is not true, and neither is what it is a factor of.
+        assert_eq!(gate().decided(&[f64::NAN, 1.0]), Decided::Never);
+        assert!(matches!(gate().decided(&[1.0, f64::NAN]), Decided::Open(left) if left[0].ops.len() == 6));
         assert_eq!(Tape::new(vec![Op::Truth(0)]).decided(&[f64::NAN]), Decided::Never);
     }
 

@@ -54,6 +54,9 @@ pub enum Moments {
 #[derive(Clone, Debug)]
 pub struct Prefix {
     n_bars: usize,
+    /// No value from this bar on is missing.
+    clean_from: usize,
+    pairs: Pairs,
     sum: Sums,
     squares: Option<Sums>,
     index: Option<Sums>,
@@ -63,24 +66,36 @@ pub struct Prefix {
     changes: Vec<u32>,
 }
 
+/// Sums of values and of squares rounded to `f64`, side by side, so that a single window reads few lines of memory.
+#[derive(Clone, Debug, Default)]
+struct Pairs {
+    sums: Vec<[f64; 2]>,
+    /// The largest magnitude of each, and of a value.
+    largest: [f64; 3],
+}
+
+impl Pairs {
+    fn new(x: &[f64], sum: &Sums, squares: &Sums) -> Self {
+        let larger = |a: f64, b: f64| if b > a { b } else { a };
+        let mut largest = [0.0; 3];
+        for (pair, v) in sum.hi[1..].iter().zip(&squares.hi[1..]).zip(x) {
+            largest = [larger(largest[0], pair.0.abs()), larger(largest[1], *pair.1), largest[2]];
+            largest[2] = if is_available(*v) { larger(largest[2], v.abs()) } else { largest[2] };
+        }
+        Self { sums: sum.hi.iter().zip(&squares.hi).map(|(s, q)| [*s, *q]).collect(), largest }
+    }
+}
+
 /// `n + 1` prefix sums, as two arrays so that loops over them vectorise.
 #[derive(Clone, Debug)]
 pub(super) struct Sums {
     hi: Vec<f64>,
     lo: Vec<f64>,
-    /// The largest magnitude of an entry.
-    largest: f64,
 }
 
 impl Sums {
     fn zeros(n_bars: usize) -> Self {
-        Self { hi: vec![0.0; n_bars + 1], lo: vec![0.0; n_bars + 1], largest: 0.0 }
-    }
-
-    /// Finds the largest magnitude, when all entries are there.
-    fn measured(mut self) -> Self {
-        self.largest = self.hi.iter().fold(0.0, |most, hi| if hi.abs() > most { hi.abs() } else { most });
-        self
+        Self { hi: vec![0.0; n_bars + 1], lo: vec![0.0; n_bars + 1] }
     }
 
     /// Adds to the blocks from `start` on what the bars before them have come to, itself the entry at `start`.
@@ -217,7 +232,7 @@ impl Rows {
 }
 
 impl Prefix {
-    /// Adds up `x` once. Allocates 24 bytes per bar, and 16 more for each further moment.
+    /// Adds up `x` once. Allocates 24 bytes per bar, 32 more for squares and 16 for indexes.
     pub fn new(x: &[f64], moments: Moments) -> Self {
         match moments {
             Moments::Sum => Self::build::<false, false>(x),
@@ -233,6 +248,7 @@ impl Prefix {
         let mut changes = vec![0; n];
         let (mut n_missing, mut n_changes) = (0_u32, 0_u32);
         let mut previous = x.first().copied().unwrap_or_default();
+        let clean_from = x.iter().rposition(|v| !is_available(*v)).map_or(0, |last| last + 1);
         for (i, &v) in x.iter().enumerate() {
             n_missing += u32::from(!is_available(v));
             n_changes += u32::from(v != previous);
@@ -244,9 +260,9 @@ impl Prefix {
         let mut squares = Sums::zeros(if SQUARES { n } else { 0 });
         let mut index = Sums::zeros(if INDEX { n } else { 0 });
         add_up::<SQUARES, INDEX>(x, &mut sum, &mut squares, &mut index);
-        let (squares, index) = (SQUARES.then(|| squares.measured()), INDEX.then_some(index));
-        let sum = if SQUARES { sum.measured() } else { sum };
-        Self { n_bars: n, sum, squares, index, missing, changes }
+        let pairs = if SQUARES { Pairs::new(x, &sum, &squares) } else { Pairs::default() };
+        let (squares, index) = (SQUARES.then_some(squares), INDEX.then_some(index));
+        Self { n_bars: n, clean_from, pairs, sum, squares, index, missing, changes }
     }
 
     /// Number of bars of the source.
@@ -263,7 +279,8 @@ impl Prefix {
     pub fn bytes(&self) -> usize {
         let sums = [Some(&self.sum), self.squares.as_ref(), self.index.as_ref()];
         let counts = (self.missing.capacity() + self.changes.capacity()) * size_of::<u32>();
-        sums.into_iter().flatten().map(Sums::bytes).sum::<usize>() + counts
+        let pairs = self.pairs.sums.capacity() * size_of::<[f64; 2]>();
+        sums.into_iter().flatten().map(Sums::bytes).sum::<usize>() + counts + pairs
     }
 
     /// [`sma`](super::sma) at bar `i`.
@@ -411,16 +428,26 @@ impl Prefix {
         for k in 0..m {
             out[k] = test.of(newest[k], s_new[k] - s_old[k], q_new[k] - q_old[k]);
         }
+        // A window that holds a missing value has no score, and that passes no threshold.
+        let unclean = self.clean_from.saturating_sub(start).min(m);
+        for (k, said) in out[..unclean].iter_mut().enumerate() {
+            *said = if self.missing[end + k] == self.missing[start + k] { *said } else { -1.0 };
+        }
     }
 
     /// What `test` says of the z-score of `newest` at bar `i`.
     pub(super) fn test_at(&self, newest: f64, i: usize, test: &ScoreTest) -> f64 {
-        let Some(squares) = &self.squares else { return f64::NAN };
-        if i >= self.n_bars || i + 1 < test.w {
+        if i + 1 < test.w {
             return f64::NAN;
         }
         let (end, start) = (i + 1, i + 1 - test.w);
-        test.of(newest, self.sum.hi[end] - self.sum.hi[start], squares.hi[end] - squares.hi[start])
+        let (Some(new), Some(old)) = (self.pairs.sums.get(end), self.pairs.sums.get(start)) else {
+            return f64::NAN;
+        };
+        if start < self.clean_from && self.missing[end] != self.missing[start] {
+            return -1.0;
+        }
+        test.of(newest, new[0] - old[0], new[1] - old[1])
     }
 
     /// [`zscore`](super::zscore) of `newest` at bar `i`.
@@ -438,18 +465,15 @@ impl Prefix {
     /// A test of z-scores over windows of `w` values, at least 1.
     #[inline(always)]
     pub(super) fn score_test(&self, w: usize, limit: Limit) -> ScoreTest {
-        let (sum, squares) = (self.sum.largest, self.squares.as_ref().map_or(f64::NAN, |sums| sums.largest));
-        let of_sum = ScoreTest::ROUNDING * sum;
-        ScoreTest {
-            w,
-            w_bars: w as f64,
-            sign: limit.sign,
-            squared: limit.threshold * limit.threshold,
-            yes: if self.missing[self.n_bars] == 0 { 1.0 } else { 0.0 },
-            of_d: of_sum,
-            of_n: ScoreTest::ROUNDING * (w as f64 * squares) + of_sum * of_sum,
-            of_s: of_sum,
-        }
+        const ROUNDING: f64 = 1.0 / (1_u64 << 46) as f64;
+        let w_bars = w as f64;
+        let [sum, squares, value] = self.pairs.largest;
+        let squared = limit.threshold * limit.threshold;
+        // A window is the difference of two entries.
+        let (s, wq, wx) = (2.0 * sum, 2.0 * (w_bars * squares), w_bars * value);
+        let (d, n) = (wx + s, wq + s * s);
+        let of_d = ROUNDING * d;
+        ScoreTest { w, w_bars, sign: limit.sign, squared, of_d, of_excess: ROUNDING * (d * d + squared * n) }
     }
 
     /// Sets the bars without a complete window to NaN; returns the others of `out`, which begins with bar `first`, and where the
@@ -519,36 +543,27 @@ impl Spread {
 /// Tells most z-scores above a threshold t > 0 from those that are not, without double-doubles, roots and divisions.
 ///
 /// With S and Q the sums of values and squares, z > t means D = w·x − S > 0 and D² > t²·N, where N = w·Q − S². Prefixes are rounded to
-/// `f64`, which S and Q are off by at most 2⁻⁵¹ of the largest prefix for, and each formula, here and in the exact one, rounds a few
-/// times more, by 2⁻⁵² of its terms at most. The bounds here are some thirty times that; a score within them is not decided.
+/// `f64`, so that S and Q are off by at most 2⁻⁵¹ of the largest prefix, and each formula, here and in the exact one, rounds a few
+/// times more, by 2⁻⁵² of its terms at most. The bounds are more than ten times that for the largest values that the series can give; a
+/// score within them is not decided.
 pub(super) struct ScoreTest {
     w: usize,
     w_bars: f64,
     sign: f64,
     /// t².
     squared: f64,
-    /// What is said where the threshold is surely passed: nothing if values are missing, because a window may hold one of them.
-    yes: f64,
-    /// The parts of the bounds that are the same for all windows: of D, of N, and of N for each unit of |S|.
+    /// Bounds of D and of D² − t²·N.
     of_d: f64,
-    of_n: f64,
-    of_s: f64,
+    of_excess: f64,
 }
 
 impl ScoreTest {
-    const ROUNDING: f64 = 1.0 / (1_u64 << 46) as f64;
-
     #[inline(always)]
     fn of(&self, newest: f64, s: f64, q: f64) -> f64 {
-        let (wx, wq, ss) = (self.w_bars * newest, self.w_bars * q, s * s);
-        let e_d = self.of_d + Self::ROUNDING * (wx.abs() + s.abs());
-        let e_n = self.of_n + self.of_s * s.abs() + Self::ROUNDING * (wq.abs() + ss);
-        let d = self.sign * (wx - s);
-        let (dd, tn) = (d * d, self.squared * (wq - ss));
-        let excess = dd - tn;
-        let e = 2.0 * (d.abs() * e_d) + e_d * e_d + self.squared * e_n + Self::ROUNDING * (dd + tn.abs());
-        let sure = if d > e_d && excess > e { self.yes } else { 0.0 };
-        if d < -e_d || excess < -e { -1.0 } else { sure }
+        let d = self.sign * (self.w_bars * newest - s);
+        let excess = d * d - self.squared * (self.w_bars * q - s * s);
+        let sure = if d > self.of_d && excess > self.of_excess { 1.0 } else { 0.0 };
+        if d < -self.of_d || excess < -self.of_excess { -1.0 } else { sure }
     }
 }
 
@@ -668,7 +683,7 @@ mod tests {
     fn bytes_count_what_is_held() {
         let x = vec![1.0; 1_000];
         assert_eq!(Prefix::new(&x, Moments::Sum).bytes(), 1_001 * 16 + 1_001 * 4 + 1_000 * 4);
-        assert_eq!(Prefix::new(&x, Moments::All).bytes(), 1_001 * 48 + 1_001 * 4 + 1_000 * 4);
+        assert_eq!(Prefix::new(&x, Moments::All).bytes(), 1_001 * 64 + 1_001 * 4 + 1_000 * 4);
         assert_eq!(Prefix::new(&x, Moments::All).len(), 1_000);
         assert!(Prefix::new(&[], Moments::All).is_empty());
     }
