@@ -100,13 +100,16 @@ struct Factor<'a> {
     passed: f64,
     /// What it costs to get to few bars with it alone.
     rank: f64,
+    /// How many bars of a block are worth one bar alone; tests set it to take one way throughout.
+    point: usize,
 }
 
 impl<'a> Factor<'a> {
     fn new(tape: &'a Tape, frame: &Frame<'a>) -> Self {
         let (formula, quick) = (Formula::new(tape, frame), frame.quick_test(tape));
         let cost = if quick.is_some() { QUICK } else { frame.cost(tape) };
-        let mut factor = Self { tape, formula, quick, cost, asked: 2.0, passed: 1.0, rank: 0.0 };
+        let mut factor =
+            Self { tape, formula, quick, cost, asked: 2.0, passed: 1.0, rank: 0.0, point: POINT };
         factor.count(0, 0);
         factor
     }
@@ -118,6 +121,11 @@ impl<'a> Factor<'a> {
         self.rank = self.cost / (self.asked / self.passed).ln();
     }
 
+    /// Whether so many bars are better asked for one by one.
+    fn are_few(&self, n_left: usize, block: &Block) -> bool {
+        n_left.saturating_mul(self.point) <= block.len * WORD
+    }
+
     /// Keeps the bits of the bars where it is true: bar by bar where few are left, else all of the block.
     fn keep(&self, block: &mut Block, mut n_left: usize, frame: &Frame<'_>, scratch: &mut Scratch) {
         let is_true =
@@ -125,7 +133,7 @@ impl<'a> Factor<'a> {
         // Bars that are true already, and need no further look.
         let mut sure = [0; BLOCK];
         if let Some(quick) = &self.quick {
-            if n_left * POINT <= block.len * WORD {
+            if self.are_few(n_left, block) {
                 return block.retain(&sure, |bar| match quick.at(bar) {
                     said if said > 0.0 => true,
                     said if said < 0.0 => false,
@@ -139,7 +147,7 @@ impl<'a> Factor<'a> {
             }
             n_left = block.n_left() - sure.iter().map(|bits| bits.count_ones() as usize).sum::<usize>();
         }
-        if n_left * POINT <= block.len * WORD {
+        if self.are_few(n_left, block) {
             block.retain(&sure, |bar| is_true(bar, &mut scratch.points));
         } else {
             let truths = frame.truth_words(self.tape, block.first, block.len, scratch);
@@ -297,7 +305,83 @@ impl<'a> Signal<'a> {
 
 #[cfg(test)]
 mod tests {
+    use tidemill_market::indicator::{Function, Moments, Prefix, Series};
+
+    use super::super::lazy::Lazy;
     use super::*;
+    use crate::graph::{Func, Op2};
+    use crate::plan::Op;
+
+    /// `column of slot a ∘ column of slot b`, or a scalar where `b` is none.
+    fn compare(op: Op2, a: usize, b: Option<usize>) -> Tape {
+        let column = |slot: usize| Op::Column { slot, shift: None };
+        Tape::new(vec![column(a), b.map_or(Op::Scalar(0), column), Op::Compare(op, 0, 1)])
+    }
+
+    #[test]
+    fn bar_by_bar_and_block_by_block_are_the_same() {
+        const ZSCORE: Func = Function::named("zscore");
+        const SMA: Func = Function::named("sma");
+        let x: Vec<f64> = (0..5_000_usize)
+            .map(|i| if i % 701 == 9 { f64::NAN } else { (i * i % 1_009) as f64 + (i % 13) as f64 })
+            .collect();
+        let y: Vec<f64> = (0..5_000_usize).map(|i| (i * 7 % 1_013) as f64).collect();
+        let (sums, squares) = (Prefix::new(&x, Moments::Sum), Prefix::new(&x, Moments::SumSquares));
+        let lazy = |func: Func, series: Vec<Series<'_>>, w: f64| {
+            // The same as a column.
+            let mut column = vec![0.0; x.len()];
+            let Some(part) = func.part else { unreachable!("windows of sums have parts") };
+            let call = tidemill_market::indicator::Call { series: &series, arguments: &[w] };
+            (part.bars)(&call, 0, &mut column);
+            column
+        };
+        let score_inputs = || vec![Series::Column(&x[..]), Series::Sums(&squares)];
+        let (score, mean) = (lazy(ZSCORE, score_inputs(), 40.0), lazy(SMA, vec![Series::Sums(&sums)], 25.0));
+        let part = |func: Func| func.part.unwrap_or_else(|| unreachable!("windows of sums have parts"));
+        let lazies = [
+            None,
+            None,
+            Some(Lazy::new(part(ZSCORE), score_inputs(), vec![40.0])),
+            Some(Lazy::new(part(SMA), vec![Series::Sums(&sums)], vec![25.0])),
+        ];
+        for threshold in [0.5, 1.2, 2.5, -0.5] {
+            let whole = Frame {
+                columns: &[&x, &y, &score, &mean],
+                lazies: &[],
+                scalars: &[threshold],
+                n_bars: x.len(),
+            };
+            let frame = Frame { columns: &[&x, &y, &[], &[]], lazies: &lazies, ..whole };
+            for op in [Op2::Gt, Op2::Ge, Op2::Lt, Op2::Le] {
+                let tapes =
+                    vec![compare(op, 2, None), compare(Op2::Gt, 3, Some(1)), compare(Op2::Lt, 0, Some(1))];
+                let mut scratch = Scratch::default();
+                let truths: Vec<Vec<u64>> =
+                    tapes.iter().map(|tape| whole.truth(tape, &mut scratch)).collect();
+                let expected: Vec<usize> = (0..x.len())
+                    .filter(|bar| truths.iter().all(|words| words[bar / WORD] >> (bar % WORD) & 1 == 1))
+                    .collect();
+                let left = Decided::Open(tapes);
+                for point in [0, POINT, usize::MAX] {
+                    for in_advance in [false, true] {
+                        let mut signal = Signal::new(Vec::new(), &left, &frame);
+                        signal.factors.iter_mut().for_each(|factor| factor.point = point);
+                        for bar in (0..x.len()).step_by(BLOCK_BARS).filter(|_| in_advance) {
+                            signal.write(bar, &frame, &mut scratch);
+                        }
+                        let found: Vec<usize> =
+                            (0..x.len()).filter(|bar| signal.at(*bar, &frame, &mut scratch)).collect();
+                        assert!(
+                            found == expected,
+                            "{op:?} {threshold}, {point}: {} bars, not {}",
+                            found.len(),
+                            expected.len()
+                        );
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn bits_move_to_later_bars_across_words() {
