@@ -11,6 +11,7 @@ mod exit;
 mod fill;
 pub mod formula;
 pub mod frame;
+pub mod lazy;
 pub mod mask;
 pub mod simd;
 pub mod symbol;

@@ -4,6 +4,7 @@
 //! Pointwise nodes stay formulas ([`Tape`]s) over slots, evaluated 64 bars at a time for conditions and at single bars for levels.
 //! A condition is also *maskable*: when few distinct tuples serve many trials, its truth becomes one shared bit mask.
 
+mod decided;
 mod shape;
 mod tape;
 
@@ -13,6 +14,7 @@ use tidemill_market::indicator::Read;
 use crate::compile::{LabelRoot, Program};
 use crate::graph::{Func, Graph, Node, NodeId, Op1, Op2, Source};
 use crate::strategy::ExitKind;
+pub use decided::Decided;
 use shape::Shapes;
 pub use tape::{Op, Tape};
 
@@ -46,6 +48,16 @@ pub enum Slot {
         /// What makes two masks the same.
         key: KeyParts,
     },
+}
+
+impl Slot {
+    /// What makes two columns the same; none for a series of the data.
+    pub fn key(&self) -> Option<&KeyParts> {
+        match self {
+            Self::Source(_) => None,
+            Self::Call { key, .. } | Self::Formula { key, .. } | Self::Mask { key, .. } => Some(key),
+        }
+    }
 }
 
 /// Identity of a column: its shape (the formula without its scalars) and the scalars that fill it.
@@ -161,6 +173,7 @@ impl Plan {
     pub fn new(program: &Program) -> Self {
         let mut planner = Planner::new(&program.graph);
         planner.mark_columns(program);
+        planner.shares_formulas = true;
         planner.run(program)
     }
 
@@ -208,6 +221,8 @@ struct Planner<'a> {
     shapes: Shapes,
     /// Nodes that some condition or function reads as a whole series.
     columns: FxHashSet<NodeId>,
+    /// Whether formulas without parameters are written out where conditions read them.
+    shares_formulas: bool,
 }
 
 impl<'a> Planner<'a> {
@@ -220,6 +235,7 @@ impl<'a> Planner<'a> {
             slot_of: FxHashMap::default(),
             shapes: Shapes::default(),
             columns: FxHashSet::default(),
+            shares_formulas: false,
         }
     }
 
@@ -320,7 +336,7 @@ impl<'a> Planner<'a> {
     }
 
     fn maskable(&mut self, root: NodeId) -> Maskable {
-        let tape = self.tape(root);
+        let tape = self.condition_tape(root);
         let key = self.key(root);
         let negates = match *self.graph.node(root) {
             Node::Unary(Op1::Not, a) => {

@@ -78,22 +78,24 @@ pub use dema::dema;
 pub use ema::{EMA_LANES, ema, ema_many};
 pub use ema_sma::ema_sma;
 pub use extreme::{highest, highest_at, lowest, lowest_at};
-pub use function::{Call, Function, Gaps, Group, HostFunction, Read, Series, Take, window};
+pub use function::{
+    Call, Function, Gaps, Group, HostFunction, Limit, Part, Read, Series, Take, Test, window,
+};
 pub use hma::hma;
 pub use kama::kama;
-pub use lsma::lsma;
+pub use lsma::{lsma, lsma_from};
 pub use obv::obv;
 pub use prefix::{Moments, Prefix};
 pub use rma::rma;
 pub use rsi::rsi;
-pub use sma::sma;
-pub use stddev::{stddev, stddev_sample};
+pub use sma::{sma, sma_from};
+pub use stddev::{stddev, stddev_from, stddev_sample, stddev_sample_from};
 pub use swing::{swing_high, swing_high_at, swing_low, swing_low_at};
 pub use tema::tema;
 pub use true_range::true_range;
 pub use value_when::value_when;
-pub use wma::wma;
-pub use zscore::zscore;
+pub use wma::{wma, wma_from};
+pub use zscore::{zscore, zscore_at, zscore_from, zscore_test, zscore_test_at};
 
 use Gaps::{Own, Recursive, Windowed};
 use Group::{Averages, Events, Extremes, Momentum, Spread, Trend};
@@ -133,6 +135,10 @@ pub static FUNCTIONS: &[Function] = &[
         sma(c.sums(0), c.window(0), out)
     })
     .listed(Averages, "sma(x, n)", "mean of the last `n` values")
+    .part(
+        |c, first, out| sma_from(c.sums(0), c.window(0), first, out),
+        |c, bar| c.sums(0).mean_at(bar, c.window(0)),
+    )
     .twin(file!("sma.cu"), 0, &[("sma", Bars)]),
     Function::column("ema", Recursive, &[X], &[Window], |c, out| ema(c.column(0), c.window(0), out))
         .listed(Averages, "ema(x, n)", "exponential average that starts with the first value")
@@ -146,6 +152,10 @@ pub static FUNCTIONS: &[Function] = &[
         .twin(file!("rma.cu"), 0, &[("rma", Lanes)]),
     Function::column("wma", Windowed, &[INDEX], &[Window], |c, out| wma(c.sums(0), c.window(0), out))
         .listed(Averages, "wma(x, n)", "linearly weighted mean")
+        .part(
+            |c, first, out| wma_from(c.sums(0), c.window(0), first, out),
+            |c, bar| c.sums(0).wma_at(bar, c.window(0)),
+        )
         .twin(file!("wma.cu"), 0, &[("wma", Bars)]),
     Function::column("hma", Windowed, &[X], &[Window], |c, out| hma(c.column(0), c.window(0), out))
         .listed(Averages, "hma(x, n)", "Hull average")
@@ -173,6 +183,10 @@ pub static FUNCTIONS: &[Function] = &[
         .twin(file!("tema.cu"), 0, &[("tema", Lanes)]),
     Function::column("lsma", Windowed, &[INDEX], &[Window], |c, out| lsma(c.sums(0), c.window(0), out))
         .listed(Averages, "lsma(x, n)", "end point of the least-squares line")
+        .part(
+            |c, first, out| lsma_from(c.sums(0), c.window(0), first, out),
+            |c, bar| c.sums(0).lsma_at(bar, c.window(0)),
+        )
         .twin(file!("lsma.cu"), 0, &[("lsma", Bars)]),
     Function::column("kama", Recursive, &[X], &[Window, Window, Window], |c, out| {
         kama(c.column(0), c.window(0), c.window(1), c.window(2), out)
@@ -191,16 +205,32 @@ pub static FUNCTIONS: &[Function] = &[
     .twin(file!("atr_wilder.cu"), 0, &[("atr_wilder", Lanes)]),
     Function::column("stddev", Windowed, &[SQUARES], &[Window], |c, out| stddev(c.sums(0), c.window(0), out))
         .listed(Spread, "stddev(x, n)", "population standard deviation")
+        .part(
+            |c, first, out| stddev_from(c.sums(0), c.window(0), first, out),
+            |c, bar| c.sums(0).std_pop_at(bar, c.window(0)),
+        )
         .twin(file!("stddev.cu"), 0, &[("stddev", Bars)]),
     Function::column("stddev_sample", Windowed, &[SQUARES], &[Window], |c, out| {
         stddev_sample(c.sums(0), c.window(0), out)
     })
     .listed(Spread, "stddev_sample(x, n)", "sample standard deviation")
+    .part(
+        |c, first, out| stddev_sample_from(c.sums(0), c.window(0), first, out),
+        |c, bar| c.sums(0).std_sample_at(bar, c.window(0)),
+    )
     .twin(file!("stddev.cu"), 0, &[("stddev_sample", Bars)]),
     Function::column("zscore", Windowed, &[X, SQUARES], &[Window], |c, out| {
         zscore(c.column(0), c.sums(1), c.window(0), out)
     })
     .listed(Spread, "zscore(x, n)", "standard deviations from the mean")
+    .part(
+        |c, first, out| zscore_from(c.column(0), c.sums(1), c.window(0), first, out),
+        |c, bar| zscore_at(c.column(0), c.sums(1), c.window(0), bar),
+    )
+    .test(Test {
+        bars: |c, limit, first, out| zscore_test(c.column(0), c.sums(1), c.window(0), limit, first, out),
+        bar: |c, limit, bar| zscore_test_at(c.column(0), c.sums(1), c.window(0), limit, bar),
+    })
     .without_unit()
     .twin(file!("zscore.cu"), 0, &[("zscore", Bars)]),
     Function::column("rsi", Recursive, &[X], &[Window], |c, out| rsi(c.column(0), c.window(0), out))

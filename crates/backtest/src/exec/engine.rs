@@ -5,11 +5,14 @@
 
 mod benchmark;
 pub(crate) mod block;
+mod demand;
 mod detail;
+mod memory;
 mod pool;
 mod prepare;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use rayon::prelude::*;
 use tidemill_market::{Bars, Universe};
@@ -20,7 +23,8 @@ use super::column::Item;
 use super::convoy::{Buffers, Convoy, LANES};
 use super::distinct::Tuples;
 use super::frame::{Frame, Scratch};
-use super::mask::Signal;
+use super::lazy::Lazy;
+use super::mask::{BLOCK_BARS, Signal};
 use super::symbol::{Symbol, calendar};
 use super::walk::{SideRun, Walker};
 use crate::compile::{Program, compile};
@@ -39,6 +43,9 @@ use prepare::Prepared;
 /// Memory for the daily returns of a chunk of trials.
 const DAILY_BYTES: usize = 128 << 20;
 
+/// Columns over all data that are worth keeping: more would be longer in coming from memory than in being computed.
+const MOST_COLUMNS: usize = 4_096;
+
 /// Settings that change no result.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineOptions {
@@ -48,7 +55,7 @@ pub struct EngineOptions {
 
 impl Default for EngineOptions {
     fn default() -> Self {
-        Self { cache_bytes: 512 << 20 }
+        Self { cache_bytes: memory::budget() }
     }
 }
 
@@ -104,6 +111,7 @@ impl<'a> Engine<'a> {
         };
         let members = [members(Role::Train), members(Role::Test)];
         let union = |symbols: &Vec<usize>| pool_year_days(symbols.iter().map(|at| &universe.symbols[*at]));
+        let n_bars: usize = universe.symbols.iter().map(Bars::len).sum();
         Ok(Self {
             strategy,
             program,
@@ -116,7 +124,7 @@ impl<'a> Engine<'a> {
             blocks: BlockPlan::default(),
             year_days: universe.symbols.iter().map(|bars| pool_year_days(std::iter::once(bars))).collect(),
             pool_year_days: [union(&members[0]), union(&members[1])],
-            cache: Cache::new(options.cache_bytes),
+            cache: Cache::new(options.cache_bytes.min(MOST_COLUMNS * 8 * n_bars.max(4_096))),
         })
     }
 
@@ -251,14 +259,15 @@ impl<'a> Engine<'a> {
     fn walk_symbol(&mut self, symbol: usize, tuples: &mut Tuples<'_>, rows: &mut [Row]) {
         let n_bars = self.symbols[symbol].bars.len();
         let scalars = tuples.scalars;
-        if scalars.len() > 1 && self.bytes_needed(tuples, n_bars) > self.cache.budget() {
+        let demand = self.demand(tuples);
+        if scalars.len() > 1 && demand.bytes(&self.plan.slots, n_bars) > self.cache.budget() {
             let (left, right) = scalars.split_at(scalars.len() / 2);
             let (left_rows, right_rows) = rows.split_at_mut(left.len());
             self.walk_symbol(symbol, &mut Tuples::new(left), left_rows);
             self.walk_symbol(symbol, &mut Tuples::new(right), right_rows);
             return;
         }
-        let prepared = self.prepare(symbol, tuples);
+        let prepared = self.prepare(symbol, tuples, demand);
         let this = &*self;
         // Trials that share their masks go together: they enter on the same bars.
         let masks: Vec<&[u32]> = prepared
@@ -295,11 +304,14 @@ impl<'a> Engine<'a> {
         let data = &self.symbols[symbol];
         let columns: Vec<Vec<&[f64]>> =
             group.iter().map(|(trial, _)| self.columns(symbol, *trial, prepared)).collect();
+        let lazies: Vec<Vec<Option<Lazy<'_>>>> =
+            group.iter().map(|(trial, _)| self.lazies(symbol, *trial, &scalars[*trial], prepared)).collect();
         let frames: Vec<Frame<'_>> = group
             .iter()
-            .zip(&columns)
-            .map(|((trial, _), columns)| Frame {
+            .zip(columns.iter().zip(&lazies))
+            .map(|((trial, _), (columns, lazies))| Frame {
                 columns,
+                lazies,
                 scalars: &scalars[*trial],
                 n_bars: data.bars.len(),
             })
@@ -308,6 +320,9 @@ impl<'a> Engine<'a> {
             group.iter().zip(&frames).map(|((trial, _), frame)| self.bind(*trial, prepared, frame)).collect();
         let wanted: Vec<usize> =
             (0..self.segments.len()).filter(|at| self.segments[*at].symbol == symbol).collect();
+        if group.len() > 1 {
+            self.write_entries(symbol, &mut sides, &frames, scratch);
+        }
         let alone = group.len() == 1 || sides.iter().any(|sides| sides.len() != 1);
         if !alone {
             match Convoy::new(data, &self.strategy.execution, sides.into_iter().flatten().collect()) {
@@ -341,20 +356,40 @@ impl<'a> Engine<'a> {
         }
     }
 
+    /// Finds the entries of trials block by block, all of them one block after the other: what they read of the data, and of sums that
+    /// they share, is still in the cache then.
+    fn write_entries(
+        &self,
+        symbol: usize,
+        sides: &mut [Vec<SideRun<'_>>],
+        frames: &[Frame<'_>],
+        scratch: &mut Scratch,
+    ) {
+        for block in 0..self.symbols[symbol].bars.len().div_ceil(BLOCK_BARS) {
+            let bars = block * BLOCK_BARS..(block + 1) * BLOCK_BARS;
+            let meets = |range: &Range<usize>| range.start < bars.end && bars.start < range.end;
+            if !self.segments.iter().any(|segment| segment.symbol == symbol && meets(&segment.range)) {
+                continue;
+            }
+            for (sides, frame) in sides.iter_mut().zip(frames) {
+                sides.iter_mut().for_each(|side| side.enter.write(bars.start, frame, scratch));
+            }
+        }
+    }
+
     /// The sides of one trial, bound to its masks and columns.
     fn bind<'b>(&'b self, trial: usize, prepared: &'b Prepared, frame: &Frame<'b>) -> Vec<SideRun<'b>> {
-        let mut signals =
-            self.plan.conditions().into_iter().zip(&prepared.conditions).map(|(condition, prepared)| {
-                let masks = prepared
-                    .masks
-                    .iter()
-                    .filter_map(|shared| match shared.item(trial) {
-                        Item::Mask(mask) => Some(mask),
-                        _ => None,
-                    })
-                    .collect();
-                Signal::new(condition, masks, &prepared.residual, frame)
-            });
+        let mut signals = prepared.conditions.iter().map(|prepared| {
+            let masks = prepared
+                .masks
+                .iter()
+                .filter_map(|shared| match shared.item(trial) {
+                    Item::Mask(mask) => Some(mask),
+                    _ => None,
+                })
+                .collect();
+            Signal::new(masks, &prepared.left[trial], frame)
+        });
         let bind = |side: usize| {
             let plan = self.plan.sides[side].as_ref()?;
             let enter = signals.next()?;

@@ -1,6 +1,7 @@
 //! A level's formula bound to one trial: columns and scalars looked up once, so that a trade costs a few operations.
 
 use super::frame::{Frame, Opening, point_function};
+use super::lazy::Lazy;
 use crate::graph::{Func, Op1, Op2, Position};
 use crate::plan::{Op, Tape};
 use crate::point;
@@ -35,6 +36,7 @@ impl Leaf<'_> {
 #[derive(Clone)]
 enum Term<'a> {
     Leaf(Leaf<'a>),
+    Lazy(&'a Lazy<'a>, usize),
     Point(Func, &'a [f64], Vec<f64>, usize),
     Unary(Op1, usize),
     Binary(Op2, usize, usize),
@@ -60,6 +62,7 @@ pub struct Formula<'a>(Form<'a>);
 impl<'a> Formula<'a> {
     /// Binds a formula to the columns and scalars of a trial.
     pub fn new(tape: &Tape, frame: &Frame<'a>) -> Self {
+        let tape = tape.pruned(frame.scalars);
         let ago = |shift: Option<usize>| match shift {
             None => Some(0),
             Some(scalar) if frame.scalars[scalar] >= 0.0 => {
@@ -72,7 +75,10 @@ impl<'a> Formula<'a> {
             .iter()
             .map(|op| match op {
                 Op::Column { slot, shift } => match ago(*shift) {
-                    Some(ago) => Term::Leaf(Leaf::Column(frame.columns[*slot], ago)),
+                    Some(ago) => match frame.lazy(*slot) {
+                        Some(lazy) => Term::Lazy(lazy, ago),
+                        None => Term::Leaf(Leaf::Column(frame.columns[*slot], ago)),
+                    },
                     None => Term::Leaf(Leaf::Constant(point::NA)),
                 },
                 Op::Point { func, input, arguments, shift } => match ago(*shift) {
@@ -157,6 +163,13 @@ fn steps(terms: &[Term<'_>], bar: usize, opening: &Opening, values: &mut Vec<f64
     for term in terms {
         let value = match term {
             Term::Leaf(leaf) => leaf.value(bar, opening),
+            Term::Lazy(lazy, ago) => {
+                if *ago <= bar {
+                    lazy.at(bar - ago)
+                } else {
+                    point::NA
+                }
+            }
             Term::Point(func, x, arguments, ago) => {
                 if *ago <= bar {
                     point_function(func, x, arguments, bar - ago)

@@ -1,9 +1,10 @@
 //! Evaluates formulas of one trial over one symbol: at a single bar, or 64 bars at a time.
 
 use multiversion::multiversion;
-use tidemill_market::indicator::{Call, Series};
+use tidemill_market::indicator::{Call, Limit, Series};
 
 use super::book::Move;
+use super::lazy::{Lazy, QuickTest};
 use super::simd;
 use crate::graph::{Func, Op1, Op2};
 use crate::plan::{Op, Tape};
@@ -16,8 +17,10 @@ pub const WORD: usize = 64;
 /// What formulas read: the columns and scalars of one trial over one symbol.
 #[derive(Clone, Copy)]
 pub struct Frame<'a> {
-    /// Columns by slot; empty where a slot holds no numbers.
+    /// Columns by slot; empty where a slot holds no numbers, or none was written.
     pub columns: &'a [&'a [f64]],
+    /// By slot, those that are computed where they are read; may be shorter than the columns.
+    pub lazies: &'a [Option<Lazy<'a>>],
     /// Scalars of the trial.
     pub scalars: &'a [f64],
     /// Number of bars.
@@ -57,6 +60,17 @@ pub struct Scratch {
     no: Vec<u64>,
 }
 
+impl Scratch {
+    /// Makes room for the blocks of so many operations.
+    fn reserve(&mut self, n_ops: usize) {
+        if self.yes.len() < n_ops * BLOCK {
+            self.numbers.resize(n_ops * BLOCK * WORD, 0.0);
+            self.yes.resize(n_ops * BLOCK, 0);
+            self.no.resize(n_ops * BLOCK, 0);
+        }
+    }
+}
+
 /// Words of one block when a whole column is written out: large enough that the operations, not their dispatch, cost time.
 const BLOCK: usize = 32;
 
@@ -81,10 +95,72 @@ pub fn point_function(func: Func, x: &[f64], arguments: &[f64], bar: usize) -> f
 }
 
 impl<'a> Frame<'a> {
-    /// Truth of a condition for the 64 bars of one word; bits past the last bar are clear.
-    pub fn truth_word(&self, tape: &Tape, word: usize, scratch: &mut Scratch) -> u64 {
-        self.run(tape, word, 1, scratch);
-        scratch.yes[tape.ops.len() - 1] & self.valid(word)
+    /// Truth of a condition for the bars of some words; bits past the last bar are undefined.
+    pub fn truth_words<'b>(
+        &self,
+        tape: &Tape,
+        word: usize,
+        n_words: usize,
+        scratch: &'b mut Scratch,
+    ) -> &'b [u64] {
+        self.run(tape, word, n_words, scratch);
+        &scratch.yes[(tape.ops.len() - 1) * n_words..][..n_words]
+    }
+
+    /// The call behind a slot that has no column.
+    pub fn lazy(&self, slot: usize) -> Option<&'a Lazy<'a>> {
+        self.lazies.get(slot)?.as_ref()
+    }
+
+    /// About what a condition costs per bar, where reading a column costs half: what is not shared comes from afar.
+    pub fn cost(&self, tape: &Tape) -> f64 {
+        let cost = |op: &Op| match op {
+            Op::Column { slot, .. } if self.lazy(*slot).is_some() => 10.0,
+            Op::Column { .. } => 0.5,
+            Op::Scalar(_) | Op::Truth(_) => 0.0,
+            _ => 0.25,
+        };
+        tape.ops.iter().map(cost).sum()
+    }
+
+    /// The quick test of a condition `series ∘ threshold` over a column that is computed where it is read.
+    pub fn quick_test(&self, tape: &Tape) -> Option<QuickTest<'a>> {
+        let (slot, op, scalar) = match tape.ops[..] {
+            [Op::Column { slot, shift: None }, Op::Scalar(scalar), Op::Compare(op, 0, 1)] => {
+                (slot, op, scalar)
+            }
+            [Op::Column { slot, shift: None }, Op::Scalar(scalar), Op::Compare(op, 1, 0)] => {
+                (slot, op.mirrored(), scalar)
+            }
+            [Op::Scalar(scalar), Op::Column { slot, shift: None }, Op::Compare(op, 0, 1)] => {
+                (slot, op.mirrored(), scalar)
+            }
+            _ => return None,
+        };
+        let sign = match op {
+            Op2::Gt | Op2::Ge => 1.0,
+            Op2::Lt | Op2::Le => -1.0,
+            _ => return None,
+        };
+        let limit = Limit { threshold: sign * self.scalars[scalar], sign };
+        self.lazy(slot).filter(|_| limit.threshold > 0.0)?.test(limit)
+    }
+
+    /// What a quick test says of the bars of some words: where a condition is true, and where it has to be asked.
+    pub fn test_words<'b>(
+        test: &QuickTest<'_>,
+        word: usize,
+        n_words: usize,
+        scratch: &'b mut Scratch,
+    ) -> (&'b [u64], &'b [u64]) {
+        scratch.reserve(1);
+        let Scratch { numbers, yes, no, .. } = scratch;
+        let (numbers, yes, no) = (&mut numbers[..n_words * WORD], &mut yes[..n_words], &mut no[..n_words]);
+        test.fill(word * WORD, numbers);
+        simd::compare_scalar(Op2::Gt, numbers, 0.0, yes);
+        simd::compare_scalar(Op2::Lt, numbers, 0.0, no);
+        no.iter_mut().zip(&*yes).for_each(|(no, yes)| *no = !(*no | yes));
+        (yes, no)
     }
 
     /// Truth of a condition over all bars.
@@ -130,7 +206,7 @@ impl<'a> Frame<'a> {
     }
 
     /// Bits of a word that are bars.
-    fn valid(&self, word: usize) -> u64 {
+    pub fn valid(&self, word: usize) -> u64 {
         let bars = self.n_bars - word * WORD;
         if bars >= WORD { u64::MAX } else { (1_u64 << bars) - 1 }
     }
@@ -146,11 +222,7 @@ impl<'a> Frame<'a> {
     /// Runs a formula over `n_words` words; operation `k` leaves its result in block `k` of the scratch space.
     fn run(&self, tape: &Tape, word: usize, n_words: usize, scratch: &mut Scratch) {
         let (n_ops, first, lanes) = (tape.ops.len(), word * WORD, n_words * WORD);
-        if scratch.numbers.len() < n_ops * lanes || scratch.yes.len() < n_ops * n_words {
-            scratch.numbers.resize(n_ops * BLOCK * WORD, 0.0);
-            scratch.yes.resize(n_ops * BLOCK, 0);
-            scratch.no.resize(n_ops * BLOCK, 0);
-        }
+        scratch.reserve(n_ops);
         for (at, op) in tape.ops.iter().enumerate() {
             let (earlier, rest) = scratch.numbers.split_at_mut(at * lanes);
             let out = &mut rest[..lanes];
@@ -166,7 +238,10 @@ impl<'a> Frame<'a> {
             match op {
                 // Whole blocks are read where they lie.
                 Op::Column { .. } if at + 1 < n_ops && self.in_place(op, first, lanes).is_some() => {}
-                Op::Column { slot, shift } => load(self.columns[*slot], first, bars_ago(self, *shift), out),
+                Op::Column { slot, shift } => match self.lazy(*slot) {
+                    Some(lazy) => lazy.fill(first, bars_ago(self, *shift), out),
+                    None => load(self.columns[*slot], first, bars_ago(self, *shift), out),
+                },
                 Op::Point { func, input, arguments, shift } => {
                     let ago = bars_ago(self, *shift);
                     let arguments: Vec<f64> = arguments.iter().map(|scalar| self.scalars[*scalar]).collect();
@@ -329,7 +404,7 @@ mod tests {
         let a: Vec<f64> = (0..100).map(|i| specials[i % 8] * (1.0 + (i / 8) as f64)).collect();
         let b: Vec<f64> = (0..100).map(|i| specials[(i / 3) % 8]).collect();
         let columns = [a.as_slice(), b.as_slice()];
-        let frame = Frame { columns: &columns, scalars: &[3.0], n_bars: 100 };
+        let frame = Frame { columns: &columns, lazies: &[], scalars: &[3.0], n_bars: 100 };
         let base = vec![Op::Column { slot: 0, shift: None }, Op::Column { slot: 1, shift: Some(0) }];
         let mut scratch = Scratch::default();
         let bits = |x: f64| if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() };
@@ -352,7 +427,7 @@ mod tests {
                 }
                 let tape = Tape { needs: vec![(true, true); ops.len()], spreads: vec![true; ops.len()], ops };
                 for bar in 0..100 {
-                    let word = frame.truth_word(&tape, bar / 64, &mut scratch) >> (bar % 64) & 1;
+                    let word = frame.truth_words(&tape, bar / 64, 1, &mut scratch)[0] >> (bar % 64) & 1;
                     let single = Formula::new(&tape, &frame).value(bar, &Opening::NONE, &mut scratch.points);
                     assert_eq!(word == 1, single == 1.0, "{op:?} at {bar}, negated {negated}");
                 }
@@ -363,9 +438,9 @@ mod tests {
     #[test]
     fn bits_past_the_last_bar_are_clear() {
         let a = vec![1.0; 70];
-        let frame = Frame { columns: &[&a], scalars: &[0.5], n_bars: 70 };
+        let frame = Frame { columns: &[&a], lazies: &[], scalars: &[0.5], n_bars: 70 };
         let ops = vec![Op::Column { slot: 0, shift: None }, Op::Scalar(0), Op::Compare(Op2::Gt, 0, 1)];
         let tape = Tape { needs: vec![(true, true); 3], spreads: vec![true; 3], ops };
-        assert_eq!(frame.truth_word(&tape, 1, &mut Scratch::default()), 0b11_1111);
+        assert_eq!(frame.truth(&tape, &mut Scratch::default()), [u64::MAX, 0b11_1111]);
     }
 }

@@ -2,7 +2,8 @@
 
 use super::formula::Formula;
 use super::frame::{Frame, Opening, Scratch, WORD};
-use crate::plan::{Condition, Tape};
+use super::lazy::QuickTest;
+use crate::plan::{Decided, Tape};
 
 /// The bars on which a condition is true, written out.
 #[derive(Debug)]
@@ -75,38 +76,155 @@ pub fn later(bits: &[u64], by: f64) -> Vec<u64> {
     out
 }
 
-/// Survivors of a word up to which bars are checked one by one.
-const FEW: u32 = 4;
+/// Words that are computed at a time: enough that the operations, not their dispatch, cost time, few enough to stay in the first cache.
+const BLOCK: usize = 16;
+
+/// Bars that are computed at a time.
+pub const BLOCK_BARS: usize = BLOCK * WORD;
+
+/// A formula at one bar costs about as much as this many bars of a whole block.
+const POINT: usize = 12;
+
+/// What a quick test costs per bar, where reading a column costs half.
+const QUICK: f64 = 2.0;
+
+/// A condition that no mask decides.
+struct Factor<'a> {
+    tape: &'a Tape,
+    formula: Formula<'a>,
+    quick: Option<QuickTest<'a>>,
+    /// About what a bar costs.
+    cost: f64,
+    /// Bars that it was asked for so far, and those where it was true.
+    asked: f64,
+    passed: f64,
+    /// What it costs to get to few bars with it alone.
+    rank: f64,
+    /// How many bars of a block are worth one bar alone; tests set it to take one way throughout.
+    point: usize,
+}
+
+impl<'a> Factor<'a> {
+    fn new(tape: &'a Tape, frame: &Frame<'a>) -> Self {
+        let (formula, quick) = (Formula::new(tape, frame), frame.quick_test(tape));
+        let cost = if quick.is_some() { QUICK } else { frame.cost(tape) };
+        let mut factor =
+            Self { tape, formula, quick, cost, asked: 2.0, passed: 1.0, rank: 0.0, point: POINT };
+        factor.count(0, 0);
+        factor
+    }
+
+    /// Counts bars that it was asked for, and those where it was true.
+    fn count(&mut self, n_asked: usize, n_passed: usize) {
+        self.asked += n_asked as f64;
+        self.passed += n_passed as f64;
+        self.rank = self.cost / (self.asked / self.passed).ln();
+    }
+
+    /// Whether so many bars are better asked for one by one.
+    fn are_few(&self, n_left: usize, block: &Block) -> bool {
+        n_left.saturating_mul(self.point) <= block.len * WORD
+    }
+
+    /// Keeps the bits of the bars where it is true: bar by bar where few are left, else all of the block.
+    fn keep(&self, block: &mut Block, mut n_left: usize, frame: &Frame<'_>, scratch: &mut Scratch) {
+        let is_true =
+            |bar: usize, points: &mut Vec<f64>| self.formula.value(bar, &Opening::NONE, points) == 1.0;
+        // Bars that are true already, and need no further look.
+        let mut sure = [0; BLOCK];
+        if let Some(quick) = &self.quick {
+            if self.are_few(n_left, block) {
+                return block.retain(&sure, |bar| match quick.at(bar) {
+                    said if said > 0.0 => true,
+                    said if said < 0.0 => false,
+                    _ => is_true(bar, &mut scratch.points),
+                });
+            }
+            let (yes, ask) = Frame::test_words(quick, block.first, block.len, scratch);
+            for (((bits, sure), yes), ask) in block.bits.iter_mut().zip(&mut sure).zip(yes).zip(ask) {
+                *sure = *bits & yes;
+                *bits &= yes | ask;
+            }
+            n_left = block.n_left() - sure.iter().map(|bits| bits.count_ones() as usize).sum::<usize>();
+        }
+        if self.are_few(n_left, block) {
+            block.retain(&sure, |bar| is_true(bar, &mut scratch.points));
+        } else {
+            let truths = frame.truth_words(self.tape, block.first, block.len, scratch);
+            block.bits.iter_mut().zip(truths).for_each(|(bits, truth)| *bits &= truth);
+        }
+    }
+}
+
+/// The truth of some words.
+struct Block {
+    /// The first word; `usize::MAX` if nothing was computed yet.
+    first: usize,
+    len: usize,
+    bits: [u64; BLOCK],
+}
+
+impl Block {
+    /// Keeps those bars of which it is true, and those that are sure.
+    fn retain(&mut self, sure: &[u64; BLOCK], mut is_true: impl FnMut(usize) -> bool) {
+        for ((word, bits), sure) in (self.first..).zip(&mut self.bits[..self.len]).zip(sure) {
+            let mut left = *bits & !sure;
+            while left != 0 {
+                let lane = left.trailing_zeros();
+                left &= left - 1;
+                *bits &= !(u64::from(!is_true(word * WORD + lane as usize)) << lane);
+            }
+        }
+    }
+
+    fn n_left(&self) -> usize {
+        self.bits[..self.len].iter().map(|bits| bits.count_ones() as usize).sum()
+    }
+}
 
 /// A condition of one trial over one symbol.
 pub struct Signal<'a> {
-    /// Masks whose conjunction contains the truth; all of it if `residual` is empty.
+    /// Masks whose conjunction contains the truth; all of it if there are no factors.
     masks: Vec<&'a Mask>,
     /// The mask, if there is one and it decides everything.
     exact: Option<&'a Mask>,
-    /// Factors that no mask decides.
-    residual: Vec<(&'a Tape, Formula<'a>)>,
-    /// The word computed last.
-    word: usize,
-    bits: u64,
+    /// What no mask decides; all must be true. What gets rid of most bars at the least cost comes first.
+    factors: Vec<Factor<'a>>,
+    never: bool,
+    /// The block computed last.
+    block: Block,
+    /// Blocks that were written out in advance, by their number, and their words.
+    written: Vec<bool>,
+    words: Vec<u64>,
     n_bars: usize,
 }
 
 impl<'a> Signal<'a> {
-    /// A condition that `masks` bound and `residual` factors decide.
-    pub fn new(
-        condition: &'a Condition,
-        masks: Vec<&'a Mask>,
-        residual: &[usize],
-        frame: &Frame<'a>,
-    ) -> Self {
-        let bind = |factor: &usize| {
-            let tape = &condition.factors[*factor].itself.tape;
-            (tape, Formula::new(tape, frame))
+    /// A condition that `masks` bound and what is `left` decides.
+    pub fn new(masks: Vec<&'a Mask>, left: &'a Decided, frame: &Frame<'a>) -> Self {
+        let (never, tapes) = match left {
+            Decided::Never => (true, &[][..]),
+            Decided::Open(tapes) => (false, &tapes[..]),
         };
-        let exact = if let ([mask], []) = (&masks[..], residual) { Some(*mask) } else { None };
-        let residual = residual.iter().map(bind).collect();
-        Self { masks, exact, residual, word: usize::MAX, bits: 0, n_bars: frame.n_bars }
+        let exact = if let ([mask], [], false) = (&masks[..], tapes, never) { Some(*mask) } else { None };
+        let factors = tapes.iter().map(|tape| Factor::new(tape, frame)).collect();
+        let block = Block { first: usize::MAX, len: 0, bits: [0; BLOCK] };
+        let (written, words) = (Vec::new(), Vec::new());
+        Self { masks, exact, factors, never, block, written, words, n_bars: frame.n_bars }
+    }
+
+    /// Writes out the block of a bar. Trials that do so together find what they all read in the cache.
+    pub fn write(&mut self, bar: usize, frame: &Frame<'_>, scratch: &mut Scratch) {
+        if self.never || self.exact.is_some() {
+            return;
+        }
+        let n_words = self.n_bars.div_ceil(WORD);
+        self.written.resize(n_words.div_ceil(BLOCK), false);
+        self.words.resize(n_words, 0);
+        let (number, first) = (bar / BLOCK_BARS, bar / BLOCK_BARS * BLOCK);
+        self.compute(first, frame, scratch);
+        self.words[first..][..self.block.len].copy_from_slice(&self.block.bits[..self.block.len]);
+        self.written[number] = true;
     }
 
     /// The mask, if there is one that decides everything.
@@ -127,6 +245,9 @@ impl<'a> Signal<'a> {
     }
 
     fn search(&mut self, from: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> usize {
+        if self.never {
+            return self.n_bars;
+        }
         let mut word = from / WORD;
         let mut bits = self.word(word, frame, scratch) & (u64::MAX << (from % WORD));
         let n_words = self.n_bars.div_ceil(WORD);
@@ -143,45 +264,124 @@ impl<'a> Signal<'a> {
     /// Whether the condition is true on one bar.
     #[inline]
     pub fn at(&mut self, bar: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> bool {
-        self.word(bar / WORD, frame, scratch) >> (bar % WORD) & 1 == 1
+        match self.exact {
+            Some(mask) => mask.at(bar),
+            None => !self.never && self.word(bar / WORD, frame, scratch) >> (bar % WORD) & 1 == 1,
+        }
     }
 
     #[inline(always)]
     fn word(&mut self, word: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> u64 {
-        if self.word != word {
-            self.bits = self.compute(word, frame, scratch);
-            self.word = word;
+        if let Some(true) = self.written.get(word / BLOCK) {
+            return self.words[word];
         }
-        self.bits
+        let first = word / BLOCK * BLOCK;
+        if self.block.first != first {
+            self.compute(first, frame, scratch);
+        }
+        self.block.bits[word - first]
     }
 
-    fn compute(&self, word: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> u64 {
-        let mut bits = self.masks.iter().fold(u64::MAX, |bits, mask| bits & mask.words[word]);
-        for (tape, formula) in &self.residual {
-            if bits == 0 {
+    /// Computes a block: what masks leave, then factor by factor what the ones before have left.
+    fn compute(&mut self, first: usize, frame: &Frame<'_>, scratch: &mut Scratch) {
+        let block = &mut self.block;
+        *block = Block { first, len: BLOCK.min(self.n_bars.div_ceil(WORD) - first), bits: [0; BLOCK] };
+        for (word, bits) in (first..).zip(&mut block.bits[..block.len]) {
+            *bits = self.masks.iter().fold(frame.valid(word), |bits, mask| bits & mask.words[word]);
+        }
+        let mut n_left = block.n_left();
+        self.factors.sort_by(|a, b| a.rank.total_cmp(&b.rank));
+        for factor in &mut self.factors {
+            if n_left == 0 {
                 break;
             }
-            if bits.count_ones() <= FEW {
-                let mut left = bits;
-                while left != 0 {
-                    let lane = left.trailing_zeros() as usize;
-                    left &= left - 1;
-                    let bar = word * WORD + lane;
-                    if bar >= self.n_bars || formula.value(bar, &Opening::NONE, &mut scratch.points) != 1.0 {
-                        bits &= !(1 << lane);
-                    }
-                }
-            } else {
-                bits &= frame.truth_word(tape, word, scratch);
-            }
+            let n_asked = n_left;
+            factor.keep(block, n_asked, frame, scratch);
+            n_left = block.n_left();
+            factor.count(n_asked, n_left);
         }
-        bits
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tidemill_market::indicator::{Function, Moments, Prefix, Series};
+
+    use super::super::lazy::Lazy;
     use super::*;
+    use crate::graph::{Func, Op2};
+    use crate::plan::Op;
+
+    /// `column of slot a ∘ column of slot b`, or a scalar where `b` is none.
+    fn compare(op: Op2, a: usize, b: Option<usize>) -> Tape {
+        let column = |slot: usize| Op::Column { slot, shift: None };
+        Tape::new(vec![column(a), b.map_or(Op::Scalar(0), column), Op::Compare(op, 0, 1)])
+    }
+
+    #[test]
+    fn bar_by_bar_and_block_by_block_are_the_same() {
+        const ZSCORE: Func = Function::named("zscore");
+        const SMA: Func = Function::named("sma");
+        let x: Vec<f64> = (0..5_000_usize)
+            .map(|i| if i % 701 == 9 { f64::NAN } else { (i * i % 1_009) as f64 + (i % 13) as f64 })
+            .collect();
+        let y: Vec<f64> = (0..5_000_usize).map(|i| (i * 7 % 1_013) as f64).collect();
+        let (sums, squares) = (Prefix::new(&x, Moments::Sum), Prefix::new(&x, Moments::SumSquares));
+        let lazy = |func: Func, series: Vec<Series<'_>>, w: f64| {
+            // The same as a column.
+            let mut column = vec![0.0; x.len()];
+            let Some(part) = func.part else { unreachable!("windows of sums have parts") };
+            let call = tidemill_market::indicator::Call { series: &series, arguments: &[w] };
+            (part.bars)(&call, 0, &mut column);
+            column
+        };
+        let score_inputs = || vec![Series::Column(&x[..]), Series::Sums(&squares)];
+        let (score, mean) = (lazy(ZSCORE, score_inputs(), 40.0), lazy(SMA, vec![Series::Sums(&sums)], 25.0));
+        let part = |func: Func| func.part.unwrap_or_else(|| unreachable!("windows of sums have parts"));
+        let lazies = [
+            None,
+            None,
+            Some(Lazy::new(part(ZSCORE), score_inputs(), vec![40.0])),
+            Some(Lazy::new(part(SMA), vec![Series::Sums(&sums)], vec![25.0])),
+        ];
+        for threshold in [0.5, 1.2, 2.5, -0.5] {
+            let whole = Frame {
+                columns: &[&x, &y, &score, &mean],
+                lazies: &[],
+                scalars: &[threshold],
+                n_bars: x.len(),
+            };
+            let frame = Frame { columns: &[&x, &y, &[], &[]], lazies: &lazies, ..whole };
+            for op in [Op2::Gt, Op2::Ge, Op2::Lt, Op2::Le] {
+                let tapes =
+                    vec![compare(op, 2, None), compare(Op2::Gt, 3, Some(1)), compare(Op2::Lt, 0, Some(1))];
+                let mut scratch = Scratch::default();
+                let truths: Vec<Vec<u64>> =
+                    tapes.iter().map(|tape| whole.truth(tape, &mut scratch)).collect();
+                let expected: Vec<usize> = (0..x.len())
+                    .filter(|bar| truths.iter().all(|words| words[bar / WORD] >> (bar % WORD) & 1 == 1))
+                    .collect();
+                let left = Decided::Open(tapes);
+                for point in [0, POINT, usize::MAX] {
+                    for in_advance in [false, true] {
+                        let mut signal = Signal::new(Vec::new(), &left, &frame);
+                        signal.factors.iter_mut().for_each(|factor| factor.point = point);
+                        for bar in (0..x.len()).step_by(BLOCK_BARS).filter(|_| in_advance) {
+                            signal.write(bar, &frame, &mut scratch);
+                        }
+                        let found: Vec<usize> =
+                            (0..x.len()).filter(|bar| signal.at(*bar, &frame, &mut scratch)).collect();
+                        assert!(
+                            found == expected,
+                            "{op:?} {threshold}, {point}: {} bars, not {}",
+                            found.len(),
+                            expected.len()
+                        );
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn bits_move_to_later_bars_across_words() {

@@ -50,6 +50,40 @@ pub enum Op {
     SelectTruth(usize, usize, usize),
 }
 
+impl Op {
+    /// Visits its operands.
+    pub(super) fn operands(&self, mut visit: impl FnMut(usize)) {
+        match *self {
+            Self::Column { .. }
+            | Self::Point { .. }
+            | Self::Scalar(_)
+            | Self::Truth(_)
+            | Self::Position(_) => {}
+            Self::Unary(_, a) | Self::IsNa(a) | Self::Not(a) => visit(a),
+            Self::Binary(_, a, b) | Self::Compare(_, a, b) | Self::Logic(_, a, b) => {
+                visit(a);
+                visit(b);
+            }
+            Self::Select(c, a, b) | Self::SelectTruth(c, a, b) => [c, a, b].into_iter().for_each(visit),
+        }
+    }
+
+    /// The same operation on operands in other places.
+    pub(super) fn moved(&self, to: impl Fn(usize) -> usize) -> Self {
+        match self.clone() {
+            Self::Unary(op, a) => Self::Unary(op, to(a)),
+            Self::IsNa(a) => Self::IsNa(to(a)),
+            Self::Not(a) => Self::Not(to(a)),
+            Self::Binary(op, a, b) => Self::Binary(op, to(a), to(b)),
+            Self::Compare(op, a, b) => Self::Compare(op, to(a), to(b)),
+            Self::Logic(op, a, b) => Self::Logic(op, to(a), to(b)),
+            Self::Select(c, a, b) => Self::Select(to(c), to(a), to(b)),
+            Self::SelectTruth(c, a, b) => Self::SelectTruth(to(c), to(a), to(b)),
+            leaf => leaf,
+        }
+    }
+}
+
 /// Operations in order; the last one is the result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tape {
@@ -62,6 +96,50 @@ pub struct Tape {
 }
 
 impl Tape {
+    /// Finds out what is needed of each operation.
+    pub fn new(ops: Vec<Op>) -> Self {
+        let mut needs = vec![(false, false); ops.len()];
+        if let Some(last) = needs.last_mut() {
+            *last = (true, false);
+        }
+        for at in (0..ops.len()).rev() {
+            let (t, f) = needs[at];
+            let mut mark = |operand: usize, need: (bool, bool)| {
+                needs[operand] = (needs[operand].0 || need.0, needs[operand].1 || need.1);
+            };
+            match ops[at] {
+                Op::Not(a) => mark(a, (f, t)),
+                Op::Logic(_, a, b) => {
+                    mark(a, (t, f));
+                    mark(b, (t, f));
+                }
+                Op::SelectTruth(c, a, b) => {
+                    mark(c, (true, true));
+                    mark(a, (t, f));
+                    mark(b, (t, f));
+                }
+                Op::Select(c, ..) => mark(c, (true, true)),
+                _ => {}
+            }
+        }
+        // The result itself is read lane by lane, and so is what is not compared.
+        let mut spreads = vec![false; ops.len()];
+        if let Some(last) = spreads.last_mut() {
+            *last = true;
+        }
+        for op in &ops {
+            match op {
+                Op::Unary(_, a) | Op::IsNa(a) => spreads[*a] = true,
+                Op::Binary(_, a, b) | Op::Select(_, a, b) => {
+                    spreads[*a] = true;
+                    spreads[*b] = true;
+                }
+                _ => {}
+            }
+        }
+        Self { ops, needs, spreads }
+    }
+
     /// The slots whose columns it reads, each once.
     pub fn slots(&self) -> Vec<usize> {
         let mut slots: Vec<usize> = self
@@ -111,56 +189,44 @@ impl Tape {
 impl Planner<'_> {
     pub(super) fn tape(&mut self, root: NodeId) -> Tape {
         let mut ops = Vec::new();
-        self.emit(root, &mut ops, &mut FxHashMap::default());
-        let mut needs = vec![(false, false); ops.len()];
-        if let Some(last) = needs.last_mut() {
-            *last = (true, false);
-        }
-        for at in (0..ops.len()).rev() {
-            let (t, f) = needs[at];
-            let mut mark = |operand: usize, need: (bool, bool)| {
-                needs[operand] = (needs[operand].0 || need.0, needs[operand].1 || need.1);
-            };
-            match ops[at] {
-                Op::Not(a) => mark(a, (f, t)),
-                Op::Logic(_, a, b) => {
-                    mark(a, (t, f));
-                    mark(b, (t, f));
-                }
-                Op::SelectTruth(c, a, b) => {
-                    mark(c, (true, true));
-                    mark(a, (t, f));
-                    mark(b, (t, f));
-                }
-                Op::Select(c, ..) => mark(c, (true, true)),
-                _ => {}
-            }
-        }
-        // The result itself is read lane by lane, and so is what is not compared.
-        let mut spreads = vec![false; ops.len()];
-        if let Some(last) = spreads.last_mut() {
-            *last = true;
-        }
-        for op in &ops {
-            match op {
-                Op::Unary(_, a) | Op::IsNa(a) => spreads[*a] = true,
-                Op::Binary(_, a, b) | Op::Select(_, a, b) => {
-                    spreads[*a] = true;
-                    spreads[*b] = true;
-                }
-                _ => {}
-            }
-        }
-        Tape { ops, needs, spreads }
+        self.emit(root, false, &mut ops, &mut FxHashMap::default());
+        Tape::new(ops)
     }
 
-    fn emit(&mut self, id: NodeId, ops: &mut Vec<Op>, done: &mut FxHashMap<NodeId, usize>) -> usize {
+    /// The tape of a condition. Every trial reads the same values of a formula without parameters, so that it is worth a column.
+    pub(super) fn condition_tape(&mut self, root: NodeId) -> Tape {
+        let mut ops = Vec::new();
+        self.emit(root, self.shares_formulas, &mut ops, &mut FxHashMap::default());
+        Tape::new(ops)
+    }
+
+    /// Whether a node is a formula of numbers that depends on no parameter.
+    fn is_same_for_all(&mut self, id: NodeId) -> bool {
+        let graph = self.graph;
+        let is_formula = matches!(graph.node(id), Node::Unary(..) | Node::Binary(..) | Node::Select(..));
+        let info = graph.info(id);
+        is_formula
+            && info.series
+            && !info.position
+            && info.ty != Type::Bool
+            && self.shapes.of(graph, id).1.iter().all(|hole| graph.constant_value(*hole).is_some())
+    }
+
+    fn emit(
+        &mut self,
+        id: NodeId,
+        shares: bool,
+        ops: &mut Vec<Op>,
+        done: &mut FxHashMap<NodeId, usize>,
+    ) -> usize {
         if let Some(at) = done.get(&id) {
             return *at;
         }
         let graph = self.graph;
         let op = if let Some(scalar) = self.scalar_of.get(&id) {
             if graph.info(id).ty == Type::Bool { Op::Truth(*scalar) } else { Op::Scalar(*scalar) }
+        } else if shares && self.is_same_for_all(id) {
+            Op::Column { slot: self.slot(id), shift: None }
         } else {
             match graph.node(id) {
                 Node::Source(_) | Node::Call(..) => self.leaf(id, None),
@@ -170,7 +236,7 @@ impl Planner<'_> {
                 }
                 Node::Position(position) => Op::Position(*position),
                 Node::Unary(op, a) => {
-                    let a = self.emit(*a, ops, done);
+                    let a = self.emit(*a, shares, ops, done);
                     match op {
                         Op1::Not => Op::Not(a),
                         Op1::IsNa => Op::IsNa(a),
@@ -178,7 +244,7 @@ impl Planner<'_> {
                     }
                 }
                 Node::Binary(op, a, b) => {
-                    let (a, b) = (self.emit(*a, ops, done), self.emit(*b, ops, done));
+                    let (a, b) = (self.emit(*a, shares, ops, done), self.emit(*b, shares, ops, done));
                     match op {
                         Op2::And | Op2::Or => Op::Logic(*op, a, b),
                         _ if op.is_comparison() => Op::Compare(*op, a, b),
@@ -186,8 +252,11 @@ impl Planner<'_> {
                     }
                 }
                 Node::Select(c, a, b) => {
-                    let (c, a, b) =
-                        (self.emit(*c, ops, done), self.emit(*a, ops, done), self.emit(*b, ops, done));
+                    let (c, a, b) = (
+                        self.emit(*c, shares, ops, done),
+                        self.emit(*a, shares, ops, done),
+                        self.emit(*b, shares, ops, done),
+                    );
                     if graph.info(id).ty == Type::Bool {
                         Op::SelectTruth(c, a, b)
                     } else {

@@ -144,6 +144,36 @@ pub enum HostFunction {
     Column(fn(&Call<'_>, &mut [f64])),
 }
 
+/// How a function is computed for some bars that need no other bar of its result.
+#[derive(Clone, Copy)]
+pub struct Part {
+    /// The bars from a first one on.
+    pub bars: fn(&Call<'_>, usize, &mut [f64]),
+    /// One bar.
+    pub bar: fn(&Call<'_>, usize) -> f64,
+    /// A quick test of a threshold, where that costs much less than the value.
+    pub test: Option<Test>,
+}
+
+/// A quick test of `value > threshold` and `value >= threshold`, or of `value < −threshold` and `value <= −threshold`: above 0 where both
+/// are surely true, below 0 where both are surely not, 0 or NaN where the value has to be asked.
+#[derive(Clone, Copy)]
+pub struct Test {
+    /// The bars from a first one on.
+    pub bars: fn(&Call<'_>, Limit, usize, &mut [f64]),
+    /// One bar.
+    pub bar: fn(&Call<'_>, Limit, usize) -> f64,
+}
+
+/// What a quick test compares with.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// The threshold, above 0.
+    pub threshold: f64,
+    /// 1, or −1 where the negated value is compared.
+    pub sign: f64,
+}
+
 /// A function over whole series. Two are equal if they have one name.
 #[derive(Clone, Copy)]
 pub struct Function {
@@ -167,6 +197,8 @@ pub struct Function {
     pub run: HostFunction,
     /// The same at one bar, for those where that costs less than the column.
     pub at: Option<fn(&Call<'_>, usize) -> f64>,
+    /// The same for some bars, for those that need no other bar of their result.
+    pub part: Option<Part>,
     /// File name and text of its twin on a device.
     pub twin: (&'static str, &'static str),
     /// Scratch columns per item, of `n_bars + n_symbols` numbers each. Their start has to be a multiple of 16 bytes.
@@ -188,6 +220,7 @@ impl Function {
             has_unit: true,
             run,
             at: None,
+            part: None,
             twin: ("", ""),
             scratch_columns: 0,
             passes: &[],
@@ -222,6 +255,21 @@ impl Function {
 
     pub(super) const fn at(self, at: fn(&Call<'_>, usize) -> f64) -> Self {
         Self { at: Some(at), ..self }
+    }
+
+    pub(super) const fn part(
+        self,
+        bars: fn(&Call<'_>, usize, &mut [f64]),
+        bar: fn(&Call<'_>, usize) -> f64,
+    ) -> Self {
+        Self { part: Some(Part { bars, bar, test: None }), ..self }
+    }
+
+    pub(super) const fn test(self, test: Test) -> Self {
+        match self.part {
+            Some(part) => Self { part: Some(Part { test: Some(test), ..part }), ..self },
+            None => panic!("only what is computed in parts is tested"),
+        }
     }
 
     pub(super) const fn twin(

@@ -9,10 +9,15 @@ use super::prefix::{Prefix, Weighted};
 ///
 /// Reference: TA-Lib `LINEARREG`. First value at bar `w-1` (for `w = 1`, which TA-Lib refuses, the value
 /// itself); a window with a non-finite value is NaN. Needs [`Moments::SumIndex`](super::Moments::SumIndex).
-#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 pub fn lsma(p: &Prefix, w: usize, out: &mut [f64]) {
+    lsma_from(p, w, 0, out);
+}
+
+/// [`lsma`] of the bars from `first` on.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+pub fn lsma_from(p: &Prefix, w: usize, first: usize, out: &mut [f64]) {
     let weighted = Weighted::lsma(w);
-    p.map_index(w, out, |start, sum, index| weighted.of(start, sum, index));
+    p.map_index(w, first, out, |start, sum, index| weighted.of(start, sum, index));
 }
 
 #[cfg(test)]

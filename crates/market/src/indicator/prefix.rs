@@ -13,11 +13,16 @@
 //! it, itself an entry, plus the sum inside its block. The order of operations is fixed by that, yet blocks do not
 //! wait for each other: here several run side by side, on a device all of them do.
 
+mod window;
+
 use std::ops::Range;
 
 use multiversion::multiversion;
 
 use super::double_double::{DoubleDouble, two_prod};
+use super::function::Limit;
+
+pub(super) use window::{Mean, ScoreTest, Spread, Weighted};
 
 /// Magnitudes above this count as not available, so that sums of squares cannot overflow and spoil every
 /// later bar.
@@ -53,6 +58,9 @@ pub enum Moments {
 #[derive(Clone, Debug)]
 pub struct Prefix {
     n_bars: usize,
+    /// No value from this bar on is missing.
+    clean_from: usize,
+    pairs: Pairs,
     sum: Sums,
     squares: Option<Sums>,
     index: Option<Sums>,
@@ -60,6 +68,26 @@ pub struct Prefix {
     missing: Vec<u32>,
     /// Bars up to and including `i` whose value differs from the one before.
     changes: Vec<u32>,
+}
+
+/// Sums of values and of squares rounded to `f64`, side by side, so that a single window reads few lines of memory.
+#[derive(Clone, Debug, Default)]
+struct Pairs {
+    sums: Vec<[f64; 2]>,
+    /// The largest magnitude of each, and of a value.
+    largest: [f64; 3],
+}
+
+impl Pairs {
+    fn new(x: &[f64], sum: &Sums, squares: &Sums) -> Self {
+        let larger = |a: f64, b: f64| if b > a { b } else { a };
+        let mut largest = [0.0; 3];
+        for (pair, v) in sum.hi[1..].iter().zip(&squares.hi[1..]).zip(x) {
+            largest = [larger(largest[0], pair.0.abs()), larger(largest[1], *pair.1), largest[2]];
+            largest[2] = if is_available(*v) { larger(largest[2], v.abs()) } else { largest[2] };
+        }
+        Self { sums: sum.hi.iter().zip(&squares.hi).map(|(s, q)| [*s, *q]).collect(), largest }
+    }
 }
 
 /// `n + 1` prefix sums, as two arrays so that loops over them vectorise.
@@ -208,7 +236,7 @@ impl Rows {
 }
 
 impl Prefix {
-    /// Adds up `x` once. Allocates 24 bytes per bar, and 16 more for each further moment.
+    /// Adds up `x` once. Allocates 24 bytes per bar, 32 more for squares and 16 for indexes.
     pub fn new(x: &[f64], moments: Moments) -> Self {
         match moments {
             Moments::Sum => Self::build::<false, false>(x),
@@ -224,6 +252,7 @@ impl Prefix {
         let mut changes = vec![0; n];
         let (mut n_missing, mut n_changes) = (0_u32, 0_u32);
         let mut previous = x.first().copied().unwrap_or_default();
+        let clean_from = x.iter().rposition(|v| !is_available(*v)).map_or(0, |last| last + 1);
         for (i, &v) in x.iter().enumerate() {
             n_missing += u32::from(!is_available(v));
             n_changes += u32::from(v != previous);
@@ -235,8 +264,9 @@ impl Prefix {
         let mut squares = Sums::zeros(if SQUARES { n } else { 0 });
         let mut index = Sums::zeros(if INDEX { n } else { 0 });
         add_up::<SQUARES, INDEX>(x, &mut sum, &mut squares, &mut index);
+        let pairs = if SQUARES { Pairs::new(x, &sum, &squares) } else { Pairs::default() };
         let (squares, index) = (SQUARES.then_some(squares), INDEX.then_some(index));
-        Self { n_bars: n, sum, squares, index, missing, changes }
+        Self { n_bars: n, clean_from, pairs, sum, squares, index, missing, changes }
     }
 
     /// Number of bars of the source.
@@ -253,7 +283,8 @@ impl Prefix {
     pub fn bytes(&self) -> usize {
         let sums = [Some(&self.sum), self.squares.as_ref(), self.index.as_ref()];
         let counts = (self.missing.capacity() + self.changes.capacity()) * size_of::<u32>();
-        sums.into_iter().flatten().map(Sums::bytes).sum::<usize>() + counts
+        let pairs = self.pairs.sums.capacity() * size_of::<[f64; 2]>();
+        sums.into_iter().flatten().map(Sums::bytes).sum::<usize>() + counts + pairs
     }
 
     /// [`sma`](super::sma) at bar `i`.
@@ -308,53 +339,62 @@ impl Prefix {
         if self.missing[i + 1] != self.missing[start] { f64::NAN } else { value(start) }
     }
 
-    /// Fills `out` with `value(start, sum)` of every complete window.
+    /// Fills `out`, the bars from `first` on, with `value(sum)` of every complete window.
     #[inline(always)]
-    pub(super) fn map_sum(&self, w: usize, out: &mut [f64], value: impl Fn(usize, DoubleDouble) -> f64) {
-        let Some(out) = self.begin(w, out) else { return };
+    pub(super) fn map_sum(
+        &self,
+        w: usize,
+        first: usize,
+        out: &mut [f64],
+        value: impl Fn(DoubleDouble) -> f64,
+    ) {
+        let Some((start, out)) = self.begin(w, first, out) else { return };
         let m = out.len();
-        let (new_hi, old_hi) = (&self.sum.hi[w..][..m], &self.sum.hi[..m]);
-        let (new_lo, old_lo) = (&self.sum.lo[w..][..m], &self.sum.lo[..m]);
+        let (new_hi, old_hi) = (&self.sum.hi[start + w..][..m], &self.sum.hi[start..][..m]);
+        let (new_lo, old_lo) = (&self.sum.lo[start + w..][..m], &self.sum.lo[start..][..m]);
         for k in 0..m {
             let new = DoubleDouble { hi: new_hi[k], lo: new_lo[k] };
             let old = DoubleDouble { hi: old_hi[k], lo: old_lo[k] };
-            out[k] = value(k, new.sub(old));
+            out[k] = value(new.sub(old));
         }
-        self.mask(w, out);
+        self.mask(w, start, out);
     }
 
-    /// Fills `out` with `value(start, sum, sum of squares)` of every complete window, and `flat` where all
+    /// Fills `out`, the bars from `first` on, with `value(k, sum, sum of squares)` of the `k`-th complete window, and `flat` where all
     /// values of the window are equal: there the squares would leave a rounding error where the spread is
     /// exactly 0.
     #[inline(always)]
     pub(super) fn map_squares(
         &self,
         w: usize,
+        first: usize,
         flat: f64,
         out: &mut [f64],
         value: impl Fn(usize, DoubleDouble, DoubleDouble) -> f64,
     ) {
         let Some(squares) = &self.squares else { return out.fill(f64::NAN) };
-        let Some(out) = self.begin(w, out) else { return };
-        self.map_pair(squares, w, out, value);
-        for ((y, last), first) in out.iter_mut().zip(&self.changes[w - 1..]).zip(&self.changes) {
+        let Some((start, out)) = self.begin(w, first, out) else { return };
+        self.map_pair(squares, w, start, out, value);
+        let changes = self.changes[start + w - 1..].iter().zip(&self.changes[start..]);
+        for (y, (last, first)) in out.iter_mut().zip(changes) {
             *y = if last == first { flat } else { *y };
         }
-        self.mask(w, out);
+        self.mask(w, start, out);
     }
 
-    /// Fills `out` with `value(start, sum, sum of index times value)` of every complete window.
+    /// Fills `out`, the bars from `first` on, with `value(start, sum, sum of index times value)` of every complete window.
     #[inline(always)]
     pub(super) fn map_index(
         &self,
         w: usize,
+        first: usize,
         out: &mut [f64],
         value: impl Fn(usize, DoubleDouble, DoubleDouble) -> f64,
     ) {
         let Some(index) = &self.index else { return out.fill(f64::NAN) };
-        let Some(out) = self.begin(w, out) else { return };
-        self.map_pair(index, w, out, value);
-        self.mask(w, out);
+        let Some((start, out)) = self.begin(w, first, out) else { return };
+        self.map_pair(index, w, start, out, |k, sum, index| value(start + k, sum, index));
+        self.mask(w, start, out);
     }
 
     #[inline(always)]
@@ -362,14 +402,15 @@ impl Prefix {
         &self,
         other: &Sums,
         w: usize,
+        start: usize,
         out: &mut [f64],
         value: impl Fn(usize, DoubleDouble, DoubleDouble) -> f64,
     ) {
         let m = out.len();
-        let (a_new_hi, a_old_hi) = (&self.sum.hi[w..][..m], &self.sum.hi[..m]);
-        let (a_new_lo, a_old_lo) = (&self.sum.lo[w..][..m], &self.sum.lo[..m]);
-        let (b_new_hi, b_old_hi) = (&other.hi[w..][..m], &other.hi[..m]);
-        let (b_new_lo, b_old_lo) = (&other.lo[w..][..m], &other.lo[..m]);
+        let (a_new_hi, a_old_hi) = (&self.sum.hi[start + w..][..m], &self.sum.hi[start..][..m]);
+        let (a_new_lo, a_old_lo) = (&self.sum.lo[start + w..][..m], &self.sum.lo[start..][..m]);
+        let (b_new_hi, b_old_hi) = (&other.hi[start + w..][..m], &other.hi[start..][..m]);
+        let (b_new_lo, b_old_lo) = (&other.lo[start + w..][..m], &other.lo[start..][..m]);
         for k in 0..m {
             let a_new = DoubleDouble { hi: a_new_hi[k], lo: a_new_lo[k] };
             let a_old = DoubleDouble { hi: a_old_hi[k], lo: a_old_lo[k] };
@@ -379,102 +420,85 @@ impl Prefix {
         }
     }
 
-    /// Sets the bars without a complete window to NaN and returns the others, the first of which has its
-    /// window at bar 0.
-    fn begin<'a>(&self, w: usize, out: &'a mut [f64]) -> Option<&'a mut [f64]> {
-        let n = self.n_bars.min(out.len());
-        if w == 0 || w > n {
-            out.fill(f64::NAN);
-            return None;
+    /// Fills `out`, the bars from `first` on, with what `test` says of the z-scores of `newest`; the windows are complete.
+    #[inline(always)]
+    pub(super) fn map_test(&self, newest: &[f64], first: usize, test: &ScoreTest, out: &mut [f64]) {
+        let Some(squares) = &self.squares else { return out.fill(f64::NAN) };
+        let Some((start, out)) = self.begin(test.w, first, out) else { return };
+        let (m, end) = (out.len(), start + test.w);
+        let (s_new, s_old) = (&self.sum.hi[end..][..m], &self.sum.hi[start..][..m]);
+        let (q_new, q_old) = (&squares.hi[end..][..m], &squares.hi[start..][..m]);
+        let newest = &newest[..m];
+        for k in 0..m {
+            out[k] = test.of(newest[k], s_new[k] - s_old[k], q_new[k] - q_old[k]);
         }
+        // A window that holds a missing value has no score, and that passes no threshold.
+        let unclean = self.clean_from.saturating_sub(start).min(m);
+        for (k, said) in out[..unclean].iter_mut().enumerate() {
+            *said = if self.missing[end + k] == self.missing[start + k] { *said } else { -1.0 };
+        }
+    }
+
+    /// What `test` says of the z-score of `newest` at bar `i`.
+    pub(super) fn test_at(&self, newest: f64, i: usize, test: &ScoreTest) -> f64 {
+        if i + 1 < test.w {
+            return -1.0;
+        }
+        let (end, start) = (i + 1, i + 1 - test.w);
+        let (Some(new), Some(old)) = (self.pairs.sums.get(end), self.pairs.sums.get(start)) else {
+            return -1.0;
+        };
+        if start < self.clean_from && self.missing[end] != self.missing[start] {
+            return -1.0;
+        }
+        test.of(newest, new[0] - old[0], new[1] - old[1])
+    }
+
+    /// [`zscore`](super::zscore) of `newest` at bar `i`.
+    pub(super) fn zscore_at(&self, newest: f64, i: usize, w: usize) -> f64 {
+        let Some(squares) = &self.squares else { return f64::NAN };
+        self.at(i, w, |start| {
+            if self.changes[i] == self.changes[start] {
+                return f64::NAN;
+            }
+            let sum = self.sum.window(start, w);
+            (newest - Mean::new(w).of(sum)) / Spread::population(w).of(sum, squares.window(start, w))
+        })
+    }
+
+    /// A test of z-scores over windows of `w` values, at least 1.
+    #[inline(always)]
+    pub(super) fn score_test(&self, w: usize, limit: Limit) -> ScoreTest {
+        const ROUNDING: f64 = 1.0 / (1_u64 << 46) as f64;
+        let w_bars = w as f64;
+        let [sum, squares, value] = self.pairs.largest;
+        let squared = limit.threshold * limit.threshold;
+        // A window is the difference of two entries.
+        let (s, wq, wx) = (2.0 * sum, 2.0 * (w_bars * squares), w_bars * value);
+        let (d, n) = (wx + s, wq + s * s);
+        let of_d = ROUNDING * d;
+        ScoreTest { w, w_bars, sign: limit.sign, squared, of_d, of_excess: ROUNDING * (d * d + squared * n) }
+    }
+
+    /// Sets the bars without a complete window to NaN; returns the others of `out`, which begins with bar `first`, and where the
+    /// window of the first of them starts.
+    fn begin<'a>(&self, w: usize, first: usize, out: &'a mut [f64]) -> Option<(usize, &'a mut [f64])> {
+        let n = self.n_bars.saturating_sub(first).min(out.len());
+        let early = if w == 0 { n } else { (w - 1).saturating_sub(first).min(n) };
         out[n..].fill(f64::NAN);
-        out[..w - 1].fill(f64::NAN);
-        Some(&mut out[w - 1..n])
+        out[..early].fill(f64::NAN);
+        if early == n { None } else { Some((first + early + 1 - w, &mut out[early..n])) }
     }
 
     #[inline(always)]
-    fn mask(&self, w: usize, out: &mut [f64]) {
+    fn mask(&self, w: usize, start: usize, out: &mut [f64]) {
         if self.missing[self.n_bars] == 0 {
             return;
         }
-        for ((y, end), start) in out.iter_mut().zip(&self.missing[w..]).zip(&self.missing) {
+        let missing = self.missing[start + w..].iter().zip(&self.missing[start..]);
+        for (y, (end, start)) in out.iter_mut().zip(missing) {
             *y = if end == start { *y } else { f64::NAN };
         }
-    }
-}
-
-/// A window sum turned into a mean.
-#[derive(Clone, Copy)]
-pub(super) struct Mean {
-    w: f64,
-    reciprocal: f64,
-}
-
-impl Mean {
-    pub fn new(w: usize) -> Self {
-        Self { w: w as f64, reciprocal: 1.0 / w as f64 }
-    }
-
-    #[inline(always)]
-    pub fn of(self, sum: DoubleDouble) -> f64 {
-        sum.divide(self.w, self.reciprocal)
-    }
-}
-
-/// A window's sum and sum of squares turned into a standard deviation: `√((w·Sxx − Sx²) / divisor)`.
-#[derive(Clone, Copy)]
-pub(super) struct Spread {
-    w: f64,
-    divisor: f64,
-}
-
-impl Spread {
-    pub fn population(w: usize) -> Self {
-        Self { w: w as f64, divisor: w as f64 * w as f64 }
-    }
-
-    pub fn sample(w: usize) -> Self {
-        Self { w: w as f64, divisor: w as f64 * (w as f64 - 1.0) }
-    }
-
-    #[inline(always)]
-    pub fn of(self, sum: DoubleDouble, squares: DoubleDouble) -> f64 {
-        let numerator = squares.mul_f64(self.w).sub(sum.square()).hi;
-        let variance = numerator / self.divisor;
-        (if variance > 0.0 { variance } else { 0.0 }).sqrt()
-    }
-}
-
-/// A window's sum and index sum turned into an average with weights linear in the bar's place `j = 1 … w`:
-/// `(slope·Σ j·x + level·Σ x) / divisor`.
-#[derive(Clone, Copy)]
-pub(super) struct Weighted {
-    slope: f64,
-    level: f64,
-    divisor: f64,
-    reciprocal: f64,
-}
-
-impl Weighted {
-    /// Weights `j`.
-    pub fn wma(w: usize) -> Self {
-        Self::new(1.0, 0.0, 0.5 * (w as f64 * (w as f64 + 1.0)))
-    }
-
-    /// Weights `6·j − 2·(w + 1)`: the value of the least-squares line at the newest bar.
-    pub fn lsma(w: usize) -> Self {
-        Self::new(6.0, -2.0 * (w as f64 + 1.0), w as f64 * (w as f64 + 1.0))
-    }
-
-    fn new(slope: f64, level: f64, divisor: f64) -> Self {
-        Self { slope, level, divisor, reciprocal: 1.0 / divisor }
-    }
-
-    /// `index` sums `i·x` with the bar's absolute index; its place in the window is `j = i − start + 1`.
-    #[inline(always)]
-    pub fn of(self, start: usize, sum: DoubleDouble, index: DoubleDouble) -> f64 {
-        let shift = self.level - self.slope * (start as f64 - 1.0);
-        index.mul_f64(self.slope).add(sum.mul_f64(shift)).divide(self.divisor, self.reciprocal)
     }
 }
 

@@ -7,10 +7,15 @@ use super::prefix::{Mean, Prefix};
 /// Mean of the last `w` values: `out[i] = (x[i-w+1] + … + x[i]) / w`, rounded once.
 ///
 /// Reference: pandas `rolling(w).mean()`. First value at bar `w-1`; a window with a non-finite value is NaN.
-#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 pub fn sma(p: &Prefix, w: usize, out: &mut [f64]) {
+    sma_from(p, w, 0, out);
+}
+
+/// [`sma`] of the bars from `first` on.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+pub fn sma_from(p: &Prefix, w: usize, first: usize, out: &mut [f64]) {
     let mean = Mean::new(w);
-    p.map_sum(w, out, |_, sum| mean.of(sum));
+    p.map_sum(w, first, out, |sum| mean.of(sum));
 }
 
 #[cfg(test)]

@@ -9,22 +9,32 @@ use super::prefix::{Prefix, Spread};
 ///
 /// Reference: pandas `rolling(w).std(ddof=0)`. First value at bar `w-1`; a window with a non-finite value is
 /// NaN; a window of equal values gives exactly 0. Needs [`Moments::SumSquares`](super::Moments::SumSquares).
-#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 pub fn stddev(p: &Prefix, w: usize, out: &mut [f64]) {
+    stddev_from(p, w, 0, out);
+}
+
+/// [`stddev`] of the bars from `first` on.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+pub fn stddev_from(p: &Prefix, w: usize, first: usize, out: &mut [f64]) {
     let spread = Spread::population(w);
-    p.map_squares(w, 0.0, out, |_, sum, squares| spread.of(sum, squares));
+    p.map_squares(w, first, 0.0, out, |_, sum, squares| spread.of(sum, squares));
 }
 
 /// Sample standard deviation of the last `w` values: `√((w·Σx² − (Σx)²) / (w·(w−1)))`.
 ///
 /// Reference: pandas `rolling(w).std(ddof=1)`. As [`stddev`], and NaN for `w = 1`.
-#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 pub fn stddev_sample(p: &Prefix, w: usize, out: &mut [f64]) {
+    stddev_sample_from(p, w, 0, out);
+}
+
+/// [`stddev_sample`] of the bars from `first` on.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+pub fn stddev_sample_from(p: &Prefix, w: usize, first: usize, out: &mut [f64]) {
     if w < 2 {
         return out.fill(f64::NAN);
     }
     let spread = Spread::sample(w);
-    p.map_squares(w, 0.0, out, |_, sum, squares| spread.of(sum, squares));
+    p.map_squares(w, first, 0.0, out, |_, sum, squares| spread.of(sum, squares));
 }
 
 #[cfg(test)]

@@ -8,10 +8,15 @@ use super::prefix::{Prefix, Weighted};
 ///
 /// Reference: TA-Lib `WMA`. First value at bar `w-1`; a window with a non-finite value is NaN. Needs
 /// [`Moments::SumIndex`](super::Moments::SumIndex).
-#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 pub fn wma(p: &Prefix, w: usize, out: &mut [f64]) {
+    wma_from(p, w, 0, out);
+}
+
+/// [`wma`] of the bars from `first` on.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+pub fn wma_from(p: &Prefix, w: usize, first: usize, out: &mut [f64]) {
     let weighted = Weighted::wma(w);
-    p.map_index(w, out, |start, sum, index| weighted.of(start, sum, index));
+    p.map_index(w, first, out, |start, sum, index| weighted.of(start, sum, index));
 }
 
 #[cfg(test)]

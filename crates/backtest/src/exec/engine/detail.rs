@@ -1,7 +1,7 @@
 //! One trial in full: its trades with their reasons, its daily returns, its signals.
 
 use super::Engine;
-use crate::exec::column::{self, Item};
+use super::prepare::Prepared;
 use crate::exec::distinct::Tuples;
 use crate::exec::frame::Scratch;
 use crate::exec::walk::{Observer, Walker};
@@ -50,7 +50,7 @@ impl Engine<'_> {
                 continue;
             }
             let scalars = vec![self.scalars(&params, self.symbols[symbol].bars.timeframe_ms)];
-            let prepared = self.prepare(symbol, &mut Tuples::new(&scalars));
+            let prepared = self.prepare_one(symbol, &scalars);
             let this = &*self;
             let mut scratch = Scratch::default();
             this.with_columns(symbol, 0, &scalars[0], &prepared, |frame| {
@@ -72,15 +72,28 @@ impl Engine<'_> {
     pub fn entry_signals(&mut self, row: &[f64], symbol: usize, side: usize) -> Vec<usize> {
         let params = self.decode(row);
         let scalars = vec![self.scalars(&params, self.symbols[symbol].bars.timeframe_ms)];
-        let prepared = self.prepare(symbol, &mut Tuples::new(&scalars));
-        let Some(plan) = &self.plan.sides[side] else { return Vec::new() };
+        let prepared = self.prepare_one(symbol, &scalars);
         self.with_columns(symbol, 0, &scalars[0], &prepared, |frame| {
-            let Item::Mask(mask) = column::mask(&plan.enter.whole.tape, frame, &mut Scratch::default())
-            else {
+            let sides = self.bind(0, &prepared, frame);
+            let Some(mut run) = sides.into_iter().find(|run| run.long == (side == 0)) else {
                 return Vec::new();
             };
-            mask.bars().iter().map(|bar| *bar as usize).collect()
+            let (mut out, mut scratch) = (Vec::new(), Scratch::default());
+            let mut next = |from: usize| run.enter.next(from, frame, &mut scratch);
+            let mut bar = next(0);
+            while bar < frame.n_bars {
+                out.push(bar);
+                bar = next(bar + 1);
+            }
+            out
         })
+    }
+
+    /// What one trial needs of a symbol.
+    fn prepare_one(&mut self, symbol: usize, scalars: &[Vec<f64>]) -> Prepared {
+        let mut tuples = Tuples::new(scalars);
+        let demand = self.demand(&mut tuples);
+        self.prepare(symbol, &mut tuples, demand)
     }
 
     /// Windows of a trial that no symbol can fill, or that are below 1, so that what they belong to is never available.

@@ -4,40 +4,41 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use tidemill_market::indicator::{EMA_LANES, Function, ema_many, window};
+use tidemill_market::indicator::{EMA_LANES, Function, Series, ema_many, window};
 
 use super::Engine;
+use super::demand::{Demand, SlotDemand};
 use crate::exec::cache::{Key, Kind};
 use crate::exec::column::{self, Input, Item};
 use crate::exec::distinct::Tuples;
 use crate::exec::frame::{Frame, Scratch, WORD};
+use crate::exec::lazy::Lazy;
 use crate::exec::mask::{Mask, later};
 use crate::graph::Func;
-use crate::plan::{Condition, Factor, KeyParts, Maskable, Slot, Tape};
-
-/// A mask is shared when at least this many trials use it on average.
-const TRIALS_PER_MASK: usize = 4;
+use crate::plan::{Condition, Decided, Factor, KeyParts, Maskable, Slot, Tape};
 
 /// Trials whose conditions are written out together. The blocks of all their columns should fit the second cache.
 const TRIALS_PER_BLOCK: usize = 32;
 
 /// Columns and masks of a chunk of trials over one symbol.
+#[derive(Default)]
 pub(super) struct Prepared {
     /// Items by slot, then by distinct tuple.
     pub(super) slots: Vec<Vec<Arc<Item>>>,
     /// For each slot, the item of each trial.
     pub(super) slot_of: Vec<Arc<[u32]>>,
+    /// For each slot, whether it is computed where it is read and no column is there.
+    pub(super) is_lazy: Vec<bool>,
     /// For each condition of the plan, how its truth is found.
     pub(super) conditions: Vec<PreparedCondition>,
 }
 
 /// How the truth of one condition is found for a chunk of trials.
-#[derive(Default)]
 pub(super) struct PreparedCondition {
     /// Shared masks.
     pub(super) masks: Vec<Shared>,
-    /// Factors that are computed for each trial.
-    pub(super) residual: Vec<usize>,
+    /// What no mask decides, for each trial.
+    pub(super) left: Vec<Decided>,
 }
 
 /// Items of distinct tuples, and which of them each trial uses.
@@ -58,11 +59,6 @@ impl Shared {
             _ => &[],
         }
     }
-}
-
-/// Whether enough trials share each mask.
-fn is_shared(parts: &KeyParts, tuples: &mut Tuples<'_>) -> bool {
-    tuples.of(parts).firsts.len() * TRIALS_PER_MASK <= tuples.scalars.len()
 }
 
 /// The identity of what a trial with these scalars uses.
@@ -87,55 +83,37 @@ fn clear_past(words: &mut [u64], n_bars: usize) {
 }
 
 impl Engine<'_> {
-    /// Memory for all columns of a chunk, prefix sums counted as six columns.
-    pub(super) fn bytes_needed(&self, tuples: &mut Tuples<'_>, n_bars: usize) -> usize {
-        let mut bytes = 0;
-        for slot in &self.plan.slots {
-            let (parts, columns) = match slot {
-                Slot::Source(_) => continue,
-                Slot::Call { key, func, .. } => (key, if func.is_sums() { 6 } else { 1 }),
-                Slot::Formula { key, .. } | Slot::Mask { key, .. } => (key, 1),
-            };
-            bytes += tuples.of(parts).firsts.len() * columns * n_bars * 8;
-        }
-        bytes
-    }
-
     /// Computes the columns and masks that a chunk of trials needs over one symbol.
-    pub(super) fn prepare(&mut self, symbol: usize, tuples: &mut Tuples<'_>) -> Prepared {
+    pub(super) fn prepare(&mut self, symbol: usize, tuples: &mut Tuples<'_>, demand: Demand) -> Prepared {
         let scalars = tuples.scalars;
-        let mut prepared = Prepared { slots: Vec::new(), slot_of: Vec::new(), conditions: Vec::new() };
-        for slot in 0..self.plan.slots.len() {
-            let (key, kind) = match &self.plan.slots[slot] {
-                Slot::Source(_) => {
-                    prepared.slots.push(Vec::new());
-                    prepared.slot_of.push(Arc::default());
-                    continue;
-                }
-                Slot::Call { key, .. } | Slot::Formula { key, .. } => (key.clone(), Kind::Column),
-                Slot::Mask { key, .. } => (key.clone(), Kind::Mask),
+        let mut prepared = Prepared::default();
+        for (slot, needs) in demand.slots.iter().enumerate() {
+            let (Some(needs), Some(parts)) = (needs, self.plan.slots[slot].key().cloned()) else {
+                prepared.slots.push(Vec::new());
+                prepared.slot_of.push(Arc::default());
+                prepared.is_lazy.push(false);
+                continue;
             };
-            let shared = self.items(symbol, &key, kind, tuples, |this, missing| {
+            let kind =
+                if matches!(self.plan.slots[slot], Slot::Mask { .. }) { Kind::Mask } else { Kind::Column };
+            let items = self.needed_items(symbol, &parts, kind, scalars, needs, |this, missing| {
                 this.compute_all(slot, symbol, missing, scalars, &prepared)
             });
-            prepared.slots.push(shared.items);
-            prepared.slot_of.push(shared.of);
+            prepared.slots.push(items);
+            prepared.slot_of.push(needs.distinct.of.clone());
+            prepared.is_lazy.push(needs.is_lazy);
         }
         let conditions: Vec<Condition> = self.plan.conditions().into_iter().cloned().collect();
-        for condition in &conditions {
-            let mut out = PreparedCondition::default();
-            if is_shared(&condition.whole.key, tuples) {
-                out.masks.push(self.conjunction(condition, symbol, tuples, &prepared));
-            } else {
-                for (at, factor) in condition.factors.iter().enumerate() {
-                    if is_shared(&factor.itself.key, tuples) {
-                        out.masks.push(self.written(&factor.itself, Kind::Mask, symbol, tuples, &prepared));
-                    } else {
-                        out.residual.push(at);
-                    }
-                }
+        for (condition, needs) in conditions.iter().zip(demand.conditions) {
+            let mut masks = Vec::new();
+            if needs.is_shared {
+                masks.push(self.conjunction(condition, symbol, tuples, &prepared));
             }
-            prepared.conditions.push(out);
+            for at in needs.shared {
+                let factor = &condition.factors[at].itself;
+                masks.push(self.written(factor, Kind::Mask, symbol, tuples, &prepared));
+            }
+            prepared.conditions.push(PreparedCondition { masks, left: needs.left });
         }
         prepared
     }
@@ -214,10 +192,19 @@ impl Engine<'_> {
             let together = |scratch: &mut Scratch, group: &[usize]| {
                 let columns: Vec<Vec<&[f64]>> =
                     group.iter().map(|trial| this.columns(symbol, *trial, prepared)).collect();
+                let lazies: Vec<Vec<Option<Lazy<'_>>>> = group
+                    .iter()
+                    .map(|trial| this.lazies(symbol, *trial, &scalars[*trial], prepared))
+                    .collect();
                 let frames: Vec<Frame<'_>> = group
                     .iter()
-                    .zip(&columns)
-                    .map(|(trial, columns)| Frame { columns, scalars: &scalars[*trial], n_bars })
+                    .zip(columns.iter().zip(&lazies))
+                    .map(|(trial, (columns, lazies))| Frame {
+                        columns,
+                        lazies,
+                        scalars: &scalars[*trial],
+                        n_bars,
+                    })
                     .collect();
                 Frame::truths(&frames, &maskable.tape, scratch).into_iter().map(item).collect::<Vec<Item>>()
             };
@@ -275,18 +262,40 @@ impl Engine<'_> {
         compute: impl FnOnce(&Self, &[usize]) -> Vec<Item>,
     ) -> Shared {
         let (scalars, distinct) = (tuples.scalars, tuples.of(parts));
-        let keys: Vec<Key> =
-            distinct.firsts.iter().map(|first| key(symbol, parts, kind, &scalars[*first])).collect();
-        let mut items: Vec<Option<Arc<Item>>> = keys.iter().map(|key| self.cache.get(key)).collect();
-        let missing: Vec<usize> = (0..items.len()).filter(|at| items[*at].is_none()).collect();
-        let trials: Vec<usize> = missing.iter().map(|at| distinct.firsts[*at]).collect();
-        let made = compute(self, &trials);
-        for (at, item) in missing.into_iter().zip(made) {
-            let item = Arc::new(item);
-            self.cache.insert(keys[at].clone(), item.clone());
-            items[at] = Some(item);
+        let of = distinct.of.clone();
+        let all = SlotDemand { needed: vec![true; distinct.firsts.len()], distinct, is_lazy: false };
+        Shared { items: self.needed_items(symbol, parts, kind, scalars, &all, compute), of }
+    }
+
+    /// Items for the distinct tuples that are needed, from the cache or computed; empty ones for the others.
+    fn needed_items(
+        &mut self,
+        symbol: usize,
+        parts: &KeyParts,
+        kind: Kind,
+        scalars: &[Vec<f64>],
+        demand: &SlotDemand,
+        compute: impl FnOnce(&Self, &[usize]) -> Vec<Item>,
+    ) -> Vec<Arc<Item>> {
+        let firsts = &demand.distinct.firsts;
+        let none = Arc::new(Item::Column(Vec::new()));
+        let mut items: Vec<Arc<Item>> = vec![none; firsts.len()];
+        let mut missing: Vec<(usize, Key)> = Vec::new();
+        for at in (0..firsts.len()).filter(|at| demand.needed[*at]) {
+            let key = key(symbol, parts, kind, &scalars[firsts[at]]);
+            match self.cache.get(&key) {
+                Some(item) => items[at] = item,
+                None if demand.is_lazy => {}
+                None => missing.push((at, key)),
+            }
         }
-        Shared { items: items.into_iter().flatten().collect(), of: distinct.of.clone() }
+        let trials: Vec<usize> = missing.iter().map(|(at, _)| firsts[*at]).collect();
+        let made = compute(self, &trials);
+        for ((at, key), item) in missing.into_iter().zip(made) {
+            items[at] = Arc::new(item);
+            self.cache.insert(key, items[at].clone());
+        }
+        items
     }
 
     /// Computes one slot for each of some trials, side by side.
@@ -338,7 +347,7 @@ impl Engine<'_> {
                     .iter()
                     .map(|input| match &self.plan.slots[*input] {
                         Slot::Source(source) => Input::Column(data.source(*source)),
-                        _ => match &*prepared.slots[*input][prepared.slot_of[*input][trial] as usize] {
+                        _ => match self.item(*input, trial, prepared) {
                             Item::Column(column) => Input::Column(column),
                             Item::Prefix(prefix) => Input::Prefix(prefix),
                             Item::Mask(mask) => Input::Mask(mask),
@@ -350,10 +359,11 @@ impl Engine<'_> {
                 column::call(func, &inputs, &arguments, data.bars.len())
             }
             Slot::Formula { tape, .. } => self.with_columns(symbol, trial, scalars, prepared, |frame| {
-                column::formula(tape, frame, scratch)
+                column::formula(&tape.pruned(scalars), frame, scratch)
             }),
-            Slot::Mask { tape, .. } => self
-                .with_columns(symbol, trial, scalars, prepared, |frame| column::mask(tape, frame, scratch)),
+            Slot::Mask { tape, .. } => self.with_columns(symbol, trial, scalars, prepared, |frame| {
+                column::mask(&tape.pruned(scalars), frame, scratch)
+            }),
             Slot::Source(_) => Item::Column(Vec::new()),
         }
     }
@@ -368,7 +378,41 @@ impl Engine<'_> {
         run: impl FnOnce(&Frame<'_>) -> T,
     ) -> T {
         let columns = self.columns(symbol, trial, prepared);
-        run(&Frame { columns: &columns, scalars, n_bars: self.symbols[symbol].bars.len() })
+        let lazies = self.lazies(symbol, trial, scalars, prepared);
+        let n_bars = self.symbols[symbol].bars.len();
+        run(&Frame { columns: &columns, lazies: &lazies, scalars, n_bars })
+    }
+
+    /// The columns of one trial that are computed where they are read, by slot; those of slots that are prepared so far.
+    pub(super) fn lazies<'b>(
+        &'b self,
+        symbol: usize,
+        trial: usize,
+        scalars: &[f64],
+        prepared: &'b Prepared,
+    ) -> Vec<Option<Lazy<'b>>> {
+        let lazy = |(slot, is_lazy): (usize, &bool)| {
+            let Slot::Call { func, inputs, arguments, .. } = &self.plan.slots[slot] else { return None };
+            let is_written =
+                !matches!(self.item(slot, trial, prepared), Item::Column(column) if column.is_empty());
+            let part = func.part.filter(|_| *is_lazy && !is_written)?;
+            let series = inputs.iter().map(|input| match &self.plan.slots[*input] {
+                Slot::Source(source) => Series::Column(self.symbols[symbol].source(*source)),
+                _ => match self.item(*input, trial, prepared) {
+                    Item::Column(column) => Series::Column(column),
+                    Item::Prefix(prefix) => Series::Sums(prefix),
+                    Item::Mask(_) | Item::Bits(_) => Series::Column(&[]),
+                },
+            });
+            let arguments = arguments.iter().map(|scalar| scalars[*scalar]).collect();
+            Some(Lazy::new(part, series.collect(), arguments))
+        };
+        prepared.is_lazy.iter().enumerate().map(lazy).collect()
+    }
+
+    /// What a trial uses of a slot that is no series of the data.
+    fn item<'b>(&self, slot: usize, trial: usize, prepared: &'b Prepared) -> &'b Item {
+        &prepared.slots[slot][prepared.slot_of[slot][trial] as usize]
     }
 
     /// The columns of one trial that are prepared so far, by slot.

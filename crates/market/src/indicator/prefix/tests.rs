@@ -79,7 +79,7 @@ fn window_across_blocks_is_the_sum_of_its_values() {
 fn bytes_count_what_is_held() {
     let x = vec![1.0; 1_000];
     assert_eq!(Prefix::new(&x, Moments::Sum).bytes(), 1_001 * 16 + 1_001 * 4 + 1_000 * 4);
-    assert_eq!(Prefix::new(&x, Moments::All).bytes(), 1_001 * 48 + 1_001 * 4 + 1_000 * 4);
+    assert_eq!(Prefix::new(&x, Moments::All).bytes(), 1_001 * 64 + 1_001 * 4 + 1_000 * 4);
     assert_eq!(Prefix::new(&x, Moments::All).len(), 1_000);
     assert!(Prefix::new(&[], Moments::All).is_empty());
 }

@@ -1,6 +1,7 @@
 //! What a search runs with: flags, then settings, then defaults.
 
 use anyhow::{Result, bail};
+use tidemill_backtest::EngineOptions;
 use tidemill_lab::batch::MAX_BATCH;
 use tidemill_lab::{DeviceChoice, SearchOptions, number};
 use tidemill_telemetry::hypertune::Mode;
@@ -57,7 +58,10 @@ impl Asked<'_> {
                 seed: self.seed.or(settings.sweep.seed).unwrap_or(1),
             },
             top: self.top.or(settings.sweep.top).unwrap_or(10),
-            cache_bytes: settings.run.cache_mb.unwrap_or(512).clamp(1, 1 << 20) << 20,
+            cache_bytes: settings
+                .run
+                .cache_mb
+                .map_or(EngineOptions::default().cache_bytes, |mib| mib.clamp(1, 1 << 20) << 20),
             hypertune: match self.hypertune {
                 Some(mode) => mode,
                 None => settings.hypertune.mode()?,

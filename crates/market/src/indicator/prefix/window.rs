@@ -1,0 +1,105 @@
+//! Sums of a window turned into what is wanted of them: means, spreads, weighted averages, and a quick test of z-scores.
+
+use super::super::double_double::DoubleDouble;
+
+/// A window sum turned into a mean.
+#[derive(Clone, Copy)]
+pub(in crate::indicator) struct Mean {
+    w: f64,
+    reciprocal: f64,
+}
+
+impl Mean {
+    pub fn new(w: usize) -> Self {
+        Self { w: w as f64, reciprocal: 1.0 / w as f64 }
+    }
+
+    #[inline(always)]
+    pub fn of(self, sum: DoubleDouble) -> f64 {
+        sum.divide(self.w, self.reciprocal)
+    }
+}
+
+/// A window's sum and sum of squares turned into a standard deviation: `√((w·Sxx − Sx²) / divisor)`.
+#[derive(Clone, Copy)]
+pub(in crate::indicator) struct Spread {
+    w: f64,
+    divisor: f64,
+}
+
+impl Spread {
+    pub fn population(w: usize) -> Self {
+        Self { w: w as f64, divisor: w as f64 * w as f64 }
+    }
+
+    pub fn sample(w: usize) -> Self {
+        Self { w: w as f64, divisor: w as f64 * (w as f64 - 1.0) }
+    }
+
+    #[inline(always)]
+    pub fn of(self, sum: DoubleDouble, squares: DoubleDouble) -> f64 {
+        let numerator = squares.mul_f64(self.w).sub(sum.square()).hi;
+        let variance = numerator / self.divisor;
+        (if variance > 0.0 { variance } else { 0.0 }).sqrt()
+    }
+}
+
+/// Tells most z-scores above a threshold t > 0 from those that are not, without double-doubles, roots and divisions.
+///
+/// With S and Q the sums of values and squares, z > t means D = w·x − S > 0 and D² > t²·N, where N = w·Q − S². Prefixes are rounded to
+/// `f64`, so that S and Q are off by at most 2⁻⁵¹ of the largest prefix, and each formula, here and in the exact one, rounds a few
+/// times more, by 2⁻⁵² of its terms at most. The bounds are more than ten times that for the largest values that the series can give; a
+/// score within them is not decided.
+pub(in crate::indicator) struct ScoreTest {
+    pub(super) w: usize,
+    pub(super) w_bars: f64,
+    pub(super) sign: f64,
+    /// t².
+    pub(super) squared: f64,
+    /// Bounds of D and of D² − t²·N.
+    pub(super) of_d: f64,
+    pub(super) of_excess: f64,
+}
+
+impl ScoreTest {
+    #[inline(always)]
+    pub(super) fn of(&self, newest: f64, s: f64, q: f64) -> f64 {
+        let d = self.sign * (self.w_bars * newest - s);
+        let excess = d * d - self.squared * (self.w_bars * q - s * s);
+        let sure = if d > self.of_d && excess > self.of_excess { 1.0 } else { 0.0 };
+        if d < -self.of_d || excess < -self.of_excess { -1.0 } else { sure }
+    }
+}
+
+/// A window's sum and index sum turned into an average with weights linear in the bar's place `j = 1 … w`:
+/// `(slope·Σ j·x + level·Σ x) / divisor`.
+#[derive(Clone, Copy)]
+pub(in crate::indicator) struct Weighted {
+    slope: f64,
+    level: f64,
+    divisor: f64,
+    reciprocal: f64,
+}
+
+impl Weighted {
+    /// Weights `j`.
+    pub fn wma(w: usize) -> Self {
+        Self::new(1.0, 0.0, 0.5 * (w as f64 * (w as f64 + 1.0)))
+    }
+
+    /// Weights `6·j − 2·(w + 1)`: the value of the least-squares line at the newest bar.
+    pub fn lsma(w: usize) -> Self {
+        Self::new(6.0, -2.0 * (w as f64 + 1.0), w as f64 * (w as f64 + 1.0))
+    }
+
+    fn new(slope: f64, level: f64, divisor: f64) -> Self {
+        Self { slope, level, divisor, reciprocal: 1.0 / divisor }
+    }
+
+    /// `index` sums `i·x` with the bar's absolute index; its place in the window is `j = i − start + 1`.
+    #[inline(always)]
+    pub fn of(self, start: usize, sum: DoubleDouble, index: DoubleDouble) -> f64 {
+        let shift = self.level - self.slope * (start as f64 - 1.0);
+        index.mul_f64(self.slope).add(sum.mul_f64(shift)).divide(self.divisor, self.reciprocal)
+    }
+}
