@@ -469,15 +469,7 @@ impl Prefix {
     /// A test of z-scores over windows of `w` values, at least 1.
     #[inline(always)]
     pub(super) fn score_test(&self, w: usize, limit: Limit) -> ScoreTest {
-        const ROUNDING: f64 = 1.0 / (1_u64 << 46) as f64;
-        let w_bars = w as f64;
-        let [sum, squares, value] = self.pairs.largest;
-        let squared = limit.threshold * limit.threshold;
-        // A window is the difference of two entries.
-        let (s, wq, wx) = (2.0 * sum, 2.0 * (w_bars * squares), w_bars * value);
-        let (d, n) = (wx + s, wq + s * s);
-        let of_d = ROUNDING * d;
-        ScoreTest { w, w_bars, sign: limit.sign, squared, of_d, of_excess: ROUNDING * (d * d + squared * n) }
+        ScoreTest::new(self.pairs.largest, w, limit)
     }
 
     /// Sets the bars without a complete window to NaN; returns the others of `out`, which begins with bar `first`, and where the

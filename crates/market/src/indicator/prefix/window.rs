@@ -1,6 +1,7 @@
 //! Sums of a window turned into what is wanted of them: means, spreads, weighted averages, and a quick test of z-scores.
 
-use super::super::double_double::DoubleDouble;
+use crate::indicator::double_double::DoubleDouble;
+use crate::indicator::function::Limit;
 
 /// A window sum turned into a mean.
 #[derive(Clone, Copy)]
@@ -52,16 +53,29 @@ impl Spread {
 /// score within them is not decided.
 pub(in crate::indicator) struct ScoreTest {
     pub(super) w: usize,
-    pub(super) w_bars: f64,
-    pub(super) sign: f64,
+    w_bars: f64,
+    sign: f64,
     /// t².
-    pub(super) squared: f64,
+    squared: f64,
     /// Bounds of D and of D² − t²·N.
-    pub(super) of_d: f64,
-    pub(super) of_excess: f64,
+    of_d: f64,
+    of_excess: f64,
 }
 
 impl ScoreTest {
+    /// `largest` are the largest sum, sum of squares and value of the series.
+    pub fn new(largest: [f64; 3], w: usize, limit: Limit) -> Self {
+        const ROUNDING: f64 = 1.0 / (1_u64 << 46) as f64;
+        let w_bars = w as f64;
+        let [sum, squares, value] = largest;
+        let squared = limit.threshold * limit.threshold;
+        // A window is the difference of two entries.
+        let (s, wq, wx) = (2.0 * sum, 2.0 * (w_bars * squares), w_bars * value);
+        let (d, n) = (wx + s, wq + s * s);
+        let of_d = ROUNDING * d;
+        Self { w, w_bars, sign: limit.sign, squared, of_d, of_excess: ROUNDING * (d * d + squared * n) }
+    }
+
     #[inline(always)]
     pub(super) fn of(&self, newest: f64, s: f64, q: f64) -> f64 {
         let d = self.sign * (self.w_bars * newest - s);
