@@ -438,11 +438,11 @@ impl Prefix {
     /// What `test` says of the z-score of `newest` at bar `i`.
     pub(super) fn test_at(&self, newest: f64, i: usize, test: &ScoreTest) -> f64 {
         if i + 1 < test.w {
-            return f64::NAN;
+            return -1.0;
         }
         let (end, start) = (i + 1, i + 1 - test.w);
         let (Some(new), Some(old)) = (self.pairs.sums.get(end), self.pairs.sums.get(start)) else {
-            return f64::NAN;
+            return -1.0;
         };
         if start < self.clean_from && self.missing[end] != self.missing[start] {
             return -1.0;

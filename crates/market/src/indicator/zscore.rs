@@ -20,7 +20,7 @@ pub fn zscore(x: &[f64], p: &Prefix, w: usize, out: &mut [f64]) {
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 pub fn zscore_from(x: &[f64], p: &Prefix, w: usize, first: usize, out: &mut [f64]) {
     let (mean, spread) = (Mean::new(w), Spread::population(w));
-    let Some((first, newest, out)) = complete(x, w, first, out) else { return };
+    let Some((first, newest, out)) = complete(x, w, first, f64::NAN, out) else { return };
     p.map_squares(w, first, f64::NAN, out, |k, sum, squares| {
         (newest[k] - mean.of(sum)) / spread.of(sum, squares)
     });
@@ -36,7 +36,8 @@ pub fn zscore_at(x: &[f64], p: &Prefix, w: usize, i: usize) -> f64 {
 /// It costs a fraction of [`zscore`]; where it says neither, that has to be asked.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 pub fn zscore_test(x: &[f64], p: &Prefix, w: usize, limit: Limit, first: usize, out: &mut [f64]) {
-    let Some((first, newest, out)) = complete(x, w, first, out) else { return };
+    // Without a window there is no score, and that passes no threshold.
+    let Some((first, newest, out)) = complete(x, w, first, -1.0, out) else { return };
     p.map_test(newest, first, &p.score_test(w, limit), out);
 }
 
@@ -44,22 +45,23 @@ pub fn zscore_test(x: &[f64], p: &Prefix, w: usize, limit: Limit, first: usize, 
 pub fn zscore_test_at(x: &[f64], p: &Prefix, w: usize, limit: Limit, i: usize) -> f64 {
     match x.get(i) {
         Some(newest) if w > 0 => p.test_at(*newest, i, &p.score_test(w, limit)),
-        _ => f64::NAN,
+        _ => -1.0,
     }
 }
 
-/// The first bar from `first` on whose window is complete, the values from there on and their part of `out`; the rest of it is NaN.
+/// The first bar from `first` on whose window is complete, the values from there on and their part of `out`; the rest of it is `absent`.
 #[inline(always)]
 fn complete<'a, 'b>(
     x: &'a [f64],
     w: usize,
     first: usize,
+    absent: f64,
     out: &'b mut [f64],
 ) -> Option<(usize, &'a [f64], &'b mut [f64])> {
     let n = x.len().saturating_sub(first).min(out.len());
     let early = if w == 0 { n } else { (w - 1).saturating_sub(first).min(n) };
-    out[n..].fill(f64::NAN);
-    out[..early].fill(f64::NAN);
+    out[n..].fill(absent);
+    out[..early].fill(absent);
     if early == n { None } else { Some((first + early, &x[first + early..first + n], &mut out[early..n])) }
 }
 
@@ -104,7 +106,7 @@ mod tests {
                         for (i, (z, said)) in z.iter().zip(&said).enumerate() {
                             let what = || format!("{said} of {z} against {threshold}, window {w}");
                             assert!(!(*said < 0.0 && sign * z >= threshold), "{}", what());
-                            assert!(!(*said > 0.0) || sign * z > threshold, "{}", what());
+                            assert!(*said <= 0.0 || sign * z > threshold, "{}", what());
                             sure[0] += usize::from(*said < 0.0);
                             sure[1] += usize::from(*said > 0.0);
                             let alone = zscore_test_at(&x, &p, w, limit, i);

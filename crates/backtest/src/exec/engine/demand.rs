@@ -11,6 +11,9 @@ use crate::plan::{Condition, Decided, ExitValue, KeyParts, Op, SidePlan, Slot, T
 /// A mask is shared when at least this many trials use it on average.
 const TRIALS_PER_MASK: usize = 4;
 
+/// A column of a function with a quick test of thresholds is shared when at least this many trials use it on average.
+const TRIALS_PER_TESTED_COLUMN: usize = 64;
+
 /// What a chunk of trials needs.
 pub(super) struct Demand {
     /// For each condition of the plan, how its truth is found.
@@ -45,10 +48,10 @@ fn is_shared(parts: &KeyParts, tuples: &mut Tuples<'_>) -> bool {
 }
 
 impl Demand {
-    /// Memory for all columns, prefix sums counted as six of them.
+    /// Memory for all columns, prefix sums counted as seven of them.
     pub(super) fn bytes(&self, slots: &[Slot], n_bars: usize) -> usize {
         let bytes = |(slot, demand): (&Slot, &Option<SlotDemand>)| {
-            let columns = if matches!(slot, Slot::Call { func, .. } if func.is_sums()) { 6 } else { 1 };
+            let columns = if matches!(slot, Slot::Call { func, .. } if func.is_sums()) { 7 } else { 1 };
             let written = demand.iter().filter(|demand| !demand.is_lazy);
             let needed = written.flat_map(|demand| &demand.needed).filter(|needed| **needed).count();
             needed * columns * n_bars * 8
@@ -108,10 +111,18 @@ impl Engine<'_> {
     /// What the trials need over any symbol of their timeframe.
     pub(super) fn demand(&self, tuples: &mut Tuples<'_>) -> Demand {
         let slot = |slot: &Slot| {
-            let is_lazy = matches!(slot, Slot::Call { func, .. } if func.part.is_some())
-                && !is_shared(slot.key()?, tuples);
+            // A column that thresholds need not be asked of has to serve more trials to be worth its memory.
+            let trials_per_column = match slot {
+                Slot::Call { func, .. } => func.part.map(|part| match part.test {
+                    Some(_) => TRIALS_PER_TESTED_COLUMN,
+                    None => TRIALS_PER_MASK,
+                }),
+                _ => None,
+            };
             let distinct = tuples.of(slot.key()?);
-            Some(SlotDemand { needed: vec![false; distinct.firsts.len()], distinct, is_lazy })
+            let n_columns = distinct.firsts.len();
+            let is_lazy = trials_per_column.is_some_and(|least| n_columns * least > tuples.scalars.len());
+            Some(SlotDemand { needed: vec![false; n_columns], distinct, is_lazy })
         };
         let slots = self.plan.slots.iter().map(slot).collect();
         let mut demand = Demand { conditions: Vec::new(), slots };

@@ -192,11 +192,19 @@ impl Engine<'_> {
             let together = |scratch: &mut Scratch, group: &[usize]| {
                 let columns: Vec<Vec<&[f64]>> =
                     group.iter().map(|trial| this.columns(symbol, *trial, prepared)).collect();
+                let lazies: Vec<Vec<Option<Lazy<'_>>>> = group
+                    .iter()
+                    .map(|trial| this.lazies(symbol, *trial, &scalars[*trial], prepared))
+                    .collect();
                 let frames: Vec<Frame<'_>> = group
                     .iter()
-                    .zip(&columns)
-                    // What is shared reads only what is shared.
-                    .map(|(trial, columns)| Frame { columns, lazies: &[], scalars: &scalars[*trial], n_bars })
+                    .zip(columns.iter().zip(&lazies))
+                    .map(|(trial, (columns, lazies))| Frame {
+                        columns,
+                        lazies,
+                        scalars: &scalars[*trial],
+                        n_bars,
+                    })
                     .collect();
                 Frame::truths(&frames, &maskable.tape, scratch).into_iter().map(item).collect::<Vec<Item>>()
             };
@@ -270,7 +278,8 @@ impl Engine<'_> {
         compute: impl FnOnce(&Self, &[usize]) -> Vec<Item>,
     ) -> Vec<Arc<Item>> {
         let firsts = &demand.distinct.firsts;
-        let mut items: Vec<Arc<Item>> = vec![Arc::new(Item::Column(Vec::new())); firsts.len()];
+        let none = Arc::new(Item::Column(Vec::new()));
+        let mut items: Vec<Arc<Item>> = vec![none; firsts.len()];
         let mut missing: Vec<(usize, Key)> = Vec::new();
         for at in (0..firsts.len()).filter(|at| demand.needed[*at]) {
             let key = key(symbol, parts, kind, &scalars[firsts[at]]);
