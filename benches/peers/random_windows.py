@@ -157,7 +157,7 @@ def main():
         found = sweep(*columns, params)[:, 0]
         wrong = int((found != trades).sum())
         print(f"parity: {len(trades)} trials, {int(trades.sum())} trades, the loop finds {int(found.sum())}; {wrong} trials differ")
-        if wrong > max(1, len(trades) // 500):
+        if wrong > max(1, len(trades) // 1_000):
             sys.exit(1)
         binaries = {"tidemill": arguments.tidemill, **({"base": arguments.base} if arguments.base else {})}
         seconds = {name: [] for name in ("numba", *binaries)}

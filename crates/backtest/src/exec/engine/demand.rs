@@ -48,10 +48,10 @@ fn is_shared(parts: &KeyParts, tuples: &mut Tuples<'_>) -> bool {
 }
 
 impl Demand {
-    /// Memory for all columns, prefix sums counted as six of them.
+    /// Memory for all columns, prefix sums counted as seven of them.
     pub(super) fn bytes(&self, slots: &[Slot], n_bars: usize) -> usize {
         let bytes = |(slot, demand): (&Slot, &Option<SlotDemand>)| {
-            let columns = if matches!(slot, Slot::Call { func, .. } if func.is_sums()) { 6 } else { 1 };
+            let columns = if matches!(slot, Slot::Call { func, .. } if func.is_sums()) { 7 } else { 1 };
             let written = demand.iter().filter(|demand| !demand.is_lazy);
             let needed = written.flat_map(|demand| &demand.needed).filter(|needed| **needed).count();
             needed * columns * n_bars * 8
