@@ -66,7 +66,7 @@ fn bad_questions_are_told_what_is_wrong() {
         ("/api/runs/first/parameters", 422, "no parameters"),
         ("/api/runs/first/trials/7/backtest", 500, "a bug"),
         ("/api/runs/none", 404, "there is no run `none`"),
-        ("/api/nothing", 404, "no such question"),
+        ("/api/nothing", 404, "no such API path"),
         ("/nothing.html", 404, "no such page"),
         ("/api/runs/%ff%fe", 404, "UTF-8"),
     ];
