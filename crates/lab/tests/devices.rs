@@ -102,7 +102,7 @@ fn a_failing_kernel_is_named_and_the_study_goes_on_elsewhere() {
     let Some(place) = Place::new() else { return };
     place.sweep(cpu(), "cpu").unwrap();
     let faults = [
-        ("kernel", kernel_fails("walk", 4), "walk"),
+        ("kernel", kernel_fails("begin_walks", 4), "begin_walks"),
         ("launch", Fault::LaunchFails { kernel: "book".into(), nth: 5 }, "book"),
         ("lost", Fault::DeviceLost { after_launches: 60 }, "kernel"),
     ];
@@ -115,7 +115,8 @@ fn a_failing_kernel_is_named_and_the_study_goes_on_elsewhere() {
         // A third on another device, the rest on the CPU.
         let n_before = place.trials(out).lines().count();
         assert!(n_before < 161, "{out}: {n_before}");
-        let _ = place.sweep(Devices::of(vec![host(&[kernel_fails("walk", 3)])], false), out).unwrap_err();
+        let _ =
+            place.sweep(Devices::of(vec![host(&[kernel_fails("begin_walks", 3)])], false), out).unwrap_err();
         assert!(place.trials(out).lines().count() >= n_before, "{out}");
         place.sweep(cpu(), out).unwrap();
         assert_eq!(place.trials(out), place.trials("cpu"), "{out}");
@@ -128,7 +129,7 @@ fn where_the_choice_is_free_the_cpu_takes_over_and_it_is_recorded() {
     place.sweep(cpu(), "cpu").unwrap();
     let one = |fault: Fault| vec![host(&[fault])];
     let cases = [
-        ("kernel", one(kernel_fails("walk", 4)), "walk", true),
+        ("kernel", one(kernel_fails("begin_walks", 4)), "begin_walks", true),
         ("launch", one(Fault::LaunchFails { kernel: "book".into(), nth: 3 }), "book", true),
         ("lost", one(Fault::DeviceLost { after_launches: 60 }), "lost", true),
         ("second of two", vec![host(&[]), host(&[kernel_fails("book", 2)])], "book", true),
@@ -161,7 +162,7 @@ fn a_device_that_runs_out_of_memory_does_less_at_a_time() {
 /// A device one of whose kernels never ends, and which is waited for a little longer than its work takes on a machine that is not busy. On a
 /// busy one it may be given up before the kernel is reached, which comes to the same.
 fn hanging() -> Device {
-    let device = host(&[Fault::KernelHangs { kernel: "walk".into(), nth: 4 }]);
+    let device = host(&[Fault::KernelHangs { kernel: "begin_walks".into(), nth: 4 }]);
     device.set_wait_limit(Duration::from_secs(2));
     device
 }
@@ -196,7 +197,7 @@ fn a_device_that_hangs_is_left_for_the_cpu_if_it_may_and_is_an_error_if_not() {
 fn a_sweep_that_fails_reports_when_its_stages_ran() {
     let Some(place) = Place::new() else { return };
     let strategy = open_strategy("zscore-dip", &Default::default()).unwrap();
-    let devices = Arc::new(Devices::of(vec![host(&[kernel_fails("walk", 4)])], false));
+    let devices = Arc::new(Devices::of(vec![host(&[kernel_fails("begin_walks", 4)])], false));
     let runtime = Runtime { devices, keeps_spans: true, ..Runtime::default() };
     let n_spans = Arc::new(Mutex::new(None));
     let heard = n_spans.clone();

@@ -218,7 +218,7 @@ fn spans_and_symbols_select() {
     let options = LoadOptions { from_ms, to_ms, ..LoadOptions::default() };
     let loaded = load_text(text, &options).unwrap();
     assert_eq!(only(&loaded).ts_ms, [from_ms.unwrap()]);
-    assert!(loaded.report.refused[0].reason.contains("between the dates"));
+    assert!(loaded.report.refused[0].reason.contains("between the requested dates"));
     let options = LoadOptions { symbols: Some(vec!["B".into()]), ..LoadOptions::default() };
     assert_eq!(only(&load_text(text, &options).unwrap()).symbol, "B");
     let options = LoadOptions { symbols: Some(vec!["C".into()]), ..LoadOptions::default() };

@@ -108,7 +108,7 @@ fn pick<'a>(answer: &str, runs: &'a [RunDir]) -> Option<&'a RunDir> {
 }
 
 fn table(runs: &[RunDir]) -> String {
-    let mut table = Table::new(["#", "run", "what", "state", "last heard of", "done", "best"]);
+    let mut table = Table::new(["#", "run", "what", "state", "last event", "done", "best"]);
     for (at, run) in runs.iter().enumerate() {
         let number = (at + 1).to_string();
         let dir = run.dir.display().to_string();
