@@ -11,8 +11,15 @@ use crate::folder::{FolderError, LOCK_FILE};
 /// The right to write into the folder of a study, or of several, held until dropped.
 #[derive(Debug)]
 pub struct Lock {
-    /// Closing the file releases the lock.
-    _file: File,
+    file: File,
+}
+
+impl Drop for Lock {
+    /// Unlocks and does not only close: a process that is being started elsewhere in this program has a copy of the file until it runs, and the
+    /// lock would last as long.
+    fn drop(&mut self) {
+        drop(self.file.unlock());
+    }
 }
 
 impl Lock {
@@ -37,7 +44,7 @@ impl Lock {
         }
         // The number is for people. Where it cannot be written, on a full disk, the lock holds all the same.
         drop(file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())));
-        Ok(Self { _file: file })
+        Ok(Self { file })
     }
 }
 
@@ -54,5 +61,14 @@ mod tests {
         assert!(error.to_string().contains(&format!("is in use by process {pid};")), "{error}");
         drop(lock);
         Lock::take(dir.path()).unwrap();
+    }
+    #[test]
+    fn a_copy_of_the_file_does_not_keep_the_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = Lock::take(dir.path()).unwrap();
+        let copy = lock.file.try_clone().unwrap();
+        drop(lock);
+        Lock::take(dir.path()).unwrap();
+        drop(copy);
     }
 }
