@@ -1,7 +1,7 @@
 //! The CUDA executor: the same plan and the same bits as [`Engine`], for many trials at once.
 //!
 //! A batch goes through five steps on the device: parameters become scalars; distinct tuples of them are found; the columns and masks of new
-//! tuples are computed; groups of lanes walk the trials; a thread per trial books them. The host decides between the second and the third
+//! tuples are computed; groups of lanes, or blocks where there are few, walk the trials; a warp per trial books them. The host decides between the second and the third
 //! step how much memory is needed, and nothing per trial.
 //!
 //! Three things have a part in it. `DevicePlan` is what is decided once: keys, places, conditions, kernels, data. `ColumnStore` is the
