@@ -1,5 +1,6 @@
 //! The loop that sweeps and walk-forwards share: a study over an engine, its best trials, its records.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tidemill_backtest::{DeviceOptions, Engine, METRICS, Strategy};
@@ -10,7 +11,7 @@ use tidemill_search::{
 use tidemill_telemetry::SmolStr;
 
 use crate::batch::auto_batch;
-use crate::config::{NamedSet, SearchOptions};
+use crate::config::{NamedSet, SearchOptions, StudyConfig};
 use crate::error::LabError;
 use crate::evaluator::{EvaluatorView, StudyEvaluator};
 use crate::event::SweepEvent;
@@ -32,16 +33,22 @@ pub(crate) struct SearchPlan {
 }
 
 impl SearchPlan {
-    /// The plan, and the sampler that proposes the trials.
+    /// The plan, and the sampler that proposes the trials; `folder` is where the trials go.
     pub fn new(
         engine: &Engine<'_>,
         strategy: &Strategy,
         options: &SearchOptions,
         queue: &[NamedSet],
+        folder: Option<&Path>,
     ) -> Result<(Self, Box<dyn Sampler>), LabError> {
         let space = search_space(engine)?;
         let n_bars = engine.segments().iter().map(|segment| segment.range.len() as u64).sum();
-        let batch = options.batch.unwrap_or_else(|| auto_batch(options.sampler, options.trials, n_bars));
+        // A study keeps the batch that it was made with, also where another version would choose another one.
+        let stored = || StudyConfig::read(StudyFolder::open(folder?).ok()?.header()).sweep.batch;
+        let batch = options
+            .batch
+            .or_else(stored)
+            .unwrap_or_else(|| auto_batch(options.sampler, options.trials, n_bars));
         let settings = SamplerSettings {
             seed: options.seed,
             n_trials: Some(options.trials),

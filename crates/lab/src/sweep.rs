@@ -153,7 +153,8 @@ impl Sweep {
         if self.has_verdict {
             engine.keep_blocks(verdict::n_blocks(engine.n_train_days()));
         }
-        let (plan, mut sampler) = SearchPlan::new(&engine, strategy, &self.options, &self.queue)?;
+        let (plan, mut sampler) =
+            SearchPlan::new(&engine, strategy, &self.options, &self.queue, self.folder.as_deref())?;
         let store = self.folder.as_deref().map(|dir| self.open(dir, plan.batch)).transpose()?;
         let journal = Arc::new(match &store {
             Some(store) => Journal::open_append(&store.folder.journal_path())?,

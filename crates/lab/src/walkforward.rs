@@ -6,7 +6,7 @@
 mod summary;
 mod window;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -244,12 +244,13 @@ impl WalkForward {
         let layout = window.layout(layout.embargo_ms);
         let mut engine = self.experiment.engine(&layout, n_workers)?;
         let options = &self.options;
-        let (plan, mut sampler) = SearchPlan::new(&engine, strategy, options, &[])?;
-        let open = |dir: &Path| -> Result<StudyFolder, LabError> {
+        let dir = self.folder.as_ref().map(|dir| dir.join(format!("window-{:04}", at + 1)));
+        let (plan, mut sampler) = SearchPlan::new(&engine, strategy, options, &[], dir.as_deref())?;
+        let open = |dir: &PathBuf| -> Result<StudyFolder, LabError> {
             let config = StudyConfig::new(strategy, data, &layout, options, plan.batch, &[])?;
-            Ok(config.open_folder(&dir.join(format!("window-{:04}", at + 1)))?.folder)
+            Ok(config.open_folder(dir)?.folder)
         };
-        let folder = self.folder.as_deref().map(open).transpose()?;
+        let folder = dir.as_ref().map(open).transpose()?;
         let memory_fraction = runtime.device_options.memory_fraction / n_workers as f64;
         let search = Search {
             strategy,

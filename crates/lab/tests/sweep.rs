@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use tidemill_lab::{Dataset, Experiment, SweepEvent, SweepReport, open_strategy};
+use tidemill_lab::{Dataset, Experiment, SearchOptions, SweepEvent, SweepReport, open_strategy};
 use tidemill_market::synth;
 use tidemill_search::{ExportFormat, FolderError, StudyFolder, export};
 
@@ -47,6 +47,20 @@ fn an_experiment_can_be_run_from_any_thread_with_the_same_result() {
     for thread in threads {
         assert_eq!(best(&thread.join().unwrap()), best(&here));
     }
+}
+
+#[test]
+fn a_study_keeps_its_batch_where_none_is_requested() {
+    let dir = tempfile::tempdir().unwrap();
+    let sweep = || experiment().sweep().trials(96).verdict(false).folder(dir.path());
+    let batch = |batch| SearchOptions { trials: 96, batch, ..SearchOptions::default() };
+    // Another batch than would be chosen, as of a study of another version.
+    let made = sweep().options(batch(Some(24))).run().unwrap();
+    let resumed = sweep().options(batch(None)).run().unwrap();
+    assert_eq!((made.batch, resumed.batch), (24, 24));
+    assert_eq!(best(&resumed), best(&made));
+    let error = sweep().options(batch(Some(32))).run().unwrap_err().to_string();
+    assert!(error.contains("batch: 24 in the study, 32 requested"), "{error}");
 }
 
 #[test]
