@@ -27,7 +27,10 @@ pub(super) const WALK_LANES: usize = 8;
 pub(super) const LEAST_WALK_THREADS: usize = 64;
 pub(super) const MOST_WALK_THREADS: usize = 512;
 
-/// Bars after a signal that a warp of such a block searches for the end of a position that may not be picked.
+/// Bars that a group of such a block walks, at least.
+const LEAST_STRETCH: usize = 64;
+
+/// Bars after a signal that such a group searches for the end of a position, at least.
 const HORIZON: usize = 256;
 
 /// Warps of a block that books: few, because each takes long.
@@ -130,6 +133,7 @@ impl Writer<'_> {
         let truth = |value: bool| if value { "1" } else { "0" }.to_owned();
         define("WALK_LANES", WALK_LANES.to_string());
         define("MOST_WALK_THREADS", MOST_WALK_THREADS.to_string());
+        define("LEAST_STRETCH", LEAST_STRETCH.to_string());
         define("HORIZON", HORIZON.to_string());
         define("BOOK_WARPS", BOOK_WARPS.to_string());
         // Measured: with more blocks registers are spilt, with fewer too little is under way.

@@ -54,13 +54,12 @@ struct TradeMoves {
 
   // The fall of a position at its adverse extreme of a day, if it could be deeper than all before. A whole day's extreme is at least as bad as
   // that of its bars with the position, and a multiplication tells whether even that would be deeper, so the bars are rarely looked at one by one.
-  // The margin is far above what rounding could turn round.
   __device__ double sink(u32 item, u32 day, double peak, double deepest) const {
     double entry = ledger.entry[item], share = ledger.share[item], equity = ledger.before[item];
     double extreme = is_long(item) ? days.low[day] : days.high[day];
     double pnl = (is_long(item) ? 1.0 : -1.0) * (extreme - entry) - (entry + extreme) * (COST_BPS * 1e-4);
-    double floor = (1.0 + deepest + 1e-9) * peak;
-    if (ADDITIVE ? equity + pnl > floor : equity * (entry + share * pnl) > floor * entry) return 0.0;
+    double floor = floor_of(peak, deepest);
+    if (ADDITIVE ? equity + pnl > floor + 1e-9 * entry : equity * (entry + share * pnl) > floor * entry) return 0.0;
     u32 start = day == 0 ? 0 : days.end[day - 1], end = days.end[day];
     u32 from = ledger.held_from[item], to = ledger.held_to[item];
     from = from > start ? from : start;
@@ -75,15 +74,16 @@ struct TradeMoves {
   }
 };
 
-// Equity before and after each item, one after the other, until nothing is left; how many there are then. `growth` is what an item makes of
-// equity; a vote names those after which there is nothing.
-__device__ inline u32 grow(Ledger& ledger, const double* growth, u32 n_items, u32 ruins) {
+// Equity before and after each item, one after the other, until nothing is left; how many there are then. A vote names those after which there is
+// nothing.
+__device__ inline u32 grow(Ledger& ledger, u32 n_items, u32 ruins) {
+  if (ruins == 0 && compound(ledger)) return n_items;
   const u32 lane = lane_of();
   double equity = ledger.book.tally.equity, before = equity, after = equity;
   u32 at = 0;
   while (at < n_items) {
     if (lane >= at) before = equity;
-    double value = ADDITIVE ? equity + growth[at] : equity * growth[at];
+    double value = ADDITIVE ? equity + ledger.change[at] : equity * ledger.change[at];
     equity = ADDITIVE || value > 0.0 ? value : 0.0;
     if (ruins >> at & 1) equity = 0.0;
     if (lane >= at) after = equity;
@@ -91,40 +91,36 @@ __device__ inline u32 grow(Ledger& ledger, const double* growth, u32 n_items, u3
     if (!ADDITIVE && equity <= 0.0) break;
   }
   if (lane >= at) before = equity;
+  __syncwarp();
   ledger.before[lane] = before;
   ledger.after[lane] = after;
-  __syncwarp();
   if (lane == 0) {
     ledger.book.tally.equity = equity;
     ledger.book.broke = !ADDITIVE && equity <= 0.0;
   }
+  __syncwarp();
   return at;
 }
 
-// Sums over the trades of the ledger, each on a lane of its own. The cumulated `pnl` is left in `change`.
-__device__ inline void sum_trades(Ledger& ledger, u32 n_booked, u32 wins) {
+// Sums over the trades of the ledger. The cumulated `pnl` is left in the first row.
+__device__ inline void sum_trades(Ledger& ledger, double pnl, double ret, double r) {
   const u32 lane = lane_of();
-  if (lane < 8) {
-    double sum = (&ledger.book.tally.sum_pnl)[lane];
-    const double* terms = lane < 3 ? ledger.pnl : lane < 6 ? ledger.ret : ledger.r;
-#pragma unroll 8
-    for (u32 k = 0; k < n_booked; k++) {
-      double term = terms[k];
-      bool won = wins >> k & 1;
-      if (lane == 7) term = term * term;
-      if (lane == 1 || lane == 4) term = won ? term : 0.0;
-      if (lane == 2 || lane == 5) term = won ? 0.0 : term;
-      sum += term;
-      if (lane == 0) ledger.change[k] = sum;
-    }
-    (&ledger.book.tally.sum_pnl)[lane] = sum;
-  }
+  const bool won = pnl > 0.0;
+  ledger.terms[0][lane] = pnl;
+  ledger.terms[1][lane] = won ? pnl : 0.0;
+  ledger.terms[2][lane] = won ? 0.0 : pnl;
+  ledger.terms[3][lane] = ret;
+  ledger.terms[4][lane] = won ? ret : 0.0;
+  ledger.terms[5][lane] = won ? 0.0 : ret;
+  ledger.terms[6][lane] = r;
+  ledger.terms[7][lane] = r * r;
   __syncwarp();
+  sum_rows(ledger, 8, &ledger.book.tally.sum_pnl);
 }
 
 __device__ inline void sum_falls(Ledger& ledger, bool here) {
   Book& book = ledger.book;
-  double cumulated = here ? ledger.change[lane_of()] : 0.0;
+  double cumulated = here ? ledger.terms[0][lane_of()] : 0.0;
   double peak = largest_so_far(here && cumulated > book.pnl_peak ? cumulated : book.pnl_peak);
   double peak_ref = largest_so_far(here && cumulated > book.pnl_peak_ref ? cumulated : book.pnl_peak_ref);
   double fall = cumulated - peak, fall_ref = cumulated - peak_ref;
@@ -157,30 +153,25 @@ __device__ inline void count_trades(Tally& tally, const Trade& trade, bool here,
   }
 }
 
-// Books up to 32 trades in order, until nothing is left. If they are the last ones, the days that are left are marked along with them where
-// there is a lane for that.
-__device__ inline void book_trades(Ledger& ledger, const Trade* trades, u32 n_trades, bool are_last, const Days& days, const Daily& daily) {
+// Books up to 32 trades, one on each lane, in order, until nothing is left. If they are the last ones, the days that are left are marked along with
+// them where there is a lane for that.
+__device__ inline void book_trades(Ledger& ledger, const Trade& trade, u32 n_trades, bool are_last, const Days& days, const Daily& daily) {
   const u32 lane = lane_of();
-  Trade trade = {};
   double pnl = 0.0, ret = 0.0, r = 0.0, share = 0.0;
   if (lane < n_trades) {
-    trade = trades[lane];
     pnl = pnl_of(trade.how & LONG_BIT ? 1.0 : -1.0, trade.entry, trade.exit);
     ret = pnl / trade.entry;
     r = pnl / trade.risk;
     share = share_of(trade.entry, trade.risk);
   }
+  // Lanes without a trade change nothing.
   ledger.change[lane] = ADDITIVE ? pnl : 1.0 + share * ret;
   u32 ruins = __ballot_sync(EVERY_LANE, lane < n_trades && (trade.how & EXIT_NUMBER) == EXIT_RUIN);
   __syncwarp();
-  const u32 n_booked = grow(ledger, ledger.change, n_trades, ruins);
+  const u32 n_booked = grow(ledger, n_trades, ruins);
   const bool here = lane < n_booked;
   u32 longs = __ballot_sync(EVERY_LANE, here && (trade.how & LONG_BIT)), wins = __ballot_sync(EVERY_LANE, here && pnl > 0.0);
-  ledger.pnl[lane] = here ? pnl : 0.0;
-  ledger.ret[lane] = here ? ret : 0.0;
-  ledger.r[lane] = here ? r : 0.0;
-  __syncwarp();
-  sum_trades(ledger, n_booked, wins);
+  sum_trades(ledger, here ? pnl : 0.0, here ? ret : 0.0, here ? r : 0.0);
   sum_falls(ledger, here);
   count_trades(ledger.book.tally, trade, here, longs, wins);
 
@@ -273,9 +264,14 @@ KERNEL(book, BookArgs) {
     WalkState& walk = args.walks[at];
     const Trade* trades = args.trades + at * args.capacity;
     u32 n_trades = walk.n_trades, status = walk.status;
+    // The next trades are on their way while those before them are booked.
+    Trade next = {};
+    if (lane < n_trades) next = trades[lane];
     for (u32 k = 0; k < n_trades && !ledger.book.broke; k += 32) {
-      u32 n_left = n_trades - k;
-      book_trades(ledger, trades + k, n_left < 32 ? n_left : 32, status != FULL && n_left <= 32, days, daily);
+      const Trade trade = next;
+      const u32 n_left = n_trades - k;
+      if (k + 32 + lane < n_trades) next = trades[k + 32 + lane];
+      book_trades(ledger, trade, n_left < 32 ? n_left : 32, status != FULL && n_left <= 32, days, daily);
     }
     bool goes_on = status == FULL && !ledger.book.broke;
     is_open = goes_on;

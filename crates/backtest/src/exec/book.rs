@@ -227,9 +227,9 @@ fn settle(
         let sunk = |day: u32, peak: f64, deepest: f64| {
             let extreme = extremes[day as usize];
             let pnl = sign * (extreme - entry) - (entry + extreme) * (costs.cost_bps * 1e-4);
-            let floor = (1.0 + deepest + 1e-9) * peak;
+            let floor = (1.0 + deepest + 1e-9 * (1.0 - deepest)) * peak;
             let is_above = if costs.is_additive() {
-                equity + pnl > floor
+                equity + pnl > floor + 1e-9 * entry
             } else {
                 equity * (entry + share * pnl) > floor * entry
             };

@@ -8,6 +8,9 @@ struct Fill {
   __device__ bool is_uninspected() const { return !FILL_CLOSE && first > bar; }
 };
 
+// The bar of the fill of a signal.
+__device__ inline u32 fill_bar(u32 signal) { return FILL_CLOSE ? signal : signal + 1; }
+
 __device__ inline Fill fill_of(const double* open, const double* close, u32 signal) {
   if (FILL_CLOSE) return {signal, signal + 1, close[signal]};
   return {signal + 1, CHECK_ENTRY_BAR ? signal + 1 : signal + 2, open[signal + 1]};

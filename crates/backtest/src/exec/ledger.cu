@@ -48,7 +48,8 @@ struct Ledger {
   u32 held_from[32], held_to[32];  // the bars during which a position is open to the close
   u32 flat_from[32], first[32], n_marks[32];  // days
   u32 end[32];                     // moves up to the end of the item
-  double pnl[32], ret[32], r[32], change[32];
+  double change[32];               // what an item makes of equity
+  double terms[8][33];             // of sums, a row for each; the odd length spreads the rows over the banks
   u32 block[32];
 };
 
@@ -92,6 +93,52 @@ template <class T> __device__ inline T from_last(u32 vote, T value, T otherwise)
   return earlier ? last : otherwise;
 }
 
+// Adds the terms of the first rows, each row in its order on a lane of its own, to the sums that begin at `sums`. A term becomes the sum up to it.
+// Where there is nothing to add the term is 0, which changes no bit of a sum that began with 0.
+__device__ inline void sum_rows(Ledger& ledger, u32 n_rows, double* sums) {
+  if (lane_of() < n_rows) {
+    double sum = sums[lane_of()];
+    double* row = ledger.terms[lane_of()];
+#pragma unroll
+    for (u32 k = 0; k < 32; k++) {
+      sum += row[k];
+      row[k] = sum;
+    }
+    sums[lane_of()] = sum;
+  }
+  __syncwarp();
+}
+
+// Equity before and after each of 32 items, one after the other; false if it may have come to nothing on the way, which is then to be found item by
+// item. An item without a result has a change that changes nothing.
+__device__ inline bool compound(Ledger& ledger) {
+  const u32 lane = lane_of();
+  if (!__all_sync(EVERY_LANE, ADDITIVE || ledger.change[lane] > 0.0)) return false;
+  double equity = ledger.book.tally.equity;
+#pragma unroll
+  for (u32 k = 0; k < 32; k++) {
+    if (lane == 0) ledger.before[k] = equity;
+    equity = ADDITIVE ? equity + ledger.change[k] : equity * ledger.change[k];
+    if (lane == 0) ledger.after[k] = equity;
+  }
+  // Once it is 0 it stays so, and NaN likewise.
+  if (!ADDITIVE && !(equity > 0.0)) return false;
+  __syncwarp();
+  if (lane == 0) ledger.book.tally.equity = equity;
+  __syncwarp();
+  return true;
+}
+
+// Equity above this is no deeper fall from a peak than the deepest so far. The margin is far above what rounding could turn round.
+__device__ inline double floor_of(double peak, double deepest) { return (1.0 + deepest + 1e-9 * (1.0 - deepest)) * peak; }
+
+// The deepest fall so far, with one more value of equity. It is divided only where that could be deeper.
+__device__ inline double deeper(double deepest, bool here, double value, double peak) {
+  if (!here || value > floor_of(peak, deepest)) return deepest;
+  double fall = value / peak - 1.0;
+  return fall < deepest ? fall : deepest;
+}
+
 // Sums of daily returns by block of time: one lane sums, another one squares.
 struct BlockSums {
   double* sum;  // of the block that is open
@@ -122,7 +169,6 @@ template <class Source> __device__ inline void record_moves(Ledger& ledger, cons
   // The deepest that this lane has seen; the deepest of all is found at the end.
   double drawdown = book.tally.drawdown, drawdown_daily = book.tally.drawdown_daily, drawdown_bar = book.tally.drawdown_bar;
   u32 peak_day = book.peak_day, longest = book.tally.longest_drawdown;
-  double sum = lane < 3 ? (&book.tally.sum_daily)[lane] : 0.0;
   BlockSums blocks = {0, 0.0, NEVER};
   for (u32 base = 0; base < n_moves; base += 32) {
     u32 move = base + lane;
@@ -143,11 +189,9 @@ template <class Source> __device__ inline void record_moves(Ledger& ledger, cons
     double upto = largest_so_far(here && value > peak ? value : peak);
     double before = __shfl_up_sync(EVERY_LANE, upto, 1);
     before = lane > 0 ? before : peak;
-    double fall = value / upto - 1.0;
-    drawdown = here && fall < drawdown ? fall : drawdown;
+    drawdown = deeper(drawdown, here, value, upto);
     double upto_daily = largest_so_far(is_mark && value > peak_daily ? value : peak_daily);
-    double daily_fall = value / upto_daily - 1.0;
-    drawdown_daily = is_mark && daily_fall < drawdown_daily ? daily_fall : drawdown_daily;
+    drawdown_daily = deeper(drawdown_daily, is_mark, value, upto_daily);
     u32 today = next - first_day;
     u32 at_peak = __ballot_sync(EVERY_LANE, is_mark && value >= upto), here_or_before = at_peak & (EVERY_LANE >> (31 - lane));
     u32 since = __shfl_sync(EVERY_LANE, today, here_or_before ? 31 - __clz(here_or_before) : 0);
@@ -159,27 +203,26 @@ template <class Source> __device__ inline void record_moves(Ledger& ledger, cons
     }
 
     // Each day of a segment is marked once, so that no two lanes write one place.
-    ledger.change[lane] = change;
+    ledger.terms[0][lane] = change;
+    ledger.terms[1][lane] = change * change;
+    ledger.terms[2][lane] = change < 0.0 ? change * change : 0.0;
     if (change != 0.0 && (daily.sums || daily.blocks)) {
       u32 place = daily.calendar ? daily.calendar[day] : day;
       if (daily.sums) daily.sums[place] += change;
-      if (daily.blocks) ledger.block[lane] = daily.block_of[place];
-    }
-    __syncwarp();
-    const u32 n_here = n_moves - base < 32 ? n_moves - base : 32;
-    if (lane < 3) {
-#pragma unroll 8
-      for (u32 k = 0; k < n_here; k++) {
-        double term = ledger.change[k], square = term * term;
-        sum += lane == 0 ? term : lane == 1 || term < 0.0 ? square : 0.0;
-      }
-    } else if (lane < 5 && daily.blocks) {
-      for (u32 k = 0; k < n_here; k++) {
-        double term = ledger.change[k];
-        if (term != 0.0) blocks.add(daily, ledger.block[k], term);
+      if (daily.blocks) {
+        ledger.block[lane] = daily.block_of[place];
+        ledger.terms[3][lane] = change;
       }
     }
+    const u32 moves = __ballot_sync(EVERY_LANE, change != 0.0);
     __syncwarp();
+    if (daily.blocks && lane >= 3 && lane < 5) {
+      for (u32 moved = moves; moved; moved &= moved - 1) {
+        u32 k = __ffs(moved) - 1;
+        blocks.add(daily, ledger.block[k], ledger.terms[3][k]);
+      }
+    }
+    sum_rows(ledger, 3, &book.tally.sum_daily);
     peak = __shfl_sync(EVERY_LANE, upto, 31);
     peak_daily = __shfl_sync(EVERY_LANE, upto_daily, 31);
     peak_day = __shfl_sync(EVERY_LANE, since, 31);
@@ -191,7 +234,6 @@ template <class Source> __device__ inline void record_moves(Ledger& ledger, cons
   drawdown_daily = least_of(drawdown_daily);
   drawdown_bar = least_of(drawdown_bar);
   longest = largest_so_far(longest);
-  if (lane < 3) (&book.tally.sum_daily)[lane] = sum;
   if (lane == 31) {
     book.peak = peak;
     book.peak_daily = peak_daily;

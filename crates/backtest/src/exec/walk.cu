@@ -16,21 +16,11 @@ template <int G> __device__ void walk_group(const WalkArgs& args) {
   state.status = DONE;
   state.n_trades = 0;
   while (true) {
-    u32 signal, side = 0;
-    if (N_SIDES == 1) {
-      signal = group.next(walker.masks[ENTER_0], state.from, end);
-    } else {
-      while (true) {
-        u32 a = group.next(walker.masks[ENTER_0], state.from, end), b = group.next(walker.masks[ENTER_1], state.from, end);
-        side = a < b ? 0 : 1;
-        signal = a < b ? a : b;
-        if (a != b || a == NEVER) break;
-        state.from = a + 1;
-      }
-    }
+    u32 signal = walker.next_entry(state.from, end);
     if (signal == NEVER || signal + 1 >= end) break;
     Trade trade;
     Exit exit;
+    u32 side = walker.side_of(signal);
     if (!walker.trade_on(signal, side, NEVER, trade, exit)) {
       state.from = signal + 1;
       state.skipped++;

@@ -120,13 +120,28 @@ fn random_strategies_give_the_same_bits() {
     } else {
         12
     };
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 0, ..Config::default() };
-    let result = TestRunner::new(config)
-        .run(&vec(any::<u32>(), 300..700), |numbers| check(&numbers, &device).map_err(TestCaseError::fail));
-    if let Err(error) = result {
-        let text = error.to_string();
-        panic!("{}", &text[..text.len().min(6_000)]);
-    }
+    // Side by side, because compilers take most of the time.
+    let n_threads = if is_gpu(&device) { 6 } else { 2 };
+    let config = Config {
+        cases: cases.div_ceil(n_threads),
+        failure_persistence: None,
+        max_shrink_iters: 0,
+        ..Config::default()
+    };
+    let run = || {
+        TestRunner::new(config.clone()).run(&vec(any::<u32>(), 300..700), |numbers| {
+            check(&numbers, &device).map_err(TestCaseError::fail)
+        })
+    };
+    std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..n_threads).map(|_| scope.spawn(run)).collect();
+        for run in runs {
+            if let Err(error) = run.join().unwrap() {
+                let text = error.to_string();
+                panic!("{}", &text[..text.len().min(6_000)]);
+            }
+        }
+    });
 }
 
 #[test]

@@ -56,34 +56,41 @@ __device__ inline void pool_tallies(const PoolArgs& args, u32 trial, Tally& pool
   __syncwarp();
 }
 
+// Equity before and after each of 32 days of which those named by a vote have a return, where it may come to nothing.
+__device__ inline void compound_to_nothing(Ledger& ledger, u32 moving) {
+  const u32 lane = lane_of();
+  double equity = ledger.book.tally.equity, before = equity, after = equity;
+  for (u32 k = 0; k < 32; k++) {
+    if (!(moving >> k & 1)) continue;
+    if (lane >= k) before = equity;
+    double value = equity * ledger.change[k];
+    equity = value > 0.0 ? value : 0.0;
+    if (lane >= k) after = equity;
+  }
+  __syncwarp();
+  ledger.before[lane] = before;
+  ledger.after[lane] = after;
+  if (lane == 0) ledger.book.tally.equity = equity;
+  __syncwarp();
+}
+
 // Takes 32 days, of which those without a return have no move.
 __device__ inline void pool_days(Ledger& ledger, u32 first, double change, u32 n_symbols, const Daily& daily) {
   const u32 lane = lane_of(), day = first + lane;
   u32 moving = __ballot_sync(EVERY_LANE, change != 0.0);
   if (!moving) return;
   double ret = change / n_symbols;
+  // A day without a return changes nothing.
   ledger.change[lane] = ADDITIVE ? change : 1.0 + 1.0 * ret;
   __syncwarp();
-  double equity = ledger.book.tally.equity, before = equity, after = equity;
-  for (u32 k = 0; k < 32; k++) {
-    if (!(moving >> k & 1)) continue;
-    if (lane >= k) before = equity;
-    double value = ADDITIVE ? equity + ledger.change[k] : equity * ledger.change[k];
-    equity = ADDITIVE || value > 0.0 ? value : 0.0;
-    if (lane >= k) after = equity;
-  }
+  if (!compound(ledger)) compound_to_nothing(ledger, moving);
   u32 flat_from = from_last(moving, day + 1, ledger.book.day);
-  ledger.before[lane] = before;
-  ledger.after[lane] = after;
   ledger.flat_from[lane] = flat_from;
   ledger.first[lane] = day;
   ledger.n_marks[lane] = 1;
   ledger.end[lane] = end_of_moves(change != 0.0 ? (flat_from < day) + 1 : 0u);
   __syncwarp();
-  if (lane == 0) {
-    ledger.book.tally.equity = equity;
-    ledger.book.day = first + 32 - __clz(moving);
-  }
+  if (lane == 0) ledger.book.day = first + 32 - __clz(moving);
   record_moves(ledger, DayMoves{ledger}, daily);
 }
 

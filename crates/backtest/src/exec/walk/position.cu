@@ -50,7 +50,7 @@ template <int G> struct Group {
   template <class T> __device__ T from(T value, u32 who) const { return __shfl_sync(mask, value, who, G); }
 
   // First set bit of the bars from .. end, or NEVER.
-  __device__ u32 next(const u64* words, u32 from, u32 end) const {
+  template <class Words> __device__ u32 next(const Words& words, u32 from, u32 end) const {
     for (u32 base = from / 64; base * 64 < end; base += G) {
       u32 word = base + lane;
       u64 bits = (u64)word * 64 < end ? words[word] : 0;
@@ -216,7 +216,10 @@ template <int G> struct Walker {
   }
 
   // The bars of a word on which one side wants to enter: where both do, neither does.
-  __device__ u64 signals(u32 word) const { return N_SIDES == 1 ? masks[ENTER_0][word] : masks[ENTER_0][word] ^ masks[ENTER_1][word]; }
+  __device__ u64 operator[](u32 word) const { return N_SIDES == 1 ? masks[ENTER_0][word] : masks[ENTER_0][word] ^ masks[ENTER_1][word]; }
+
+  // The first signal of the bars from .. end, or NEVER.
+  __device__ u32 next_entry(u32 from, u32 end) const { return group.next(*this, from, end); }
 
   // The side that enters on a signal.
   __device__ u32 side_of(u32 signal) const { return N_SIDES == 1 || wants(0, signal) ? 0 : 1; }
