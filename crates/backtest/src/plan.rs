@@ -5,6 +5,7 @@
 //! A condition is also *maskable*: when few distinct tuples serve many trials, its truth becomes one shared bit mask.
 
 mod decided;
+mod rank;
 mod shape;
 mod tape;
 
@@ -204,7 +205,8 @@ impl Plan {
                 ExitValue::Number(_) => None,
             });
             for condition in std::iter::once(&mut side.enter).chain(exits) {
-                condition.factors.sort_by_key(|factor| factor.itself.tape.reads(&slots));
+                let rank = |factor: &Factor| factor.itself.tape.rank(&slots);
+                condition.factors.sort_by(|a, b| rank(a).total_cmp(&rank(b)));
             }
         }
         plan.slots = slots;

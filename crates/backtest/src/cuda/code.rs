@@ -9,7 +9,7 @@ use std::fmt::Write;
 use tidemill_market::indicator::{Moments, Read};
 use tidemill_search::{Choice, Domain};
 
-use super::formula::{binary, formula, unary};
+use super::formula::{binary, decided, formula, unary};
 use crate::graph::{Func, Node, Op1, Op2};
 use crate::plan::{Condition, ExitValue, Maskable, Op, Plan, SidePlan, Slot, Tape};
 use crate::strategy::{EndOfData, ExitKind, FillAt, FirstCheck, GapFill, InvalidLevel, Sizing, Strategy};
@@ -289,7 +289,15 @@ impl Writer<'_> {
         for (at, tape) in tapes.iter().enumerate() {
             let _ = writeln!(out, "    case {at}: {{\n{}    }}", formula(self.plan, tape, true, "      "));
         }
-        out.push_str("    }\n    return false;\n  }\n};\n");
+        out.push_str("    }\n    return false;\n  }\n");
+        out.push_str("  static __device__ int decided(int which, const Frame& f) {\n    switch (which) {\n");
+        for (at, tape) in tapes.iter().enumerate() {
+            let body = decided(tape, "      ");
+            if !body.is_empty() {
+                let _ = writeln!(out, "    case {at}: {{\n{body}    }}");
+            }
+        }
+        out.push_str("    }\n    return OPEN;\n  }\n};\n");
         out
     }
 

@@ -22,6 +22,50 @@ pub(super) fn formula(plan: &Plan, tape: &Tape, truth: bool, indent: &str) -> St
     body.out
 }
 
+/// Writes what the switches of a trial make of a condition on every bar: `ALWAYS_TRUE`, `NEVER_TRUE` or `OPEN`. Nothing where there are no switches.
+pub(super) fn decided(tape: &Tape, indent: &str) -> String {
+    let mut out = String::new();
+    // Whether it can be known of each operation that it is true, and that it is false.
+    let mut known: Vec<(bool, bool)> = Vec::with_capacity(tape.ops.len());
+    for (at, op) in tape.ops.iter().enumerate() {
+        let yes = |a: &usize| if known[*a].0 { format!("y{a}") } else { "false".into() };
+        let no = |a: &usize| if known[*a].1 { format!("n{a}") } else { "false".into() };
+        let (is_true, is_false) = match op {
+            Op::Truth(scalar) => (format!("f.k{scalar} == 1.0"), format!("f.k{scalar} == 0.0")),
+            Op::Not(a) => (no(a), yes(a)),
+            Op::Logic(Op2::And, a, b) => {
+                (format!("{} && {}", yes(a), yes(b)), format!("{} || {}", no(a), no(b)))
+            }
+            Op::Logic(_, a, b) => (format!("{} || {}", yes(a), yes(b)), format!("{} && {}", no(a), no(b))),
+            _ => (String::new(), String::new()),
+        };
+        let can = match op {
+            Op::Truth(_) => (true, true),
+            Op::Not(a) => (known[*a].1, known[*a].0),
+            Op::Logic(Op2::And, a, b) => (known[*a].0 && known[*b].0, known[*a].1 || known[*b].1),
+            Op::Logic(_, a, b) => (known[*a].0 || known[*b].0, known[*a].1 && known[*b].1),
+            _ => (false, false),
+        };
+        if can.0 {
+            let _ = writeln!(out, "{indent}bool y{at} = {is_true};");
+        }
+        if can.1 {
+            let _ = writeln!(out, "{indent}bool n{at} = {is_false};");
+        }
+        known.push(can);
+    }
+    let last = tape.ops.len() - 1;
+    match known[last] {
+        (false, false) => return String::new(),
+        (yes, no) => {
+            let yes = if yes { format!("y{last} ? ALWAYS_TRUE : ") } else { String::new() };
+            let no = if no { format!("n{last} ? NEVER_TRUE : ") } else { String::new() };
+            let _ = writeln!(out, "{indent}return {yes}{no}OPEN;");
+        }
+    }
+    out
+}
+
 /// Which operations of a formula have one value for all bars.
 fn scalar_only(tape: &Tape) -> Vec<bool> {
     let mut out: Vec<bool> = Vec::with_capacity(tape.ops.len());

@@ -39,12 +39,15 @@ KERNEL(distinct_insert, DistinctArgs) {
   const Key& key = args.keys[blockIdx.y];
   const double* mine = args.scalars + row;
   u64 hash = 0x9e3779b97f4a7c15ull;
+#pragma unroll 4
   for (u32 k = 0; k < key.n_scalars; k++) {
     hash = (hash ^ (u64)__double_as_longlong(mine[key.scalars[k] * (u64)args.n_rows])) * 0xff51afd7ed558ccdull;
     hash ^= hash >> 32;
   }
   for (u32 place = (u32)hash & key.mask;; place = (place + 1) & key.mask) {
-    u32 found = atomicCAS(&key.table[place], NOTHING, PENDING | row);
+    // Most tuples are there already, and a look holds nobody up.
+    u32 found = *(volatile u32*)&key.table[place];
+    if (found == NOTHING) found = atomicCAS(&key.table[place], NOTHING, PENDING | row);
     if (found == NOTHING) {
       u32 item = atomicAdd(key.count, 1u);
       key.row[item - key.span[0]] = row;
@@ -53,10 +56,11 @@ KERNEL(distinct_insert, DistinctArgs) {
       return;
     }
     bool same = true;
-    for (u32 k = 0; same && k < key.n_scalars; k++) {
+#pragma unroll 4
+    for (u32 k = 0; k < key.n_scalars; k++) {
       u64 scalar = key.scalars[k] * (u64)args.n_rows;
       double other = found & PENDING ? args.scalars[scalar + (found & ~PENDING)] : key.keys[(u64)found * key.n_scalars + k];
-      same = __double_as_longlong(mine[scalar]) == __double_as_longlong(other);
+      same &= __double_as_longlong(mine[scalar]) == __double_as_longlong(other);
     }
     if (same) {
       key.item_of[row] = found;

@@ -9,6 +9,10 @@
 #define EXACT 1
 #define LEVEL 2
 #define LEVELS 32
+// What the switches of a trial make of a condition.
+#define OPEN 0
+#define ALWAYS_TRUE 1
+#define NEVER_TRUE 2
 
 struct Tile {
   u32 symbol, first, end;  // bars of the symbol; first is a multiple of 1,024
@@ -97,9 +101,13 @@ template <class C> __device__ void write_mask(const MaskArgs& args) {
   const u32* masks[C::N];
   // Factors without a mask reject most, so they are tested first; those with a mask that is a little too wide, last.
   u32 first_tests = 0, last_tests = 0;
+  bool is_never = false;
 #pragma unroll
   for (int f = 0; f < C::N; f++) {
     masks[f] = 0;
+    int decided = C::decided(f, frame);
+    is_never |= decided == NEVER_TRUE;
+    if (decided != OPEN) continue;
     u32 mode = (u32)f < args.n_factors ? args.factors[f].mode : EVALUATE;
     if (mode == EXACT) {
       masks[f] = args.factors[f].pool + args.factors[f].item_of[row] * stride + symbol_word;
@@ -113,6 +121,11 @@ template <class C> __device__ void write_mask(const MaskArgs& args) {
     }
   }
   u32 first_word = tile.first / 32, last_word = tile.end == n_bars ? n_words : tile.end / 32;
+  u32* out = args.out + (u64)(args.first + item) * stride + symbol_word;
+  if (is_never) {
+    for (u32 word = first_word + lane; word < last_word; word += 32) out[word] = 0;
+    return;
+  }
   u32 n_pending = 0;
   for (u32 word = first_word;; word += 32) {
     bool is_end = word >= last_word;
@@ -154,7 +167,6 @@ template <class C> __device__ void write_mask(const MaskArgs& args) {
     n_pending += n_here;
     __syncwarp(all);
   }
-  u32* out = args.out + (u64)(args.first + item) * stride + symbol_word;
   for (u32 word = first_word + lane; word < last_word; word += 32) out[word] = found[word - first_word];
 }
 

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Planner, Slot};
+use super::Planner;
 use crate::graph::{Func, Node, NodeId, Op1, Op2, Position, Type};
 
 /// One operation; operands are positions of earlier operations.
@@ -168,21 +168,6 @@ impl Tape {
     pub fn available(slot: usize) -> Self {
         let ops = vec![Op::Column { slot, shift: None }, Op::Compare(Op2::Eq, 0, 0)];
         Self { ops, needs: vec![(false, false), (true, false)], spreads: vec![false; 2] }
-    }
-}
-
-impl Tape {
-    /// About how much memory one bar reads: a value of a column is one, one that may have to be computed from others five.
-    pub(super) fn reads(&self, slots: &[Slot]) -> usize {
-        let cost = |op: &Op| match op {
-            Op::Column { slot, .. } => match &slots[*slot] {
-                Slot::Call { func, .. } if func.at.is_some() || func.sums_read().is_some() => 5,
-                _ => 1,
-            },
-            Op::Point { .. } => 5,
-            _ => 0,
-        };
-        self.ops.iter().map(cost).sum()
     }
 }
 

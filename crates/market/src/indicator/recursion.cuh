@@ -7,6 +7,18 @@
 
 #define RECURSION_BARS 32
 
+// Reads one bar for each lane of some items from `first` on, or the last bar where there are no more. All reads are under way at the same time. They
+// are of columns that earlier launches have finished.
+template <u32 COUNT>
+__device__ __forceinline__ void read_items(const double* mine, u32 first, u32 from, u32 n, double* read) {
+  u64 bar = min(from + (u64)threadIdx.x, n - 1ull);
+#pragma unroll
+  for (u32 item = 0; item < COUNT; item++) {
+    const double* column = (const double*)__shfl_sync(~0u, (u64)mine, first + item);
+    read[item] = __ldg(column + bar);
+  }
+}
+
 template <u32 N, class Step>
 __device__ __forceinline__ void recurse(const ColumnArgs& args) {
   // Inputs of each item, where they differ; results take the place of the first one. A column more than there are
@@ -26,11 +38,15 @@ __device__ __forceinline__ void recurse(const ColumnArgs& args) {
   const double* x[N];
   bool shared[N];
   double ahead[N];
+  // A single input is read a tile ahead even where items differ; there are registers for that.
+  const u32 N_AHEAD = N == 1 ? 32 : 16;
+  double items_ahead[N_AHEAD];
   for (u32 k = 0; k < N; k++) {
     x[k] = input_of(args, k, j) + start;
     shared[k] = __all_sync(~0u, (u64)x[k] == __shfl_sync(~0u, (u64)x[k], 0));
     ahead[k] = shared[k] && lane < n ? x[k][lane] : 0.0;
   }
+  if (N == 1 && !shared[0] && n > 0) read_items<N_AHEAD>(x[0], 0, 0, n, items_ahead);
   Step step(args, j, x);
   double* out = output_of(args, first) + start;
   for (u32 from = 0; from < n; from += RECURSION_BARS) {
@@ -42,17 +58,12 @@ __device__ __forceinline__ void recurse(const ColumnArgs& args) {
         u64 next = (u64)from + RECURSION_BARS + lane;
         ahead[k] = next < n ? x[k][next] : 0.0;
       } else {
-        // Half a tile of reads under way at a time. They are of items that earlier launches have finished.
-        for (u32 half = 0; half < 32; half += 16) {
-          double read[16];
+        for (u32 first_item = 0; first_item < 32; first_item += N_AHEAD) {
+          if (N > 1) read_items<N_AHEAD>(x[k], first_item, from, n, items_ahead);
 #pragma unroll
-          for (u32 item = 0; item < 16; item++) {
-            const double* column = (const double*)__shfl_sync(~0u, (u64)x[k], half + item);
-            read[item] = __ldg(column + from + min(lane, n_bars - 1));
-          }
-#pragma unroll
-          for (u32 item = 0; item < 16; item++) tile[k][half + item][lane] = read[item];
+          for (u32 item = 0; item < N_AHEAD; item++) tile[k][first_item + item][lane] = items_ahead[item];
         }
+        if (N == 1 && from + RECURSION_BARS < n) read_items<N_AHEAD>(x[k], 0, from + RECURSION_BARS, n, items_ahead);
       }
     }
     __syncwarp();

@@ -9,6 +9,9 @@ use crate::cuda::layout::{ConditionMask, EVALUATE, EXACT, FactorMask, LEVEL, LEV
 use crate::cuda::memory::{GrowableBuffer, PackedStructs};
 use crate::cuda::plan::{ConditionPlan, FactorPlan};
 
+/// The same as [`SHARERS`] for a condition that is tested where a rare one holds.
+const LATE_SHARERS: usize = 16 * SHARERS;
+
 /// How the truth of a factor is found.
 struct FactorMode {
     mode: u32,
@@ -99,13 +102,15 @@ impl Part<Distinct> {
         let mask_bytes = self.plan.data.n_words * 8;
         let most_bytes = self.share / 16;
         let (n_wholes, n_items) = (spans[condition.whole].all, spans[factor.key].all);
-        if condition.factors.len() > 1 && n_items * SHARERS <= n_wholes && n_items * mask_bytes <= most_bytes
-        {
+        // Where few bars are left to test, a mask of all bars pays only if very many share it.
+        let n_sharers = if factor.is_late { LATE_SHARERS } else { SHARERS };
+        let is_shared = condition.factors.len() > 1 && n_items * n_sharers <= n_wholes;
+        if is_shared && n_items * mask_bytes <= most_bytes {
             return FactorMode { mode: EXACT, n_masks: n_items, key: factor.key };
         }
         if let Some(threshold) = &factor.threshold {
             let n_masks = spans[threshold.key].all * LEVELS;
-            if 2 * n_masks <= n_wholes && n_masks * mask_bytes <= most_bytes {
+            if !factor.is_late && 2 * n_masks <= n_wholes && n_masks * mask_bytes <= most_bytes {
                 return FactorMode { mode: LEVEL, n_masks, key: threshold.key };
             }
         }
