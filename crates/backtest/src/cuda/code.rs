@@ -23,6 +23,9 @@ const MOST_FACTORS: usize = 24;
 /// Lanes that walk one trial together.
 pub(super) const WALK_LANES: usize = 8;
 
+/// Threads of a block that takes several walks.
+pub(super) const WALK_THREADS: usize = 128;
+
 /// Threads of a block that takes one walk, at least and at most.
 pub(super) const LEAST_WALK_THREADS: usize = 64;
 pub(super) const MOST_WALK_THREADS: usize = 512;
@@ -132,6 +135,7 @@ impl Writer<'_> {
         };
         let truth = |value: bool| if value { "1" } else { "0" }.to_owned();
         define("WALK_LANES", WALK_LANES.to_string());
+        define("WALK_THREADS", WALK_THREADS.to_string());
         define("MOST_WALK_THREADS", MOST_WALK_THREADS.to_string());
         define("LEAST_STRETCH", LEAST_STRETCH.to_string());
         define("HORIZON", HORIZON.to_string());

@@ -30,8 +30,6 @@ use crate::strategy::Strategy;
 
 /// Threads of a block where nothing asks for another number.
 const THREADS: usize = 256;
-/// Threads of a block that walks.
-const WALK_THREADS: usize = 128;
 /// Threads that a multiprocessor keeps at a time, on all but a few architectures.
 const THREADS_OF_A_MULTIPROCESSOR: usize = 2048;
 /// The grid of a kernel that runs as a single block.
@@ -239,8 +237,8 @@ impl Kernels {
                 self.launch(stream, "walk_block", shape, args)
             };
         }
-        let shape =
-            Launch::blocks((n_walks * code::WALK_LANES).div_ceil(WALK_THREADS) as u32, WALK_THREADS as u32);
+        let n_blocks = (n_walks * code::WALK_LANES).div_ceil(code::WALK_THREADS);
+        let shape = Launch::blocks(n_blocks as u32, code::WALK_THREADS as u32);
         // SAFETY: `WALK_LANES` threads for each trial and segment, which has room for `capacity` trades.
         unsafe { self.launch(stream, "walk", shape, args) }
     }

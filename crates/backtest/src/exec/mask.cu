@@ -5,6 +5,7 @@
 #define WARPS 8
 #define TILE 8192       // bars of a tile, as the host cuts them
 #define ENOUGH 512      // bars that are worth testing
+#define MOST_FRAME 1792  // bytes of what a warp keeps for all its lanes
 #define EVALUATE 0
 #define EXACT 1
 #define LEVEL 2
@@ -80,6 +81,11 @@ __device__ inline u32 sift(u32 set, const typename C::Frame& frame, u32 first, u
 }
 
 template <class C> __device__ void write_mask(const MaskArgs& args) {
+  typedef typename C::Frame Frame;
+  // What all lanes of a warp have in common is there once, as long as it is small: in registers it would leave too few for the rest.
+  const bool IS_SMALL = sizeof(Frame) <= MOST_FRAME;
+  __shared__ double frames[WARPS][IS_SMALL ? (sizeof(Frame) + 7) / 8 : 1];
+  __shared__ const u32* all_masks[WARPS][C::N];
   __shared__ u32 founds[WARPS][TILE / 32];
   __shared__ unsigned short lists[WARPS][ENOUGH + 1024];
   const u32 all = 0xffffffffu;
@@ -88,6 +94,7 @@ template <class C> __device__ void write_mask(const MaskArgs& args) {
   if (task >= (u64)args.count * args.n_tiles) return;
   unsigned short* list = lists[warp];
   u32* found = founds[warp];
+  const u32** masks = all_masks[warp];
   // Tile by tile, so that the columns of one tile stay near.
   u32 item = (u32)(task % args.count);
   if (args.order) item = args.order[item];
@@ -97,29 +104,35 @@ template <class C> __device__ void write_mask(const MaskArgs& args) {
   u32 n_bars = world.start[tile.symbol + 1] - world.start[tile.symbol];
   u64 stride = 2 * (u64)world.n_words, symbol_word = 2 * (u64)world.word_start[tile.symbol];
   u32 n_words = 2 * (world.word_start[tile.symbol + 1] - world.word_start[tile.symbol]);
-  const typename C::Frame frame = C::bind(world, row, tile.symbol);
-  const u32* masks[C::N];
-  // Factors without a mask reject most, so they are tested first; those with a mask that is a little too wide, last.
-  u32 first_tests = 0, last_tests = 0;
-  bool is_never = false;
-#pragma unroll
-  for (int f = 0; f < C::N; f++) {
-    masks[f] = 0;
-    int decided = C::decided(f, frame);
-    is_never |= decided == NEVER_TRUE;
-    if (decided != OPEN) continue;
-    u32 mode = (u32)f < args.n_factors ? args.factors[f].mode : EVALUATE;
+  Frame own;
+  if (!IS_SMALL) own = C::bind(world, row, tile.symbol);
+  if (IS_SMALL && lane == 0) *(Frame*)frames[warp] = C::bind(world, row, tile.symbol);
+  __syncwarp(all);
+  const Frame& frame = IS_SMALL ? *(const Frame*)frames[warp] : own;
+
+  // A lane looks at a factor: its mask, and whether it must be tested.
+  bool is_first = false, is_last = false;
+  const u32* mask = 0;
+  int decided = lane < C::N ? C::decided(lane, frame) : ALWAYS_TRUE;
+  if (decided == OPEN) {
+    u32 mode = lane < args.n_factors ? args.factors[lane].mode : EVALUATE;
     if (mode == EXACT) {
-      masks[f] = args.factors[f].pool + args.factors[f].item_of[row] * stride + symbol_word;
+      mask = args.factors[lane].pool + args.factors[lane].item_of[row] * stride + symbol_word;
     } else if (mode == LEVEL) {
-      const FactorMask& factor = args.factors[f];
+      const FactorMask& factor = args.factors[lane];
       u32 level = factor.level_of[row];
-      last_tests |= 1u << f;
-      if (level < LEVELS) masks[f] = factor.pool + ((u64)factor.item_of[row] * LEVELS + level) * stride + symbol_word;
+      is_last = true;
+      if (level < LEVELS) mask = factor.pool + ((u64)factor.item_of[row] * LEVELS + level) * stride + symbol_word;
     } else {
-      first_tests |= 1u << f;
+      is_first = true;
     }
   }
+  const bool is_never = __any_sync(all, decided == NEVER_TRUE);
+  // Factors without a mask reject most, so they are tested first; those with a mask that is a little too wide, last.
+  const u32 first_tests = __ballot_sync(all, is_first), last_tests = __ballot_sync(all, is_last);
+  const u32 masked = __ballot_sync(all, mask != 0), n_masks = __popc(masked);
+  if (mask) masks[__popc(masked & ((1u << lane) - 1))] = mask;
+  __syncwarp(all);
   u32 first_word = tile.first / 32, last_word = tile.end == n_bars ? n_words : tile.end / 32;
   u32* out = args.out + (u64)(args.first + item) * stride + symbol_word;
   if (is_never) {
@@ -142,10 +155,8 @@ template <class C> __device__ void write_mask(const MaskArgs& args) {
     u32 mine = word + lane;
     u32 bits = valid_bits(mine, n_bars);
     if (mine < last_word) {
-#pragma unroll
-      for (int f = 0; f < C::N; f++) {
-        if (masks[f]) bits &= masks[f][mine];
-      }
+#pragma unroll 4
+      for (u32 k = 0; k < n_masks; k++) bits &= masks[k][mine];
     }
     if (!(first_tests | last_tests)) {
       if (mine < last_word) found[mine - first_word] = bits;

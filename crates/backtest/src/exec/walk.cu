@@ -2,15 +2,23 @@
 //
 // Trades are left in a buffer that book.cu books; a walk whose buffer is full stops and goes on in the next round.
 
+#define MOST_GROUND 2560  // bytes of what a group keeps for all its lanes
+
 template <int G> __device__ void walk_group(const WalkArgs& args) {
+  const bool IS_SMALL = sizeof(Ground) <= MOST_GROUND;
+  __shared__ double grounds[WALK_THREADS / G][IS_SMALL ? (sizeof(Ground) + 7) / 8 : 1];
   u64 walk = ((u64)blockIdx.x * blockDim.x + threadIdx.x) / G;
   const World& world = *args.world;
   if (walk >= (u64)args.n_segments * world.n_trials) return;
   WalkState state = args.states[walk];
   if (state.status != RUNNING) return;
   const Segment segment = args.segments[walk / world.n_trials];
-  const Walker<G> walker = walker_of<G>(args, (u32)(walk % world.n_trials), segment);
-  const Group<G>& group = walker.group;
+  const Group<G> group;
+  Ground own;
+  Ground& ground = IS_SMALL ? *(Ground*)grounds[threadIdx.x / G] : own;
+  if (!IS_SMALL || group.lane == 0) look(ground, args, (u32)(walk % world.n_trials), segment);
+  __syncwarp(group.mask);
+  const Walker<G> walker = {group, ground};
   const u32 end = segment.end;
   Trade* out = args.trades + walk * args.capacity;
   state.status = DONE;
@@ -41,7 +49,7 @@ template <int G> __device__ void walk_group(const WalkArgs& args) {
   if (group.lane == 0) args.states[walk] = state;
 }
 
-KERNEL_BOUNDED(walk, WalkArgs, 128, WALK_BLOCKS) { walk_group<WALK_LANES>(args); }
+KERNEL_BOUNDED(walk, WalkArgs, WALK_THREADS, WALK_BLOCKS) { walk_group<WALK_LANES>(args); }
 
 // Every walk at the first bar of its segment.
 KERNEL(begin_walks, WalkArgs) {

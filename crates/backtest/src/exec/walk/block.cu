@@ -58,7 +58,7 @@ struct Stretches {
 // Walks on over signals up to a bar, or until a signal that a later stretch has taken, if that counts. Positions are followed for so many bars.
 template <int G>
 __device__ inline void walk_on(const Walker<G>& walker, const Stretches& all, Stretch& mine, Trade* out, u32 upto, bool may_meet, u32 most_bars) {
-  const u32 end = walker.last + 1;
+  const u32 end = walker.ground.last + 1;
   u32 other = NEVER, at = 0;
   while (true) {
     u32 signal = walker.next_entry(mine.from, upto);
@@ -116,7 +116,7 @@ __device__ inline WalkState join(Stretches& all, const Walker<32>& walker, const
   u32 at = 0, first = 0, skipped = 0, n_pieces = 0, n_trades = 0;
   Stretch now = all.of[0];
   while (true) {
-    if (now.status == LASTS) walk_on(walker, all, now, all.trades + at * all.room, walker.last + 1, true, NEVER);
+    if (now.status == LASTS) walk_on(walker, all, now, all.trades + at * all.room, walker.ground.last + 1, true, NEVER);
     if (lane == 0) all.pieces[n_pieces] = {at * all.room + first, now.n_trades - first, skipped};
     n_pieces++;
     n_trades += now.n_trades - first;
@@ -161,14 +161,16 @@ __device__ inline void gather(Stretches& all) {
 KERNEL_BOUNDED(walk_block, WalkArgs, MOST_WALK_THREADS, 2) {
   __shared__ Stretches all;
   __shared__ WalkState state;
+  __shared__ Ground ground;
   const World& world = *args.world;
   u64 walk = blockIdx.x;
   if (args.states[walk].status != RUNNING) return;
   const Segment segment = args.segments[walk / world.n_trials];
-  const Walker<WALK_LANES> walker = walker_of<WALK_LANES>(args, (u32)(walk % world.n_trials), segment);
-  const Walker<32> of_warp = walker_of<32>(args, (u32)(walk % world.n_trials), segment);
+  const Walker<WALK_LANES> walker = {Group<WALK_LANES>(), ground};
+  const Walker<32> of_warp = {Group<32>(), ground};
   const u32 end = segment.end, group = threadIdx.x / WALK_LANES;
   if (threadIdx.x == 0) {
+    look(ground, args, (u32)(walk % world.n_trials), segment);
     state = args.states[walk];
     state.n_trades = 0;
     if (state.from >= end) state.status = DONE;

@@ -66,21 +66,29 @@ template <int G> struct Group {
   }
 };
 
-// One trial over one segment.
-template <int G> struct Walker {
-  const Group<G> group;
+// What a walk of one trial over one segment looks at. It is the same for all lanes of a group, so there is one copy for them, outside of registers.
+struct Ground {
   const double *open, *high, *low, *close;
   const u64* masks[N_CONDITIONS];
   WalkFrame frame;
   const double* extremes;  // lowest and highest price of the symbol
   u32 last;
+};
 
-  template <class S> __device__ Prices<S::LONG> prices(u32 bar) const { return {open[bar], high[bar], low[bar]}; }
+// One trial over one segment.
+template <int G> struct Walker {
+  const Group<G> group;
+  const Ground& ground;
+
+  template <class S> __device__ Prices<S::LONG> prices(u32 bar) const { return {ground.open[bar], ground.high[bar], ground.low[bar]}; }
 
   // Opens a position on a signal and finds its end; false if it must not be taken. Bars are searched up to the horizon; whether it was too near
   // is in `exit.is_open`.
   template <class S> __device__ bool trade(u32 signal, u32 horizon, Trade& trade, Exit& exit) const {
-    const Fill fill = fill_of(open, close, signal);
+    const WalkFrame& frame = ground.frame;
+    const double *high = ground.high, *low = ground.low;
+    const u32 last = ground.last;
+    const Fill fill = fill_of(ground.open, ground.close, signal);
     Opening opening = {fill.price, NA, NA};
     double level[S::N > 0 ? S::N : 1];
     Nearest nearest = {-INFINITE, INFINITE};
@@ -102,7 +110,7 @@ template <int G> struct Walker {
     if (beyond && SKIP_INVALID_STOP) return false;
     double distance = S::HAS_RISK ? S::risk(frame, signal, opening) : stop_distance<S::LONG>(opening.entry, opening.stop);
     opening.risk = risk_of(distance, opening.entry);
-    double ruin = ruin_of<S::LONG>(extremes, opening.entry, opening.risk);
+    double ruin = ruin_of<S::LONG>(ground.extremes, opening.entry, opening.risk);
     nearest.take(ruin, S::LONG);
     bool reached = false;
     Due time = {NEVER, 0};
@@ -132,7 +140,7 @@ template <int G> struct Walker {
 #pragma unroll
     for (int k = 0; k < S::N; k++) {
       if (S::kind(k) != SIGNAL || !S::when(k, frame, signal, opening)) continue;
-      leave.take(group.next(masks[S::condition(k)], signal + 1, until + 1), k);
+      leave.take(group.next(ground.masks[S::condition(k)], signal + 1, until + 1), k);
     }
     until = until < leave.bar ? until : leave.bar;
 
@@ -206,17 +214,19 @@ template <int G> struct Walker {
         return true;
       }
     }
-    if (!exit.is_open) run_out(open, close, time, leave, last, exit);
+    if (!exit.is_open) run_out(ground.open, ground.close, time, leave, last, exit);
     return true;
   }
 
   __device__ bool wants(u32 side, u32 bar) const {
-    const u64* mask = side == 0 ? masks[ENTER_0] : masks[ENTER_1];
+    const u64* mask = ground.masks[side == 0 ? ENTER_0 : ENTER_1];
     return mask[bar / 64] >> (bar % 64) & 1;
   }
 
   // The bars of a word on which one side wants to enter: where both do, neither does.
-  __device__ u64 operator[](u32 word) const { return N_SIDES == 1 ? masks[ENTER_0][word] : masks[ENTER_0][word] ^ masks[ENTER_1][word]; }
+  __device__ u64 operator[](u32 word) const { 
+    return N_SIDES == 1 ? ground.masks[ENTER_0][word] : ground.masks[ENTER_0][word] ^ ground.masks[ENTER_1][word];
+  }
 
   // The first signal of the bars from .. end, or NEVER.
   __device__ u32 next_entry(u32 from, u32 end) const { return group.next(*this, from, end); }
@@ -247,21 +257,25 @@ template <int G> struct Walker {
       if (wants(1 - side, bar) && !wants(side, bar)) return bar;
     }
     u64 next = next_signal(exit.bar);
-    return next <= last ? (u32)next : last + 1;
+    return next <= ground.last ? (u32)next : ground.last + 1;
   }
 };
 
-template <int G> __device__ inline Walker<G> walker_of(const WalkArgs& args, u32 trial, const Segment& segment) {
+__device__ inline void look(Ground& ground, const WalkArgs& args, u32 trial, const Segment& segment) {
   const World& world = *args.world;
   u32 start = world.start[segment.symbol], row = row_of(world, trial, segment.symbol);
-  Walker<G> walker = {Group<G>(), world.open + start, world.high + start, world.low + start, world.close + start, {}, {}, world.extremes + 2 * segment.symbol, segment.end - 1};
+  ground.open = world.open + start;
+  ground.high = world.high + start;
+  ground.low = world.low + start;
+  ground.close = world.close + start;
+  ground.extremes = world.extremes + 2 * segment.symbol;
+  ground.last = segment.end - 1;
   u64 words = world.word_start[segment.symbol];
 #pragma unroll
   for (int c = 0; c < N_CONDITIONS; c++) {
-    walker.masks[c] = args.conditions[c].pool + args.conditions[c].item_of[row] * (u64)world.n_words + words;
+    ground.masks[c] = args.conditions[c].pool + args.conditions[c].item_of[row] * (u64)world.n_words + words;
   }
-  walker.frame = bind_walk(world, row, segment.symbol);
-  return walker;
+  ground.frame = bind_walk(world, row, segment.symbol);
 }
 
 // Whether a trade is the last one of its walk.
