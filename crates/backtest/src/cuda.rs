@@ -55,6 +55,8 @@ pub struct DeviceOptions {
     /// Threads that walk one trial through one segment together: as many as fill the device if it is not given, a few lanes if there are less
     /// than 64.
     pub walk_threads: Option<usize>,
+    /// Trials, of each timeframe, up to which one block finds the distinct tuples of a key.
+    pub most_chained: usize,
 }
 
 impl Default for DeviceOptions {
@@ -66,6 +68,7 @@ impl Default for DeviceOptions {
             most_trades: 1 << 20,
             most_daily_bytes: 2 << 30,
             walk_threads: None,
+            most_chained: 8192,
         }
     }
 }

@@ -351,6 +351,7 @@ fn run_case(
             most_trades: 4,
             // By few lanes and by a block in turn, whatever the device would choose.
             walk_threads: Some([0, 64][at / 4 % 2]),
+            most_chained: [0, 8192][at / 8 % 2],
             ..*options
         },
     };

@@ -142,7 +142,7 @@ impl Writer<'_> {
         define("BOOK_WARPS", BOOK_WARPS.to_string());
         // Measured: with more blocks registers are spilt, with fewer too little is under way.
         define("WALK_BLOCKS", "12".into());
-        define("MASK_BLOCKS", "4".into());
+        define("MASK_BLOCKS", "8".into());
         define("FILL_CLOSE", truth(e.fill == FillAt::Close));
         define("CHECK_ENTRY_BAR", truth(e.first_check == FirstCheck::EntryBar));
         define("GAP_STOP_OPEN", truth(e.gap_fill_stop == GapFill::Open));
@@ -250,7 +250,7 @@ impl Writer<'_> {
         let kernel = |kernel: &str, name: &str, tapes: &[&Tape]| {
             let types = self.tests(name, tapes);
             format!(
-                "{types}KERNEL_BOUNDED({kernel}, MaskArgs, 256, MASK_BLOCKS) {{ write_mask<{name}>(args); }}\n"
+                "{types}KERNEL_BOUNDED({kernel}, MaskArgs, 32 * WARPS, MASK_BLOCKS) {{ write_mask<{name}>(args); }}\n"
             )
         };
         let factors = factors(condition);

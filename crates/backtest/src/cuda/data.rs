@@ -8,8 +8,12 @@ use crate::exec::engine::Engine;
 use crate::graph::{Node, Source as Series};
 use crate::plan::{Plan, Slot};
 
-/// Bars of a tile: what one warp writes of a mask at a time.
+/// Bars of a tile: what one warp writes of a mask at a time; where there is much to write, and where there is little.
 const TILE: usize = 8192;
+const SHORT_TILE: usize = 1024;
+
+/// Warps that keep a device busy. Fewer would each take long, so they take short tiles.
+const ENOUGH_WARPS: usize = 8192;
 
 /// The data of all symbols, one after the other.
 pub(super) struct Data {
@@ -27,7 +31,8 @@ pub(super) struct Data {
     calendar: DeviceBuffer<u32>,
     pub(super) block_of: DeviceBuffer<u32>,
     pub(super) segments: DeviceBuffer<Segment>,
-    pub(super) tiles: DeviceBuffer<Tile>,
+    tiles: DeviceBuffer<Tile>,
+    short_tiles: DeviceBuffer<Tile>,
     /// Where open, high, low and close begin among the sources.
     prices: [usize; 4],
     pub(super) n_symbols: usize,
@@ -60,7 +65,6 @@ impl Data {
         let symbols = &engine.symbols;
         let (mut start, mut word_start, mut day_start) = (vec![0_u32], vec![0_u32], vec![0_u32]);
         let mut days = Days::default();
-        let mut tiles = Vec::new();
         for (at, symbol) in symbols.iter().enumerate() {
             let n = symbol.bars.len();
             start.push(start[at] + n as u32);
@@ -73,11 +77,6 @@ impl Data {
             days.day_end.extend_from_slice(&symbol.day_end);
             days.extremes.extend([symbol.lowest, symbol.highest]);
             days.calendar.extend_from_slice(&symbol.calendar);
-            tiles.extend((0..n).step_by(TILE).map(|first| Tile {
-                symbol: at as u32,
-                first: first as u32,
-                end: (first + TILE).min(n) as u32,
-            }));
         }
         let place_of = |ms: i64| timeframes.iter().position(|timeframe| *timeframe == ms).unwrap_or(0) as u32;
         let timeframe: Vec<u32> = symbols.iter().map(|symbol| place_of(symbol.bars.timeframe_ms)).collect();
@@ -97,13 +96,20 @@ impl Data {
             calendar: device.alloc_from(&days.calendar)?,
             block_of: device.alloc_from(&engine.blocks.block_of)?,
             segments: device.alloc_from(&segments(engine))?,
-            tiles: device.alloc_from(&tiles)?,
+            tiles: device.alloc_from(&tiles(engine, TILE))?,
+            short_tiles: device.alloc_from(&tiles(engine, SHORT_TILE))?,
             prices,
             n_symbols: symbols.len(),
             n_bars: start[symbols.len()] as usize,
             n_words: word_start[symbols.len()] as usize,
             longest: symbols.iter().map(|symbol| symbol.bars.len()).max().unwrap_or(0),
         })
+    }
+
+    /// The tiles in which so many items are written, and how many they are.
+    pub(super) fn tiles(&self, n_items: usize) -> (DevicePtr<Tile>, u32) {
+        let tiles = if n_items * self.tiles.len() < ENOUGH_WARPS { &self.short_tiles } else { &self.tiles };
+        (tiles.ptr(), tiles.len() as u32)
     }
 
     /// What the kernels of a part see of the data, with the part's own scalars and columns.
@@ -182,4 +188,16 @@ pub(super) fn timeframes(engine: &Engine<'_>, plan: &Plan) -> Vec<i64> {
         timeframes.truncate(1);
     }
     timeframes
+}
+
+/// The bars of all symbols, cut into tiles of some length.
+fn tiles(engine: &Engine<'_>, length: usize) -> Vec<Tile> {
+    let of_symbol = |(at, n_bars): (usize, usize)| {
+        (0..n_bars).step_by(length).map(move |first| Tile {
+            symbol: at as u32,
+            first: first as u32,
+            end: (first + length).min(n_bars) as u32,
+        })
+    };
+    engine.symbols.iter().map(|symbol| symbol.bars.len()).enumerate().flat_map(of_symbol).collect()
 }

@@ -13,6 +13,7 @@ pub(super) fn formula(plan: &Plan, tape: &Tape, truth: bool, indent: &str) -> St
         tape,
         known: vec![vec![false; tape.ops.len()]],
         scalar: scalar_only(tape),
+        costly: costly(plan, tape),
         out: String::new(),
         indent: indent.to_owned(),
     };
@@ -82,6 +83,17 @@ fn scalar_only(tape: &Tape) -> Vec<bool> {
     out
 }
 
+/// Which operations of a formula read a value that may have to be computed from others.
+fn costly(plan: &Plan, tape: &Tape) -> Vec<bool> {
+    let mut out: Vec<bool> = Vec::with_capacity(tape.ops.len());
+    for op in &tape.ops {
+        let mut is_costly = matches!(op, Op::Column { slot, .. } if is_flexible(plan, *slot));
+        op.operands(|operand| is_costly |= out[operand]);
+        out.push(is_costly);
+    }
+    out
+}
+
 /// Writes one formula: each operation where it is first needed, and not before it is known to be needed.
 ///
 /// A switch of the strategy decides for a whole warp which side of an `or` or of an `if` counts; the other side is never read.
@@ -91,6 +103,7 @@ struct Body<'a> {
     /// For each open block, the operations that were written in it.
     known: Vec<Vec<bool>>,
     scalar: Vec<bool>,
+    costly: Vec<bool>,
     out: String,
     indent: String,
 }
@@ -178,11 +191,18 @@ impl Body<'_> {
         self.line(&line);
     }
 
-    /// `a ∘ b`, where `b` is evaluated only if `a` does not decide.
+    /// `a ∘ b`, where `b` is evaluated only if `a` does not decide, or if it is cheap.
     fn logic(&mut self, at: usize, op: Op2, a: usize, b: usize) {
         // What is the same for all bars decides for a whole warp, so it goes first.
         let (a, b) = if self.scalar[b] && !self.scalar[a] { (b, a) } else { (a, b) };
         self.emit(a);
+        if !self.scalar[a] && !self.costly[b] {
+            // Some lane of a warp nearly always needs the other side. Without a branch its reads need not wait for this side.
+            self.emit(b);
+            let (yes, no) = if op == Op2::And { ("&", "|") } else { ("|", "&") };
+            self.line(&format!("bool y{at} = y{a} {yes} y{b}, n{at} = n{a} {no} n{b};"));
+            return;
+        }
         let (needs_yes, needs_no) = self.tape.needs[at];
         let (decided, join) = match op {
             Op2::And => (if needs_no { format!("n{a}") } else { format!("!y{a}") }, ("&&", "||")),

@@ -116,6 +116,17 @@ impl Kernels {
         unsafe { self.launch(stream, "distinct_end", threads(args.n_keys as usize), args) }
     }
 
+    /// All of that for the keys of some chains.
+    pub(super) fn distinct_chains(
+        &self,
+        stream: &Stream,
+        n_chains: usize,
+        args: &DistinctArgs,
+    ) -> Result<(), GpuError> {
+        // SAFETY: a block for each chain; `chains` has one number more, and `keys` as many keys as the last one says. No two chains share a table.
+        unsafe { self.launch(stream, "distinct_chains", Launch::blocks(n_chains as u32, 1024), args) }
+    }
+
     /// One pass of a function that makes columns.
     pub(super) fn column(
         &self,

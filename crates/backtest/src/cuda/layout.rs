@@ -11,7 +11,7 @@ pub(super) const EXACT: u32 = 1;
 pub(super) const LEVEL: u32 = 2;
 pub(super) const LEVELS: usize = 32;
 /// Warps of a block that writes masks, levels or formulas.
-pub(super) const WARPS: u32 = 8;
+pub(super) const WARPS: u32 = 4;
 
 /// Status of a walk that is not done.
 pub(super) const RUNNING: u32 = 0;
@@ -76,6 +76,7 @@ kernel_structs! {
 
     pub(super) struct DistinctArgs {
         pub keys: DevicePtr<Key>,
+        pub chains: DevicePtr<u32>,
         pub scalars: DevicePtr<f64>,
         pub n_rows: u32,
         pub n_keys: u32,

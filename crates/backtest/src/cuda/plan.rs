@@ -85,8 +85,8 @@ pub(super) struct FactorPlan {
     /// The columns that it reads.
     pub(super) slots: Vec<usize>,
     pub(super) threshold: Option<ThresholdPlan>,
-    /// Whether factors that are tested before it leave few bars.
-    pub(super) is_late: bool,
+    /// The share of all bars that factors before it leave to test, as far as their formulas tell.
+    pub(super) reach: f64,
 }
 
 /// A factor that compares a series with a number.
@@ -195,7 +195,7 @@ impl Keys {
         for condition in plan.conditions() {
             let whole = out.add(&condition.whole.key, None, 0, tuples);
             let mut factors = Vec::new();
-            let mut is_late = false;
+            let mut reach = 1.0;
             for factor in code::factors(condition) {
                 let key = out.add(&factor.itself.key, None, 0, tuples);
                 let threshold = factor.threshold.as_ref().map(|threshold| ThresholdPlan {
@@ -203,15 +203,9 @@ impl Keys {
                     scalar: threshold.scalar,
                     above: matches!(threshold.op, Op2::Gt | Op2::Ge),
                 });
-                factors.push(FactorPlan {
-                    number,
-                    key,
-                    slots: factor.itself.tape.slots(),
-                    threshold,
-                    is_late,
-                });
+                factors.push(FactorPlan { number, key, slots: factor.itself.tape.slots(), threshold, reach });
                 number += 1;
-                is_late |= factor.itself.tape.is_rare();
+                reach *= factor.itself.tape.chance();
             }
             out.conditions.push(ConditionPlan { whole, factors });
         }

@@ -19,6 +19,7 @@ struct Key {
 };
 struct DistinctArgs {
   const Key* keys;
+  const u32* chains;    // where the keys of each chain begin, and where the last ones end; null where there are no chains
   const double* scalars;
   u32 n_rows, n_keys;
 };
@@ -33,10 +34,7 @@ KERNEL(distinct_end, DistinctArgs) {
   if (key < args.n_keys) args.keys[key].span[1] = *args.keys[key].count;
 }
 
-KERNEL(distinct_insert, DistinctArgs) {
-  u32 row = blockIdx.x * blockDim.x + threadIdx.x;
-  if (row >= args.n_rows) return;
-  const Key& key = args.keys[blockIdx.y];
+__device__ inline void insert_row(const DistinctArgs& args, const Key& key, u32 row) {
   const double* mine = args.scalars + row;
   u64 hash = 0x9e3779b97f4a7c15ull;
 #pragma unroll 4
@@ -69,10 +67,7 @@ KERNEL(distinct_insert, DistinctArgs) {
   }
 }
 
-KERNEL(distinct_settle, DistinctArgs) {
-  u32 row = blockIdx.x * blockDim.x + threadIdx.x;
-  if (row >= args.n_rows) return;
-  const Key& key = args.keys[blockIdx.y];
+__device__ inline void settle_row(const DistinctArgs& args, const Key& key, u32 row) {
   u32 item = key.item_of[row];
   if (item & PENDING) {
     key.item_of[row] = key.item_of[item & ~PENDING];
@@ -81,5 +76,30 @@ KERNEL(distinct_settle, DistinctArgs) {
     for (u32 k = 0; k < key.n_scalars; k++) {
       key.keys[(u64)item * key.n_scalars + k] = args.scalars[key.scalars[k] * (u64)args.n_rows + row];
     }
+  }
+}
+
+KERNEL(distinct_insert, DistinctArgs) {
+  u32 row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row < args.n_rows) insert_row(args, args.keys[blockIdx.y], row);
+}
+
+KERNEL(distinct_settle, DistinctArgs) {
+  u32 row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row < args.n_rows) settle_row(args, args.keys[blockIdx.y], row);
+}
+
+// The same for few rows, in one launch: a block takes a chain of keys, one after the other.
+KERNEL_BOUNDED(distinct_chains, DistinctArgs, 1024, 1) {
+  for (u32 at = args.chains[blockIdx.x]; at < args.chains[blockIdx.x + 1]; at++) {
+    const Key& key = args.keys[at];
+    volatile u32* count = key.count;
+    if (threadIdx.x == 0) key.span[0] = *count;
+    __syncthreads();
+    for (u32 row = threadIdx.x; row < args.n_rows; row += blockDim.x) insert_row(args, key, row);
+    __syncthreads();
+    for (u32 row = threadIdx.x; row < args.n_rows; row += blockDim.x) settle_row(args, key, row);
+    if (threadIdx.x == 0) key.span[1] = *count;
+    __syncthreads();
   }
 }

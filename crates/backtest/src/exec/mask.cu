@@ -2,8 +2,8 @@
 //
 // A warp takes one item over one tile of bars. Masks of single factors, exact or a little too wide, are joined first; the bars that survive are tested one per lane.
 
-#define WARPS 8
-#define TILE 8192       // bars of a tile, as the host cuts them
+#define WARPS 4
+#define TILE 8192       // bars of a tile at most, as the host cuts them
 #define ENOUGH 512      // bars that are worth testing
 #define MOST_FRAME 1792  // bytes of what a warp keeps for all its lanes
 #define EVALUATE 0

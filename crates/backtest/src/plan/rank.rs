@@ -6,9 +6,6 @@ use crate::graph::Op2;
 /// How often a series crosses another one.
 const CROSSES: f64 = 0.03;
 
-/// What holds more seldom than this leaves little to test for others.
-const RARE: f64 = 0.1;
-
 /// What holds on nearly all bars still gets rid of some, and what holds on nearly none is not free.
 const LIKELY: f64 = 0.98;
 const UNLIKELY: f64 = 0.01;
@@ -16,30 +13,36 @@ const UNLIKELY: f64 = 0.01;
 impl Tape {
     /// The cost of getting rid of a bar by this condition: the smallest is tested first.
     pub(super) fn rank(&self, slots: &[Slot]) -> f64 {
-        self.reads(slots) as f64 / -self.chance().ln()
-    }
-
-    /// Whether hardly a bar is left by this condition, as far as its formula tells.
-    pub(crate) fn is_rare(&self) -> bool {
-        self.chance() < RARE
+        self.reads(slots) / -self.chance().ln()
     }
 
     /// On how many of all bars this condition is true, as far as its formula tells.
-    fn chance(&self) -> f64 {
+    pub(crate) fn chance(&self) -> f64 {
         self.chances().last().copied().unwrap_or(0.5).clamp(UNLIKELY, LIKELY)
     }
 
-    /// About how much memory one bar reads: a value of a column is one, one that may have to be computed from others five.
-    fn reads(&self, slots: &[Slot]) -> usize {
-        let cost = |op: &Op| match op {
-            Op::Column { slot, .. } => match &slots[*slot] {
-                Slot::Call { func, .. } if func.at.is_some() || func.sums_read().is_some() => 5,
-                _ => 1,
-            },
-            Op::Point { .. } => 5,
-            _ => 0,
-        };
-        self.ops.iter().map(cost).sum()
+    /// About how much memory one bar reads: a value of a column is one, one that may have to be computed from others five. What a switch may spare
+    /// counts half.
+    fn reads(&self, slots: &[Slot]) -> f64 {
+        let mut reads: Vec<f64> = Vec::with_capacity(self.ops.len());
+        for op in &self.ops {
+            let mut sum = match op {
+                Op::Column { slot, .. } => match &slots[*slot] {
+                    Slot::Call { func, .. } if func.at.is_some() || func.sums_read().is_some() => 5.0,
+                    _ => 1.0,
+                },
+                Op::Point { .. } => 5.0,
+                _ => 0.0,
+            };
+            op.operands(|operand| sum += reads[operand]);
+            let is_switched = match op {
+                Op::Logic(_, a, b) => reads[*a] == 0.0 || reads[*b] == 0.0,
+                Op::Select(c, ..) | Op::SelectTruth(c, ..) => reads[*c] == 0.0,
+                _ => false,
+            };
+            reads.push(if is_switched { 0.5 * sum } else { sum });
+        }
+        reads.last().copied().unwrap_or(0.0)
     }
 
     /// The same for each operation with a truth value.
@@ -94,7 +97,6 @@ mod tests {
     fn a_crossing_is_rarer_than_two_comparisons() {
         let both = Op::Logic(Op2::And, 2, 5);
         assert_eq!(chance(compares(Op2::Gt, Op2::Le), both.clone()), CROSSES);
-        assert!(Tape::new([compares(Op2::Gt, Op2::Le), vec![both.clone()]].concat()).is_rare());
         assert_eq!(chance(compares(Op2::Gt, Op2::Gt), both), 0.25);
         assert_eq!(chance(compares(Op2::Gt, Op2::Le), Op::Logic(Op2::Or, 2, 5)), 0.75);
     }

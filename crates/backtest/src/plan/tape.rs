@@ -52,7 +52,7 @@ pub enum Op {
 
 impl Op {
     /// Visits its operands.
-    pub(super) fn operands(&self, mut visit: impl FnMut(usize)) {
+    pub(crate) fn operands(&self, mut visit: impl FnMut(usize)) {
         match *self {
             Self::Column { .. }
             | Self::Point { .. }

@@ -49,6 +49,7 @@ pub fn check(numbers: &[u32], device: &Device) -> Result<(), String> {
         most_trades: 2,
         most_daily_bytes: 0,
         walk_threads: walks[1],
+        most_chained: 0,
         ..whole
     };
     for options in [whole, parts] {

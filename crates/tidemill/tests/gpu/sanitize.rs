@@ -142,6 +142,7 @@ fn every_kernel_of_a_strategy() {
         most_trades: 2,
         most_daily_bytes: 0,
         walk_threads: Some(0),
+        most_chained: 0,
         ..whole
     };
     for options in [whole, parts] {

@@ -50,7 +50,7 @@ impl Part<Described> {
         }
         let out = columns.pool(pool).ptr();
         let (first, count) = (span.known as u32, span.n_new() as u32);
-        let (world, tiles, n_tiles) = (self.state.world, plan.data.tiles.ptr(), plan.data.tiles.len() as u32);
+        let (world, (tiles, n_tiles)) = (self.state.world, plan.data.tiles(span.n_new()));
         match &plan.plan.slots[slot] {
             Slot::Source(_) => Ok(()),
             Slot::Formula { .. } => {

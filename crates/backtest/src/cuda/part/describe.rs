@@ -9,8 +9,8 @@ use crate::cuda::layout::{ConditionMask, EVALUATE, EXACT, FactorMask, LEVEL, LEV
 use crate::cuda::memory::{GrowableBuffer, PackedStructs};
 use crate::cuda::plan::{ConditionPlan, FactorPlan};
 
-/// The same as [`SHARERS`] for a condition that is tested where a rare one holds.
-const LATE_SHARERS: usize = 16 * SHARERS;
+/// The share of bars that is believed to be left to test, at least: formulas tell little about the data.
+const LEAST_REACH: f64 = 1.0 / 16.0;
 
 /// How the truth of a factor is found.
 struct FactorMode {
@@ -103,14 +103,14 @@ impl Part<Distinct> {
         let most_bytes = self.share / 16;
         let (n_wholes, n_items) = (spans[condition.whole].all, spans[factor.key].all);
         // Where few bars are left to test, a mask of all bars pays only if very many share it.
-        let n_sharers = if factor.is_late { LATE_SHARERS } else { SHARERS };
-        let is_shared = condition.factors.len() > 1 && n_items * n_sharers <= n_wholes;
+        let n_tests = n_wholes as f64 * factor.reach.max(LEAST_REACH);
+        let is_shared = condition.factors.len() > 1 && (n_items * SHARERS) as f64 <= n_tests;
         if is_shared && n_items * mask_bytes <= most_bytes {
             return FactorMode { mode: EXACT, n_masks: n_items, key: factor.key };
         }
         if let Some(threshold) = &factor.threshold {
             let n_masks = spans[threshold.key].all * LEVELS;
-            if !factor.is_late && 2 * n_masks <= n_wholes && n_masks * mask_bytes <= most_bytes {
+            if 2 * n_masks <= n_wholes && n_masks * mask_bytes <= most_bytes {
                 return FactorMode { mode: LEVEL, n_masks, key: threshold.key };
             }
         }

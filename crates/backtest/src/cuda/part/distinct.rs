@@ -21,6 +21,14 @@ struct Tables {
     own_keys: DevicePtr<f64>,
 }
 
+/// A key whose tuples are looked up. Those of a chain share a table, so that one waits for the other.
+struct Lookup {
+    chain: usize,
+    /// Place in the chain.
+    wave: usize,
+    key: Key,
+}
+
 impl Part<Staged> {
     /// Finds the distinct tuples of every key, and decides which columns are written.
     pub(in crate::cuda) fn find_distinct(
@@ -54,10 +62,9 @@ impl Part<Staged> {
         self.compute_scalars(&stream)?;
         columns.reserve_tuples(self.n_rows, under_way)?;
         let tables = self.reserve_tables(&stream, columns)?;
-        let mut keys = self.keys(columns, &tables);
-        keys.sort_by_key(|(wave, _)| *wave);
-        self.launch(&stream, &keys)?;
+        let keys = self.keys(columns, &tables);
         let (n_keys, n_rows) = (keys.len(), self.n_rows);
+        self.launch(&stream, keys)?;
         self.memory.spans.download(&stream, tables.n_counts..tables.n_counts + 2 * n_keys)?;
         self.marks.push((Stage::Wait, stream.record()?));
         let found = &self.memory.spans.host()?[tables.n_counts..];
@@ -113,8 +120,8 @@ impl Part<Staged> {
         Ok(Tables { rows, spans, n_counts, own_tables, own_places, own_keys })
     }
 
-    /// What kernels read of each key, with its wave.
-    fn keys(&self, columns: &ColumnStore, tables: &Tables) -> Vec<(usize, Key)> {
+    /// What kernels read of each key.
+    fn keys(&self, columns: &ColumnStore, tables: &Tables) -> Vec<Lookup> {
         let n_rows = self.n_rows;
         let (mut n_own, mut own_width) = (0, 0);
         let mut keys = Vec::with_capacity(self.plan.keys.keys.len());
@@ -144,29 +151,41 @@ impl Part<Staged> {
                 n_scalars: key.n_scalars as u32,
                 mask,
             };
-            keys.push((key.wave, key_args));
+            let chain = key.pool.unwrap_or(columns.n_pools() + n_own);
+            keys.push(Lookup { chain, wave: key.wave, key: key_args });
         }
         keys
     }
 
-    /// Looks the tuples of all keys up, wave by wave.
-    fn launch(&mut self, stream: &Stream, keys: &[(usize, Key)]) -> Result<(), GpuError> {
+    /// Looks the tuples of all keys up: those of one pool one after the other, because they share its table.
+    fn launch(&mut self, stream: &Stream, mut keys: Vec<Lookup>) -> Result<(), GpuError> {
         let Self { plan, memory, n_rows, .. } = self;
         let mut structs = PackedStructs::new(memory.structs.room(&plan.device, plan.struct_bytes())?);
-        let mut at = structs.put(&keys.iter().map(|(_, key)| *key).collect::<Vec<_>>());
+        let mut args = DistinctArgs {
+            keys: DevicePtr::NULL,
+            chains: DevicePtr::NULL,
+            scalars: memory.scalars.ptr(),
+            n_rows: *n_rows as u32,
+            n_keys: keys.len() as u32,
+        };
+        let is_chained = *n_rows <= plan.options.most_chained;
+        keys.sort_by_key(|of| if is_chained { (of.chain, of.wave) } else { (of.wave, 0) });
+        args.keys = structs.put(&keys.iter().map(|of| of.key).collect::<Vec<_>>());
+        if is_chained {
+            let begins = (0..keys.len()).filter(|at| keys[*at].wave == 0);
+            let chains: Vec<u32> = begins.chain([keys.len()]).map(|at| at as u32).collect();
+            args.chains = structs.put(&chains);
+            memory.structs.send(stream, &structs)?;
+            return plan.kernels.distinct_chains(stream, chains.len() - 1, &args);
+        }
         memory.structs.send(stream, &structs)?;
-        for wave in keys.chunk_by(|(a, _), (b, _)| a == b) {
-            let args = DistinctArgs {
-                keys: at,
-                scalars: memory.scalars.ptr(),
-                n_rows: *n_rows as u32,
-                n_keys: wave.len() as u32,
-            };
+        for wave in keys.chunk_by(|a, b| a.wave == b.wave) {
+            args.n_keys = wave.len() as u32;
             plan.kernels.distinct_begin(stream, &args)?;
             plan.kernels.distinct_insert(stream, &args)?;
             plan.kernels.distinct_settle(stream, &args)?;
             plan.kernels.distinct_end(stream, &args)?;
-            at = at.add(wave.len());
+            args.keys = args.keys.add(wave.len());
         }
         Ok(())
     }

@@ -73,16 +73,17 @@ impl Part<Computed> {
     /// Arguments for the masks of all items of a key, without factors and in no order.
     fn mask_args(&self, key: usize, out: DevicePtr<u64>) -> MaskArgs {
         let span = self.state.0.spans[key];
+        let (tiles, n_tiles) = self.plan.data.tiles(span.all);
         MaskArgs {
             world: self.state.0.world,
-            tiles: self.plan.data.tiles.ptr(),
+            tiles,
             factors: DevicePtr::NULL,
             row: span.row,
             order: DevicePtr::NULL,
             out,
             first: 0,
             count: span.all as u32,
-            n_tiles: self.plan.data.tiles.len() as u32,
+            n_tiles,
             n_factors: 0,
         }
     }
