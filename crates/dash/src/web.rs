@@ -22,8 +22,8 @@ mod view;
 
 pub use filter::{BoundFilter, Cell, Filter, FilterError};
 pub use model::{
-    Axis, AxisValues, Backtest, BarQuery, BarWindow, Column, ColumnKind, Curve, Figure, Parameters,
-    SymbolLine, TimeMark, Trade, Trial, TrialPage, TrialQuery,
+    Backtest, BarQuery, BarWindow, Column, ColumnKind, Curve, Figure, Parameters, SymbolLine, Trade, Trial,
+    TrialPage, TrialQuery,
 };
 pub use server::{Options, Server, WebError, serve};
 pub use source::{RunSource, SourceError};

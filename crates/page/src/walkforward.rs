@@ -2,7 +2,7 @@
 
 mod picture;
 
-use crate::kit::{Page, escape};
+use crate::kit::{DISCLAIMER, Page, escape};
 
 /// Everything the page shows.
 pub struct WalkForwardPage {
@@ -67,7 +67,7 @@ pub fn html(walk: &WalkForwardPage) -> String {
          <span class=\"key searched\">where it was searched</span>, <span class=\"key traded\">where it was traded</span>.</p>\n{}</section>\n\
          <section><h2>Parameters through time</h2>\n<div class=\"small\">{}</div>{constant}</section>\n\
          <section><h2>Windows</h2>\n<div class=\"scroll\">{}</div></section>\n</main>\n\
-         <footer><p>Past results of a rule on historical prices; not a forecast.</p></footer>\n",
+         <footer><p>{DISCLAIMER}</p></footer>\n",
         escape(&walk.strategy),
         escape(&walk.data),
         escape(&walk.verdict),

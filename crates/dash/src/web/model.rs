@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use tidemill_page::kit::axis::{Axis, PlottedTrials};
+use tidemill_page::report::TimeMark;
 
 use super::filter::Filter;
 
@@ -77,48 +79,9 @@ pub struct Parameters {
     pub n_valid: u64,
     /// The parameters that took more than one value.
     pub axes: Vec<Axis>,
-    /// Numbers of the trials that are drawn: the best, best first, then a sample of all.
-    pub trials: Vec<u64>,
-    /// How many of those are the best.
-    pub n_best: usize,
-    /// Per objective, one value per trial that is drawn.
-    pub scores: Vec<Vec<Option<f64>>>,
-    /// Per axis, one value per trial that is drawn: a switch is 0 or 1, a name its place among the options.
-    pub values: Vec<Vec<Option<f64>>>,
-}
-
-/// A parameter and the values that it took.
-#[derive(Clone, Debug, Serialize)]
-pub struct Axis {
-    /// Name of the parameter.
-    pub name: String,
-    /// Its share in what makes a trial good; all shares sum to one.
-    pub importance: f64,
-    /// Values along the axis.
+    /// The trials that are drawn.
     #[serde(flatten)]
-    pub values: AxisValues,
-}
-
-/// The values of a parameter.
-#[derive(Clone, Debug, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum AxisValues {
-    /// Numbers.
-    Number {
-        /// The lowest.
-        low: f64,
-        /// The highest.
-        high: f64,
-        /// Whether all are whole.
-        is_whole: bool,
-        /// Whether equal ratios are equally far apart.
-        is_log: bool,
-    },
-    /// Names; a switch has `off` and `on`.
-    Names {
-        /// The names in their order.
-        options: Vec<String>,
-    },
+    pub plotted: PlottedTrials,
 }
 
 /// One trial.
@@ -228,15 +191,6 @@ pub struct Trade {
     pub bars: usize,
     /// Why it was closed.
     pub reason: String,
-}
-
-/// A labelled moment.
-#[derive(Clone, Debug, Serialize)]
-pub struct TimeMark {
-    /// When.
-    pub ms: i64,
-    /// What begins there.
-    pub label: String,
 }
 
 /// Which prices are wanted.

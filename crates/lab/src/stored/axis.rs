@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
 use tidemill_backtest::{Overrides, Strategy};
 use tidemill_search::folder::Column;
 use tidemill_search::{Choice, Domain, Param, Space, TrialBatch};
@@ -16,7 +15,7 @@ use crate::config::StudyConfig;
 const LOG_RATIO: f64 = 100.0;
 
 /// The values that one parameter took.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// Name of the parameter.
     pub name: String,
@@ -26,8 +25,7 @@ pub struct Axis {
 }
 
 /// Values of one kind.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// Numbers.
     Number {

@@ -94,25 +94,25 @@ function showObjective() {
 // ---- sections ----
 
 function showImportance() {
-  const shares = axisOrder.map((at) => study.axes[at]).filter((axis) => axis.share >= 0);
-  const largest = Math.max(...shares.map((axis) => axis.share), 0);
+  const shares = axisOrder.map((at) => study.axes[at]).filter((axis) => axis.importance >= 0);
+  const largest = Math.max(...shares.map((axis) => axis.importance), 0);
   setShown('importance', largest > 0);
   byId('importance-table').replaceChildren(
     h('tbody', {}, ...shares.slice(0, 30).map((axis) => {
       const bar = h('span', {});
-      bar.style.setProperty('--size', `${(100 * axis.share) / (largest || 1)}%`);
-      return h('tr', {}, h('th', { scope: 'row', title: axis.name }, axis.name), h('td', { class: 'share' }, percent(axis.share, 1)), h('td', { class: 'bar', 'aria-hidden': 'true' }, bar));
+      bar.style.setProperty('--size', `${(100 * axis.importance) / (largest || 1)}%`);
+      return h('tr', {}, h('th', { scope: 'row', title: axis.name }, axis.name), h('td', { class: 'share' }, percent(axis.importance, 1)), h('td', { class: 'bar', 'aria-hidden': 'true' }, bar));
     })),
   );
   const rest = shares.slice(30);
-  if (rest.length) byId('importance-note').prepend(`${number(rest.length, 0)} more parameters have ${percent(rest.reduce((all, axis) => all + axis.share, 0), 1)} together. `);
+  if (rest.length) byId('importance-note').prepend(`${number(rest.length, 0)} more parameters have ${percent(rest.reduce((all, axis) => all + axis.importance, 0), 1)} together. `);
 }
 
 function addSlices(from, to) {
   for (const at of axisOrder.slice(from, to)) {
     const axis = study.axes[at];
     const canvas = h('canvas', { role: 'img', 'data-name': axis.name, 'aria-label': `${objectiveName()} against ${axis.name}` });
-    byId('slice-grid').append(h('figure', {}, h('figcaption', {}, h('b', { title: axis.name }, axis.name), h('span', {}, percent(axis.share, 1))), canvas));
+    byId('slice-grid').append(h('figure', {}, h('figcaption', {}, h('b', { title: axis.name }, axis.name), h('span', {}, percent(axis.importance, 1))), canvas));
     new Cloud(canvas, drawSlice(at), choose);
   }
 }

@@ -208,7 +208,7 @@ export const parametersView = (main, run) => {
 
   replace(main, loading("Reading all trials"));
   get(runPath(run.name, "/parameters"), asked.signal).then(
-    (told) => draw({ ...told, axes: told.axes.map((axis) => ({ ...axis, whole: axis.is_whole, log: axis.is_log })) }, 0),
+    (told) => draw(told, 0),
     (error) => error.name !== "AbortError" && replace(main, failure(error)),
   );
   return {
