@@ -29,7 +29,7 @@ pub struct Event {
     /// Where it ran, if that means something.
     pub device: Option<DeviceMode>,
     /// Measured numbers by name; a number that is not finite is null.
-    #[serde(with = "crate::number::fields")]
+    #[serde(with = "crate::json_number::fields")]
     pub values: Fields<f64>,
     /// Settings that the event is about, by name.
     pub parameters: Fields<serde_json::Value>,

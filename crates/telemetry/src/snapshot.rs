@@ -98,7 +98,7 @@ pub struct Snapshot {
     /// The best improvements, best first.
     pub top: Vec<Top>,
     /// The newest of every value by name; of the first [`MAX_NAMES`] names.
-    #[serde(with = "crate::number::fields")]
+    #[serde(with = "crate::json_number::fields")]
     pub values: Fields<f64>,
     /// Share of the time for which the device was busy, through the run.
     pub busy: Series,

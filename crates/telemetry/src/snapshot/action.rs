@@ -35,9 +35,9 @@ pub struct Effect {
     /// What was measured, such as `trials_per_s`.
     pub measure: String,
     /// Before the action; NaN if it is not known.
-    #[serde(with = "crate::number")]
+    #[serde(with = "crate::json_number")]
     pub before: f64,
     /// After it; NaN if it is not known.
-    #[serde(with = "crate::number")]
+    #[serde(with = "crate::json_number")]
     pub after: f64,
 }
