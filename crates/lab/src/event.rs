@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tidemill_search::Timing;
 use tidemill_telemetry::hypertune::Proposal;
 use tidemill_telemetry::{DeviceMode, Event, Journal, SmolStr, format_smolstr};
@@ -187,7 +187,8 @@ impl SweepEvent {
                     .parameter("title", title.as_str())
                     .parameter("progress", "trials")
                     .parameter("score", "best")
-                    .parameter("better", "higher");
+                    .parameter("better", "higher")
+                    .parameter("lanes", json!({ "ask": "sampler", "tell": "sampler" }));
                 let with = |event: Event, (name, value): (&String, &Value)| {
                     event.parameter(name.as_str(), value.clone())
                 };

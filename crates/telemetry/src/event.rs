@@ -20,7 +20,7 @@ pub struct Event {
     pub timestamp: Timestamp,
     /// Name of its run.
     pub run: SmolStr,
-    /// Which part of the run it reports on, such as `ask`, `kernel` or `tell`.
+    /// Which part of the run it reports on, such as `upload` or `kernel`.
     pub phase: SmolStr,
     /// What exactly happened, such as `batch_42`.
     pub step: SmolStr,

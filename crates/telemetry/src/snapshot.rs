@@ -1,11 +1,12 @@
 //! The fold of a run's events into what viewers show and rules look at. Its size is bounded, however long the run.
 //!
-//! The fold knows no workload. The first record of a run names the value that counts its progress and the value that is its score:
+//! The fold knows no workload. The first record of a run names the value that counts its progress, the value that is its score, and the
+//! lanes of its phases:
 //!
 //! | phase, step | values | parameters |
 //! |---|---|---|
-//! | `run`, `start` or `resume` | `total` (if there is an end) | `workload`, `title`, `progress` (name of the value that counts what is done), `score` (name of the value that is to be improved), `better` (`higher` or `lower`), and the resolved configuration |
-//! | `ask`, `upload`, `kernel`, `download`, `tell`, or phases of the workload's own; step `batch_42` | `start_ms` since the run was started or resumed last; any others, such as `trials`, `best`, `busy` | – |
+//! | `run`, `start` or `resume` | `total` (if there is an end) | `workload`, `title`, `progress` (name of the value that counts what is done), `score` (name of the value that is to be improved), `better` (`higher` or `lower`), `lanes` (by phase, the lane that its work on the CPU is drawn on, if that is not `cpu`), and the resolved configuration |
+//! | phases of the workload, such as `upload`, `kernel` and `download`; step `batch_42` | `start_ms` since the run was started or resumed last; any others, such as `trials`, `best`, `busy` | – |
 //! | `improvement`, such as `trial_1234` | the score under its name; `trial` | the parameters of the trial |
 //! | `hypertune`, `advise`, `apply` or `effect` | `id`, `batch` (the first that is affected); of an effect `before` and `after` | `rule`, `knob`, `old`, `new`; of an effect `measure` |
 //! | `warning`, any | – | – |
@@ -186,7 +187,7 @@ pub struct Top {
 /// A stretch of work on a lane.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Span {
-    /// Where, such as `stream 2`, `cpu` or `sampler`.
+    /// Where, such as `stream 2`, `cpu` or a lane that the run declared.
     pub lane: SmolStr,
     /// Phase of the record.
     pub phase: SmolStr,

@@ -54,6 +54,7 @@ impl Specimen {
             .parameter("progress", "trials")
             .parameter("score", "best")
             .parameter("better", "higher")
+            .parameter("lanes", serde_json::json!({ "ask": "sampler", "tell": "sampler" }))
             .parameter("sampler", "auto")
             .parameter("seed", 7)
             .value("total", total);

@@ -377,7 +377,7 @@ export const runView = (main, run) => {
       pairs(
         config,
         Object.entries(delta.config).filter(
-          ([name]) => !["title", "workload", "progress", "score", "better"].includes(name),
+          ([name]) => !["title", "workload", "progress", "score", "better", "lanes"].includes(name),
         ),
       );
     if (delta.values) {
