@@ -1,9 +1,9 @@
 //! What all pages share: head and foot, colours, numbers, canvases, the price chart and the parallel coordinates.
 //!
 //! The scripts are ES modules. The dashboard serves them as they are ([`SERVED`]); a page that is one file has them one after the other in
-//! one function, without the lines that import and the word `export`, so that a name must be free in all files of a page.
+//! one function, without `import` lines and the word `export`, so a name must be unique among all files of a page.
 //!
-//! Text of strangers (a strategy file, a symbol name) travels as JSON with `<`, `>` and `&` escaped and reaches the document only as text
+//! Foreign text (a strategy file, a symbol name) travels as JSON with `<`, `>` and `&` escaped and reaches the document only as text
 //! nodes; a content-security policy inside the page forbids every network access besides.
 
 pub mod axis;

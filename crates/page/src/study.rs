@@ -1,4 +1,4 @@
-//! The page of one study: its trials, what they say about the parameters, and whether the winners hold up.
+//! The page of one study: its trials, the importance of its parameters, and whether the winners hold up.
 //!
 //! The caller chooses what goes into the file ([`StudyPage`]): the best few hundred trials, an even sample of all others, the improvements, the
 //! shares of the parameters. The scripts in `study/` decide how it looks.
@@ -23,7 +23,7 @@ pub struct StudyPage<'a> {
     pub n_trials: u64,
     /// Those with a score.
     pub n_valid: u64,
-    /// Trials that were wanted.
+    /// Trials that were requested.
     pub asked: Option<u64>,
     /// Names of the objectives.
     pub objectives: &'a [String],

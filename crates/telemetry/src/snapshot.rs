@@ -52,13 +52,13 @@ pub const TOP: usize = 20;
 /// Actions, fall-backs and warnings that are kept of each, the newest.
 pub const KEPT: usize = 256;
 
-/// Seconds over which the pace is taken that tells how long the rest will need.
+/// Seconds over which the speed is measured that estimates the time left.
 const RATE_OVER_S: f64 = 20.0;
 
 /// Names of values and of phases that are kept, of each.
 pub const MAX_NAMES: usize = 256;
 
-/// All that is known of a run from its events.
+/// The state of a run, folded from its events.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Snapshot {
@@ -66,13 +66,13 @@ pub struct Snapshot {
     pub run: String,
     /// Its workload, such as `sweep`, `scan` or `color`.
     pub workload: String,
-    /// What it is about, for people.
+    /// Title for users.
     pub title: String,
     /// Whether it runs or how it ended.
     pub state: RunState,
     /// The resolved configuration, from its first record.
     pub config: Fields<serde_json::Value>,
-    /// When it started first, and when it was started or resumed last.
+    /// When it started first.
     pub started: Option<Timestamp>,
     /// When it was started or resumed last.
     pub resumed: Option<Timestamp>,
@@ -173,7 +173,7 @@ impl RunState {
     }
 }
 
-/// Something good that was found.
+/// An improvement among the best.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Top {
     /// Its name, such as `trial_1234`.
@@ -184,7 +184,7 @@ pub struct Top {
     pub parameters: Fields<serde_json::Value>,
 }
 
-/// A stretch of work on a lane.
+/// A span of work on a lane.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Span {
     /// Where, such as `stream 2`, `cpu` or a lane that the run declared.
@@ -193,7 +193,7 @@ pub struct Span {
     pub phase: SmolStr,
     /// Step of the record.
     pub step: SmolStr,
-    /// Its begin, in milliseconds since the run was started or resumed last.
+    /// Its start, in milliseconds since the run was started or resumed last.
     pub start_ms: f64,
     /// How long it took.
     pub duration_ms: f64,
@@ -237,12 +237,12 @@ impl Snapshot {
         if self.is_lower_better { score < than } else { score > than }
     }
 
-    /// Takes in the next event.
+    /// Folds the next event.
     pub fn apply(&mut self, event: &Event) {
         self.take(event.clone());
     }
 
-    /// Takes in the next event, and keeps it as one of the recent ones.
+    /// Folds the next event without copying it.
     pub fn take(&mut self, event: Event) {
         fold::take(self, event);
     }

@@ -49,7 +49,7 @@ pub fn round_duration(ms: f64) -> String {
     if ms < 1e3 { format!("{}ms", short(ms)) } else { format!("{}s", short(ms / 1e3)) }
 }
 
-/// A stretch of time to the second: `7s`, `2m03s`.
+/// A time to the second: `7s`, `2m03s`.
 pub fn seconds(s: f64) -> String {
     if s.is_finite() && s < 60.0 { format!("{:.0}s", s.max(0.0).floor()) } else { duration(s * 1e3) }
 }
@@ -59,7 +59,7 @@ pub fn percent(share: f64) -> String {
     if share.is_finite() { format!("{:.1}%", share * 100.0) } else { "–".into() }
 }
 
-/// A value with its name, in the form that the name asks for: `trials=172032`, `busy=98.1%`, `ask=1.20ms`, `1.9e8 it/s`.
+/// A value with its name, in the form that fits the name: `trials=172032`, `busy=98.1%`, `ask=1.20ms`, `1.9e8 it/s`.
 pub fn named(name: &str, value: f64) -> String {
     if let Some(what) = name.strip_suffix("_per_s") {
         return format!("{} {what}/s", short(value));
@@ -94,7 +94,7 @@ pub fn setting(value: &serde_json::Value) -> String {
     }
 }
 
-/// Text on one line and without control characters: what a journal says must not be able to move the cursor.
+/// Text on one line and without control characters: the text of a journal must not be able to move the cursor.
 pub fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim_end().to_owned()
 }

@@ -103,7 +103,7 @@ pub fn title(snapshot: &Snapshot) -> String {
             parts.push(part);
         }
     }
-    if parts.is_empty() { "a run that has said nothing yet".to_owned() } else { parts.join(" · ") }
+    if parts.is_empty() { "a run without events yet".to_owned() } else { parts.join(" · ") }
 }
 
 /// How much is done, how fast, and how long it may take.
@@ -128,7 +128,7 @@ pub fn progress(snapshot: &Snapshot, status: RunStatus) -> String {
     out
 }
 
-/// Progress per second: of late while it runs, of all the time once it has ended.
+/// Progress per second: the newest while it runs, the mean once it has ended.
 pub fn pace(snapshot: &Snapshot) -> Option<f64> {
     let elapsed_s = snapshot.elapsed_s();
     let mean = (elapsed_s > 0.0 && snapshot.done > 0.0).then(|| snapshot.done / elapsed_s);
@@ -164,7 +164,7 @@ pub fn values(snapshot: &Snapshot) -> Vec<String> {
     own.map(|(name, value)| number::named(&number::clean(name), *value)).collect()
 }
 
-/// How busy the device is, if that was told.
+/// How busy the device is, if the run reports it.
 pub fn busy(snapshot: &Snapshot) -> Option<String> {
     let newest = snapshot.busy.newest()?;
     let (mut sum, mut n) = (0.0, 0.0);

@@ -16,16 +16,16 @@ pub struct TrialQuery {
     pub is_descending: bool,
     /// Which trials count.
     pub filter: Filter,
-    /// How many of them to pass over.
+    /// How many of them to skip.
     pub offset: usize,
-    /// How many to tell at most.
+    /// How many to return at most.
     pub limit: usize,
 }
 
 /// Some trials of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct TrialPage {
-    /// What is known of each trial.
+    /// The columns.
     pub columns: Vec<Column>,
     /// The column that they are sorted by.
     pub sort: String,
@@ -33,22 +33,22 @@ pub struct TrialPage {
     pub n_trials: u64,
     /// Number of those that the filter accepts.
     pub n_matched: u64,
-    /// How many of these were passed over.
+    /// How many of these were skipped.
     pub offset: usize,
     /// One value per column for each trial; null where there is none.
     pub rows: Vec<Vec<Value>>,
 }
 
-/// One thing that is known of a trial.
+/// A column of the table of trials.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Column {
     /// Its name, as filters and sorting use it.
     pub name: String,
-    /// Its name for people.
+    /// Its label on the page.
     pub label: String,
     /// What it is.
     pub kind: ColumnKind,
-    /// Whether it is a share that people read in per cent.
+    /// Whether it is a share to show in per cent.
     pub is_percent: bool,
     /// Whether a table shows it by default.
     pub is_shown: bool,
@@ -68,12 +68,12 @@ pub enum ColumnKind {
     Parameter,
 }
 
-/// What the trials of a run say about its parameters.
+/// Parameters of a run, and the trials drawn across them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Parameters {
     /// Names of the objectives.
     pub objectives: Vec<String>,
-    /// Number of all trials, and of the valid ones.
+    /// Number of all trials.
     pub n_trials: u64,
     /// Number of trials that have a score.
     pub n_valid: u64,
@@ -128,11 +128,11 @@ pub struct Backtest {
     pub n_trades: usize,
     /// The trades, of very many the first.
     pub trades: Vec<Trade>,
-    /// Moments where something begins, such as the out-of-sample part.
+    /// Times at which something begins, such as the out-of-sample part.
     pub marks: Vec<TimeMark>,
     /// Notes for the reader.
     pub notes: Vec<String>,
-    /// Whether the objective came out as the study has it.
+    /// Whether the objective equals the one in the study.
     pub is_as_stored: bool,
 }
 
@@ -213,7 +213,7 @@ pub struct BarWindow {
     pub symbol: String,
     /// The length of a bar of the data.
     pub timeframe_ms: i64,
-    /// The first and the last bar of the data.
+    /// The first bar of the data.
     pub first_ms: i64,
     /// The last bar of the data.
     pub last_ms: i64,

@@ -108,7 +108,7 @@ export const milliseconds = (value) => {
   return `${(value * 1000).toFixed(0)} µs`;
 };
 
-// Of this machine's clock, since it is compared with it.
+// In local time, because people compare it with their clock.
 export const clock = (text) => {
   const at = new Date(text);
   return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;

@@ -52,7 +52,7 @@ function showPassing(passing, brushed) {
 
 function showHeader() {
   byId('title').textContent = study.title;
-  byId('eyebrow').textContent = study.state === 'running' ? 'Study, still running' : study.state === 'stopped' ? 'Study, stopped on the way' : 'Study';
+  byId('eyebrow').textContent = study.state === 'running' ? 'Study, still running' : study.state === 'stopped' ? 'Study, stopped early' : 'Study';
   byId('subtitle').textContent = study.subtitle;
   byId('made').textContent = study.made;
   showObjective();
@@ -66,7 +66,7 @@ function showObjective() {
   const found = best === null
     ? 'No trial was valid: none traded, or none met the requirements.'
     : several
-      ? `${count(study.front, 'trial')} that no other one beats in everything, of ${number(study.n_trials, 0)}; the best ${objectiveName()} is ${short(best)}.`
+      ? `${count(study.front, 'trial')} that no other trial beats in every objective, of ${number(study.n_trials, 0)}; the best ${objectiveName()} is ${short(best)}.`
       : `The best ${objectiveName()} is ${short(best)}, found by trial ${number(trial, 0)} of ${number(study.n_trials, 0)}.`;
   const still = late === null ? '' : late < 0.1 ? ' It was still improving at the end; more trials may find better.' : ` The last ${percent(late, 0)} of the trials brought no improvement.`;
   const winner = several ? null : study.holding?.winners?.[0];
@@ -169,7 +169,7 @@ byId('best-note').textContent = several ? 'trials of the front' : `the best ${nu
 setShown('history', study.n_valid > 0);
 setShown('tradeoff', several && study.n_valid > 0);
 byId('tradeoff-note').textContent = study.objectives.length > 2
-  ? `${study.objectives[0]} across; the objective chosen above up. Highlighted: trials that no other one beats in everything.`
+  ? `${study.objectives[0]} across; the objective chosen above up. Highlighted: trials that no other trial beats in every objective.`
   : 'Highlighted: trials that no other one beats in both.';
 showSlices();
 showHeader();

@@ -13,7 +13,7 @@ pub struct Action {
     pub at: Timestamp,
     /// The rule that fired, such as `no_improvement`.
     pub rule: String,
-    /// Why, for people.
+    /// Why, in words.
     pub cause: String,
     /// What is turned, such as `batch`.
     pub knob: String,

@@ -1,4 +1,4 @@
-//! What the trials of a study say about its parameters.
+//! The parameters of a study, and the trials drawn across them.
 
 use anyhow::Result;
 use tidemill_dash::web::Parameters;
