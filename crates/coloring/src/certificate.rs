@@ -43,8 +43,8 @@ pub struct Certificate {
 /// Why a certificate does not hold for a graph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refutation {
-    /// It is about another graph.
-    #[error("it is about another graph: {what} {said}, but this graph has {found}")]
+    /// It belongs to another graph.
+    #[error("it belongs to another graph: {what} {said}, but this graph has {found}")]
     OtherGraph {
         /// The property that differs, such as `vertices`.
         what: &'static str,
@@ -169,7 +169,7 @@ impl Certificate {
                 Err(_) => {
                     let shown: String = line.chars().filter(|letter| !letter.is_control()).take(40).collect();
                     let hint =
-                        "expected one colour a line, a whole number from 0; docs/color.md has the format";
+                        "expected one colour per line, a whole number from 0; docs/color.md has the format";
                     return Err((format!("`{shown}` is not a colour"), hint));
                 }
             },
@@ -253,7 +253,8 @@ mod tests {
         );
         assert!(refuted(Certificate { sha256: Some("00".into()), ..good.clone() }).contains("another graph"));
         assert!(
-            refuted(Certificate { n: Some(9), ..good }).starts_with("it is about another graph: vertices 9")
+            refuted(Certificate { n: Some(9), ..good })
+                .starts_with("it belongs to another graph: vertices 9")
         );
     }
 

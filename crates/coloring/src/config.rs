@@ -40,7 +40,7 @@ impl RunConfig {
         }
     }
 
-    /// Checks that a run with the stored configuration `before` can go on with this one: what decides the results must be the same, when
+    /// Checks that a run with the stored configuration `before` can resume with this one: what decides the results must be the same, when
     /// the run ends may change.
     pub fn check_resumes(&self, before: &Value) -> Result<(), ColoringError> {
         let now = Value::Object(self.to_json());

@@ -2,7 +2,7 @@
 //!
 //! A run is first colourings, then passes. A pass has a number of colours, takes out what does not matter for it, and lets the searches
 //! race until one succeeds or the pass is given up. Nothing depends on the clock but when the run ends, so that a seed and a number of
-//! iterations are an answer; a run that was interrupted goes on from the beginning of its last pass and finds the same.
+//! iterations are an answer; an interrupted run resumes at the beginning of its last pass and finds the same.
 
 mod descent;
 mod option;

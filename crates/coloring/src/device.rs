@@ -145,10 +145,10 @@ impl DeviceGraph {
             Err(GpuError::Unavailable { what, cure: "search for this colouring on the CPU".into() })
         };
         if self.n > MOST_VERTICES {
-            return refuse(format!("the kernels color up to {MOST_VERTICES} vertices, not {}", self.n));
+            return refuse(format!("the kernels colour up to {MOST_VERTICES} vertices, not {}", self.n));
         }
         if !(1..=255).contains(&k) {
-            return refuse(format!("the kernels color with 1 to 255 colours, not {k}"));
+            return refuse(format!("the kernels colour with 1 to 255 colours, not {k}"));
         }
         if k < self.least_k {
             let least = self.least_k;

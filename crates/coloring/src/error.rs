@@ -63,7 +63,7 @@ pub enum ColoringError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] GpuError),
-    /// A run cannot go on with another configuration.
+    /// A run cannot resume with another configuration.
     #[error(
         "the run was started with {key} = {before}, not {now}\n  hint: use the same value, or start a new run in another folder"
     )]
@@ -79,7 +79,7 @@ pub enum ColoringError {
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The journal of the interrupted run cannot be read.
-    #[error("cannot read what was decided earlier")]
+    #[error("cannot read the recorded hypertune decisions")]
     Decisions(#[source] ReadError),
 }
 

@@ -16,11 +16,11 @@ use crate::phase::{PhaseKind, PhaseReport, PhaseResult};
 /// beginning, the end, warnings and the decisions of the tuning rules.
 #[derive(Clone, Copy, Debug)]
 pub enum PassEvent<'a> {
-    /// The run begins, or goes on after an interruption.
+    /// The run begins, or resumes after an interruption.
     Started {
         /// The graph to colour.
         instance: &'a Instance,
-        /// Whether it goes on after an interruption.
+        /// Whether it resumes after an interruption.
         is_resumed: bool,
         /// Iterations after which it ends, if they end it.
         max_iterations: Option<u64>,
@@ -34,9 +34,9 @@ pub enum PassEvent<'a> {
         /// The sentence.
         text: &'a str,
     },
-    /// A pass begins. A run that is interrupted later can go on from here.
+    /// A pass begins. A run that is interrupted later can resume from here.
     PassBegan {
-        /// All that going on needs.
+        /// The state to resume from.
         state: &'a State,
         /// The number of colours that the pass tries.
         k: usize,

@@ -101,7 +101,7 @@ impl RunFolder {
         if whole["sha256"] != instance.sha256() {
             let of = whole["graph"].as_str().unwrap_or_default();
             return Err(problem(
-                format!("the run is about another graph, `{of}`"),
+                format!("the run belongs to another graph, `{of}`"),
                 "use the graph that the run was started with",
             ));
         }

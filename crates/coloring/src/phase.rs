@@ -62,7 +62,7 @@ pub struct Slice<'a> {
     pub iterations: u64,
     /// When this is set, work ends soon.
     pub stop: &'a AtomicBool,
-    /// The colouring of another phase, with fewer conflicts than this one has, to go on from.
+    /// The colouring of another phase, with fewer conflicts than this one has, to continue from.
     pub elite: Option<&'a [u32]>,
     /// What can be turned while the search runs.
     pub knobs: &'a Knobs,

@@ -48,7 +48,7 @@ fn unpacked(path: &Path, bytes: &[u8], most: u64) -> Result<Vec<u8>, ColoringErr
         }
         Ok(_) if plain.len() as u64 == most => refused(
             format!("it unpacks to {most} bytes or more"),
-            "no graph that can be coloured is as large",
+            "this is larger than any graph that can be coloured",
         ),
         Ok(_) => Ok(plain),
     }
@@ -128,8 +128,8 @@ impl Found<'_> {
         if self.edges.is_empty() && self.counts.is_none() {
             return Err(ColoringError::Content {
                 path: self.path.into(),
-                problem: "there is no graph in it".into(),
-                hint: "expected DIMACS lines `p edge N M` and `e U V`, or two vertices a line".into(),
+                problem: "the file holds no graph".into(),
+                hint: "expected DIMACS lines `p edge N M` and `e U V`, or two vertices per line".into(),
             });
         }
         let zero = self.edges.iter().find(|(a, b, _)| *a == 0 || *b == 0).map(|(_, _, line)| *line);

@@ -23,7 +23,7 @@ pub struct RunRecorder<'a> {
 }
 
 impl<'a> RunRecorder<'a> {
-    /// Records that the run begins or, if `is_resumed`, goes on with the decisions in its journal.
+    /// Records that the run begins or, if `is_resumed`, resumes with the decisions in its journal.
     pub fn start(
         instance: &'a Instance,
         config: &RunConfig,

@@ -43,7 +43,7 @@ impl RunStore {
         Self::in_folder(folder, None)
     }
 
-    /// The run of a folder, to go on with; its configuration has to agree with this one.
+    /// The run of a folder, to resume; its configuration has to agree with this one.
     pub fn resume(folder: RunFolder, instance: &Instance, config: &RunConfig) -> Result<Self, ColoringError> {
         config.check_resumes(&folder.read_options(instance)?)?;
         let state = folder.read_state()?;

@@ -1,7 +1,7 @@
 //! A run in the terminal: one [`line()`] per event, a [`summary`], and a full [`screen`].
 //!
 //! All that is shown is a pure function of a [`Snapshot`](tidemill_telemetry::Snapshot), of a [`View`] of it and of the time, so that it can be
-//! tested as text. Nothing here knows a workload: what is counted, what is to be improved and which other numbers there are, the snapshot tells.
+//! tested as text. Nothing here knows a workload: the snapshot names what is counted, what is to be improved and all other numbers.
 
 mod draw;
 mod key;

@@ -2,10 +2,10 @@
 //!
 //! [`serve`] starts it. The journal of a run is folded here, into the same [`Snapshot`](tidemill_telemetry::Snapshot) that the terminal shows, and
 //! sent on while it grows. What a journal does not hold (trials, parameters, charts) comes from a [`RunSource`], which the application implements
-//! over plain data. The server only reads: it takes no lock, and whoever ends it disturbs no run.
+//! over plain data. The server only reads: it takes no lock, and stopping it disturbs no run.
 //!
-//! Two decisions keep it safe to start without a thought. It listens on this machine alone unless a token is set, and even there it answers only to
-//! its own pages (`guard`). And names of runs become folders in one place, which lets none out of the folder of runs (`folder`).
+//! Two decisions make it safe by default. It listens on this machine alone unless a token is set, and even there it answers only to
+//! its own pages (`guard`). And one place turns names of runs into folders, and none of them leaves the folder of runs (`folder`).
 
 mod answer;
 mod asset;
@@ -22,8 +22,8 @@ mod view;
 
 pub use filter::{BoundFilter, Cell, Filter, FilterError};
 pub use model::{
-    Axis, AxisValues, Backtest, BarQuery, BarWindow, Column, ColumnKind, Curve, Figure, Parameters,
-    SymbolLine, TimeMark, Trade, Trial, TrialPage, TrialQuery,
+    Backtest, BarQuery, BarWindow, Column, ColumnKind, Curve, Figure, Parameters, SymbolLine, Trade, Trial,
+    TrialPage, TrialQuery,
 };
 pub use server::{Options, Server, WebError, serve};
 pub use source::{RunSource, SourceError};

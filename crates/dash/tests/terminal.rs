@@ -29,7 +29,7 @@ fn folded(run: &Specimen) -> Snapshot {
     snapshot
 }
 
-/// The screen of a run some seconds after its last word.
+/// The screen of a run some seconds after its last event.
 fn shown(run: &Specimen, view: &View, theme: Theme, size: (u16, u16)) -> Buffer {
     let snapshot = folded(run);
     let now = Timestamp::from_ms(run.end_ms() + 2000);

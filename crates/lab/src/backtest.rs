@@ -34,15 +34,15 @@ pub struct BacktestReport {
     pub year_days: f64,
     /// Days of a year of each symbol.
     pub symbol_year_days: Vec<f64>,
-    /// What a person should know about the result.
+    /// Notes for the user about the result.
     pub warnings: Vec<String>,
-    /// What holding made.
+    /// Results of holding the benchmark.
     pub held: HeldBenchmarks,
-    /// How the totals stand against it: in-sample, and out-of-sample where there is such a part; empty where equity adds in price units.
+    /// The totals compared with it: in-sample, and out-of-sample where there is such a part; empty where equity adds in price units.
     pub against: Vec<AgainstMarket>,
 }
 
-/// What holding the benchmark made on each part that is shown.
+/// Results of holding the benchmark on each part that is shown.
 #[derive(Clone, Debug)]
 pub struct HeldBenchmarks {
     /// Of all symbols together: in-sample, out-of-sample.
@@ -116,7 +116,7 @@ impl BacktestReport {
         })
     }
 
-    /// Why the objective has no value, for people.
+    /// Why the objective has no value, in words.
     pub fn invalid(&self) -> Option<String> {
         match self.score {
             Ok(_) => None,

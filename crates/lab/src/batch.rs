@@ -8,7 +8,7 @@ pub const MAX_BATCH: usize = 1 << 20;
 /// Bars that a batch evaluates at most, so that it takes about a third of a second on two cores.
 const BARS_PER_BATCH: u64 = 300_000_000;
 
-/// The batch of a study of so many trials over so many bars. It follows from the study alone, never from the machine, so that a seed means
+/// The batch size of a study of this many trials and bars. It follows from the study alone, never from the machine, so that a seed means
 /// the same everywhere.
 ///
 /// Samplers that learn do so from batch to batch, and better from small ones; the others only gain from sharing work. With 64 batches and more

@@ -1,4 +1,4 @@
-//! A strategy against its benchmark: what it made beyond holding, on one part of the data.
+//! A strategy compared with its benchmark: its return beyond holding, on one part of the data.
 
 use serde::Serialize;
 use tidemill_backtest::segment::Role;
@@ -32,7 +32,7 @@ pub struct Part {
     pub returns: Vec<f64>,
     /// Those of the benchmark on the same days.
     pub benchmark: Vec<f64>,
-    /// How the one stands against the other.
+    /// Comparison of the two.
     pub against: AgainstMarket,
 }
 

@@ -43,14 +43,14 @@ pub fn shown(set: &NamedSet) -> String {
     set.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",")
 }
 
-/// What decides the results of a study. Reading is lenient: what a file does not say, or says in a way that is not known, is left out.
+/// What decides the results of a study. Reading is lenient: missing and unknown entries are skipped.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StudyConfig {
     /// Version of this form.
     pub version: u32,
     /// The strategy.
     pub strategy: StrategyConfig,
-    /// Its modelling choices, with everything that was laid over the file.
+    /// Its execution settings, overrides included.
     pub execution: toml::Table,
     /// What is maximised.
     pub objective: ObjectiveConfig,
@@ -70,7 +70,7 @@ pub struct StudyConfig {
     /// Hash of the data, likewise.
     #[serde(skip)]
     pub data_hash: String,
-    /// Number of the rules of results, likewise.
+    /// Number of the semantics, likewise.
     #[serde(skip)]
     pub semantics: u32,
     /// Version of the program, likewise.
@@ -85,7 +85,7 @@ pub struct StrategyConfig {
     /// Name of the strategy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The profile laid over it.
+    /// The profile that was applied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
     /// The text of the file.
@@ -156,7 +156,7 @@ pub struct AboutStudy {
 }
 
 impl StudyConfig {
-    /// Of a study that is about to run; `batch` is the size that was chosen.
+    /// The configuration of a study that is about to run; `batch` is the size that was chosen.
     pub fn new(
         strategy: &Strategy,
         data: &Dataset,
@@ -206,7 +206,7 @@ impl StudyConfig {
         })
     }
 
-    /// What a stored study says, in whatever version.
+    /// Reads the configuration of a stored study of any version.
     pub fn read(header: &StudyHeader) -> Self {
         let mut table = header.config.clone();
         upgrade(&mut table);
@@ -281,7 +281,7 @@ impl StudyConfig {
             .collect()
     }
 
-    /// What was run, as pairs of a name and a text for people.
+    /// What was run, as pairs of a name and a text for users.
     pub fn lines(&self) -> Vec<(&'static str, String)> {
         let suffix = |text: Option<String>, before: &str, after: &str| {
             text.map_or_else(String::new, |text| format!("{before}{text}{after}"))
@@ -319,7 +319,7 @@ impl StudyConfig {
         lines.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
     }
 
-    /// How many known points were tried first, for people.
+    /// How many known points were tried first, in words.
     pub fn enqueued_text(&self) -> Option<String> {
         let n_enqueued = self.sweep.enqueue.len() as u64;
         (n_enqueued > 0).then(|| number::counted(n_enqueued, "known point"))
@@ -330,7 +330,7 @@ impl StudyConfig {
         texts(&self.fixed)
     }
 
-    /// Where the data came from, and how much there was, for people.
+    /// Where the data came from, and how much there was, in words.
     pub fn data_text(&self) -> Option<String> {
         self.about.data.clone().or_else(|| {
             let count = |count: Option<usize>, noun| count.map(|count| number::counted(count as u64, noun));

@@ -16,7 +16,7 @@ pub struct Dataset {
     pub universe: Universe,
     /// The series that results are compared with in place of holding all symbols, if one is named.
     pub benchmark: Option<Bars>,
-    /// How they are loaded again.
+    /// How to load them again.
     pub recipe: Recipe,
     /// Where they come from, in a few words.
     pub origin: String,
@@ -36,7 +36,7 @@ impl Dataset {
         Recipe::new(files, None, None, BarStamp::Open, None).load()
     }
 
-    /// A generated market with a planted edge, to try things on.
+    /// A generated market with a planted edge, for experiments.
     pub fn generated() -> Self {
         let planted = Planted::default();
         let universe = regime(&RegimeOptions {
@@ -76,15 +76,15 @@ pub fn describe(universe: &Universe) -> String {
     format!("{symbols}, {} of {timeframe}", number::counted(universe.n_bars() as u64, "bar"))
 }
 
-/// How data is loaded, in a form that a study keeps: a trial can then be evaluated again when the command line is long gone. Without files,
-/// data is generated.
+/// How data is loaded, as a study stores it, so that a trial can be evaluated again without the command line. Without files, data is
+/// generated.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Recipe {
     /// Files and folders as they were named.
     #[serde(serialize_with = "as_text")]
     files: Vec<PathBuf>,
-    /// The folder that relative ones are seen from.
+    /// The folder that relative paths start from.
     within: String,
     /// Only these symbols.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,7 +108,7 @@ impl Recipe {
         stamp: BarStamp,
         resample_ms: Option<i64>,
     ) -> Self {
-        // Where the folder cannot be told, names are seen from wherever they are read.
+        // If the working folder is unknown, paths stay relative to the folder in which they are read.
         let within = std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned();
         Self { files: files.to_vec(), within, symbols, timezone, stamp, resample_ms }
     }
@@ -119,7 +119,7 @@ impl Recipe {
         Self { files, ..self.clone() }
     }
 
-    /// The first file that is not there any more.
+    /// The first file that no longer exists.
     pub fn missing(&self) -> Option<&Path> {
         self.files.iter().map(PathBuf::as_path).find(|path| !path.exists())
     }
@@ -172,7 +172,7 @@ impl Recipe {
     }
 }
 
-/// A name that is no Unicode is kept as far as it is; it then names no file, and loading says so.
+/// Bytes that are not Unicode are replaced; loading then reports that there is no such file.
 fn as_text<S: Serializer>(files: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(files.iter().map(|file| file.to_string_lossy()))
 }

@@ -17,7 +17,7 @@ pub enum DeviceChoice {
     Cpu,
     /// All GPUs, or this one.
     Cuda(Option<usize>),
-    /// So many devices whose kernels run on the CPU, slowly: for tests.
+    /// This many devices whose kernels run on the CPU, slowly: for tests.
     Emulated(usize),
 }
 
@@ -49,9 +49,9 @@ impl FromStr for DeviceChoice {
 pub struct Devices {
     /// The devices.
     pub devices: Vec<Device>,
-    /// What a person should know about the choice.
+    /// A note for the user about the choice.
     pub note: Option<String>,
-    /// Why the CPU is taken although this machine has a GPU.
+    /// Why the CPU is used although this machine has a GPU.
     pub unusable: Option<String>,
     /// Whether a GPU was looked for and this machine has none.
     has_no_gpu: bool,
@@ -83,12 +83,12 @@ impl Devices {
         }
     }
 
-    /// These devices; where the CPU may take over, a device that fails is left.
+    /// These devices; where the CPU may take over, it does when one fails.
     pub fn of(devices: Vec<Device>, may_fall_back: bool) -> Self {
         Self { devices, note: None, unusable: None, has_no_gpu: false, may_fall_back }
     }
 
-    /// Limits how long they may be waited for.
+    /// Limits how long a run waits for a device.
     pub fn with_wait_limit(self, limit: Option<Duration>) -> Self {
         if let Some(limit) = limit {
             self.devices.iter().for_each(|device| device.set_wait_limit(limit));
@@ -111,7 +111,7 @@ impl Devices {
         Self { note, unusable, has_no_gpu: !has_driver, ..Self::of(Vec::new(), false) }
     }
 
-    /// What a run is on, for people.
+    /// Description of the devices for users.
     pub fn shown(&self) -> String {
         match &self.devices[..] {
             [] => {

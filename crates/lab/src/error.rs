@@ -31,7 +31,7 @@ pub enum LabError {
     #[error("--benchmark: {0}")]
     BenchmarkData(Box<MarketError>),
     /// A benchmark is one series.
-    #[error("--benchmark {name}: the file has {n_symbols} symbols, a benchmark is one")]
+    #[error("--benchmark {name}: the file has {n_symbols} symbols, but a benchmark is one symbol")]
     BenchmarkSymbols {
         /// The file.
         name: String,
@@ -46,7 +46,7 @@ pub enum LabError {
         /// The first symbols of the data.
         known: String,
     },
-    /// The data cannot be cut so.
+    /// The data cannot be cut this way.
     #[error(transparent)]
     Segments(#[from] SegmentError),
     /// The parameters make no space.
@@ -73,7 +73,7 @@ pub enum LabError {
         /// The underlying error.
         error: GpuError,
     },
-    /// The strategy cannot be taken to a device.
+    /// The strategy cannot be prepared on a device.
     #[error("{name}: {error}")]
     Device {
         /// The device.

@@ -1,7 +1,7 @@
 //! What evaluates the trials of a study: the GPUs that were chosen, or the CPU.
 //!
 //! Each GPU gets whole batches in turn, and batches are collected in their order, so that no result depends on how many there are. Where the
-//! devices were chosen by `auto`, a device that fails is left and the rest of the study runs on the CPU, with the same bits.
+//! devices were chosen by `auto`, a device that fails is dropped and the rest of the study runs on the CPU, with the same bits.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use crate::error::LabError;
 use crate::score;
 use crate::verdict::TrialSample;
 
-/// Hears that the devices are left, and why.
+/// Called with the reason when the CPU takes over from the devices.
 pub type OnFallback<'e> = Box<dyn Fn(&str) + Send + 'e>;
 
 /// Evaluates batches for a study.
@@ -31,14 +31,14 @@ pub struct StudyEvaluator<'e, 'a> {
     next: usize,
     may_fall_back: bool,
     view: Arc<EvaluatorView>,
-    /// Of the first batch submitted.
+    /// Number of the first batch submitted.
     first_index: Option<u64>,
     /// Keeps what a verdict needs of all trials.
     sample: Option<Arc<TrialSample>>,
     on_fallback: Option<OnFallback<'e>>,
 }
 
-/// What others see of an evaluator while a study has it.
+/// The part of an evaluator that others can read while a study owns it.
 #[derive(Debug)]
 pub struct EvaluatorView {
     mode: Mutex<DeviceMode>,
@@ -61,7 +61,7 @@ pub struct BatchSpan {
 }
 
 impl EvaluatorView {
-    /// Of an evaluator on the CPU.
+    /// The view of an evaluator on the CPU.
     pub fn of_cpu() -> Self {
         Self { mode: Mutex::new(DeviceMode::Cpu), spans: Mutex::default(), lanes: AtomicUsize::new(0) }
     }
@@ -81,14 +81,14 @@ impl EvaluatorView {
         Some(self.lanes.load(Ordering::Relaxed)).filter(|lanes| *lanes > 0)
     }
 
-    /// Sets that, from the next batch on.
+    /// Sets how many batches a device has at a time, from the next batch on.
     pub fn set_lanes(&self, lanes: usize) {
         self.lanes.store(lanes.max(1), Ordering::Relaxed);
     }
 }
 
 impl<'e, 'a> StudyEvaluator<'e, 'a> {
-    /// Takes a strategy to the devices. Where the CPU may take over, `on_fallback` hears when it does, and why.
+    /// Prepares a strategy on the devices. Where the CPU may take over, `on_fallback` is called with the reason when it does.
     pub fn new(
         engine: &'e mut Engine<'a>,
         strategy: &'e Strategy,
@@ -141,12 +141,12 @@ impl<'e, 'a> StudyEvaluator<'e, 'a> {
         evaluated
     }
 
-    /// What others may see while a study has it.
+    /// The part that others can read while a study owns the evaluator.
     pub fn view(&self) -> Arc<EvaluatorView> {
         self.view.clone()
     }
 
-    /// Hands the spans of the devices on. Devices get batches in turn, so that their submissions tell which batch it was.
+    /// Passes on the spans of the devices. Devices get batches in turn, so the number of a submission gives its batch.
     fn pass_spans_on(&mut self) {
         let (n, first) = (self.devices.len() as u64, self.first_index.unwrap_or(0));
         let mut spans = self.view.spans.lock().unwrap_or_else(PoisonError::into_inner);
@@ -163,7 +163,7 @@ impl<'e, 'a> StudyEvaluator<'e, 'a> {
         *self.view.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
     }
 
-    /// Leaves the devices; everything from here on runs on the CPU.
+    /// Drops the devices; everything from here on runs on the CPU.
     fn fall_back(&mut self, error: &GpuError) {
         self.pass_spans_on();
         self.devices.clear();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tidemill_search::Timing;
 use tidemill_telemetry::hypertune::Proposal;
 use tidemill_telemetry::{DeviceMode, Event, Journal, SmolStr, format_smolstr};
@@ -16,13 +16,13 @@ use crate::walkforward::WindowResult;
 pub enum SweepEvent {
     /// The study is open and the search is about to begin.
     Opened(Opening),
-    /// The run begins, or goes on.
+    /// The run begins or resumes.
     Started {
-        /// Whether it goes on.
+        /// Whether it resumes.
         is_resumed: bool,
         /// `sweep` or `walkforward`.
         workload: &'static str,
-        /// What it is about, for people.
+        /// Title for users.
         title: String,
         /// Trials in all.
         n_trials: u64,
@@ -53,25 +53,25 @@ pub enum SweepEvent {
     },
     /// A stage of a batch is over.
     StageEnded(Work),
-    /// All is known of the time that a batch took.
+    /// The times of a batch are complete.
     BatchTimed(Timing),
-    /// What the sampler tells of itself.
+    /// Figures that the sampler reports about itself.
     SamplerFacts {
-        /// The batch that is asked next.
+        /// The batch that is proposed next.
         batch: u64,
         /// Numbers by name.
         facts: Vec<(String, f64)>,
     },
-    /// The rules that tune a run have something to say.
+    /// A tuning rule advises a change, makes one, or reports its effect.
     TuningConfig(Proposal),
-    /// The devices are left; the rest runs on the CPU with the same results.
+    /// A device failed; the rest runs on the CPU with the same results.
     FellBack {
         /// Why.
         reason: String,
     },
     /// The search is over, and the runtime keeps spans: when each stage ran on the devices.
     Spans(Arc<[BatchSpan]>),
-    /// The trials are done and the winners are judged.
+    /// The trials are done and the judging of the winners begins.
     Judging,
     /// The winners were judged.
     Judged {
@@ -90,14 +90,14 @@ pub enum SweepEvent {
         n_done: u64,
         /// Windows in all.
         n_windows: u64,
-        /// What came of it.
+        /// Its result.
         result: Box<WindowResult>,
     },
     /// The run is over.
     Ended {
         /// `complete`, `stopped` or `failed`.
         outcome: &'static str,
-        /// Why, or what came of it.
+        /// The reason or the result, in words.
         note: Option<String>,
         /// Where it ran last.
         device: DeviceMode,
@@ -116,15 +116,15 @@ pub enum SweepEvent {
 /// A study that was opened.
 #[derive(Clone, Debug)]
 pub struct Opening {
-    /// Trials that the sampler has to offer.
+    /// Trials that the sampler can propose.
     pub n_asked: u64,
     /// Trials of a batch.
     pub batch: usize,
-    /// Trials that the folder holds already, if the study goes on.
+    /// Trials that the folder holds already, if the study resumes.
     pub n_stored: Option<u64>,
-    /// The version of the program that made the study, if it is another one.
+    /// The version of the program that made the study, if it differs from this one.
     pub made_by: Option<String>,
-    /// What the run writes to.
+    /// The journal of the run.
     pub journal: Arc<Journal>,
 }
 
@@ -168,7 +168,7 @@ pub struct BatchCounts {
 }
 
 impl SweepEvent {
-    /// The record of the journal that tells of it; some things are for whoever watches alone.
+    /// The record for the journal; `None` for events that only an observer gets.
     pub fn to_event(&self, run: &SmolStr) -> Option<Event> {
         let event =
             |phase: &'static str, step: SmolStr| Event::new(run.clone(), SmolStr::new_static(phase), step);
@@ -187,7 +187,8 @@ impl SweepEvent {
                     .parameter("title", title.as_str())
                     .parameter("progress", "trials")
                     .parameter("score", "best")
-                    .parameter("better", "higher");
+                    .parameter("better", "higher")
+                    .parameter("lanes", json!({ "ask": "sampler", "tell": "sampler" }));
                 let with = |event: Event, (name, value): (&String, &Value)| {
                     event.parameter(name.as_str(), value.clone())
                 };

@@ -49,7 +49,7 @@ impl Experiment {
         Self { layout, ..self }
     }
 
-    /// Runs with these devices, this memory, this way to stop.
+    /// Sets devices, memory and the stop flag.
     pub fn runtime(self, runtime: Runtime) -> Self {
         Self { runtime, ..self }
     }
@@ -59,7 +59,7 @@ impl Experiment {
         Sweep::new(self.clone())
     }
 
-    /// Searches again and again through time, each traded on the time that follows.
+    /// A walk-forward: repeated searches, each traded on the period that follows.
     pub fn walk_forward(&self, pace: Pace) -> WalkForward {
         WalkForward::new(self.clone(), pace)
     }
@@ -69,7 +69,7 @@ impl Experiment {
         BacktestReport::new(self)
     }
 
-    /// What people should know before they trust a result: remarks on the data and on the strategy.
+    /// Remarks on the data and on the strategy that limit how far a result can be trusted.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.data.notes.clone();
         notes.extend(self.strategy.remarks(&self.data.universe));
@@ -84,7 +84,7 @@ impl Experiment {
     }
 }
 
-/// What can be varied, which must be something.
+/// The search space; an error if nothing can vary.
 pub fn search_space(engine: &Engine<'_>) -> Result<Space, LabError> {
     let space = engine.space();
     space.validate().map_err(LabError::Space)?;

@@ -7,11 +7,11 @@ use tidemill_search::{Batch, Domain, Param, ParetoFront, Score, Scores, Space};
 pub struct RankedTrial {
     /// Its number in the study.
     pub number: u64,
-    /// What it was worth to the first objective.
+    /// Its score for the first objective.
     pub score: Score,
     /// Its encoded parameters.
     pub row: Vec<f64>,
-    /// The places of its parameters on the unit interval; NaN where inactive.
+    /// Positions of its parameters on the unit interval; NaN where inactive.
     units: Vec<f64>,
 }
 

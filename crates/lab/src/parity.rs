@@ -45,7 +45,7 @@ pub struct ParityCheck {
     seed: u64,
 }
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Clone, Debug)]
 pub struct ParityReport {
     /// One row for each strategy or profile on each data set; random strategies share one.
@@ -65,14 +65,14 @@ pub struct ParityRow {
     pub compared: Compared,
 }
 
-/// A trial that differs, and all that is needed to see it again.
+/// A trial that differs, and all that is needed to reproduce it.
 #[derive(Clone, Debug)]
 pub struct FirstDifference {
     /// Names of the strategy, the data and the way in which the data was cut.
     pub names: [String; 3],
     /// Text of the strategy.
     pub source: String,
-    /// Whether the strategy was drawn, so that only its text tells what it is.
+    /// Whether the strategy was drawn, so that only its text identifies it.
     pub is_random: bool,
     /// Trials of the population.
     pub population: usize,
@@ -144,7 +144,7 @@ impl ParityCheck {
         Ok(self.cases()?.iter().map(|case| case.trials).sum())
     }
 
-    /// Compares the devices, of which there is at least one, with the CPU. `progress` hears how many trials were compared, from several threads.
+    /// Compares the devices, of which there is at least one, with the CPU. `progress` is called with the number of compared trials, from several threads.
     pub fn run(
         &self,
         devices: &[Device],

@@ -15,10 +15,10 @@ use crate::event::{BatchCounts, SweepEvent, Totals, Work, ms};
 /// Batches over which the busy share is taken.
 const BUSY_BATCHES: usize = 8;
 
-/// Hears what happens while an experiment runs, from whichever thread it happens on.
+/// Gets the events of a running experiment, on the thread on which they happen.
 pub type Observer = Arc<dyn Fn(&SweepEvent) + Send + Sync>;
 
-/// The journal of a run and who watches it. Several searches may report to one run at a time.
+/// The journal and the observer of a run. Several searches may report to one run at a time.
 #[derive(Clone)]
 pub struct Reporter {
     journal: Arc<Journal>,
@@ -28,7 +28,7 @@ pub struct Reporter {
     totals: Arc<Mutex<Totals>>,
     /// Where the run is now.
     device: Arc<Mutex<DeviceMode>>,
-    /// What time records say it is. The rules that tune a run go by it, and tests set it.
+    /// The clock of the records. The tuning rules use it, and tests set it.
     clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
 }
 
@@ -39,7 +39,7 @@ impl Reporter {
         Self { journal, name, observer, began: Instant::now(), totals: Arc::default(), device, clock }
     }
 
-    /// The same with records that say it is the time of this clock.
+    /// The same with this clock for the records.
     #[cfg(test)]
     pub fn with_clock(self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self { clock: Arc::new(clock), ..self }
@@ -73,7 +73,7 @@ impl Reporter {
         Some(Event { timestamp: (self.clock)(), ..event.to_event(&self.name)? })
     }
 
-    /// What the run writes to.
+    /// The journal of the run.
     pub fn journal(&self) -> &Arc<Journal> {
         &self.journal
     }
@@ -185,7 +185,7 @@ impl<'a> BatchRecorder<'a> {
         self.reporter.report(SweepEvent::BatchFinished { n_trials: n_trials as u64, totals });
     }
 
-    /// All is known of the time that a batch took.
+    /// The times of a batch are complete.
     pub fn timed(&mut self, index: u64, timing: &Timing, began: &BatchStart) {
         for span in self.view.take_spans() {
             self.kept.iter_mut().for_each(|kept| kept.push(span));

@@ -18,9 +18,9 @@ pub struct Runtime {
     pub cache_bytes: usize,
     /// Whether proposing, evaluating and storing run side by side.
     pub pipeline: bool,
-    /// Whether a report tells when each stage ran on the devices.
+    /// Whether to keep when each stage ran on the devices.
     pub keeps_spans: bool,
-    /// Ends what runs once it is set; what is finished is kept.
+    /// Stops the run once it is set; finished trials are kept.
     pub stop: Arc<AtomicBool>,
 }
 

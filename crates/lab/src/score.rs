@@ -9,7 +9,7 @@ use tidemill_search::{Evaluated, Points, Scores};
 
 use crate::leaderboard::RankedTrial;
 
-/// What a trial is worth to each objective, in their order.
+/// The score of a trial for each objective, in their order.
 pub type ObjectiveScores = Vec<Result<f64, Invalid>>;
 
 /// A trial evaluated again, with what a search does not keep of it.
@@ -17,7 +17,7 @@ pub type ObjectiveScores = Vec<Result<f64, Invalid>>;
 pub struct ScoredTrial {
     /// Number and parameters.
     pub trial: RankedTrial,
-    /// What it is worth to each objective.
+    /// Its score for each objective.
     pub scores: ObjectiveScores,
     /// Metrics over the segments that count.
     pub train: Metrics,
@@ -91,7 +91,7 @@ pub fn score_trials(
     trials.into_iter().zip(&outcomes).map(scored).collect()
 }
 
-/// What a trial is worth to each objective; out of sample it is reduced in the same way, and nothing is required.
+/// The score of a trial for each objective; out of sample it is reduced in the same way, and nothing is required.
 pub fn scores(
     engine: &Engine<'_>,
     strategy: &Strategy,

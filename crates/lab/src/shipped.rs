@@ -37,3 +37,23 @@ pub fn open_strategy(strategy: &str, overrides: &Overrides) -> Result<Strategy, 
     }
     Ok(Strategy::open(path, overrides)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_file_in_strategies_is_shipped_under_its_name() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../strategies");
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+        let files: BTreeSet<String> = files.map(|name| name.into_string().unwrap()).collect();
+        let shipped: BTreeSet<String> = SHIPPED.iter().map(|(name, _)| format!("{name}.toml")).collect();
+        assert_eq!(shipped, files);
+        for (name, text) in SHIPPED {
+            let strategy = Strategy::parse(name, text, &Overrides::default()).unwrap();
+            assert_eq!(strategy.name, name);
+        }
+    }
+}

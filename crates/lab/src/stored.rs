@@ -45,12 +45,12 @@ impl StoredStudy {
         rows::fetch(&self.folder, survey, trials)
     }
 
-    /// Whether it runs, is complete, or was stopped, with so many trials.
+    /// Whether it runs, is complete, or was stopped after `n_trials` trials.
     pub fn state(&self, n_trials: u64) -> State {
         State::of(self.folder.dir(), n_trials, self.config.sweep.trials)
     }
 
-    /// The verdict on so many trials, if there is one.
+    /// The verdict on `n_trials` trials, if there is one.
     pub fn verdict(&self, n_trials: u64) -> Result<Option<Value>, LabError> {
         verdict::store::read(self.folder.dir(), n_trials)
     }

@@ -36,10 +36,10 @@ pub struct Sweep {
     observer: Observer,
 }
 
-/// Rules that look at a running sweep, and what they may do. Decisions that change results are recorded, and a sweep that goes on repeats them.
+/// Rules that watch a running sweep, and what they may do. Decisions that change results are recorded, and a resumed sweep repeats them.
 #[derive(Clone, Debug)]
 pub struct TuneOptions {
-    /// Whether rules are silent, speak, or act.
+    /// Whether rules are off, advise or act.
     pub mode: Mode,
     /// When they fire.
     pub thresholds: Thresholds,
@@ -51,7 +51,7 @@ impl Default for TuneOptions {
     }
 }
 
-/// What came of a sweep.
+/// The result of a sweep.
 #[derive(Clone, Debug)]
 pub struct SweepReport {
     /// What was varied.
@@ -60,7 +60,7 @@ pub struct SweepReport {
     pub summary: StudySummary,
     /// Trials of a batch.
     pub batch: usize,
-    /// Trials that the sampler had to offer.
+    /// Trials that the sampler could propose.
     pub n_asked: u64,
     /// Trials with a score.
     pub n_valid: u64,
@@ -70,7 +70,7 @@ pub struct SweepReport {
     pub segments: Vec<Segment>,
     /// The best trials, best first; of several objectives those that no other one beats in every respect.
     pub best: Vec<ScoredTrial>,
-    /// Whether the best hold up; `None` if that was not asked, or not finished.
+    /// Whether the best hold up; `None` if the check was off or did not finish.
     pub verdict: Option<Arc<VerdictReport>>,
     /// Whether nothing is left to do.
     pub is_complete: bool,
@@ -78,9 +78,9 @@ pub struct SweepReport {
     pub year_days: f64,
     /// The same of each symbol.
     pub symbol_year_days: Vec<f64>,
-    /// Windows among the strategy's defaults that no symbol has bars enough for.
+    /// Windows among the strategy's defaults that are longer than every symbol.
     pub impossible_windows: Vec<f64>,
-    /// What the rules of tuning said last, one sentence for each knob.
+    /// The newest advice and actions of the tuning rules, one sentence for each knob.
     pub advice: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ impl Sweep {
         Self { options, ..self }
     }
 
-    /// Makes so many trials.
+    /// Sets the number of trials.
     pub fn trials(mut self, trials: u64) -> Self {
         self.options.trials = trials;
         self
@@ -120,7 +120,7 @@ impl Sweep {
         Self { queue, ..self }
     }
 
-    /// Reports so many of the best trials.
+    /// Sets how many of the best trials are reported.
     pub fn top(self, top: usize) -> Self {
         Self { top, ..self }
     }
@@ -130,22 +130,22 @@ impl Sweep {
         Self { has_verdict, ..self }
     }
 
-    /// Lets rules look at the run.
+    /// Lets rules watch the run.
     pub fn tuning(self, tuning: TuneOptions) -> Self {
         Self { tuning, ..self }
     }
 
-    /// Keeps all trials in this folder, and goes on with the study that it holds.
+    /// Keeps all trials in this folder, and resumes the study that it holds.
     pub fn folder(self, folder: impl Into<PathBuf>) -> Self {
         Self { folder: Some(folder.into()), ..self }
     }
 
-    /// Tells what happens to this.
+    /// Sets the observer, which gets every event.
     pub fn observe(self, observer: impl Fn(&SweepEvent) + Send + Sync + 'static) -> Self {
         Self { observer: Arc::new(observer), ..self }
     }
 
-    /// Runs to the end, or until the runtime is told to stop.
+    /// Runs to the end, or until the stop flag of the runtime is set.
     pub fn run(&self) -> Result<SweepReport, LabError> {
         let Experiment { strategy, data, layout, runtime } = &self.experiment;
         let mut engine = self.experiment.engine(layout, 1)?;
@@ -223,7 +223,7 @@ impl Sweep {
             }
             Err(error) => reporter.end("failed", Some(in_full(error))),
         }
-        // Whoever watches takes a run that has no end and no lock for killed: the lock is given back last.
+        // A viewer takes a run without an end and without a lock for killed, so the lock is released last.
         drop(store);
         finished
     }
@@ -279,7 +279,7 @@ impl Sweep {
         Ok((found, advice))
     }
 
-    /// What a run is called in its journal.
+    /// Name of a run in its journal.
     fn run_name(&self) -> SmolStr {
         let folder = self.folder.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
         SmolStr::new(folder.unwrap_or(&self.experiment.strategy.name))
@@ -323,7 +323,7 @@ fn judge(
     Ok(Some(report))
 }
 
-/// The configuration as the journal tells it.
+/// The configuration as the journal records it.
 pub(crate) fn told_config(
     strategy: &Strategy,
     options: &SearchOptions,

@@ -18,7 +18,7 @@ use crate::evaluator::EvaluatorView;
 use crate::event::SweepEvent;
 use crate::record::Reporter;
 
-/// How often the sampler reports of itself, at most.
+/// The shortest time between two reports of the sampler about itself.
 const FACTS_EVERY: Duration = Duration::from_millis(500);
 
 /// The most batches in flight that tuning asks for.
@@ -64,7 +64,7 @@ pub fn changes(decisions: &[Decision]) -> Vec<Change> {
         .collect()
 }
 
-/// What a sweep lets rules turn, and what helps against what.
+/// The knobs of a sweep, and the remedies for each symptom.
 pub struct TuningConfig {
     /// The mode.
     pub mode: Mode,
@@ -182,7 +182,7 @@ impl Tuning {
         Self { reporter, tuner, view, advice: Advice::default(), facts_at: None }
     }
 
-    /// What it says to people.
+    /// Its sentences for users.
     pub fn advice(&self) -> Advice {
         self.advice.clone()
     }

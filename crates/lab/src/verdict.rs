@@ -21,13 +21,13 @@ const MOST_BLOCKS: usize = 16;
 /// Days that a block has at least.
 const LEAST_DAYS: usize = 4;
 
-/// Blocks for so many days: an even number, or none if they are too few to say anything.
+/// Number of blocks for this many days: even, or 0 if the days are too few for a verdict.
 pub fn n_blocks(n_days: usize) -> usize {
     let n_blocks = (n_days / LEAST_DAYS / 2 * 2).min(MOST_BLOCKS);
     if n_blocks < 6 { 0 } else { n_blocks }
 }
 
-/// What is known of a search and of its winners.
+/// The findings about a search and its winners.
 #[derive(Clone, Debug, Serialize)]
 pub struct VerdictReport {
     /// Trials behind the winners: those that are valid.
@@ -38,24 +38,24 @@ pub struct VerdictReport {
     pub mean_correlation: Option<f64>,
     /// Variance of the trials' Sharpe ratios, by the day.
     pub sharpe_variance: f64,
-    /// That part of it which is chance.
+    /// The part of it that is chance.
     pub noise_variance: f64,
     /// The outcome of choosing trials by past results.
     pub overfit: Option<Overfit>,
     /// What the winners are compared with: `buy and hold` of all symbols, or the name of a series.
     pub benchmark: String,
-    /// What figures of several symbols are; `null` for one.
+    /// How figures of several symbols are pooled; `null` for one symbol.
     pub pool: Option<&'static str>,
     /// The winners, best first.
     pub winners: Vec<Winner>,
 }
 
-/// What is known of one winner. Sharpe ratios are by the year; what is not defined is `null`.
+/// The findings about one winner. Sharpe ratios are by the year; what is not defined is `null`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Winner {
     /// Number of the trial.
     pub trial: u64,
-    /// In words and numbers.
+    /// Grade and checks.
     #[serde(flatten)]
     pub verdict: Verdict,
     /// The same in a sentence.
@@ -72,11 +72,11 @@ pub struct Winner {
     pub deflated: Option<f64>,
     /// The same with the variance between the trials in place of chance alone, as first published.
     pub deflated_by_spread: Option<f64>,
-    /// The first one for the returns beyond the market, r − β·h; `null` where sizing is by the unit.
+    /// The deflated probability for the returns beyond the market, r − β·h; `null` where sizing is by the unit.
     pub deflated_beyond_market: Option<f64>,
-    /// How it stands against the benchmark; `null` where sizing is by the unit.
+    /// Comparison with the benchmark; `null` where sizing is by the unit.
     pub market: Option<MarketParts>,
-    /// Days from which on its Sharpe ratio is above 0 with a confidence of 95 %.
+    /// Days it takes until its Sharpe ratio is above 0 with a confidence of 95 %.
     pub min_track_record_days: Option<f64>,
     /// The results around it.
     pub neighbors: Option<Plateau>,
@@ -87,11 +87,11 @@ pub struct Winner {
 /// Sharpe ratios of a winner, by the year.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Sharpes {
-    /// On what counted.
+    /// In sample.
     pub in_sample: Option<f64>,
-    /// On what was only reported.
+    /// Out of sample.
     pub out_of_sample: Option<f64>,
-    /// On what was held out.
+    /// On the holdout.
     pub holdout: Option<f64>,
     /// With doubled costs.
     pub double_costs: Option<f64>,
@@ -104,22 +104,22 @@ pub struct Sharpes {
 /// A winner against the benchmark on all parts of the data; each is compared with what holding made in that part.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct MarketParts {
-    /// On what counted.
+    /// In sample.
     pub in_sample: AgainstMarket,
-    /// On what was only reported.
+    /// Out of sample.
     pub out_of_sample: Option<AgainstMarket>,
-    /// On what was held out.
+    /// On the holdout.
     pub holdout: Option<AgainstMarket>,
 }
 
 /// The first objective of a winner on all parts of the data.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Objectives {
-    /// On what counted.
+    /// In sample.
     pub in_sample: Option<f64>,
-    /// On what was only reported.
+    /// Out of sample.
     pub out_of_sample: Option<f64>,
-    /// On what was held out.
+    /// On the holdout.
     pub holdout: Option<f64>,
 }
 

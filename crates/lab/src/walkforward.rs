@@ -1,4 +1,4 @@
-//! `WalkForward`: search a stretch of time, trade what was found on the stretch that follows, move on.
+//! `WalkForward`: search a period, trade the winner on the period that follows, move on.
 //!
 //! Every window is a study of its own, with its own folder, so that each resumes and repeats like any other; because no window needs the
 //! results of another, several are searched at a time.
@@ -37,7 +37,7 @@ use crate::tune::Tuning;
 pub use summary::{WalkForwardSummary, WindowResult};
 pub use window::{Pace, Window, WindowError};
 
-/// Searches through time, each traded on the time that follows.
+/// Repeated searches through time, each traded on the period that follows.
 #[derive(Clone)]
 pub struct WalkForward {
     experiment: Experiment,
@@ -49,7 +49,7 @@ pub struct WalkForward {
     observer: Observer,
 }
 
-/// What came of a walk-forward.
+/// The result of a walk-forward.
 #[derive(Clone, Debug)]
 pub struct WalkForwardReport {
     /// All windows together; `None` if it was stopped before all were searched.
@@ -60,7 +60,7 @@ pub struct WalkForwardReport {
     pub benchmark: Option<String>,
 }
 
-/// What came of a window; `None` if it was stopped.
+/// The result of a window; `None` if it was stopped.
 type WindowOutcome = Result<Option<WindowResult>, LabError>;
 
 impl WalkForward {
@@ -81,28 +81,28 @@ impl WalkForward {
         Self { options, ..self }
     }
 
-    /// Makes so many trials in each window.
+    /// Sets the number of trials of each window.
     pub fn trials(mut self, trials: u64) -> Self {
         self.options.trials = trials;
         self
     }
 
-    /// Searches so many windows at a time. No result depends on it.
+    /// Sets how many windows are searched at a time. No result depends on it.
     pub fn workers(self, n_workers: usize) -> Self {
         Self { n_workers: n_workers.max(1), ..self }
     }
 
-    /// Keeps the studies of all windows in this folder, and goes on with those that it holds.
+    /// Keeps the studies of all windows in this folder, and resumes those that it holds.
     pub fn folder(self, folder: impl Into<PathBuf>) -> Self {
         Self { folder: Some(folder.into()), ..self }
     }
 
-    /// Adds this to the configuration that the journal tells.
+    /// Adds this to the configuration that the journal records.
     pub fn told(self, config: Map<String, Value>) -> Self {
         Self { config, ..self }
     }
 
-    /// Tells what happens to this.
+    /// Sets the observer, which gets every event.
     pub fn observe(self, observer: impl Fn(&SweepEvent) + Send + Sync + 'static) -> Self {
         Self { observer: Arc::new(observer), ..self }
     }
@@ -113,7 +113,7 @@ impl WalkForward {
         Ok(Window::all(&self.experiment.data.universe, layout.from_ms, layout.to_ms, self.pace)?)
     }
 
-    /// Runs to the end, or until the runtime is told to stop. The first error ends it.
+    /// Runs to the end, or until the stop flag of the runtime is set. The first error ends it.
     pub fn run(&self) -> Result<WalkForwardReport, LabError> {
         let windows = self.windows()?;
         let Experiment { strategy, data, runtime, .. } = &self.experiment;
@@ -273,7 +273,7 @@ impl WalkForward {
         Ok(Some(self.trade(window, &mut engine, &plan.space, found.summary.n_trials, winner)))
     }
 
-    /// What the winner of a window did on the stretch that follows. Without one nothing is traded.
+    /// Results of a window's winner on the period that follows. Without a winner nothing is traded.
     fn trade(
         &self,
         window: &Window,

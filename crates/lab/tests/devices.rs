@@ -1,4 +1,4 @@
-//! Sweeps on devices that are in order, too small, or break: always the trials of the CPU, or an error and a study that goes on.
+//! Sweeps on devices that are in order, too small, or break: always the trials of the CPU, or an error and a study that can be resumed.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

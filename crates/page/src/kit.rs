@@ -1,10 +1,12 @@
-//! What all pages share: the head, colours, numbers, canvases, the price chart and the parallel coordinates.
+//! What all pages share: head and foot, colours, numbers, canvases, the price chart and the parallel coordinates.
 //!
 //! The scripts are ES modules. The dashboard serves them as they are ([`SERVED`]); a page that is one file has them one after the other in
-//! one function, without the lines that import and the word `export`, so that a name must be free in all files of a page.
+//! one function, without `import` lines and the word `export`, so a name must be unique among all files of a page.
 //!
-//! Text of strangers (a strategy file, a symbol name) travels as JSON with `<`, `>` and `&` escaped and reaches the document only as text
+//! Foreign text (a strategy file, a symbol name) travels as JSON with `<`, `>` and `&` escaped and reaches the document only as text
 //! nodes; a content-security policy inside the page forbids every network access besides.
+
+pub mod axis;
 
 /// Colours, light and dark.
 const COLOUR: &str = include_str!("kit/colour.css");
@@ -50,7 +52,13 @@ pub const SERVED: [(&str, &str); 10] = [
     ("price.js", PRICE),
 ];
 
-/// What every page that draws itself begins with.
+/// The beginning of a page that draws itself, up to its first section.
+const HEAD: &str = include_str!("kit/head.html");
+
+/// What every page says at its end.
+pub const DISCLAIMER: &str = "Past results of a rule on historical prices; not a forecast.";
+
+/// The scripts that every page begins with.
 const BASE: [&str; 6] = [THEME, DOM, FORMAT, CANVAS, SECTION, SWITCH];
 
 /// The price chart and what it needs beyond `BASE`.
@@ -65,7 +73,7 @@ pub struct Page<'a> {
     pub title: &'a str,
     /// What the page adds to the style of all.
     pub style: &'a str,
-    /// The element `body` without its end.
+    /// The element `body` without its end; [`drawn_body`] makes that of a page with a script.
     pub body: &'a str,
     /// What draws the page; without it no script runs at all.
     pub script: Option<Script<'a>>,
@@ -112,6 +120,24 @@ impl Page<'_> {
         }
         page + "</body>\n</html>\n"
     }
+}
+
+/// The head of a page that draws itself.
+pub struct Head<'a> {
+    /// Ids and names of the sections that the bar at the top links to.
+    pub sections: &'a [(&'a str, &'a str)],
+    /// Id and label of the list to choose from, at the right of the bar.
+    pub choice: (&'a str, &'a str),
+}
+
+/// The element `body` of a page that draws itself, without its end: the head, the page's own sections, the foot with `remark` at its end.
+pub fn drawn_body(head: &Head<'_>, sections: &str, remark: &str) -> String {
+    let links: String =
+        head.sections.iter().map(|(id, name)| format!("<a href=\"#{id}\">{name}</a>")).collect();
+    let (id, label) = head.choice;
+    let choice = format!("<label id=\"{id}-box\">{label} <select id=\"{id}\"></select></label>");
+    let head = HEAD.replace("%sections%", &links).replace("%choice%", &choice);
+    format!("{head}{sections}</main>\n<footer><p id=\"made\"></p><p>{DISCLAIMER}{remark}</p></footer>\n")
 }
 
 /// The colours; where no script says which, the system does.
@@ -172,6 +198,15 @@ mod tests {
                 assert!(SERVED.iter().any(|(other, _)| Some(*other) == from), "{name}: {line}");
             }
         }
+    }
+
+    #[test]
+    fn a_drawn_body_links_to_its_sections() {
+        let head = Head { sections: &[("price", "Price"), ("setup", "Setup")], choice: ("scope", "Symbol") };
+        let body = drawn_body(&head, "<section id=\"price\"></section>\n", " Luck.");
+        assert!(body.contains("<a href=\"#price\">Price</a><a href=\"#setup\">Setup</a>"), "{body}");
+        assert!(body.contains("<label id=\"scope-box\">Symbol <select id=\"scope\">"), "{body}");
+        assert!(body.contains("not a forecast. Luck.</p>") && !body.contains('%'), "{body}");
     }
 
     #[test]

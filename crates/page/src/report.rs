@@ -13,7 +13,7 @@ mod portfolio;
 
 use serde::Serialize;
 
-use crate::kit::{self, Page, Script};
+use crate::kit::{self, Head, Page, Script};
 use payload::Payload;
 
 /// Keys of the metrics shown large at the top of the page, in this order; those absent from
@@ -185,9 +185,25 @@ pub struct TradeRow {
 pub fn html(report: &ReportPage) -> Result<String, serde_json::Error> {
     let data = serde_json::to_string(&Payload::new(report))?;
     let script = Script { data: &data, charts: &kit::PRICE_CHART, parts: &SCRIPTS };
-    let body = include_str!("report/report.html");
-    Ok(Page { title: &report.title, style: "", body, script: Some(script) }.html())
+    let body = kit::drawn_body(&HEAD, include_str!("report/report.html"), "");
+    Ok(Page { title: &report.title, style: "", body: &body, script: Some(script) }.html())
 }
+
+/// The sections of the page, and the choice of a symbol.
+const HEAD: Head<'_> = Head {
+    sections: &[
+        ("symbols", "Symbols"),
+        ("price", "Price"),
+        ("equity", "Equity"),
+        ("months", "Months"),
+        ("distribution", "Distribution"),
+        ("breakdown", "Breakdown"),
+        ("trades", "Trades"),
+        ("metrics", "Metrics"),
+        ("setup", "Setup"),
+    ],
+    choice: ("scope", "Symbol"),
+};
 
 /// The scripts of the page, in an order in which each uses only earlier ones at load time.
 const SCRIPTS: [&str; 7] = [

@@ -1,11 +1,12 @@
-//! The page of one study: its trials, what they say about the parameters, and whether the winners hold up.
+//! The page of one study: its trials, the importance of its parameters, and whether the winners hold up.
 //!
 //! The caller chooses what goes into the file ([`StudyPage`]): the best few hundred trials, an even sample of all others, the improvements, the
 //! shares of the parameters. The scripts in `study/` decide how it looks.
 
 use serde::Serialize;
 
-use crate::kit::{self, Page, Script};
+use crate::kit::axis::{Axis, PlottedTrials};
+use crate::kit::{self, Head, Page, Script};
 
 /// Everything the page shows. Field names are those the scripts read.
 #[derive(Serialize)]
@@ -22,7 +23,7 @@ pub struct StudyPage<'a> {
     pub n_trials: u64,
     /// Those with a score.
     pub n_valid: u64,
-    /// Trials that were wanted.
+    /// Trials that were requested.
     pub asked: Option<u64>,
     /// Names of the objectives.
     pub objectives: &'a [String],
@@ -53,65 +54,30 @@ pub struct StudyPage<'a> {
     pub source: &'a str,
 }
 
-/// Trials as numbers to draw.
-#[derive(Serialize)]
-pub struct PlottedTrials {
-    /// The best trials, best first, then the sample.
-    pub trials: Vec<u64>,
-    /// How many of those are the best ones.
-    pub n_best: usize,
-    /// Per objective, one value per trial.
-    pub scores: Vec<Vec<Option<f64>>>,
-    /// Per parameter that was varied, one value per trial.
-    pub values: Vec<Vec<Option<f64>>>,
-}
-
-/// A parameter and the values it took.
-#[derive(Serialize)]
-pub struct Axis {
-    /// Name of the parameter.
-    pub name: String,
-    /// What kind of values, and from where to where.
-    #[serde(flatten)]
-    pub values: AxisValues,
-    /// Its share in what tells good trials from others.
-    pub share: f64,
-}
-
-/// Values of one kind.
-#[derive(Serialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub enum AxisValues {
-    /// Numbers.
-    Number {
-        /// The lowest.
-        low: f64,
-        /// The highest.
-        high: f64,
-        /// Whether all are whole numbers.
-        whole: bool,
-        /// Whether equal ratios are equally far apart.
-        log: bool,
-    },
-    /// Off and on.
-    Switch {
-        /// Whether it was off, and on.
-        seen: [bool; 2],
-    },
-    /// Names; the values are their places.
-    Names {
-        /// The names.
-        options: Vec<String>,
-    },
-}
-
 /// The page as one self-contained HTML text.
 pub fn html(study: &StudyPage<'_>) -> Result<String, serde_json::Error> {
     let data = serde_json::to_string(study)?;
     let script = Script { data: &data, charts: &kit::PARALLEL_COORDINATES, parts: &SCRIPTS };
-    let (style, body) = (include_str!("study/study.css"), include_str!("study/study.html"));
-    Ok(Page { title: &study.title, style, body, script: Some(script) }.html())
+    let body =
+        kit::drawn_body(&HEAD, include_str!("study/study.html"), " The best of many trials is partly luck.");
+    let style = include_str!("study/study.css");
+    Ok(Page { title: &study.title, style, body: &body, script: Some(script) }.html())
 }
+
+/// The sections of the page, and the choice of an objective.
+const HEAD: Head<'_> = Head {
+    sections: &[
+        ("holding", "Holding up"),
+        ("history", "History"),
+        ("tradeoff", "Trade-off"),
+        ("importance", "Importance"),
+        ("slices", "Slices"),
+        ("parallel", "Combinations"),
+        ("trials", "Trials"),
+        ("setup", "Setup"),
+    ],
+    choice: ("objective", "Objective"),
+};
 
 /// The scripts of the page, in an order in which each uses only earlier ones at load time.
 const SCRIPTS: [&str; 6] = [

@@ -2,7 +2,7 @@
 
 mod picture;
 
-use crate::kit::{Page, escape};
+use crate::kit::{DISCLAIMER, Page, escape};
 
 /// Everything the page shows.
 pub struct WalkForwardPage {
@@ -62,12 +62,12 @@ pub fn html(walk: &WalkForwardPage) -> String {
     let body = format!(
         "<body class=\"walkforward\">\n<main>\n<header><p id=\"eyebrow\">Walk-forward</p><h1>{}</h1>\
          <p id=\"subtitle\">{}</p><p id=\"verdict\">{}</p><dl id=\"headline\">{}</dl></header>\n\
-         <section><h2>Stitched equity</h2>\n<p class=\"facts\">Each stretch between two lines was traded with what the search before it had found.</p>\n{}</section>\n\
+         <section><h2>Stitched equity</h2>\n<p class=\"facts\">Between two lines the strategy traded with the parameters that the search before them had chosen.</p>\n{}</section>\n\
          <section><h2>Promised and kept</h2>\n<p class=\"facts\">Sharpe ratio of what each search chose: \
          <span class=\"key searched\">where it was searched</span>, <span class=\"key traded\">where it was traded</span>.</p>\n{}</section>\n\
          <section><h2>Parameters through time</h2>\n<div class=\"small\">{}</div>{constant}</section>\n\
          <section><h2>Windows</h2>\n<div class=\"scroll\">{}</div></section>\n</main>\n\
-         <footer><p>Past results of a rule on historical prices; not a forecast.</p></footer>\n",
+         <footer><p>{DISCLAIMER}</p></footer>\n",
         escape(&walk.strategy),
         escape(&walk.data),
         escape(&walk.verdict),

@@ -1,7 +1,7 @@
 //! A scan on a device: batches of symbols on their way there and back, several at a time.
 //!
 //! Staging a batch on the host, uploading another, computing a third and downloading a fourth happen at the same time. Lanes and
-//! staging memory stay between scans, so that a scanner that runs for days asks for nothing after its first scan.
+//! staging memory stay between scans, so that a scanner that runs for days allocates nothing after its first scan.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -113,7 +113,7 @@ impl DeviceScanner {
         })
     }
 
-    /// Its name, for people.
+    /// Its name, for users.
     pub fn name(&self) -> &str {
         &self.device.info().name
     }
@@ -130,7 +130,7 @@ impl DeviceScanner {
         let result = self.prepare(growth).and_then(|()| self.flow(windows, queue, history, tell));
         if result.is_err() {
             queue.close();
-            // The first error is the one to tell; here work only has to have ended.
+            // The first error is the one to report; here work only has to have ended.
             while self.pipeline.in_flight() > 0 {
                 let _ = self.pipeline.finish(|_, _| ());
             }
@@ -176,7 +176,7 @@ impl DeviceScanner {
                         self.collect(tell)?;
                     }
                     let reason = error.to_string();
-                    // Whoever does not listen any more has met an error of its own.
+                    // A receiver that is gone has met an error of its own.
                     let _ = tell.send(Message::Shrunk {
                         device: self.number,
                         symbols: self.most_symbols,
@@ -210,7 +210,7 @@ impl DeviceScanner {
         self.pipeline.submit(staged)
     }
 
-    /// Waits for the oldest batch and tells its results.
+    /// Waits for the oldest batch and sends its results.
     fn collect(&mut self, tell: &Sender<Message>) -> Result<(), GpuError> {
         let Some(staged) = self.pipeline.finish(|_, staged| staged)? else { return Ok(()) };
         let averages = staged.results()?;

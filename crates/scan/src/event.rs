@@ -8,15 +8,15 @@ use crate::outcome::ScanCounts;
 
 /// Something that happened during a scan.
 ///
-/// A [`Scanner`](crate::Scanner) reports batches, smaller batches and the fall-back to the CPU; who opened the data knows of the beginning
-/// and of the end.
+/// A [`Scanner`](crate::Scanner) reports batches, smaller batches and the fall-back to the CPU; the caller, who opened the data, reports the beginning
+/// and the end.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScanEvent {
     /// The scan begins.
     Started {
         /// Symbols to scan.
         n_symbols: usize,
-        /// Where the data comes from, for people.
+        /// Where the data comes from, in words.
         origin: String,
         /// The preset that the options began with.
         preset: Preset,
@@ -106,14 +106,14 @@ impl ScanEvent {
         }
     }
 
-    /// A sentence for people about what slowed the scan down; none for events of a scan that goes well, or of its end.
+    /// A sentence for users about what slowed the scan down; `None` for all other events.
     pub fn sentence(&self) -> Option<String> {
         match self {
-            Self::Shrunk { symbols, reason, .. } => {
-                Some(format!("a batch did not fit the device, they have {symbols} symbols now: {reason}"))
-            }
+            Self::Shrunk { symbols, reason, .. } => Some(format!(
+                "a batch did not fit the device, so batches have {symbols} symbols now: {reason}"
+            )),
             Self::FellBack { reason } => {
-                Some(format!("the GPU is left, the scan runs on the CPU with the same results: {reason}"))
+                Some(format!("the GPU failed, so the scan runs on the CPU with the same results: {reason}"))
             }
             Self::Started { .. } | Self::Batch(_) | Self::Ended { .. } | Self::Failed { .. } => None,
         }
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(
             wire(&shrunk, &context(None)),
             [
-                r#""phase":"upload","step":"shrunk","duration_ms":null,"device":null,"values":{"device":1,"symbols":32},"parameters":{},"notes":"a batch did not fit the device, they have 32 symbols now: out of memory"}"#
+                r#""phase":"upload","step":"shrunk","duration_ms":null,"device":null,"values":{"device":1,"symbols":32},"parameters":{},"notes":"a batch did not fit the device, so batches have 32 symbols now: out of memory"}"#
             ]
         );
         let fell_back = ScanEvent::FellBack { reason: "the device is gone".into() };

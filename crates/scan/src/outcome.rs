@@ -31,7 +31,7 @@ pub struct Row {
     pub price: f64,
     /// Bars that the signal was computed from.
     pub bars: usize,
-    /// The average of each of these bars, where the history was asked for.
+    /// The average of each of these bars, if the history was requested.
     pub average: Option<Vec<f64>>,
 }
 
@@ -46,7 +46,7 @@ pub struct Skipped {
     pub reason: SkipReason,
 }
 
-/// A symbol whose signal is weaker than asked for.
+/// A symbol whose signal is below the least strength.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filtered {
     /// Name of the symbol.
@@ -66,7 +66,7 @@ pub enum SkipReason {
     FewBars {
         /// Bars it has.
         bars: usize,
-        /// Bars asked for.
+        /// Bars that the scan uses.
         wanted: usize,
     },
     /// It has more bars than can be counted.
@@ -99,7 +99,7 @@ impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoBars => write!(f, "it has no bars"),
-            Self::FewBars { bars, wanted } => write!(f, "it has {bars} bars, {wanted} are asked for"),
+            Self::FewBars { bars, wanted } => write!(f, "it has {bars} bars, the scan needs {wanted}"),
             Self::ManyBars { bars } => write!(f, "its {bars} bars are more than can be scanned"),
             Self::BadPrice { price } => write!(f, "its last price is {price}"),
             Self::Refused { error: AtcError::TooShort { needs, has } } => {
@@ -121,7 +121,7 @@ pub struct Scanned {
     pub rows: Vec<Row>,
     /// Symbols without one, and why.
     pub skipped: Vec<Skipped>,
-    /// Symbols whose signal is weaker than asked for.
+    /// Symbols whose signal is below the least strength.
     pub filtered: Vec<Filtered>,
 }
 
@@ -136,7 +136,7 @@ pub struct ScanCounts {
     pub short: usize,
     /// Signals of exactly zero.
     pub flat: usize,
-    /// Signals weaker than asked for.
+    /// Signals below the least strength.
     pub filtered: usize,
     /// Symbols without a signal.
     pub skipped: usize,

@@ -17,7 +17,7 @@ use crate::outcome::{Filtered, Row, Scanned, SkipReason, Skipped, Symbol};
 #[derive(Clone, Debug)]
 pub(crate) struct Averages {
     pub last: f64,
-    /// Of every bar, if asked for.
+    /// Of every bar, if requested.
     pub all: Option<Vec<f64>>,
 }
 
@@ -56,7 +56,7 @@ impl Scanner {
         Ok(scanner)
     }
 
-    /// A scanner on these devices that leaves them for the CPU, with the same results, when one of them fails: now or during a scan.
+    /// A scanner on these devices that falls back to the CPU, with the same results, when one of them fails: now or during a scan.
     pub fn or_cpu(
         options: ScanOptions,
         devices: &[Device],
@@ -70,7 +70,7 @@ impl Scanner {
         }
     }
 
-    /// Why it left its devices for the CPU, if it did.
+    /// Why it fell back to the CPU, if it did.
     pub fn fallback(&self) -> Option<&str> {
         self.fallback.as_deref()
     }

@@ -1,6 +1,6 @@
 //! The fold of a journal up to the end of a full file, kept beside it so that a viewer need not read what came before.
 //!
-//! It only saves time: what is missing, broken, of another version or of another file is passed over.
+//! It only saves time: what is missing, broken, of another version or of another file is ignored.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};

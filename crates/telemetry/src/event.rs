@@ -20,20 +20,20 @@ pub struct Event {
     pub timestamp: Timestamp,
     /// Name of its run.
     pub run: SmolStr,
-    /// Which part of the run it reports on, such as `ask`, `kernel` or `tell`.
+    /// Which part of the run it reports on, such as `upload` or `kernel`.
     pub phase: SmolStr,
     /// What exactly happened, such as `batch_42`.
     pub step: SmolStr,
     /// How long it took, if it lasted.
     pub duration_ms: Option<f64>,
-    /// Where it ran, if that means something.
+    /// Where it ran, if that applies.
     pub device: Option<DeviceMode>,
     /// Measured numbers by name; a number that is not finite is null.
-    #[serde(with = "crate::number::fields")]
+    #[serde(with = "crate::json_number::fields")]
     pub values: Fields<f64>,
     /// Settings that the event is about, by name.
     pub parameters: Fields<serde_json::Value>,
-    /// A sentence for people.
+    /// A sentence for users.
     pub notes: Option<String>,
 }
 
@@ -56,7 +56,7 @@ pub enum DeviceMode {
 }
 
 impl Event {
-    /// An event of now, without duration, device, values, parameters and notes.
+    /// An event at the present time, without duration, device, values, parameters and notes.
     #[inline]
     pub fn new(run: impl Into<SmolStr>, phase: impl Into<SmolStr>, step: impl Into<SmolStr>) -> Self {
         Self {
@@ -106,7 +106,7 @@ impl Event {
         self.phase == phase && self.step == step
     }
 
-    /// Adds a sentence for people.
+    /// Adds a sentence for users.
     #[inline]
     pub fn note(mut self, notes: impl Into<String>) -> Self {
         self.notes = Some(notes.into());

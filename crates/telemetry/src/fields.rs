@@ -21,12 +21,12 @@ pub struct Fields<V> {
 }
 
 impl<V> Fields<V> {
-    /// None yet.
+    /// An empty map.
     pub fn new() -> Self {
         Self { entries: Vec::new() }
     }
 
-    /// Sets a value; a name that is there keeps its place.
+    /// Sets a value; an existing name keeps its place.
     #[inline]
     pub fn insert(&mut self, name: impl Into<SmolStr>, value: V) {
         let name = name.into();
@@ -74,7 +74,7 @@ impl<V> Default for Fields<V> {
 }
 
 /// # Panics
-/// If there is no such name; use [`Fields::get`] where that can be.
+/// If there is no such name; [`Fields::get`] returns `None` instead.
 impl<V> Index<&str> for Fields<V> {
     type Output = V;
 

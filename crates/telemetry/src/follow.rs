@@ -1,6 +1,6 @@
 //! Follows a journal while it is written.
 //!
-//! Each poll opens the files by name again and goes on where the last one stopped. That costs some microseconds, and nothing has to be
+//! Each poll opens the files by name again and continues where the last one stopped. That costs some microseconds, and nothing has to be
 //! known about files that were renamed, removed or made anew in between.
 
 use std::io::{self, Read, Seek, SeekFrom};
@@ -15,7 +15,7 @@ use crate::snapshot::Snapshot;
 /// Bytes that are read at a time.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Bytes at the beginning of a journal that tell it from another one of the same name: they hold the time of its first record.
+/// Bytes at the beginning of a journal that distinguish it from another one of the same name: they hold the time of its first record.
 const HEAD_BYTES: u64 = 256;
 
 /// Reads what is new in a journal, and folds it.
@@ -59,7 +59,7 @@ pub struct Polled {
 }
 
 impl Follower {
-    /// Follows the journal of this file, or of the folder that holds it. It need not be there yet. Nothing is read before the
+    /// Follows the journal of this file, or of the folder that holds it. It need not exist yet. Nothing is read before the
     /// first poll.
     pub fn open(path: &Path) -> Self {
         Self {
@@ -76,7 +76,7 @@ impl Follower {
         }
     }
 
-    /// Reads what is new, tells it event by event, and folds it. The first time that is everything after the newest checkpoint.
+    /// Reads what is new, calls back for each event, and folds it. The first time that is everything after the newest checkpoint.
     ///
     /// After an error it may be called again; no event is given twice.
     pub fn poll(&mut self, mut hear: impl FnMut(&Event)) -> Result<Polled, ReadError> {
@@ -108,7 +108,7 @@ impl Follower {
         &self.snapshot
     }
 
-    /// The fold, for those who need nothing else.
+    /// The fold, and nothing else.
     pub fn into_snapshot(self) -> Snapshot {
         self.snapshot
     }
@@ -118,7 +118,7 @@ impl Follower {
         self.segments.live()
     }
 
-    /// Lines that were passed over because they are no events. A last line without its end does not count.
+    /// Lines that were skipped because they are not events. A last line without its end does not count.
     pub fn n_malformed(&self) -> u64 {
         self.n_malformed
     }

@@ -22,7 +22,7 @@
 //! ```
 //!
 //! `look` reads no clock and draws no numbers: the same snapshots give the same proposals. The snapshots of a run do depend on
-//! the clock, so a decision that changes results has to be recorded before the batch that it affects is asked, and a resumed run takes
+//! the clock, so a decision that changes results has to be recorded before the batch that it affects is proposed, and a resumed run takes
 //! it from there: [`find`](crate::find), [`Decision::from_event`] and [`Tuner::restore`].
 
 mod history;

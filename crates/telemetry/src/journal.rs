@@ -36,7 +36,7 @@ use crate::snapshot::Snapshot;
 pub struct JournalOptions {
     /// Size at which the live file is renamed and another one begun. Default 64 MiB.
     pub rotate_bytes: u64,
-    /// Silence after which `run`, `alive` is written, so that viewers can tell a slow run from a dead one. Default
+    /// Silence after which `run`, `alive` is written, so that viewers can distinguish a slow run from a dead one. Default
     /// 5 seconds.
     pub alive_every: Duration,
     /// Events that may wait for the writer before further ones are dropped. Default 16,384.
@@ -78,7 +78,7 @@ impl JournalOptions {
 /// Whether an event reached the queue of the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
-    /// It is on its way to the file.
+    /// It will be written.
     Queued,
     /// It was dropped and counted.
     Dropped,
@@ -183,7 +183,7 @@ impl Journal {
         self.path.as_deref()
     }
 
-    /// Waits until everything recorded is in the file, adds a record if events were dropped of which none told, and flushes it to
+    /// Waits until everything recorded is in the file, adds a record if events were dropped that no record reports yet, and flushes it to
     /// disk.
     pub fn close(mut self) -> Result<JournalSummary, JournalError> {
         self.stop()

@@ -15,10 +15,10 @@ use crate::prometheus::CONTENT_TYPE;
 /// The longest request that is read.
 const MAX_REQUEST_BYTES: usize = 8192;
 
-/// How long a request may take to come, and an answer to go.
+/// Time limit of a request, and of its answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A page that is being served; dropping it ends that.
+/// A page that is being served, until it is dropped.
 #[derive(Debug)]
 pub struct Server {
     addr: SocketAddr,
@@ -40,7 +40,7 @@ fn serve_with(
 ) -> io::Result<Server> {
     let addrs: Vec<SocketAddr> = addr.to_socket_addrs()?.collect();
     if let Some(addr) = addrs.iter().find(|addr| !addr.ip().is_loopback()) {
-        let text = format!("{addr} can be reached from other machines; take 127.0.0.1:{}", addr.port());
+        let text = format!("{addr} can be reached from other machines; use 127.0.0.1:{}", addr.port());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     let listener = TcpListener::bind(addrs.as_slice())?;
@@ -52,7 +52,7 @@ fn serve_with(
             if sees_stop.load(Ordering::SeqCst) {
                 break;
             }
-            // A client that went away is none of our business.
+            // A client that went away is no error of ours.
             let _ = client.and_then(|client| answer(&client, patience, &page));
         }
     })?;
@@ -84,7 +84,7 @@ fn answer(mut client: &TcpStream, patience: Duration, page: &impl Fn() -> String
     let (status, body) = match read_request(client, patience)? {
         Some(line) if is_for_metrics(&line) => ("200 OK", page()),
         Some(_) => ("404 Not Found", "there is only GET /metrics here\n".to_owned()),
-        None => ("400 Bad Request", "this is no request\n".to_owned()),
+        None => ("400 Bad Request", "not an HTTP request\n".to_owned()),
     };
     let content_type = if status == "200 OK" { CONTENT_TYPE } else { "text/plain; charset=utf-8" };
     let head = format!(
@@ -137,7 +137,7 @@ mod tests {
     fn ask(addr: SocketAddr, request: &[u8]) -> String {
         let mut client = TcpStream::connect(addr).unwrap();
         client.set_read_timeout(Some(LONG)).unwrap();
-        // Who was waited for too long is refused while it speaks.
+        // The server refuses a client that takes too long, even while it sends.
         let _ = client.write_all(request);
         let mut said = String::new();
         // A request that is too long is cut off; its beginning counts.
@@ -199,6 +199,6 @@ mod tests {
         // Somebody else on this machine may be given the same port in between, but not each time.
         assert!((0..20).any(is_freed));
         let error = serve("0.0.0.0:0", String::new).unwrap_err();
-        assert!(error.to_string().contains("take 127.0.0.1:0"), "{error}");
+        assert!(error.to_string().contains("use 127.0.0.1:0"), "{error}");
     }
 }

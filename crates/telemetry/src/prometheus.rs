@@ -7,7 +7,7 @@ use crate::snapshot::{RunState, Snapshot};
 /// The content type that goes with the text.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// What is known of a run, one metric per line, each with what it means. What is not known yet is left out.
+/// The state of a run as metrics, each with its meaning. Values that are not known yet are omitted.
 ///
 /// Every value of the run's events is there under its own name, as `tidemill_value{name="…"}`; what means the same in every
 /// workload has a metric of its own.
@@ -17,11 +17,11 @@ pub fn prometheus(of: &Snapshot) -> String {
         [("run", of.run.as_str()), ("workload", &of.workload), ("title", &of.title), ("version", VERSION)];
     page.gauge("tidemill_run_info", "What is running; always 1.").sample(&labels, 1.0);
     let states = [RunState::Running, RunState::Complete, RunState::Stopped, RunState::Failed];
-    let mut family = page.gauge("tidemill_run_state", "1 for the state that the run has said to be in.");
+    let mut family = page.gauge("tidemill_run_state", "1 for the state of the run.");
     for state in states {
         family = family.sample(&[("state", state.name())], f64::from(u8::from(of.state == state)));
     }
-    page.gauge("tidemill_last_event_timestamp_seconds", "When something was heard of the run last.")
+    page.gauge("tidemill_last_event_timestamp_seconds", "Time of the newest event of the run.")
         .known(of.last.map(|last| last.as_ms() as f64 / 1e3));
     page.counter("tidemill_elapsed_seconds_total", "Time at work, without interruptions.")
         .one(of.elapsed_s());
@@ -32,9 +32,9 @@ pub fn prometheus(of: &Snapshot) -> String {
     page.counter("tidemill_events_dropped_total", "Events that are missing in the journal.")
         .one(of.n_dropped as f64);
     page.counter("tidemill_warnings_total", "Warnings of the run.").one(of.n_warnings as f64);
-    page.counter("tidemill_fallbacks_total", "Changes to the CPU although a GPU was wanted.")
+    page.counter("tidemill_fallbacks_total", "Fall-backs to the CPU although a GPU was wanted.")
         .one(of.n_fallbacks as f64);
-    page.counter("tidemill_hypertune_actions_total", "Pieces of advice and actions of the hypertuner.")
+    page.counter("tidemill_hypertune_actions_total", "Advice and actions of the hypertuner.")
         .one(of.n_actions as f64);
     let mut family = page.gauge("tidemill_value", "The newest of every value that the run reports.");
     for (name, value) in of.values.iter() {

@@ -45,8 +45,8 @@ pub fn read_journal(path: &Path) -> Result<JournalReader, ReadError> {
 
 /// The events of one file in the order written.
 ///
-/// A last line without its end is not an event yet: it is kept, and the iterator may be asked again once the writer has gone on,
-/// which is how a live journal is followed. A malformed line is reported once, and reading goes on behind it.
+/// A last line without its end is not an event yet: it is kept, and the iterator may be called again once the writer has written more,
+/// which is how a live journal is followed. A malformed line is reported once, and reading continues after it.
 #[derive(Debug)]
 pub struct JournalReader {
     path: PathBuf,

@@ -1,11 +1,12 @@
 //! The fold of a run's events into what viewers show and rules look at. Its size is bounded, however long the run.
 //!
-//! The fold knows no workload. The first record of a run names the value that counts its progress and the value that is its score:
+//! The fold knows no workload. The first record of a run names the value that counts its progress, the value that is its score, and the
+//! lanes of its phases:
 //!
 //! | phase, step | values | parameters |
 //! |---|---|---|
-//! | `run`, `start` or `resume` | `total` (if there is an end) | `workload`, `title`, `progress` (name of the value that counts what is done), `score` (name of the value that is to be improved), `better` (`higher` or `lower`), and the resolved configuration |
-//! | `ask`, `upload`, `kernel`, `download`, `tell`, or phases of the workload's own; step `batch_42` | `start_ms` since the run was started or resumed last; any others, such as `trials`, `best`, `busy` | – |
+//! | `run`, `start` or `resume` | `total` (if there is an end) | `workload`, `title`, `progress` (name of the value that counts what is done), `score` (name of the value that is to be improved), `better` (`higher` or `lower`), `lanes` (by phase, the lane that its work on the CPU is drawn on, if that is not `cpu`), and the resolved configuration |
+//! | phases of the workload, such as `upload`, `kernel` and `download`; step `batch_42` | `start_ms` since the run was started or resumed last; any others, such as `trials`, `best`, `busy` | – |
 //! | `improvement`, such as `trial_1234` | the score under its name; `trial` | the parameters of the trial |
 //! | `hypertune`, `advise`, `apply` or `effect` | `id`, `batch` (the first that is affected); of an effect `before` and `after` | `rule`, `knob`, `old`, `new`; of an effect `measure` |
 //! | `warning`, any | – | – |
@@ -51,13 +52,13 @@ pub const TOP: usize = 20;
 /// Actions, fall-backs and warnings that are kept of each, the newest.
 pub const KEPT: usize = 256;
 
-/// Seconds over which the pace is taken that tells how long the rest will need.
+/// Seconds over which the speed is measured that estimates the time left.
 const RATE_OVER_S: f64 = 20.0;
 
 /// Names of values and of phases that are kept, of each.
 pub const MAX_NAMES: usize = 256;
 
-/// All that is known of a run from its events.
+/// The state of a run, folded from its events.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Snapshot {
@@ -65,13 +66,13 @@ pub struct Snapshot {
     pub run: String,
     /// Its workload, such as `sweep`, `scan` or `color`.
     pub workload: String,
-    /// What it is about, for people.
+    /// Title for users.
     pub title: String,
     /// Whether it runs or how it ended.
     pub state: RunState,
     /// The resolved configuration, from its first record.
     pub config: Fields<serde_json::Value>,
-    /// When it started first, and when it was started or resumed last.
+    /// When it started first.
     pub started: Option<Timestamp>,
     /// When it was started or resumed last.
     pub resumed: Option<Timestamp>,
@@ -98,7 +99,7 @@ pub struct Snapshot {
     /// The best improvements, best first.
     pub top: Vec<Top>,
     /// The newest of every value by name; of the first [`MAX_NAMES`] names.
-    #[serde(with = "crate::number::fields")]
+    #[serde(with = "crate::json_number::fields")]
     pub values: Fields<f64>,
     /// Share of the time for which the device was busy, through the run.
     pub busy: Series,
@@ -172,7 +173,7 @@ impl RunState {
     }
 }
 
-/// Something good that was found.
+/// An improvement among the best.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Top {
     /// Its name, such as `trial_1234`.
@@ -183,16 +184,16 @@ pub struct Top {
     pub parameters: Fields<serde_json::Value>,
 }
 
-/// A stretch of work on a lane.
+/// A span of work on a lane.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Span {
-    /// Where, such as `stream 2`, `cpu` or `sampler`.
+    /// Where, such as `stream 2`, `cpu` or a lane that the run declared.
     pub lane: SmolStr,
     /// Phase of the record.
     pub phase: SmolStr,
     /// Step of the record.
     pub step: SmolStr,
-    /// Its begin, in milliseconds since the run was started or resumed last.
+    /// Its start, in milliseconds since the run was started or resumed last.
     pub start_ms: f64,
     /// How long it took.
     pub duration_ms: f64,
@@ -236,12 +237,12 @@ impl Snapshot {
         if self.is_lower_better { score < than } else { score > than }
     }
 
-    /// Takes in the next event.
+    /// Folds the next event.
     pub fn apply(&mut self, event: &Event) {
         self.take(event.clone());
     }
 
-    /// Takes in the next event, and keeps it as one of the recent ones.
+    /// Folds the next event without copying it.
     pub fn take(&mut self, event: Event) {
         fold::take(self, event);
     }

@@ -19,7 +19,7 @@ pub struct StrategyArgs {
     /// Set a parameter or an execution key; a set parameter is not searched. Repeatable.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub set: Vec<(String, String)>,
-    /// Lay this profile of the strategy file over it.
+    /// Apply this profile of the strategy file.
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
     /// Maximise this metric or expression instead of the file's. A sweep takes several.
@@ -45,7 +45,7 @@ pub struct DataSource {
     /// Time zone of timestamps without one, for example America/New_York [default: UTC].
     #[arg(long, value_name = "ZONE")]
     pub timezone: Option<String>,
-    /// Whether timestamps are the opens or the ends of bars [default: open].
+    /// Whether timestamps mark the open or the end of a bar [default: open].
     #[arg(long, value_name = "open|close", value_parser = stamp_parser(), hide_possible_values = true)]
     pub stamp: Option<BarStamp>,
     /// First bar that counts, for example 2023-01-01. Indicators see all bars before it.
@@ -60,18 +60,18 @@ pub struct DataSource {
     /// Cut the in-sample part into this many blocks and reduce the objective over them.
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub folds: Option<usize>,
-    /// Data that no search sees, and that only the winners of one are tried on: 2024-01-01.. or 2024-01-01..2025-01-01.
+    /// Data that the search never sees, to test its winners on: 2024-01-01.. or 2024-01-01..2025-01-01.
     #[arg(long, value_name = "FROM..TO")]
     pub holdout: Option<String>,
-    /// Leave out this much time where one part follows another, for example 2d, so that they share nothing.
+    /// Leave this much time out between two parts, for example 2d, so that they share nothing.
     #[arg(long, value_name = "DURATION")]
     pub embargo: Option<String>,
-    /// Compare results with holding this instead of holding every symbol: a symbol of the data, else a file with the bars of one.
+    /// Compare results with holding this instead of every symbol: a symbol of the data, or a file with the bars of one.
     #[arg(long, value_name = "SYMBOL|FILE")]
     pub benchmark: Option<String>,
 }
 
-/// Reads what the times of files are.
+/// Reads `open` or `end`.
 pub fn stamp_parser() -> impl TypedValueParser<Value = BarStamp> {
     PossibleValuesParser::new(["open", "close"])
         .map(|text| if text == "close" { BarStamp::Close } else { BarStamp::Open })
@@ -153,7 +153,7 @@ impl DataSource {
                 (resample.is_some(), "--resample"),
             ] {
                 if given {
-                    bail!("{flag} needs --data; without it generated data is used");
+                    bail!("{flag} needs --data: it does not apply to generated data");
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! The command line: flags to configurations, events to text. What a sweep is lives in `tidemill-lab`.
+//! The command line: flags to configurations, events to text. The experiments themselves are in `tidemill-lab`.
 
 /// Prints a line to standard error. If it is closed (`tidemill … 2>&1 | head`) the line is dropped and the run continues; the
 /// macro of the standard library would panic.
@@ -9,7 +9,7 @@ macro_rules! eprintln {
     }};
 }
 
-/// The same without an end of the line.
+/// The same without a line end.
 macro_rules! eprint {
     ($($text:tt)*) => {{
         use std::io::Write as _;
@@ -79,7 +79,7 @@ enum Command {
     Doctor(command::doctor::DoctorArgs),
     /// Compare a GPU with the CPU, bit for bit.
     Parity(command::parity::ParityArgs),
-    /// Say how fast this machine is.
+    /// Measure how fast this machine is.
     Bench(command::bench::BenchArgs),
 }
 

@@ -46,7 +46,7 @@ pub struct DataSettings {
     pub files: Vec<PathBuf>,
     /// Time zone of timestamps without one.
     pub timezone: Option<String>,
-    /// Whether timestamps are the opens or the ends of bars.
+    /// Whether timestamps mark the open or the end of a bar.
     pub stamp: Option<BarStamp>,
 }
 
@@ -64,15 +64,15 @@ pub struct RunSettings {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GpuSettings {
-    /// What `--device` would say.
+    /// The default of `--device`.
     pub device: Option<String>,
-    /// Batches, or parts of one, that are on a device at a time, each on a stream of its own.
+    /// Batches, or parts of one, on a device at a time, each on its own stream.
     pub streams: Option<usize>,
     /// Whether streams run side by side.
     pub stream_mode: Option<StreamMode>,
     /// Share of a device's free memory that may be used.
     pub memory_fraction: Option<f64>,
-    /// Seconds that anything may wait for a device before it is taken for lost.
+    /// Seconds to wait for a device before it counts as lost.
     pub wait_limit_s: Option<f64>,
 }
 
@@ -90,9 +90,9 @@ impl GpuSettings {
         }
     }
 
-    /// How long a device may be waited for, if that was set.
+    /// How long to wait for a device, if that is set.
     pub fn wait_limit(&self) -> Option<Duration> {
-        // What is too long for a duration is no limit.
+        // A time that no `Duration` can hold means no limit.
         self.wait_limit_s.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
     }
 }
@@ -131,15 +131,15 @@ pub struct SweepSettings {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ColorSettings {
-    /// So many colours are enough.
+    /// Number of colours at which it stops.
     pub target: Option<usize>,
-    /// Seconds after which it ends.
+    /// Time limit in seconds.
     pub time_s: Option<f64>,
     /// Seed.
     pub seed: Option<u64>,
     /// Phases, as `--phases` takes them.
     pub phases: Option<Vec<String>>,
-    /// Where the knobs stand at the begin.
+    /// Initial values of the knobs.
     pub knobs: tidemill_coloring::Knobs,
 }
 
@@ -151,7 +151,7 @@ pub struct HypertuneSettings {
 }
 
 impl HypertuneSettings {
-    /// What `--hypertune` would say.
+    /// The default of `--hypertune`.
     pub fn mode(&self) -> Result<Mode> {
         match self.table.get("mode") {
             None => Ok(Mode::Advise),
@@ -204,12 +204,12 @@ impl Settings {
         Ok(settings)
     }
 
-    /// What it was read from, for messages.
+    /// Path of the file, for messages.
     pub fn origin(&self) -> String {
         self.path.display().to_string()
     }
 
-    /// Values that no flag could correct are refused here, in the name of the file.
+    /// Refuses values that no flag could correct, and names the file.
     fn check(&self) -> Result<()> {
         if self.sweep.trials == Some(0) {
             anyhow::bail!("settings {}: sweep.trials must be at least 1", self.origin());

@@ -21,12 +21,12 @@ impl Trace {
         Ok(Self { path: path.to_owned(), file })
     }
 
-    /// Writes spans; `tracks` says what a track is. What was written before is replaced. A result is not lost because its
-    /// trace is: that is only said.
+    /// Writes spans; `tracks` says what a track is. What was written before is replaced. If it cannot be
+    /// written, the command warns and keeps its result.
     pub fn write(&mut self, devices: &Devices, tracks: &str, spans: &[TraceSpan]) {
         let path = self.path.display();
         if spans.is_empty() {
-            eprintln!("note: no stage ran on a device, so {path} shows none");
+            eprintln!("note: no stage ran on a device, so {path} has no stages");
         }
         let names: Vec<&str> = devices.devices.iter().map(|device| device.info().name.as_str()).collect();
         let text = chrome_trace(&names, |track| format!("{tracks} {track}"), spans);

@@ -56,7 +56,7 @@ pub fn drop_text(before: Option<f64>, after: Option<f64>) -> String {
     drop_of(before, after).map_or_else(|| "–".into(), |share| format!("{:.0}", (100.0 * share).round() + 0.0))
 }
 
-/// In one line, for the summary.
+/// The verdict in one line, for the summary.
 pub fn line(report: &VerdictReport) -> String {
     let deflated = report.winners.first().and_then(|best| Some((best.deflated?, best.deflated_by_spread?)));
     let deflated = deflated.map_or_else(String::new, |(by_chance, by_spread)| {

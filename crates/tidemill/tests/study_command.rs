@@ -388,10 +388,10 @@ fn the_page_holds_the_study_and_asks_the_network_for_nothing() {
         .collect();
     assert_eq!(
         axes,
-        [("x", "number"), ("rate", "number"), ("on", "switch"), ("tail", "number"), ("mood", "names")]
+        [("x", "number"), ("rate", "number"), ("on", "names"), ("tail", "number"), ("mood", "names")]
     );
-    assert_eq!(data["axes"][1]["log"], true);
-    assert_eq!(data["axes"][0]["log"], false);
+    assert_eq!(data["axes"][1]["is_log"], true);
+    assert_eq!(data["axes"][0]["is_log"], false);
     assert_eq!(data["values"].as_array().unwrap().len(), 5);
     // A conditional parameter is null where it was not active.
     let pairs = data["values"][2].as_array().unwrap().iter().zip(data["values"][3].as_array().unwrap());

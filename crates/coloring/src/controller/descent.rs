@@ -135,7 +135,7 @@ impl Descent<'_> {
             let is_solved = self.pass(pass)?;
             let is_used_up = self.options.max_iterations.is_some_and(|most| self.state.iterations >= most);
             if !is_solved && (self.halt.is_set() || is_used_up) {
-                // Unfinished, it is not counted: a run that goes on begins it again.
+                // Unfinished, it is not counted: a resumed run begins it again.
                 continue;
             }
             self.state.pass += 1;

@@ -32,12 +32,12 @@ impl Ending {
         match self {
             Ending::Target => "the target is reached",
             Ending::Optimal => "a clique or an odd ring proves that fewer colours are not enough",
-            Ending::Time => "the time is over",
-            Ending::Iterations => "the iterations are made",
-            Ending::Passes => "the passes are made",
-            Ending::Stagnation => "nothing better came for as many passes as were asked for",
+            Ending::Time => "the time limit is reached",
+            Ending::Iterations => "the limit of iterations is reached",
+            Ending::Passes => "the limit of passes is reached",
+            Ending::Stagnation => "no progress for as many passes as --patience allows",
             Ending::Stopped => "it was stopped",
-            Ending::Done => "no phase searches on",
+            Ending::Done => "no phase is left that searches",
         }
     }
 }

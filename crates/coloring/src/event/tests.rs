@@ -191,7 +191,7 @@ fn the_last_record_says_how_the_run_ended() {
     let ended = |ending, fallback| wire(PassEvent::Ended(&outcome(ending)), &context(fallback));
     assert_eq!(
         ended(Ending::Iterations, None),
-        r#""phase":"run","step":"end","duration_ms":null,"device":{"mode":"cpu"},"values":{"k":11,"iterations":300005,"passes":3,"bound":7,"wall_s":1.5},"parameters":{"outcome":"complete"},"notes":"the iterations are made"}"#
+        r#""phase":"run","step":"end","duration_ms":null,"device":{"mode":"cpu"},"values":{"k":11,"iterations":300005,"passes":3,"bound":7,"wall_s":1.5},"parameters":{"outcome":"complete"},"notes":"the limit of iterations is reached"}"#
     );
     assert_eq!(
         ended(Ending::Stopped, Some("no driver")),

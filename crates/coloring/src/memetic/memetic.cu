@@ -1,4 +1,4 @@
-// What a population does with its colourings, a warp for each: the twins of the functions in pool.rs, crossover.rs and distance.rs.
+// The operations of a population on its colourings, a warp for each: the twins of the functions in pool.rs, crossover.rs and distance.rs.
 
 struct CrossTask {
   u32 first;
@@ -124,7 +124,7 @@ __device__ __forceinline__ u32 largest_overlap(const PoolArgs& args, const u32* 
   return warp_min(key);
 }
 
-// How far two colourings are apart. In shared memory: overlaps of classes as halves of words, the largest of each row, free columns.
+// The distance of two colourings. In shared memory: overlaps of classes as halves of words, the largest of each row, free columns.
 KERNEL(coloring_distance, PoolArgs) {
   extern __shared__ u32 shared[];
   u32 lane = threadIdx.x;

@@ -97,7 +97,7 @@ pub(super) fn dimacs(words: &Words<'_>) -> Result<Line, Problem> {
     match words.words[0] {
         b"p" => {
             if words.len < 4 {
-                return Err(("a header of too few words".into(), "expected `p edge N M`"));
+                return Err(("the header has too few words".into(), "expected `p edge N M`"));
             }
             let n = words.number(2, "a number of vertices")?;
             Ok(Line::Counts(Counts { n, m: words.number(3, "a number of edges")? }))
@@ -107,7 +107,7 @@ pub(super) fn dimacs(words: &Words<'_>) -> Result<Line, Problem> {
         b"n" | b"d" | b"v" | b"x" => Ok(Line::Nothing),
         word => Err((
             format!("a line that begins with `{}`", shown(word)),
-            "expected `c` (comment), `p edge N M` or `e U V`, or a list of edges: two numbers a line, no heading",
+            "expected `c` (comment), `p edge N M` or `e U V`, or a list of edges: two numbers per line, no heading",
         )),
     }
 }

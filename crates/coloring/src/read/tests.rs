@@ -49,7 +49,7 @@ fn what_makes_no_sense_is_refused_with_its_line_and_a_cure() {
         assert!(message.starts_with(&format!("{of}{problem}")), "{text:?}: {message}");
         assert!(message.contains("\n  hint: "), "{message}");
     }
-    assert!(refused("").contains("there is no graph in it"));
+    assert!(refused("").contains("the file holds no graph"));
     assert!(refused("p edge 900000000 1\n").contains("line 1: 900000000 vertices, but a graph has at most"));
 }
 
@@ -89,7 +89,7 @@ fn a_number_that_is_too_large_and_a_heading_are_called_so() {
     assert!(message.ends_with("hint: the number is too large for any graph"), "{message}");
     let message = refused("source,target\n1,2\n");
     assert!(message.contains("line 1: a line that begins with `source`"), "{message}");
-    assert!(message.contains("two numbers a line, no heading"), "{message}");
+    assert!(message.contains("two numbers per line, no heading"), "{message}");
 }
 
 proptest::proptest! {

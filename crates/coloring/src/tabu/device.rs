@@ -49,7 +49,7 @@ pub(crate) struct TabuLaunch {
     pub(crate) colors: DevicePtr<u32>,
     pub(crate) best: DevicePtr<u32>,
     pub(crate) states: DevicePtr<TabuState>,
-    /// Null if the searches do not go on.
+    /// Null if the searches do not continue.
     pub(crate) calendars: DevicePtr<u32>,
     pub(crate) iterations: u64,
 }
@@ -169,7 +169,7 @@ impl TabuKernel {
     }
 }
 
-/// TabuCol searches that run side by side on a device, and go on where they were. Each makes the moves of a [`Tabu`](super::Tabu) with the same chances.
+/// TabuCol searches that run side by side on a device, and continue where they stopped. Each makes the moves of a [`Tabu`](super::Tabu) with the same chances.
 #[derive(Debug)]
 pub struct DeviceTabu<'a> {
     /// The kernel reads it.

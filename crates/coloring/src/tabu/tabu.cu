@@ -45,12 +45,12 @@ struct TabuArgs {
   Shape shape;
   u32 vertex_mask;
   u32 color_mask;
-  // 1 if searches go on where the last launch ended, and keep their states.
+  // 1 if searches continue where the last launch ended, and keep their states.
   u32 keeps;
   u32 unused;
 };
 
-// What a warp tells the others: its best move, and what has changed among its vertices.
+// The message of a warp to the others: its best move, and what has changed among its vertices.
 struct alignas(16) Word {
   // Cost, rank of the vertex, rank of the colour: 8, 16 and 8 bits. All ones if there is no move.
   u32 key;
@@ -58,7 +58,7 @@ struct alignas(16) Word {
   u32 places;
   // The neighbours of the vertex in the new colour: 8 bits; the flags below; from bit 16 on the entry of the ban, if the move is banned.
   u32 facts;
-  // Vertices that have come into conflict since the last word, less those that are out.
+  // Vertices that came into conflict since the last message, less those that left it.
   u32 change;
 };
 
@@ -104,7 +104,7 @@ __device__ __forceinline__ bool is_own(u32 vertex) { return vertex / 4 % TABU_TH
 
 __device__ __forceinline__ bool is_of_warp(u32 vertex) { return vertex / 128 % TABU_WARPS == threadIdx.x / 32; }
 
-// Lets a vertex take a colour again.
+// Lifts the ban of a colour for a vertex.
 __device__ __forceinline__ void allow(const TabuArgs& args, Search& search, u32 vertex, u32 color) {
   u32* row = row_of(args, search, color);
   u32 count = read_byte(row, vertex) & 0x7f;
@@ -117,7 +117,7 @@ __device__ __forceinline__ void forbid(const TabuArgs& args, Search& search, u32
   write_byte(row, vertex, read_byte(row, vertex) | 0x80);
 }
 
-// Where the lane finds its neighbours of a vertex.
+// The lane's part of the neighbours of a vertex.
 __device__ __forceinline__ const u32* neighbours_of(const TabuArgs& args, u32 vertex) {
   return args.adjacency + u64(vertex) * args.shape.n_groups * 32 + threadIdx.x % 32;
 }
@@ -128,16 +128,16 @@ __device__ __forceinline__ void list_ban(Search& search, u32 at, u32 day) {
   search.days[day] = at;
 }
 
-// Writes down that a vertex may take a colour again after `tenure` iterations.
+// Bans a colour for a vertex for `tenure` iterations.
 __device__ __forceinline__ void add_ban(Search& search, u64 iteration, u32 tenure, u32 vertex, u32 color) {
   u32 at = u32(iteration) % DAYS;
   search.entries[at] = vertex << 8 | color;
   list_ban(search, at, (u32(iteration) + tenure + 1) % DAYS);
 }
 
-// Colours, classes, counts and shifts of the colouring in memory. Tells the sum of the conflicts of all vertices, and how many have some.
+// Colours, classes, counts and shifts of the colouring in memory. Returns the sum of the conflicts of all vertices, and how many have some.
 __device__ void begin_search(const TabuArgs& args, Search& search, u32 slot, u32& ends, u32& n_conflicting) {
-  // Room that nobody uses yet.
+  // Memory that is not in use yet.
   u32* sizes = search.entries;
   load_colors<TABU_WARPS>(args.shape, args.colors + u64(slot) * args.shape.slot_words, search.colors, sizes);
   for (u32 color = threadIdx.x % 32; color < args.shape.k; color += 32) search.sizes[color] = sizes[color];
@@ -230,7 +230,7 @@ __device__ __forceinline__ u32 first_with_cost(const TabuArgs& args, const Searc
   return warp_min(key);
 }
 
-// Brings memory near that is probably read soon.
+// Prefetches memory that is probably read soon.
 __device__ __forceinline__ void fetch_ahead(const void* address) {
 #ifdef __CUDA_ARCH__
   asm volatile("prefetch.global.L1 [%0];" ::"l"(address));
@@ -399,7 +399,7 @@ __device__ __forceinline__ void end_bans(const TabuArgs& args, Search& search, u
   __syncwarp();
 }
 
-// What the warp of a vertex that moves writes down about it.
+// Recorded by the warp that owns the vertex that moves.
 __device__ __forceinline__ void note_move(const TabuArgs& args, Search& search, u64 iteration, u32 tenure, const Word& move) {
   u32 vertex = move.places >> 16, to = (move.places >> 8) & 0xff, from = move.places & 0xff;
   if (is_own(vertex)) {

@@ -10,14 +10,14 @@ use super::status::RunStatus;
 use super::theme::Theme;
 use super::view::{Page, View};
 
-/// All that the screen is made of.
+/// Input of the screen.
 #[derive(Clone, Copy, Debug)]
 pub struct ScreenInput<'a> {
     /// The run.
     pub snapshot: &'a Snapshot,
     /// The chosen page and filters.
     pub view: &'a View,
-    /// How the run stands.
+    /// State of the run.
     pub status: RunStatus,
     /// The present, or the time that a replay has reached.
     pub now: Timestamp,
@@ -42,7 +42,7 @@ impl ScreenInput<'_> {
 /// Rows at which a panel begins to be of use.
 const PANEL_ROWS: u16 = 6;
 
-/// Draws the screen. Returns the most lines by which its list can be moved.
+/// Draws the screen. Returns by how many lines its list can scroll.
 pub fn draw(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) -> usize {
     let area = area.intersection(buf.area);
     if area.is_empty() {
@@ -103,7 +103,7 @@ fn overview(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) -> usize {
     event::draw(input, right, buf)
 }
 
-/// Draws a panel and returns by how many lines its list can be moved.
+/// Draws a panel and returns by how many lines its list can scroll.
 type Panel = fn(&ScreenInput<'_>, Rect, &mut Buffer) -> usize;
 
 /// One panel beneath the other, as many as there is room for.
@@ -172,7 +172,7 @@ fn events(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) -> usize {
     event::draw(input, below, buf)
 }
 
-/// The device's share and the pace, one above the other; what was never told takes no room.
+/// The device's share and the pace, one above the other; what was never reported takes no room.
 fn through_time(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) {
     let has_busy = input.snapshot.busy.newest().is_some();
     if !has_busy {

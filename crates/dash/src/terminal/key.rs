@@ -13,27 +13,27 @@ const MAX_ZOOM: i32 = 12;
 /// Characters of a filter.
 const MAX_FILTER: usize = 200;
 
-/// What a key asks of the screen beyond a change of the view.
+/// An action of the screen beyond a change of the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyAction {
-    /// The key changed at most the view.
+    /// None; the key may have changed the view.
     None,
-    /// To leave.
+    /// Quit.
     Quit,
-    /// To leave because of Ctrl-C.
+    /// Quit because of Ctrl-C.
     Interrupt,
-    /// To see the run again from its start.
+    /// Replay the run from its start.
     Replay,
-    /// Twice the speed of the replay.
+    /// Double the speed of the replay.
     Faster,
-    /// Half of it.
+    /// Halve it.
     Slower,
-    /// The present instead of a replay.
+    /// Leave the replay.
     Present,
 }
 
 impl View {
-    /// Takes in a key.
+    /// Handles a key.
     pub fn key(&mut self, key: KeyEvent) -> KeyAction {
         if key.kind == KeyEventKind::Release {
             return KeyAction::None;

@@ -10,7 +10,7 @@ use super::{number, phase};
 /// The settings that are shown of a run's first and last record; the rest is its whole configuration.
 const RUN_SETTINGS: [&str; 3] = ["workload", "title", "outcome"];
 
-/// An event for people, on one line and without colours. The snapshot knows what the run counts and improves, which comes first.
+/// An event as text on one line, without colours. Score and progress, which the snapshot names, come first.
 pub fn line(event: &Event, snapshot: &Snapshot) -> String {
     let tags: String = tags(event).iter().map(|tag| format!("[{tag}]")).collect();
     let mut out = format!("{tags} {}", number::clean(&event.step));

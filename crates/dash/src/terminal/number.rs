@@ -1,73 +1,25 @@
-//! Numbers for people.
+//! Numbers, durations and values by their names, in the few characters that a terminal has for them.
+
+use tidemill_telemetry::number::without_zeros;
+pub use tidemill_telemetry::number::{count, counted, short};
 
 /// Parts of names of values that are shares of one.
 const SHARES: [&str; 3] = ["busy", "share", "ratio"];
 
-/// About four significant digits.
-pub fn short(value: f64) -> String {
-    let size = value.abs();
-    if !value.is_finite() {
-        return "–".into();
-    }
-    if value.fract() == 0.0 && size < 1e7 {
-        return format!("{value:.0}");
-    }
-    let decimals = match size {
-        s if !(1e-3..1e7).contains(&s) => return scientific(value),
-        s if s >= 1e3 => 0,
-        s if s >= 1e2 => 1,
-        s if s >= 1e1 => 2,
-        s if s >= 1e-1 => 3,
-        _ => 5,
-    };
-    without_zeros(format!("{value:.decimals$}"))
-}
-
-/// `1.93e8`.
-fn scientific(value: f64) -> String {
-    let text = format!("{value:.2e}");
-    match text.split_once('e') {
-        Some((digits, power)) => format!("{}e{power}", without_zeros(digits.to_owned())),
-        None => text,
-    }
-}
-
-fn without_zeros(text: String) -> String {
-    if !text.contains('.') {
-        return text;
-    }
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// A count with its thousands apart; what is no count is [`short`].
-pub fn count(value: f64) -> String {
+/// How much of something there is: a count, or a number that is [`short`].
+pub fn amount(value: f64) -> String {
     if value.fract() != 0.0 || value.abs() >= 1e15 {
         return short(value);
     }
-    let digits = format!("{:.0}", value.abs());
-    let mut out = String::new();
-    if value < 0.0 {
-        out.push('-');
-    }
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// A count with its noun: `1 event`, `2 events`.
-pub fn counted(value: u64, noun: &str) -> String {
-    format!("{} {noun}{}", count(value as f64), if value == 1 { "" } else { "s" })
+    let sign = if value < 0.0 { "-" } else { "" };
+    format!("{sign}{}", count(value.abs() as u64))
 }
 
 /// A count in few characters: `950`, `262k`, `1.5M`.
 pub fn rough(value: f64) -> String {
     let size = value.abs();
     let (divisor, unit) = match size {
-        s if s >= 1e15 => return scientific(value),
+        s if s >= 1e15 => return short(value),
         s if s >= 1e12 => (1e12, "T"),
         s if s >= 1e9 => (1e9, "G"),
         s if s >= 1e6 => (1e6, "M"),
@@ -76,7 +28,7 @@ pub fn rough(value: f64) -> String {
     };
     let part = value / divisor;
     let decimals = usize::from(part.abs() < 100.0);
-    without_zeros(format!("{part:.decimals$}")) + unit
+    without_zeros(&format!("{part:.decimals$}")).to_owned() + unit
 }
 
 /// A duration: `0.12ms`, `12.30ms`, `1.50s`, `2m03s`, `3h04m`, `2d05h`.
@@ -97,7 +49,7 @@ pub fn round_duration(ms: f64) -> String {
     if ms < 1e3 { format!("{}ms", short(ms)) } else { format!("{}s", short(ms / 1e3)) }
 }
 
-/// A stretch of time to the second: `7s`, `2m03s`.
+/// A time to the second: `7s`, `2m03s`.
 pub fn seconds(s: f64) -> String {
     if s.is_finite() && s < 60.0 { format!("{:.0}s", s.max(0.0).floor()) } else { duration(s * 1e3) }
 }
@@ -107,7 +59,7 @@ pub fn percent(share: f64) -> String {
     if share.is_finite() { format!("{:.1}%", share * 100.0) } else { "–".into() }
 }
 
-/// A value with its name, in the form that the name asks for: `trials=172032`, `busy=98.1%`, `ask=1.20ms`, `1.9e8 it/s`.
+/// A value with its name, in the form that fits the name: `trials=172032`, `busy=98.1%`, `ask=1.20ms`, `1.9e8 it/s`.
 pub fn named(name: &str, value: f64) -> String {
     if let Some(what) = name.strip_suffix("_per_s") {
         return format!("{} {what}/s", short(value));
@@ -142,7 +94,7 @@ pub fn setting(value: &serde_json::Value) -> String {
     }
 }
 
-/// Text on one line and without control characters: what a journal says must not be able to move the cursor.
+/// Text on one line and without control characters: the text of a journal must not be able to move the cursor.
 pub fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim_end().to_owned()
 }
@@ -152,20 +104,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_short_but_tell() {
-        let pairs =
-            [(1.93, "1.93"), (172_032.0, "172032"), (1.9e8, "1.9e8"), (0.0123, "0.0123"), (-2.0, "-2")];
-        for (value, text) in pairs {
-            assert_eq!(short(value), text);
-        }
-        assert_eq!(short(1.5e-9), "1.5e-9");
-        assert_eq!(short(f64::NAN), "–");
-        assert_eq!(count(1_234_567.0), "1,234,567");
-        assert_eq!(count(-1_234.0), "-1,234");
-        assert_eq!(
-            (rough(262_144.0), rough(1.5e6), rough(950.0)),
-            ("262k".into(), "1.5M".into(), "950".into())
-        );
+    fn amounts_are_counts_where_they_can_be() {
+        assert_eq!([amount(1_234_567.0), amount(-1_234.0), amount(0.5)], ["1,234,567", "-1,234", "0.5"]);
+        assert_eq!([amount(1e15), amount(f64::NAN)], ["1e15", "–"]);
+        assert_eq!([rough(262_144.0), rough(1.5e6), rough(950.0)], ["262k", "1.5M", "950"]);
     }
 
     #[test]

@@ -40,7 +40,7 @@ fn frame(title: &str, theme: Theme, area: Rect, buf: &mut Buffer) -> Rect {
     inside
 }
 
-/// Draws lines from one on, as many as there is room for. Returns by how many they can be moved.
+/// Draws lines from `scroll` on, as many as there is room for. Returns by how many they can scroll.
 fn list(lines: &[Line<'_>], scroll: usize, area: Rect, buf: &mut Buffer) -> usize {
     let area = area.intersection(buf.area);
     let most = lines.len().saturating_sub(area.height.into());
@@ -53,7 +53,7 @@ fn list(lines: &[Line<'_>], scroll: usize, area: Rect, buf: &mut Buffer) -> usiz
     most
 }
 
-/// Says that there is nothing to show, and why.
+/// Draws a note that there is nothing to show.
 fn nothing(text: &str, theme: Theme, area: Rect, buf: &mut Buffer) {
     if area.is_empty() {
         return;

@@ -66,7 +66,7 @@ pub fn idx_of(snapshot: &Snapshot, phase: &str) -> usize {
 impl PhaseRow<'_> {
     /// Number of steps.
     pub fn count(&self) -> String {
-        number::count(self.stats.count as f64)
+        number::count(self.stats.count)
     }
 
     /// Time of all steps.

@@ -14,15 +14,15 @@ const SPEEDS: [f64; 16] =
 /// Seconds that a replay takes at the speed it starts with.
 const WANTED_S: f64 = 30.0;
 
-/// Events that are folded at a time at most, so that keys are heard in between.
+/// Events that are folded at a time at most, so that keys are handled in between.
 const MOST_EVENTS: usize = 20_000;
 
-/// How a replay goes.
+/// State of a replay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReplaySpeed {
     /// Seconds of the run per second.
     pub speed: f64,
-    /// Whether it stands still.
+    /// Whether it is paused.
     pub is_paused: bool,
     /// Whether it has reached the end.
     pub is_over: bool,
@@ -59,7 +59,7 @@ impl<I: Iterator<Item = Event>> Replay<I> {
         Self { events, snapshot: Snapshot::default(), clock_ms, speed_idx: fast.max(real) }
     }
 
-    /// Lets so much time of the person who looks pass. Returns whether anything happened in the run.
+    /// Advances by this much time of the viewer. Returns whether anything happened in the run.
     pub fn advance(&mut self, elapsed: Duration) -> bool {
         let Some(next) = self.events.peek() else { return false };
         // Nothing can be seen between a kill and the resumption.
@@ -73,7 +73,7 @@ impl<I: Iterator<Item = Event>> Replay<I> {
             match self.events.next_if(|event| event.timestamp.as_ms() as f64 <= self.clock_ms) {
                 Some(event) => self.snapshot.apply(&event),
                 None => {
-                    // Time does not run on beyond the last word.
+                    // Time stops at the last event.
                     if self.events.peek().is_none() {
                         self.clock_ms = self.snapshot.last.map_or(self.clock_ms, |last| last.as_ms() as f64);
                     }
@@ -96,7 +96,7 @@ impl<I: Iterator<Item = Event>> Replay<I> {
         Timestamp::from_ms(self.clock_ms as i64)
     }
 
-    /// How it goes.
+    /// Its state.
     pub fn pace(&mut self, is_paused: bool) -> ReplaySpeed {
         ReplaySpeed { speed: self.speed(), is_paused, is_over: self.events.peek().is_none() }
     }

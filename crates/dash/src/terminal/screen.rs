@@ -24,7 +24,7 @@ use super::view::View;
 /// The shortest time between two pictures, and the longest until keys and the journal are polled.
 const TICK: Duration = Duration::from_millis(100);
 
-/// A picture is drawn this often even if nothing changed, because drawing tells whether the terminal is still there.
+/// A picture is drawn this often even if nothing changed, because a failure to draw shows that the terminal is gone.
 const DRAW_ANYWAY: Duration = Duration::from_secs(1);
 
 /// A failure of the screen.
@@ -38,16 +38,16 @@ pub enum ScreenError {
     Journal(#[from] ReadError),
 }
 
-/// Why the screen was left.
+/// Why the screen was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScreenExit {
-    /// By choice.
+    /// The user quit.
     Quit,
-    /// By Ctrl-C or a signal.
+    /// Ctrl-C or a signal.
     Interrupted,
 }
 
-/// Shows the journal of a file or folder until the person leaves or `stop` is set. The terminal is as before afterwards, also after an
+/// Shows the journal of a file or folder until the user quits or `stop` is set. The terminal is as before afterwards, also after an
 /// error or a panic.
 pub fn run(mut app: App<'_>, stop: &AtomicBool) -> Result<ScreenExit, ScreenError> {
     let mut session = Session::open()?;
@@ -154,7 +154,7 @@ impl<'a> App<'a> {
         }
     }
 
-    /// Takes in what happened since the last tick.
+    /// Handles what happened since the last tick.
     pub fn tick(&mut self, at: Instant) -> Result<(), ReadError> {
         let elapsed =
             self.ticked.replace(at).map_or(Duration::ZERO, |before| at.saturating_duration_since(before));
@@ -182,7 +182,7 @@ impl<'a> App<'a> {
         Ok(())
     }
 
-    /// Takes in a key.
+    /// Handles a key.
     pub fn key(&mut self, key: KeyEvent) -> Result<Option<ScreenExit>, ReadError> {
         self.is_changed = true;
         match self.view.key(key) {
@@ -204,7 +204,7 @@ impl<'a> App<'a> {
         if self.status == RunStatus::Waiting {
             return Ok(());
         }
-        // A line that is no event is passed over; a file that cannot be read ends the replay there.
+        // A line that is not an event is skipped; a file that cannot be read ends the replay there.
         let events = read_all(&self.path)?
             .take_while(|event| !matches!(event, Err(ReadError::Io { .. })))
             .filter_map(Result::ok);

@@ -7,7 +7,7 @@ use super::number;
 /// Seconds without an event after which a run that has not ended counts as silent. A live run writes one every few seconds.
 pub const PATIENCE_S: f64 = 30.0;
 
-/// What the lock on the folder of a run tells about its process.
+/// Whether the process of a run lives, from the lock on its folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProcessState {
     /// Whether the process lives is not known.
@@ -19,10 +19,10 @@ pub enum ProcessState {
     Dead,
 }
 
-/// How a run stands.
+/// State of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunStatus {
-    /// It has said nothing yet.
+    /// It has no events yet.
     Waiting,
     /// It writes events.
     Live,
@@ -32,14 +32,14 @@ pub enum RunStatus {
     Killed,
     /// All is done.
     Complete,
-    /// It was told to stop.
+    /// The user stopped it.
     Stopped,
     /// It ended with an error.
     Failed,
 }
 
 impl RunStatus {
-    /// How a run stands at this time.
+    /// State of a run at this time.
     pub fn of(snapshot: &Snapshot, now: Timestamp, process: ProcessState) -> Self {
         match (snapshot.state, process) {
             (RunState::Complete, _) => Self::Complete,
@@ -66,14 +66,14 @@ impl RunStatus {
         }
     }
 
-    /// A few words, with what the run said at its end or how long it has said nothing.
+    /// A few words, with the outcome of the run or how long it has been silent.
     pub fn sentence(self, snapshot: &Snapshot, now: Timestamp) -> String {
         let since = || match snapshot.last {
             Some(last) => {
                 let age_s = (now.as_ms() - last.as_ms()) as f64 / 1e3;
                 format!("{} ({} ago)", moment(last), number::seconds(age_s))
             }
-            None => "its begin".to_owned(),
+            None => "its start".to_owned(),
         };
         match self {
             Self::Silent => format!("killed or silent since {}", since()),
@@ -90,7 +90,7 @@ impl RunStatus {
         !matches!(self, Self::Waiting | Self::Live)
     }
 
-    /// Whether it ended as it should: complete, or because it was told to.
+    /// Whether it ended as it should: complete, or stopped by the user.
     pub fn is_good(self) -> bool {
         matches!(self, Self::Complete | Self::Stopped)
     }

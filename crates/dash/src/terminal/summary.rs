@@ -82,8 +82,7 @@ fn head(of: &Summary<'_>) -> String {
     rows.extend(places(snapshot).map(|text| ("work", text)));
     let mut events = number::counted(snapshot.n_events, "event");
     if snapshot.n_dropped > 0 {
-        events +=
-            &format!(", {} dropped because they came too fast", number::count(snapshot.n_dropped as f64));
+        events += &format!(", {} dropped because they came too fast", number::count(snapshot.n_dropped));
     }
     rows.push(("journal", events));
     let width = rows.iter().map(|(name, _)| table::width(name)).max().unwrap_or(0);
@@ -104,15 +103,15 @@ pub fn title(snapshot: &Snapshot) -> String {
             parts.push(part);
         }
     }
-    if parts.is_empty() { "a run that has said nothing yet".to_owned() } else { parts.join(" · ") }
+    if parts.is_empty() { "a run without events yet".to_owned() } else { parts.join(" · ") }
 }
 
 /// How much is done, how fast, and how long it may take.
 pub fn progress(snapshot: &Snapshot, status: RunStatus) -> String {
     let name = number::clean(&snapshot.progress);
-    let mut out = number::count(snapshot.done);
+    let mut out = number::amount(snapshot.done);
     if let Some(total) = snapshot.total {
-        out += &format!(" of {}", number::count(total));
+        out += &format!(" of {}", number::amount(total));
     }
     out += &format!(" {name}");
     if let Some(share) = share_done(snapshot) {
@@ -129,7 +128,7 @@ pub fn progress(snapshot: &Snapshot, status: RunStatus) -> String {
     out
 }
 
-/// Progress per second: of late while it runs, of all the time once it has ended.
+/// Progress per second: the newest while it runs, the mean once it has ended.
 pub fn pace(snapshot: &Snapshot) -> Option<f64> {
     let elapsed_s = snapshot.elapsed_s();
     let mean = (elapsed_s > 0.0 && snapshot.done > 0.0).then(|| snapshot.done / elapsed_s);
@@ -149,7 +148,7 @@ fn best_line(snapshot: &Snapshot, best: f64) -> String {
     let mut out = number::short(best);
     if let Some(last) = snapshot.convergence.points().last() {
         let at = number::duration(last.at_s * 1e3);
-        let done = number::count(last.done);
+        let done = number::amount(last.done);
         out += &format!(", reached after {done} {}, {at} at work", number::clean(&snapshot.progress));
     }
     out + &format!(", {}", number::counted(snapshot.n_improvements, "improvement"))
@@ -165,7 +164,7 @@ pub fn values(snapshot: &Snapshot) -> Vec<String> {
     own.map(|(name, value)| number::named(&number::clean(name), *value)).collect()
 }
 
-/// How busy the device is, if that was told.
+/// How busy the device is, if the run reports it.
 pub fn busy(snapshot: &Snapshot) -> Option<String> {
     let newest = snapshot.busy.newest()?;
     let (mut sum, mut n) = (0.0, 0.0);
@@ -249,12 +248,12 @@ fn section(name: &str, n: u64, lines: impl Iterator<Item = String>) -> String {
     if n == 0 {
         return String::new();
     }
-    let mut out = format!("\n{name} ({})\n", number::count(n as f64));
+    let mut out = format!("\n{name} ({})\n", number::count(n));
     for line in lines.take(LISTED) {
         out += &format!("  {}\n", line.trim_end());
     }
     if n > LISTED as u64 {
-        out += &format!("  … and {} more\n", number::count((n - LISTED as u64) as f64));
+        out += &format!("  … and {} more\n", number::count(n - LISTED as u64));
     }
     out
 }

@@ -95,7 +95,7 @@ pub fn width(text: &str) -> usize {
     Line::raw(text).width()
 }
 
-/// The text cut to so many columns, with an ellipsis where something is missing.
+/// The text cut to this many columns, with an ellipsis where something is missing.
 pub fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();

@@ -1,7 +1,7 @@
 //! Colours that can be read on light and on dark.
 //!
 //! Only colours of the terminal's own palette are used and never a background; neither blue, white nor black, which one half of all
-//! terminals cannot show well, and yellow only for a fifth phase. Red means bad. Whatever a colour says, a letter or a word says too.
+//! terminals cannot show well, and yellow only for a fifth phase. Red means bad. Letters or words repeat whatever a colour shows.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -50,7 +50,7 @@ impl Theme {
         self.colour(Color::Red).add_modifier(Modifier::BOLD)
     }
 
-    /// Something of weight.
+    /// Important text.
     pub fn strong(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
@@ -60,7 +60,7 @@ impl Theme {
         self.strong().remove_modifier(Modifier::DIM)
     }
 
-    /// Frames, units, what is there to be skipped.
+    /// Frames, units and other secondary text.
     pub fn faint(self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }

@@ -39,15 +39,15 @@ impl Page {
 pub struct View {
     /// The page that is shown.
     pub page: Page,
-    /// Lines by which lists are moved.
+    /// Lines by which lists are scrolled.
     pub scroll: usize,
     /// Steps to the left by which the lanes are moved, a quarter of their width each.
     pub pan: u32,
     /// Doublings of the time that the lanes show; negative shows less.
     pub zoom: i32,
-    /// Whether the picture stands still.
+    /// Whether the screen is paused.
     pub is_paused: bool,
-    /// Whether the keys are explained.
+    /// Whether the help is shown.
     pub is_help: bool,
     /// Parts of names of phases, separated by commas; empty shows all.
     pub filter: String,

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::source::SourceError;
 
-/// An answer that is no success.
+/// An error answer.
 #[derive(Clone, Debug)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
@@ -60,7 +60,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// An answer in JSON that must not be kept, because the next one may differ.
+/// An answer in JSON that must not be cached, because the next one may differ.
 pub(super) fn fresh(value: impl Serialize) -> Response {
     ([(header::CACHE_CONTROL, "no-store")], Json(value)).into_response()
 }

@@ -133,7 +133,7 @@ fn unknown(name: &Name, columns: &[&str]) -> FilterError {
     let near = columns.iter().find(|column| column.contains(&name.text) || name.text.contains(*column));
     let message = match near {
         Some(near) => format!("there is no column `{}`; did you mean `{near}`?", name.text),
-        None => format!("there is no column `{}`; there are {}", name.text, listed(columns)),
+        None => format!("there is no column `{}`; the columns are {}", name.text, listed(columns)),
     };
     FilterError { at: name.at, message }
 }

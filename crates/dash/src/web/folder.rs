@@ -10,7 +10,7 @@ use super::source::{RunSource, SourceError};
 /// The folder beneath which runs are, or the one run that is shown.
 #[derive(Clone, Debug)]
 pub(super) struct Folder {
-    /// Where names begin, without links in it.
+    /// The root of all names, links resolved.
     base: PathBuf,
     /// The only run, if the folder itself is one.
     only: Option<PathBuf>,
@@ -35,14 +35,14 @@ impl Folder {
         Ok(dirs.into_iter().filter_map(|dir| Some((self.name(&dir)?, dir))).collect())
     }
 
-    /// What a run is called: its folder as seen from the folder of runs. None for a name that no address can carry.
+    /// Name of a run: its folder relative to the folder of runs. `None` for a name that no URL can hold.
     fn name(&self, dir: &Path) -> Option<String> {
         let parts: Option<Vec<&str>> =
             dir.strip_prefix(&self.base).ok()?.components().map(|part| part.as_os_str().to_str()).collect();
         Some(parts?.join("/")).filter(|name| !name.is_empty())
     }
 
-    /// The folder of a run. Whatever the name, it lies inside the folder of runs, also after all links are followed.
+    /// The folder of a run. Whatever the name, it lies inside the folder of runs, with all links resolved.
     pub(super) fn locate(&self, name: &str) -> Result<PathBuf, Refusal> {
         let missing = || Refusal::missing(format!("there is no run `{}`", shown(name)));
         let is_plain = |part: Component<'_>| matches!(part, Component::Normal(part) if !is_hidden(part));
@@ -60,7 +60,7 @@ impl Folder {
         if is_inside && dir.is_dir() { Ok(dir) } else { Err(missing()) }
     }
 
-    /// What the folder is called on the page.
+    /// Name of the folder on the page.
     pub(super) fn shown(&self) -> String {
         self.only.as_ref().unwrap_or(&self.base).display().to_string()
     }

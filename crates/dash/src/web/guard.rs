@@ -1,8 +1,8 @@
 //! Access control: which requests are answered, and the security headers of every answer.
 //!
-//! A page of another site may make a browser ask this server too. Three things stand against that. On this machine alone, the name in the address
-//! must be one of this machine, so that a name of somebody else's that was bound to 127.0.0.1 gets nothing. What a browser says comes from another
-//! origin is refused. And where a token is set, nothing is answered without it; its cookie is never sent along from elsewhere.
+//! A page of another site can make a browser send requests to this server. Three checks prevent that. When the server listens on this machine
+//! alone, `Host` must name this machine, so that a foreign name bound to 127.0.0.1 gets nothing (DNS rebinding). Requests that a browser marks as
+//! coming from another origin are refused. And where a token is set, nothing is answered without it; other sites cannot make a browser send its cookie.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use super::answer::Refusal;
 use super::token::Token;
 
-/// What a page may do: load what this server has, and nothing else.
+/// Content-security policy: a page may load what this server has, and nothing else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -57,7 +57,7 @@ impl Guard {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return Err(Refusal::new(
                 StatusCode::METHOD_NOT_ALLOWED,
-                "the dashboard only answers questions (GET)",
+                "the dashboard only answers GET requests",
             ));
         }
         if self.addr.ip().is_loopback() && !is_of_this_machine(headers) {
@@ -84,7 +84,7 @@ impl Guard {
         ))
     }
 
-    /// Keeps the token in a cookie and leads to the same page without it in the address, where it would be seen and kept.
+    /// Stores the token in a cookie and redirects to the same page without it in the URL, where it could be seen and logged.
     fn welcome(&self, uri: &Uri, token: &Token) -> Response {
         let cookie = format!("{}={}; Path=/; HttpOnly; SameSite=Strict", self.cookie(), token.text());
         // One slash at most: two would lead to another host.
@@ -93,13 +93,13 @@ impl Guard {
         (StatusCode::SEE_OTHER, headers, [(header::CACHE_CONTROL, "no-store")]).into_response()
     }
 
-    /// Cookies do not know ports, so that the name has it.
+    /// Cookies ignore ports, so the name has the port.
     fn cookie(&self) -> String {
         format!("tidemill-{}", self.addr.port())
     }
 }
 
-/// The token in the address.
+/// The token in the URL.
 fn in_address(uri: &Uri) -> Option<&str> {
     uri.query()?.split('&').find_map(|pair| pair.strip_prefix("token="))
 }
@@ -125,7 +125,7 @@ fn is_of_this_machine(headers: &HeaderMap) -> bool {
     name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Whether a browser says that another site is behind a request. Somebody who follows a link to the page itself is welcome.
+/// Whether a browser marks a request as coming from another site. Following a link to the page itself is allowed.
 fn is_from_elsewhere(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(origin) = text("origin") {

@@ -50,7 +50,7 @@ impl LiveJournals {
         {
             return Ok(look.clone());
         }
-        // Asked first, so that the last words of a run that ends just now are not missed.
+        // Checked first, so that the last events of a run that ends just now are not missed.
         let pulse = source.pulse(dir);
         let polled = journal.follower.poll(|_| ());
         polled.map_err(|error| SourceError::Failed { message: error.to_string() })?;
@@ -82,7 +82,7 @@ impl LiveJournals {
     }
 }
 
-/// A thread that panicked left nothing half done here that would matter.
+/// Ignores the poison of a panicked thread, which leaves no inconsistent state here.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

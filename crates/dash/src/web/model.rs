@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use tidemill_page::kit::axis::{Axis, PlottedTrials};
+use tidemill_page::report::TimeMark;
 
 use super::filter::Filter;
 
@@ -14,16 +16,16 @@ pub struct TrialQuery {
     pub is_descending: bool,
     /// Which trials count.
     pub filter: Filter,
-    /// How many of them to pass over.
+    /// How many of them to skip.
     pub offset: usize,
-    /// How many to tell at most.
+    /// How many to return at most.
     pub limit: usize,
 }
 
 /// Some trials of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct TrialPage {
-    /// What is known of each trial.
+    /// The columns.
     pub columns: Vec<Column>,
     /// The column that they are sorted by.
     pub sort: String,
@@ -31,22 +33,22 @@ pub struct TrialPage {
     pub n_trials: u64,
     /// Number of those that the filter accepts.
     pub n_matched: u64,
-    /// How many of these were passed over.
+    /// How many of these were skipped.
     pub offset: usize,
     /// One value per column for each trial; null where there is none.
     pub rows: Vec<Vec<Value>>,
 }
 
-/// One thing that is known of a trial.
+/// A column of the table of trials.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Column {
     /// Its name, as filters and sorting use it.
     pub name: String,
-    /// Its name for people.
+    /// Its label on the page.
     pub label: String,
     /// What it is.
     pub kind: ColumnKind,
-    /// Whether it is a share that people read in per cent.
+    /// Whether it is a share to show in per cent.
     pub is_percent: bool,
     /// Whether a table shows it by default.
     pub is_shown: bool,
@@ -66,59 +68,20 @@ pub enum ColumnKind {
     Parameter,
 }
 
-/// What the trials of a run say about its parameters.
+/// Parameters of a run, and the trials drawn across them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Parameters {
     /// Names of the objectives.
     pub objectives: Vec<String>,
-    /// Number of all trials, and of the valid ones.
+    /// Number of all trials.
     pub n_trials: u64,
     /// Number of trials that have a score.
     pub n_valid: u64,
     /// The parameters that took more than one value.
     pub axes: Vec<Axis>,
-    /// Numbers of the trials that are drawn: the best, best first, then a sample of all.
-    pub trials: Vec<u64>,
-    /// How many of those are the best.
-    pub n_best: usize,
-    /// Per objective, one value per trial that is drawn.
-    pub scores: Vec<Vec<Option<f64>>>,
-    /// Per axis, one value per trial that is drawn: a switch is 0 or 1, a name its place among the options.
-    pub values: Vec<Vec<Option<f64>>>,
-}
-
-/// A parameter and the values that it took.
-#[derive(Clone, Debug, Serialize)]
-pub struct Axis {
-    /// Name of the parameter.
-    pub name: String,
-    /// Its share in what makes a trial good; all shares sum to one.
-    pub importance: f64,
-    /// Values along the axis.
+    /// The trials that are drawn.
     #[serde(flatten)]
-    pub values: AxisValues,
-}
-
-/// The values of a parameter.
-#[derive(Clone, Debug, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum AxisValues {
-    /// Numbers.
-    Number {
-        /// The lowest.
-        low: f64,
-        /// The highest.
-        high: f64,
-        /// Whether all are whole.
-        is_whole: bool,
-        /// Whether equal ratios are equally far apart.
-        is_log: bool,
-    },
-    /// Names; a switch has `off` and `on`.
-    Names {
-        /// The names in their order.
-        options: Vec<String>,
-    },
+    pub plotted: PlottedTrials,
 }
 
 /// One trial.
@@ -165,11 +128,11 @@ pub struct Backtest {
     pub n_trades: usize,
     /// The trades, of very many the first.
     pub trades: Vec<Trade>,
-    /// Moments where something begins, such as the out-of-sample part.
+    /// Times at which something begins, such as the out-of-sample part.
     pub marks: Vec<TimeMark>,
     /// Notes for the reader.
     pub notes: Vec<String>,
-    /// Whether the objective came out as the study has it.
+    /// Whether the objective equals the one in the study.
     pub is_as_stored: bool,
 }
 
@@ -230,15 +193,6 @@ pub struct Trade {
     pub reason: String,
 }
 
-/// A labelled moment.
-#[derive(Clone, Debug, Serialize)]
-pub struct TimeMark {
-    /// When.
-    pub ms: i64,
-    /// What begins there.
-    pub label: String,
-}
-
 /// Which prices are wanted.
 #[derive(Clone, Debug)]
 pub struct BarQuery {
@@ -259,7 +213,7 @@ pub struct BarWindow {
     pub symbol: String,
     /// The length of a bar of the data.
     pub timeframe_ms: i64,
-    /// The first and the last bar of the data.
+    /// The first bar of the data.
     pub first_ms: i64,
     /// The last bar of the data.
     pub last_ms: i64,

@@ -1,6 +1,6 @@
 //! The routes of the server and their handlers.
 //!
-//! Reading a study or evaluating a trial takes its time, so that all of it runs on threads that may wait, a few at a time.
+//! Reading a study or evaluating a trial takes a while, so both run on threads that may block, a few at a time.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ const AT_A_TIME: usize = 3;
 const MAX_LIMIT: usize = 500;
 const LIMIT: usize = 50;
 
-/// Most trials that are passed over: all before have to be sorted.
+/// Most trials that are skipped: all before have to be sorted.
 const MAX_OFFSET: usize = 1_000_000;
 
 /// Most bars of one answer, and the default.
@@ -67,7 +67,7 @@ type ResponseResult = Result<Response, Refusal>;
 type QueryResult<T> = Result<Query<T>, QueryRejection>;
 type PathResult<T> = Result<Path<T>, PathRejection>;
 
-/// All addresses.
+/// All routes.
 pub(super) fn router(app: Arc<App>, guard: Arc<Guard>) -> Router {
     let guarded = axum::middleware::from_fn_with_state(guard, guard::check);
     Router::new()
@@ -121,7 +121,7 @@ async fn run(State(app): AppState, name: PathResult<String>) -> ResponseResult {
         .into_response())
 }
 
-/// The sections of a run, then again and again those that changed.
+/// The sections of a run, then those that change, as they change.
 async fn events(State(app): AppState, name: PathResult<String>) -> ResponseResult {
     let dir = locate(&app, name)?;
     // An error that exists from the start is an HTTP answer, not an event of the stream.
@@ -246,7 +246,7 @@ fn locate_trial(app: &App, name: PathResult<(String, u64)>) -> Result<(PathBuf, 
     Ok((app.folder.locate(&name)?, trial))
 }
 
-/// Does what may take seconds, a few at a time.
+/// Runs work that may take seconds, a few at a time.
 async fn work(
     app: &Arc<App>,
     task: impl FnOnce(&dyn RunSource) -> ResponseResult + Send + 'static,
@@ -257,12 +257,12 @@ async fn work(
     quick(move || task(&*app.source)).await
 }
 
-/// Does what reads files, on a thread that may wait.
+/// Runs work that reads files, on a thread that may block.
 async fn quick<T: Send + 'static>(
     task: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Refusal> {
     tokio::task::spawn_blocking(task).await.unwrap_or_else(|_| {
-        Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "this could not be worked out; a bug")
+        Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the dashboard failed to answer; this is a bug")
             .hint("the terminal of `tidemill dash` has the details"))
     })
 }

@@ -25,11 +25,11 @@ pub struct Options {
     pub address: SocketAddr,
     /// The token that requests must carry. An address that others can reach needs one.
     pub token: Option<Token>,
-    /// Version of the program, to be shown.
+    /// Version of the program, shown on the pages.
     pub version: String,
 }
 
-/// Why there is no dashboard.
+/// Why the dashboard cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
     /// There is no such folder.
@@ -67,7 +67,7 @@ pub struct Server {
     runtime: Option<Runtime>,
 }
 
-/// Starts to serve. Returns as soon as browsers can connect.
+/// Starts the server. Returns as soon as browsers can connect.
 pub fn serve(options: Options, source: impl RunSource) -> Result<Server, WebError> {
     let address = options.address;
     if !address.ip().is_loopback() && options.token.is_none() {
@@ -102,7 +102,7 @@ impl Server {
         self.address
     }
 
-    /// What to open in a browser; with the token, if there is one.
+    /// URL to open in a browser; with the token, if there is one.
     pub fn link(&self) -> String {
         let mut address = self.address;
         // "All addresses" is nothing to connect to.

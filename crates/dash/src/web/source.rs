@@ -11,15 +11,15 @@ use crate::terminal::ProcessState;
 ///
 /// - Every folder that it is given lies inside the folder of runs; the server has made sure of that.
 /// - It is called from several threads at a time, each of which may wait.
-/// - It only reads, also while a run is going on.
+/// - It only reads, also while a run is active.
 pub trait RunSource: Send + Sync + 'static {
     /// The folders of all runs at and beneath a folder, newest first.
     fn runs(&self, root: &Path) -> Result<Vec<PathBuf>, SourceError>;
 
-    /// What a run is and how far it is, without reading all of its journal.
+    /// A summary of a run, without reading all of its journal.
     fn glimpse(&self, dir: &Path) -> Result<Snapshot, SourceError>;
 
-    /// Whether the process of a run lives, as far as that can be told.
+    /// Whether the process of a run lives, as far as that is known.
     fn pulse(&self, dir: &Path) -> ProcessState;
 
     /// Whether a run has trials that can be listed.
@@ -28,7 +28,7 @@ pub trait RunSource: Send + Sync + 'static {
     /// Some of the trials of a run, sorted and filtered.
     fn trials(&self, dir: &Path, query: &TrialQuery) -> Result<TrialPage, SourceError>;
 
-    /// What the trials say about the parameters.
+    /// The parameters of a run, and the trials drawn across them.
     fn parameters(&self, dir: &Path) -> Result<Parameters, SourceError>;
 
     /// One trial.
@@ -44,22 +44,22 @@ pub trait RunSource: Send + Sync + 'static {
 /// Why something cannot be shown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
-    /// There is no such thing.
+    /// It does not exist.
     #[error("{what}")]
     Missing {
         /// What is missing, as a sentence.
         what: String,
     },
-    /// The question makes no sense.
+    /// The request is not valid.
     #[error("{message}")]
     Invalid {
-        /// Reason, for people.
+        /// Reason, for the user.
         message: String,
     },
-    /// It cannot be had, though nothing is wrong with the question: data that was moved, a study of an earlier version.
+    /// The request is valid, but the answer is not available: data that was moved, a study of an earlier version.
     #[error("{message}")]
     Unavailable {
-        /// Reason, for people.
+        /// Reason, for the user.
         message: String,
         /// Hint for the user, if there is one.
         hint: Option<String>,
@@ -67,7 +67,7 @@ pub enum SourceError {
     /// Reading failed.
     #[error("{message}")]
     Failed {
-        /// Reason, for people.
+        /// Reason, for the user.
         message: String,
     },
 }

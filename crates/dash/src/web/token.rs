@@ -5,21 +5,21 @@ use subtle::ConstantTimeEq;
 /// The shortest token: shorter ones can be guessed.
 const LEAST_CHARS: usize = 16;
 
-/// A secret that can stand in an address and in a cookie.
+/// A secret that fits into a URL and a cookie.
 #[derive(Clone)]
 pub struct Token(String);
 
-/// Why a text is no token.
+/// Why a text is not a token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// Too short.
-    #[error("the token has {n_chars} characters, and at least {LEAST_CHARS} are needed")]
+    #[error("the token has {n_chars} characters, it needs at least {LEAST_CHARS}")]
     Short {
         /// How many it has.
         n_chars: usize,
     },
-    /// Not fit for an address.
-    #[error("the token has {found:?} in it; letters, digits and `-`, `_`, `.`, `~` may be used")]
+    /// Not fit for a URL.
+    #[error("the token contains {found:?}; use letters, digits, `-`, `_`, `.` and `~` only")]
     Character {
         /// The first character that may not be used.
         found: char,
@@ -27,7 +27,7 @@ pub enum TokenError {
 }
 
 impl Token {
-    /// Takes a text as a token.
+    /// Checks a text and makes it a token.
     pub fn new(text: &str) -> Result<Self, TokenError> {
         let is_fit = |c: char| c.is_ascii_alphanumeric() || "-_.~".contains(c);
         if let Some(found) = text.chars().find(|c| !is_fit(*c)) {
@@ -47,7 +47,7 @@ impl Token {
         &self.0
     }
 
-    /// Whether a text is this token. The time that it takes says nothing about where they differ.
+    /// Whether a text is this token, in constant time.
     pub fn is(&self, text: &str) -> bool {
         self.0.as_bytes().ct_eq(text.as_bytes()).into()
     }

@@ -21,7 +21,7 @@ const NOTES: usize = 40;
 /// The sections by name, each as JSON.
 pub(super) type Sections = Vec<(&'static str, String)>;
 
-/// What the list of runs shows of one.
+/// A run in the list of runs.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct RunLine {
     pub(super) name: String,
@@ -97,7 +97,7 @@ pub(super) fn sections(snapshot: &Snapshot, process: ProcessState, has_trials: b
     sections.into_iter().map(|(name, value)| (name, value.to_string())).collect()
 }
 
-/// Sections as one JSON object; of those that are as before none.
+/// Sections that changed, as one JSON object.
 pub(super) fn changed(sections: &Sections, before: &Sections) -> Option<String> {
     let is_new = |(at, section): &(usize, &(&str, String))| before.get(*at) != Some(*section);
     let parts: Vec<String> = sections

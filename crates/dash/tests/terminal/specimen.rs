@@ -54,6 +54,7 @@ impl Specimen {
             .parameter("progress", "trials")
             .parameter("score", "best")
             .parameter("better", "higher")
+            .parameter("lanes", serde_json::json!({ "ask": "sampler", "tell": "sampler" }))
             .parameter("sampler", "auto")
             .parameter("seed", 7)
             .value("total", total);
@@ -139,7 +140,7 @@ impl Specimen {
         std::fs::write(dir.join("journal.jsonl"), self.text()).unwrap();
     }
 
-    /// When its last word was said.
+    /// Time of its last event.
     pub fn end_ms(&self) -> i64 {
         START_MS + self.clock_ms as i64
     }

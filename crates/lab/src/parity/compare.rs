@@ -11,7 +11,7 @@ use tidemill_search::Points;
 /// Trials of a population whose masks and trades are compared one by one.
 const DETAILED: usize = 24;
 
-/// What came of a comparison.
+/// The result of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Compared {
     /// Trials that were compared.

@@ -1,11 +1,10 @@
 //! The parameters of a study as its trials show them.
 //!
-//! A study folder does not hold the space that was searched. Its trials tell what is needed to compare and to draw them: which
+//! A study folder does not hold the space that was searched. Its trials show what is needed to compare and to draw them: which
 //! values a parameter took, between which bounds. Only whether a range is logarithmic comes from the strategy, where there is one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
 use tidemill_backtest::{Overrides, Strategy};
 use tidemill_search::folder::Column;
 use tidemill_search::{Choice, Domain, Param, Space, TrialBatch};
@@ -16,18 +15,16 @@ use crate::config::StudyConfig;
 const LOG_RATIO: f64 = 100.0;
 
 /// The values that one parameter took.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// Name of the parameter.
     pub name: String,
-    /// What kind of values, and from where to where.
-    #[serde(flatten)]
+    /// The kind of its values, and their range.
     pub values: Values,
 }
 
 /// Values of one kind.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// Numbers.
     Number {
@@ -37,7 +34,7 @@ pub enum Values {
         high: f64,
         /// Whether all are whole numbers.
         whole: bool,
-        /// Whether equal ratios are equally far apart.
+        /// Whether the axis is logarithmic.
         log: bool,
     },
     /// Off and on.
@@ -105,7 +102,7 @@ impl Axis {
         }
     }
 
-    /// Values as numbers: a switch is 0 or 1, a name its place; NaN where there is none.
+    /// Values as numbers: a switch is 0 or 1, a name its index; NaN where there is none.
     pub fn encode(&self, column: &Column) -> Vec<f64> {
         match (&self.values, column) {
             (_, Column::Int(values)) => {
@@ -147,7 +144,7 @@ impl Axis {
 pub struct Axes(pub Vec<Axis>);
 
 impl Axes {
-    /// Takes the values of more trials in.
+    /// Adds the values of more trials.
     pub fn widen(&mut self, batch: &TrialBatch) {
         if self.0.is_empty() {
             self.0 = batch.params.iter().map(|(name, column)| Axis::new(name, column)).collect();

@@ -13,7 +13,7 @@ use crate::error::LabError;
 pub struct Row {
     /// Number of the trial.
     pub trial: u64,
-    /// What it was worth, one value per objective; NaN if it is invalid.
+    /// Its scores, one per objective; NaN if it is invalid.
     pub objectives: Vec<f64>,
     /// Values of the parameters; `None` where one was not active.
     pub params: Vec<Option<Value>>,

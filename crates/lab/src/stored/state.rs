@@ -12,7 +12,7 @@ const LOG_FILE: &str = "log.bin";
 /// How far a study is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// A process writes it; its number where that can be known.
+    /// A process writes it; its id where that can be known.
     Running(Option<u32>),
     /// All trials are there.
     Complete,
@@ -21,7 +21,7 @@ pub enum State {
 }
 
 impl State {
-    /// The state of a study folder with so many of the requested trials.
+    /// The state of a study folder with `n_trials` of the requested trials.
     pub fn of(dir: &Path, n_trials: u64, asked: Option<u64>) -> Self {
         if let Some(holder) = holder(dir) {
             return Self::Running(holder);
@@ -44,7 +44,7 @@ impl State {
         }
     }
 
-    /// The number of the process that writes, if one does and it is known.
+    /// Id of the process that writes, if one does and it is known.
     pub fn process(self) -> Option<u32> {
         match self {
             Self::Running(process) => process,
@@ -58,7 +58,7 @@ impl State {
             Self::Running(Some(process)) => format!("running (process {process})"),
             Self::Running(None) => "running".into(),
             Self::Complete => "complete".into(),
-            Self::Stopped => "stopped; the same `tidemill sweep` goes on with it".into(),
+            Self::Stopped => "stopped; the same `tidemill sweep` resumes it".into(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The first pass over the trials of a study: scores and values of parameters, but no whole rows.
 //!
-//! What is kept grows by one number per trial and objective and one for its parameters, so that a million trials of any number of parameters are no burden.
+//! What is kept grows by one number per trial and objective and one for its parameters, so that a million trials fit in memory whatever their number of parameters.
 //! Rows that turn out to be of interest are fetched by a second look (see `rows`).
 
 use std::collections::BTreeSet;
@@ -13,10 +13,10 @@ use super::axis::Axes;
 use crate::config::StudyConfig;
 use crate::error::LabError;
 
-/// With three objectives or more, ranking takes time in the square of the number of trials; so many at most are ranked.
+/// With three objectives or more, ranking takes time in the square of the number of trials; at most this many are ranked.
 const MAX_RANKED: u64 = 20_000;
 
-/// What all trials say together.
+/// A summary of all trials.
 pub struct Survey {
     /// The values that the parameters took.
     pub axes: Axes,
@@ -32,7 +32,7 @@ pub struct Survey {
     pub marks: Vec<u64>,
     /// Per objective, the trials that were better than all before, with their values.
     pub improvements: Vec<Vec<(u64, f64)>>,
-    /// With several objectives, the trials that no other one beats in everything.
+    /// With several objectives, the trials that no other trial beats in every objective.
     pub front: Option<ParetoFront>,
 }
 
@@ -124,7 +124,7 @@ impl Survey {
         best
     }
 
-    /// About so many trials, one from each of as many equal stretches of the study.
+    /// About `keep` trials, one from each of as many equal parts of the study.
     ///
     /// The place within a stretch is drawn, since a grid repeats itself and an even pace would keep step with it.
     pub fn sample(&self, keep: u64) -> Vec<u64> {

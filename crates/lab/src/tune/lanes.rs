@@ -50,7 +50,7 @@ impl Clock {
     /// Batches go by until the tuner turns the streams, and how, in its words; none if two hundred go by without it.
     fn until_turned(&mut self, tuning: &mut Tuning, batch_ms: i64) -> Option<String> {
         let said = |tuning: &Tuning| {
-            let of_streams = |sentence: &String| sentence.starts_with("hypertune turned streams ");
+            let of_streams = |sentence: &String| sentence.starts_with("hypertune changed streams ");
             tuning.advice().sentences().into_iter().find(of_streams)
         };
         let before = said(tuning);
@@ -111,13 +111,13 @@ fn what_the_tuner_decides_is_done_by_the_devices_and_taken_back() {
     let mut tuning = tuning(Mode::On, &[], &view);
     let mut clock = Clock::start(&tuning);
     let said = clock.until_turned(&mut tuning, 100).unwrap();
-    assert!(said.starts_with("hypertune turned streams 2 → 3: busy 10.0 %"), "{said}");
+    assert!(said.starts_with("hypertune changed streams 2 → 3: busy 10.0 %"), "{said}");
     assert_eq!(view.lanes(), Some(3));
     assert_eq!(used(&mut evaluator, &points), BTreeSet::from([0, 1, 2]));
 
     // From then on batches take ten times as long, so that it is taken back.
     let said = clock.until_turned(&mut tuning, 1000).unwrap();
-    assert!(said.starts_with("hypertune turned streams 3 → 2: action "), "{said}");
+    assert!(said.starts_with("hypertune changed streams 3 → 2: action "), "{said}");
     assert_eq!(view.lanes(), Some(2));
     assert_eq!(used(&mut evaluator, &points), BTreeSet::from([0, 1]));
 }
@@ -130,7 +130,7 @@ fn advice_leaves_the_lanes_alone() {
     let mut clock = Clock::start(&tuning);
     assert_eq!(clock.until_turned(&mut tuning, 100), None);
     let said = tuning.advice().sentences();
-    assert!(said.iter().any(|said| said.starts_with("hypertune would turn streams 2 → 3")), "{said:?}");
+    assert!(said.iter().any(|said| said.starts_with("hypertune would change streams 2 → 3")), "{said:?}");
     assert_eq!(view.lanes(), Some(2));
 }
 

@@ -10,7 +10,7 @@ use crate::error::LabError;
 /// Name of the file in a study folder.
 const FILE: &str = "verdict.json";
 
-/// Writes the report of a study with so many trials; it appears whole or not at all.
+/// Writes the report on `n_trials` trials of a study; the file appears whole or not at all.
 pub fn write(dir: &Path, n_trials: u64, report: &VerdictReport) -> Result<(), LabError> {
     let document = json!({ "version": 1, "trials": n_trials, "holding_up": report });
     let path = dir.join(FILE);
@@ -25,7 +25,7 @@ pub fn write(dir: &Path, n_trials: u64, report: &VerdictReport) -> Result<(), La
     std::fs::rename(&draft, &path).map_err(LabError::io("write", &path))
 }
 
-/// The report of a study with so many trials, if there is one for as many.
+/// The stored report, if it is one on `n_trials` trials.
 pub fn read(dir: &Path, n_trials: u64) -> Result<Option<Value>, LabError> {
     let path: PathBuf = dir.join(FILE);
     let text = match std::fs::read_to_string(&path) {
@@ -36,7 +36,7 @@ pub fn read(dir: &Path, n_trials: u64) -> Result<Option<Value>, LabError> {
     let mut document: Value = serde_json::from_str(&text).map_err(|error| LabError::Damaged {
         path: path.clone(),
         reason: error.to_string(),
-        hint: "the command of the sweep writes it again",
+        hint: "run the same `tidemill sweep` again to rewrite it",
     })?;
     let is_of_these = document["version"] == 1 && document["trials"] == n_trials;
     Ok(is_of_these.then(|| document["holding_up"].take()))

@@ -1,4 +1,4 @@
-//! What came of a walk through time: the stitched equity, and how much of what the searches promised was kept.
+//! The result of a walk-forward: the stitched equity, and how much of what the searches promised was kept.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -23,15 +23,15 @@ pub struct WindowResult {
     pub trial: Option<u64>,
     /// Its parameters.
     pub parameters: Map<String, Value>,
-    /// The objective on the searched and on the following stretch.
+    /// The objective on the searched and on the traded period.
     pub objective: [Option<f64>; 2],
     /// Sharpe ratios by the year, likewise.
     pub sharpe: [Option<f64>; 2],
     /// Mean daily returns, likewise.
     pub mean_daily: [Option<f64>; 2],
-    /// Return of the following stretch.
+    /// Return of the traded period.
     pub total_return: f64,
-    /// Trades of the following stretch.
+    /// Trades of the traded period.
     pub trades: u32,
     /// Its daily returns: days since 1970, and returns.
     #[serde(skip)]
@@ -39,7 +39,7 @@ pub struct WindowResult {
 }
 
 impl WindowResult {
-    /// What came of it, for people.
+    /// The result in a sentence.
     pub fn sentence(&self) -> String {
         let [searched, traded] = self.sharpe.map(number::short);
         format!(
@@ -58,7 +58,7 @@ pub struct WalkForwardSummary {
     pub total_return: f64,
     /// Its Sharpe ratio, by the year.
     pub sharpe: Option<f64>,
-    /// Its deepest fall.
+    /// Its maximum drawdown.
     pub max_drawdown: f64,
     /// Probability that its true Sharpe ratio is above 0. Nothing was chosen by it, so that nothing has to be deflated.
     pub probabilistic_sharpe: Option<f64>,
@@ -68,7 +68,7 @@ pub struct WalkForwardSummary {
     pub winning_windows: f64,
     /// Trades in all.
     pub trades: u64,
-    /// How it stands against holding from the first day to the last; `null` where equity adds in price units.
+    /// Comparison with holding from the first day to the last; `null` where equity adds in price units.
     pub market: Option<AgainstMarket>,
     /// Equity at the end of each day: days since 1970, and values from 1 on.
     pub equity: Vec<(i64, f64)>,
@@ -122,14 +122,14 @@ impl WalkForwardSummary {
 }
 
 impl WalkForwardSummary {
-    /// What came of all windows together, as names and texts.
+    /// The results of all windows together, as names and texts.
     pub fn figures(&self) -> Vec<(&'static str, String)> {
         let percent = |share: f64| format!("{:.2} %", 100.0 * share);
         let probability = |share: f64| format!("{:.1} %", 100.0 * share);
         let mut figures = vec![
             ("stitched return", percent(self.total_return)),
             ("Sharpe ratio", number::short(self.sharpe)),
-            ("deepest fall", percent(self.max_drawdown)),
+            ("maximum drawdown", percent(self.max_drawdown)),
             ("probability of an edge", self.probabilistic_sharpe.map_or_else(|| "–".into(), probability)),
             ("walk-forward efficiency", number::short(self.efficiency)),
             ("windows that made money", format!("{:.0} %", 100.0 * self.winning_windows)),
@@ -139,7 +139,7 @@ impl WalkForwardSummary {
             let optional = |share: Option<f64>| share.map_or_else(|| "–".into(), percent);
             figures.extend([
                 ("return of the benchmark", percent(market.benchmark_return)),
-                ("more than the benchmark", percent(market.excess_return)),
+                ("excess over the benchmark", percent(market.excess_return)),
                 ("beta", number::short(market.fit.beta)),
                 ("alpha, a year", optional(market.fit.alpha)),
                 ("t of alpha", number::short(market.fit.t_alpha)),

@@ -1,4 +1,4 @@
-//! The windows of a walk through time: a stretch to search on, and the stretch that follows it.
+//! The windows of a walk-forward: a period to search on, and the period that follows it.
 
 use tidemill_backtest::segment::Layout;
 use tidemill_market::Universe;
@@ -34,9 +34,9 @@ pub struct Window {
 /// How windows follow each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// Length of the stretch that is searched.
+    /// Length of the period that is searched.
     pub train_ms: i64,
-    /// Length of the stretch that follows; the next window is that much later.
+    /// Length of the period that follows; the next window is that much later.
     pub test_ms: i64,
     /// Whether every search begins where the first did, so that it sees more and more.
     pub anchored: bool,

@@ -16,7 +16,7 @@ namespace atc {
 // A warp for each part, and one that prepares.
 #define FUSED_WARPS (PARTS * N_FAMILIES + 1)
 #define FUSED_THREADS (32 * FUSED_WARPS)
-// Blocks that a multiprocessor shall have at a time; twin of BLOCKS_PER_MULTIPROCESSOR in device.rs.
+// Blocks that a multiprocessor should run at a time; twin of BLOCKS_PER_MULTIPROCESSOR in device.rs.
 #define FUSED_BLOCKS 1
 // Turns from the preparation of a tile to its last part.
 #define STAGES PARTS

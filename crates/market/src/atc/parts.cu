@@ -4,7 +4,7 @@ namespace atc {
 
 struct PartArgs {
   Plan plan;
-  // What averages are taken of.
+  // The input of the averages.
   const double* source;
   const u64* offsets;
   const u32* lengths;

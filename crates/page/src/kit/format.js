@@ -12,14 +12,14 @@ export function number(value, decimals = 2, sign = false) {
   return (value < 0 && !zero ? MINUS : sign && !zero ? '+' : '') + grouped;
 }
 
-/** A number in about four digits, as the command line shows it; what is not a number as it is. */
+/** A number in three digits or more, by the rule of the command line (telemetry/src/number.rs); a text or a switch unchanged. */
 export function short(value) {
   if (typeof value === 'string' || typeof value === 'boolean') return String(value);
   if (value === null || value === undefined || !Number.isFinite(value)) return '\u2013';
   const size = Math.abs(value);
   if (Number.isInteger(value) && size < 1e7) return number(value, 0);
   if (size >= 1e7 || size < 1e-4) return value.toExponential(3).replaceAll('-', MINUS).replace('e+', 'e');
-  return number(value, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : size >= 0.01 ? 3 : 6);
+  return number(value, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : size >= 0.1 ? 3 : size >= 0.01 ? 4 : size >= 0.001 ? 5 : 6);
 }
 
 /** A fraction as per cent. */
@@ -108,7 +108,7 @@ export const milliseconds = (value) => {
   return `${(value * 1000).toFixed(0)} µs`;
 };
 
-// Of this machine's clock, since it is compared with it.
+// In local time, because people compare it with their clock.
 export const clock = (text) => {
   const at = new Date(text);
   return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;

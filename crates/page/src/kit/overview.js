@@ -1,4 +1,4 @@
-// The strip below the price chart, for finding one's way in a long history.
+// The strip below the price chart, to navigate a long history.
 import { makeCanvas, withAlpha } from './canvas.js';
 
 export const LEAST_BARS = 12; // of which a view may consist

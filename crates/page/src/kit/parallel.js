@@ -13,7 +13,7 @@ export function scoreAxis(name, scores) {
 }
 
 export class Parallel {
-  /** `canvas` stands alone in an element of the class `parallel`. `colour(standing, palette)` is that of a line, `title(i)` names a trial. */
+  /** `canvas` is the only child of an element of the class `parallel`. `colour(standing, palette)` is that of a line, `title(i)` names a trial. */
   constructor(canvas, { colour, title, onChoose, onCount }) {
     Object.assign(this, { canvas, colour, title, onChoose, onCount });
     this.hover = null;
@@ -174,7 +174,7 @@ export class Parallel {
   release(event) {
     if (!this.box) return;
     const { x, y } = this.at(event);
-    // A mere click on an axis keeps all, elsewhere it chooses a line.
+    // A click on an axis clears its selection, elsewhere it chooses a line.
     if (this.drag && !this.drag.moved && this.brushes.has(this.drag.column)) this.brushes.delete(this.drag.column);
     else if (!this.drag?.moved) this.onChoose(this.nearest(x, y));
     this.drag = null;
@@ -195,7 +195,7 @@ export class Parallel {
       event.preventDefault();
       this.chart.redraw();
     };
-    const label = `${axis.name}: arrows move what is kept, shift and arrows change how much, Escape keeps all`;
+    const label = `${axis.name}: arrow keys move the selection, Shift and arrow keys resize it, Escape clears it`;
     return h('button', { type: 'button', class: 'axis-control', 'aria-label': label, onkeydown: move });
   }
 

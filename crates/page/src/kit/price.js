@@ -2,7 +2,7 @@
 // The horizontal axis counts source bars, so nights and weekends leave no holes. Bar i covers [i, i + 1).
 //
 // Bars are { n, nBars, start, end, time, open, high, low, close, volume, decimals, timeframe, marks }: drawn bar i joins the source bars
-// from start[i] to before end[i], of nBars. Who has too many of them shows a coarse set and feeds finer ones as the view moves.
+// from start[i] to before end[i], of nBars. A caller with too many bars shows a coarse set and supplies finer ones as the view moves.
 import { drawMark, line, makeCanvas, tag, withAlpha } from './canvas.js';
 import { h } from './dom.js';
 import { compact, date, DAY, logTicks, lowerBound, niceTicks, number, percent, stepDecimals, timeTicks, tone } from './format.js';
@@ -16,8 +16,7 @@ let lastScroll = -Infinity;
 addEventListener('scroll', () => (lastScroll = performance.now()), { passive: true });
 
 export class PriceChart {
-  /** Where they are drawn, who hears which trade is chosen and that the view has moved, and whether the wheel zooms only with the focus or a
-   * key held. */
+  /** The canvases, the callbacks for a chosen trade and a moved view, and whether the wheel zooms only with the focus or a key held. */
   constructor({ canvas, overview, readout, onSelect, onView = null, needsFocus = false }) {
     Object.assign(this, { canvas, readout, onSelect, onView, needsFocus });
     this.log = false;

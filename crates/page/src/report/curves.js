@@ -1,4 +1,4 @@
-// Equity beside buy-and-hold, the way under water, and the rolling Sharpe ratio, on one time axis.
+// Equity beside buy-and-hold, drawdown, and the rolling Sharpe ratio, on one time axis.
 
 const ROLLING_DAYS = 90;
 

@@ -58,7 +58,7 @@ function verdict(symbol) {
     `Returned ${total}`,
     hold ? ` while buy and hold returned ${hold}` : '',
     trades ? `, in ${trades} trade${trades === '1' ? '' : `s of which ${wins ?? 'none'} won`}` : '',
-    fall ? `. The deepest fall from a peak was ${fall.replace(MINUS, '')}` : '',
+    fall ? `. The maximum drawdown was ${fall.replace(MINUS, '')}` : '',
     '.',
   ].join('');
 }
@@ -89,7 +89,7 @@ function showSymbols(choose) {
     ['spark', 'Equity', null],
     ['change', 'Return', (row) => changeText(row.change ?? NaN)],
     ['hold', 'Buy & hold', (row) => changeText(row.hold ?? NaN)],
-    ['drawdown', 'Worst fall, daily', (row) => changeText(row.drawdown ?? NaN)],
+    ['drawdown', 'Max drawdown, daily', (row) => changeText(row.drawdown ?? NaN)],
     ['trades', 'Trades', (row) => number(row.trades, 0)],
     ['wins', 'Won', (row) => percent(row.wins, 1)],
     ['r', 'Mean R', (row) => number(row.r, 2, true)],
@@ -108,7 +108,7 @@ function showSymbols(choose) {
   fill();
 }
 
-// Taken from the page, so that no address stands in this file.
+// Taken from the page, so that this file contains no URL.
 const SVG = document.querySelector('svg').namespaceURI;
 
 /** A miniature of an equity curve. */

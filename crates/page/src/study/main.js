@@ -52,7 +52,7 @@ function showPassing(passing, brushed) {
 
 function showHeader() {
   byId('title').textContent = study.title;
-  byId('eyebrow').textContent = study.state === 'running' ? 'Study, still running' : study.state === 'stopped' ? 'Study, stopped on the way' : 'Study';
+  byId('eyebrow').textContent = study.state === 'running' ? 'Study, still running' : study.state === 'stopped' ? 'Study, stopped early' : 'Study';
   byId('subtitle').textContent = study.subtitle;
   byId('made').textContent = study.made;
   showObjective();
@@ -66,7 +66,7 @@ function showObjective() {
   const found = best === null
     ? 'No trial was valid: none traded, or none met the requirements.'
     : several
-      ? `${count(study.front, 'trial')} that no other one beats in everything, of ${number(study.n_trials, 0)}; the best ${objectiveName()} is ${short(best)}.`
+      ? `${count(study.front, 'trial')} that no other trial beats in every objective, of ${number(study.n_trials, 0)}; the best ${objectiveName()} is ${short(best)}.`
       : `The best ${objectiveName()} is ${short(best)}, found by trial ${number(trial, 0)} of ${number(study.n_trials, 0)}.`;
   const still = late === null ? '' : late < 0.1 ? ' It was still improving at the end; more trials may find better.' : ` The last ${percent(late, 0)} of the trials brought no improvement.`;
   const winner = several ? null : study.holding?.winners?.[0];
@@ -94,25 +94,25 @@ function showObjective() {
 // ---- sections ----
 
 function showImportance() {
-  const shares = axisOrder.map((at) => study.axes[at]).filter((axis) => axis.share >= 0);
-  const largest = Math.max(...shares.map((axis) => axis.share), 0);
+  const shares = axisOrder.map((at) => study.axes[at]).filter((axis) => axis.importance >= 0);
+  const largest = Math.max(...shares.map((axis) => axis.importance), 0);
   setShown('importance', largest > 0);
   byId('importance-table').replaceChildren(
     h('tbody', {}, ...shares.slice(0, 30).map((axis) => {
       const bar = h('span', {});
-      bar.style.setProperty('--size', `${(100 * axis.share) / (largest || 1)}%`);
-      return h('tr', {}, h('th', { scope: 'row', title: axis.name }, axis.name), h('td', { class: 'share' }, percent(axis.share, 1)), h('td', { class: 'bar', 'aria-hidden': 'true' }, bar));
+      bar.style.setProperty('--size', `${(100 * axis.importance) / (largest || 1)}%`);
+      return h('tr', {}, h('th', { scope: 'row', title: axis.name }, axis.name), h('td', { class: 'share' }, percent(axis.importance, 1)), h('td', { class: 'bar', 'aria-hidden': 'true' }, bar));
     })),
   );
   const rest = shares.slice(30);
-  if (rest.length) byId('importance-note').prepend(`${number(rest.length, 0)} more parameters have ${percent(rest.reduce((all, axis) => all + axis.share, 0), 1)} together. `);
+  if (rest.length) byId('importance-note').prepend(`${number(rest.length, 0)} more parameters have ${percent(rest.reduce((all, axis) => all + axis.importance, 0), 1)} together. `);
 }
 
 function addSlices(from, to) {
   for (const at of axisOrder.slice(from, to)) {
     const axis = study.axes[at];
     const canvas = h('canvas', { role: 'img', 'data-name': axis.name, 'aria-label': `${objectiveName()} against ${axis.name}` });
-    byId('slice-grid').append(h('figure', {}, h('figcaption', {}, h('b', { title: axis.name }, axis.name), h('span', {}, percent(axis.share, 1))), canvas));
+    byId('slice-grid').append(h('figure', {}, h('figcaption', {}, h('b', { title: axis.name }, axis.name), h('span', {}, percent(axis.importance, 1))), canvas));
     new Cloud(canvas, drawSlice(at), choose);
   }
 }
@@ -169,7 +169,7 @@ byId('best-note').textContent = several ? 'trials of the front' : `the best ${nu
 setShown('history', study.n_valid > 0);
 setShown('tradeoff', several && study.n_valid > 0);
 byId('tradeoff-note').textContent = study.objectives.length > 2
-  ? `${study.objectives[0]} across; the objective chosen above up. Highlighted: trials that no other one beats in everything.`
+  ? `${study.objectives[0]} across; the objective chosen above up. Highlighted: trials that no other trial beats in every objective.`
   : 'Highlighted: trials that no other one beats in both.';
 showSlices();
 showHeader();

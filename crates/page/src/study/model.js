@@ -1,14 +1,12 @@
 // What was drawn from the study, which objective is shown, which trial is chosen, and scales from values to places.
 
 const study = JSON.parse(byId('data').textContent);
-// A switch is two names.
-for (const axis of study.axes) if (axis.kind === 'switch') Object.assign(axis, { kind: 'names', options: ['off', 'on'] });
 const state = { objective: 0, chosen: null };
 
 /** The places of the axes, most important first, equal ones in the order of the study. */
-const axisOrder = study.axes.map((_, i) => i).sort((a, b) => study.axes[b].share - study.axes[a].share);
+const axisOrder = study.axes.map((_, i) => i).sort((a, b) => study.axes[b].importance - study.axes[a].importance);
 
-/** The range of an objective worth showing: a few hopeless trials must not flatten the others. They are drawn on the lower edge. */
+/** The range of an objective worth showing: a few very bad trials must not flatten the others. They are drawn on the lower edge. */
 function scoreRange(objective) {
   const known = study.scores[objective].filter((value) => value !== null).sort((a, b) => a - b);
   if (!known.length) return { low: 0, high: 1, clipped: 0 };

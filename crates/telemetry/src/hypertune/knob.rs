@@ -9,9 +9,9 @@ pub struct Knob {
     pub name: String,
     /// The present value.
     pub value: f64,
-    /// The least it may be.
+    /// Lowest value.
     pub low: f64,
-    /// The most it may be.
+    /// Highest value.
     pub high: f64,
     /// Which values between them it takes.
     pub kind: KnobKind,
@@ -33,9 +33,9 @@ pub enum KnobKind {
 /// Whether turning a knob changes the results of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing: they are the same bits.
+    /// No: the bits are the same.
     Neutral,
-    /// They are others, so that the decision has to be recorded durably before the batch that it affects.
+    /// Yes, so the decision has to be recorded durably before the batch that it affects.
     ChangesResults,
 }
 

@@ -51,7 +51,7 @@ pub struct Outcome {
     pub after: f64,
     /// The effect as a sentence.
     pub words: String,
-    /// The batch that is asked next.
+    /// The batch that is proposed next.
     pub batch: u64,
 }
 
@@ -73,11 +73,11 @@ impl Proposal {
 }
 
 impl Proposal {
-    /// The proposal for people, such as `hypertune turned batch 64 → 256: …`; none for an effect.
+    /// The proposal as a sentence, such as `hypertune changed batch 64 → 256: …`; none for an effect.
     pub fn sentence(&self) -> Option<String> {
         let (verb, decision) = match self {
-            Proposal::Apply(decision) => ("turned", decision),
-            Proposal::Advise(decision) => ("would turn", decision),
+            Proposal::Apply(decision) => ("changed", decision),
+            Proposal::Advise(decision) => ("would change", decision),
             Proposal::Effect(_) => return None,
         };
         let Decision { knob, old, new, cause, .. } = decision;

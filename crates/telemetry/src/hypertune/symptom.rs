@@ -8,7 +8,7 @@ use crate::snapshot::Snapshot;
 /// Share of the time below which the work of the host is not worth hiding.
 const LITTLE: f64 = 0.05;
 
-/// Something that is wrong with a run.
+/// A problem of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symptom {
     /// No better score for many batches.
@@ -103,7 +103,7 @@ impl RuleInput<'_> {
             let is_stalled =
                 silent_s >= (self.thresholds.stalled_factor * usual_s).max(self.thresholds.stalled_s);
             is_stalled
-                .then(|| format!("`{name}` was not heard of for {silent_s:.1} s, usually {usual_s:.3} s"))
+                .then(|| format!("`{name}` has not reported for {silent_s:.1} s, usually {usual_s:.3} s"))
         });
         stalled.next().map(Detection::new)
     }

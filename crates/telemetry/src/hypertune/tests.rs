@@ -337,7 +337,7 @@ fn a_phase_that_came_regularly_and_stays_away_is_stalled() {
     let said = drive(&mut run, &mut tuner, 5, &[]);
     assert_eq!(said.len(), 1);
     assert_eq!(said[0].0, 30);
-    assert_eq!(decision(&said[0].1).cause, "`tell` was not heard of for 5.0 s, usually 1.000 s");
+    assert_eq!(decision(&said[0].1).cause, "`tell` has not reported for 5.0 s, usually 1.000 s");
 }
 
 #[test]

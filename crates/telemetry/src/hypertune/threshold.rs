@@ -73,7 +73,7 @@ impl Default for Thresholds {
     }
 }
 
-/// A threshold that makes no sense.
+/// A threshold outside its range.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{name} = {value}: expected {expected}")]
 pub struct ThresholdError {
@@ -86,7 +86,7 @@ pub struct ThresholdError {
 }
 
 impl Thresholds {
-    /// Refuses the first threshold that makes no sense.
+    /// Refuses the first threshold outside its range.
     pub fn check(&self) -> Result<(), ThresholdError> {
         let counts = [
             ("window_batches", self.window_batches),

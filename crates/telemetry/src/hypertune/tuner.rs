@@ -22,7 +22,7 @@ const MOST_PATIENCE: u64 = 64;
 /// Batches that may be under way when a knob is turned; more are taken for a fold that missed some.
 const MOST_UNDER_WAY: u64 = 64;
 
-/// What a tuner may do.
+/// The mode of a tuner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -138,7 +138,7 @@ impl Tuner {
         }
     }
 
-    /// Looks at the run before `batch` is asked. Whoever asks has to turn the knobs of the [`Proposal::Apply`]s before that.
+    /// Looks at the run before `batch` is proposed. The caller turns the knobs of the [`Proposal::Apply`]s before it proposes the batch.
     pub fn look(&mut self, snapshot: &Snapshot, batch: u64) -> Vec<Proposal> {
         let mut proposals = Vec::new();
         if self.mode == Mode::Off {

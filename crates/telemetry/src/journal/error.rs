@@ -14,8 +14,8 @@ pub enum JournalError {
         /// Why.
         source: io::Error,
     },
-    /// A write failed. The file holds whole lines only; what could not be written counts as dropped, and the writer goes on
-    /// trying with what comes later.
+    /// A write failed. The file holds whole lines only; what could not be written counts as dropped, and the writer keeps
+    /// trying with later records.
     #[error("cannot write the journal {}", path.display())]
     Write {
         /// The file.

@@ -65,7 +65,7 @@ impl Live {
         for number in segments.checkpoints()? {
             std::fs::remove_file(segments.checkpoint(number))?;
         }
-        // From the end, so that what is left after a kill is a journal still.
+        // From the end, so that what remains after a kill is still a journal.
         for number in segments.numbers()?.into_iter().rev() {
             std::fs::remove_file(segments.full(number))?;
         }
@@ -141,7 +141,7 @@ impl Output for Live {
                 return Err(error);
             }
         };
-        // A checkpoint only saves time, so a failure to write it is none of the journal.
+        // A checkpoint only saves time, so a failure to write it is not a failure of the journal.
         let _ = checkpoint::write(&self.segments, self.number, self.len_bytes, snapshot);
         self.number += 1;
         (self.file, self.len_bytes, self.is_folder_synced) = (live, 0, false);

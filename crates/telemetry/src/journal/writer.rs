@@ -215,7 +215,7 @@ impl<O: Output, C: Fn() -> Instant> Writer<O, C> {
         let snapshot = self.shared.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone();
         self.rotate_at = match self.output.rotate(&snapshot) {
             Ok(()) => self.rotate_bytes,
-            // Whatever the reason, such as a folder that may not be written to: records go on, and it is tried again later.
+            // Whatever the reason, such as a folder that may not be written to: recording continues, and the rotation is tried again later.
             Err(_) => self.output.len_bytes() + self.rotate_bytes.div_ceil(8),
         };
     }

@@ -19,7 +19,7 @@ pub fn read_all(path: &Path) -> Result<AllEvents, ReadError> {
     Ok(events)
 }
 
-/// The events of a journal in the order written. A malformed line is reported once, and reading goes on behind it; a last line
+/// The events of a journal in the order written. A malformed line is reported once, and reading continues after it; a last line
 /// without its end is left out.
 #[derive(Debug)]
 pub struct AllEvents {

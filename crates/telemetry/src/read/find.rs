@@ -16,7 +16,7 @@ const BLOCK_BYTES: usize = 4 << 20;
 /// folder that holds it; one that is not there has none.
 ///
 /// Lines are searched for the phase's name first, so that this is as fast as reading the files. What it finds may decide how a
-/// run goes on, so a line that names the phase and is no event is an error. A last line without its end was never recorded.
+/// run continues, so a line that names the phase and is no event is an error. A last line without its end was never recorded.
 pub fn find(path: &Path, phase: &str) -> Result<Vec<Event>, ReadError> {
     let segments = Segments::find(path);
     let failed = |source| ReadError::Io { path: segments.live().to_owned(), source };

@@ -13,7 +13,7 @@ pub struct Action {
     pub at: Timestamp,
     /// The rule that fired, such as `no_improvement`.
     pub rule: String,
-    /// Why, for people.
+    /// Why, in words.
     pub cause: String,
     /// What is turned, such as `batch`.
     pub knob: String,
@@ -35,9 +35,9 @@ pub struct Effect {
     /// What was measured, such as `trials_per_s`.
     pub measure: String,
     /// Before the action; NaN if it is not known.
-    #[serde(with = "crate::number")]
+    #[serde(with = "crate::json_number")]
     pub before: f64,
     /// After it; NaN if it is not known.
-    #[serde(with = "crate::number")]
+    #[serde(with = "crate::json_number")]
     pub after: f64,
 }

@@ -148,7 +148,8 @@ fn work(to: &mut Snapshot, event: &Event) {
         }
     }
     if let Some(ms) = event.duration_ms {
-        keep(&mut to.spans, span(event, ms, elapsed_s - to.earlier_s), RECENT_SPANS);
+        let span = span(to, event, ms, elapsed_s - to.earlier_s);
+        keep(&mut to.spans, span, RECENT_SPANS);
     }
     if let Some(DeviceMode::CpuFallback { reason }) = &event.device
         && to.fallbacks.back().is_none_or(|last| last.text != *reason)
@@ -204,11 +205,11 @@ fn progress(to: &mut Snapshot, done: f64, at_s: f64) {
     }
 }
 
-fn span(event: &Event, duration_ms: f64, now_s: f64) -> Span {
+fn span(of: &Snapshot, event: &Event, duration_ms: f64, now_s: f64) -> Span {
+    let declared = || of.config.get("lanes")?.get(event.phase.as_str())?.as_str();
     let lane = match &event.device {
         Some(DeviceMode::Gpu { stream }) => format_smolstr!("stream {stream}"),
-        _ if matches!(event.phase.as_str(), "ask" | "tell") => SmolStr::new_static("sampler"),
-        _ => SmolStr::new_static("cpu"),
+        _ => declared().map_or(SmolStr::new_static("cpu"), SmolStr::new),
     };
     let start_ms = number(event, "start_ms").unwrap_or(now_s * 1e3 - duration_ms);
     Span { lane, phase: event.phase.clone(), step: event.step.clone(), start_ms, duration_ms }

@@ -56,7 +56,7 @@ impl Series {
             .map(move |(idx, (sum, weight))| ((idx as f64 + 0.5) * width_s, sum / weight))
     }
 
-    /// The mean over about so many seconds before the value that came last.
+    /// The mean over about `over_s` seconds up to the newest value.
     pub fn recent(&self, over_s: f64) -> Option<f64> {
         let n_buckets = (over_s / self.width_s).ceil().max(1.0) as usize;
         let newest = &self.buckets[self.buckets.len().saturating_sub(n_buckets)..];

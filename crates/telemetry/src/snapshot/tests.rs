@@ -104,6 +104,7 @@ fn phases_know_their_steps_durations_and_devices() {
 #[test]
 fn spans_lie_on_lanes_and_begin_where_they_say_or_end_now() {
     let mut run = SimulatedRun::started();
+    run.tell(Event::new("r", "run", "start").parameter("lanes", json!({ "plan": "planner" })));
     run.at_s = 2.0;
     run.tell(
         Event::new("r", "kernel", "a")
@@ -111,10 +112,10 @@ fn spans_lie_on_lanes_and_begin_where_they_say_or_end_now() {
             .on(DeviceMode::Gpu { stream: 3 })
             .value("start_ms", 7.0),
     );
-    run.tell(Event::new("r", "ask", "a").lasting_ms(500.0));
+    run.tell(Event::new("r", "plan", "a").lasting_ms(500.0));
     run.tell(Event::new("r", "load", "a").lasting_ms(1.0).on(DeviceMode::Cpu));
     let spans: Vec<_> = run.snapshot.spans.iter().map(|span| (span.lane.as_str(), span.start_ms)).collect();
-    assert_eq!(spans, [("stream 3", 7.0), ("sampler", 1500.0), ("cpu", 1999.0)]);
+    assert_eq!(spans, [("stream 3", 7.0), ("planner", 1500.0), ("cpu", 1999.0)]);
     assert!(run.snapshot.values.get("start_ms").is_none());
 }
 

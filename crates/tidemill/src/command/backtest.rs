@@ -82,7 +82,7 @@ pub(super) fn page_report(evaluation: &BacktestReport) -> ReportPage {
     page::report(evaluation)
 }
 
-/// What a person should know about the data and the result.
+/// Notes for the user about the data and the result.
 fn notes(evaluation: &BacktestReport) -> impl Iterator<Item = &String> {
     evaluation.experiment.data.notes.iter().chain(&evaluation.warnings)
 }

@@ -33,7 +33,7 @@ pub struct BenchArgs {
     /// Hourly bars of the generated series.
     #[arg(long, value_name = "N", default_value_t = 20_000)]
     bars: usize,
-    /// What is measured beside the CPU: auto, cpu (nothing), cuda (all GPUs) or cuda:N.
+    /// Devices to measure besides the CPU: auto, cpu (nothing), cuda (all GPUs) or cuda:N.
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     device: DeviceChoice,
     /// Worker threads [default: all cores].

@@ -36,29 +36,29 @@ use tidemill_lab::{DeviceChoice, Devices};
   tidemill color generate flat --vertices 300 --colors 20 --density 0.5 --out flat300.col
 
 GRAPH is a DIMACS .col file or a list of edges, two vertices a line; both may be compressed with gzip.
-Every colouring is checked against the file before it is shown or written. Ctrl-C ends with the best so far.")]
+Every colouring is checked against the file before it is shown or written. Ctrl-C stops with the best so far.")]
 pub struct ColorArgs {
     #[command(subcommand)]
     command: Option<ColorCommand>,
-    /// DIMACS .col file or list of edges, also with gzip.
+    /// DIMACS .col file or list of edges, gzipped or not.
     #[arg(value_name = "GRAPH", required = true)]
     graph: Option<PathBuf>,
-    /// End once a colouring has this many colours.
+    /// Stop once a colouring has this many colours.
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     target: Option<usize>,
-    /// End after this many seconds [default: 60, if nothing else ends it].
+    /// Stop after this many seconds [default: 60, if there is no other limit].
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     time: Option<f64>,
-    /// End after this many iterations of all searches. The same seed then gives the same colouring.
+    /// Stop after this many iterations of all searches. The same seed then gives the same colouring.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     iterations: Option<u64>,
-    /// End after this many passes; a pass tries one number of colours.
+    /// Stop after this many passes; a pass tries one number of colours.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     passes: Option<u64>,
-    /// End after this many passes in a row that brought less than --min-delta colours.
+    /// Stop after this many passes in a row that saved fewer than --min-delta colours.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     patience: Option<u64>,
-    /// Colours that a pass has to bring to count for --patience [default: 1].
+    /// Colours that a pass must save to count as progress for --patience [default: 1].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     min_delta: Option<usize>,
     /// Seed [default: 1].
@@ -70,7 +70,7 @@ pub struct ColorArgs {
     /// Phases, separated by commas; +NAME and -NAME change the default ones. docs/color.md lists them.
     #[arg(long, value_name = "A,B", value_delimiter = ',', allow_hyphen_values = true)]
     phases: Option<Vec<String>>,
-    /// Rules that tune the run: off, advise (print what they would turn) or on (turn it) [default: advise].
+    /// Rules that tune the run: off, advise (print what they would change) or on (change it) [default: advise].
     #[arg(long, value_name = "MODE")]
     hypertune: Option<Hypertune>,
     /// Worker threads [default: all cores].
@@ -131,7 +131,7 @@ fn color(args: &ColorArgs) -> Result<ExitCode> {
     let instance = read_graph(path)?;
     instance.remarks.iter().for_each(|remark| eprintln!("note: {}: {remark}", path.display()));
     let config = resolve::resolve(args, &settings)?;
-    // Before the work, so that a path that cannot be written is refused at once.
+    // Opened before the work, so that a path that cannot be written fails at once.
     let mut store = store::open(args, &instance, &config)?;
     let devices =
         Devices::choose(device_choice(args.device, &settings)?)?.with_wait_limit(settings.gpu.wait_limit());
@@ -180,7 +180,7 @@ fn color(args: &ColorArgs) -> Result<ExitCode> {
     output::print(args, &instance, &outcome, began.elapsed().as_secs_f64())?;
     progress.advice().for_each(|sentence| eprintln!("{sentence}"));
     if outcome.ending == Ending::Stopped && store.is_folder() {
-        eprintln!("--resume continues the run");
+        eprintln!("  hint: --resume continues the run");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -27,10 +27,10 @@ use source::Studies;
   tidemill dash runs --open                           all runs beneath a folder
   tidemill dash runs/ema                              one run
   tidemill dash runs --address 127.0.0.1:0            any free port; the first line printed has the address
-  tidemill dash runs --address 0.0.0.0:7700           for other machines too: a token is made up and printed
+  tidemill dash runs --address 0.0.0.0:7700           for other machines too: it prints a random token
   ssh -L 7700:localhost:7700 host                     … or a tunnel, which needs none
 
-It serves until Ctrl-C, without a network and without disturbing any run.")]
+It runs until Ctrl-C, needs no network and disturbs no run.")]
 pub struct DashArgs {
     /// A folder with runs beneath it, or one run.
     #[arg(value_name = "DIR", default_value = ".")]
@@ -41,7 +41,7 @@ pub struct DashArgs {
     /// Address to listen on. One that other machines can reach needs a token.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7700")]
     address: SocketAddr,
-    /// Token that requests must carry, 16 characters or more [default: none on this machine, else made up].
+    /// Token that requests must carry, 16 characters or more [default: none on this machine, otherwise a random one].
     #[arg(long, value_name = "TOKEN", env = "TIDEMILL_DASH_TOKEN", hide_env_values = true)]
     token: Option<String>,
 }
@@ -96,6 +96,6 @@ pub fn run(args: DashArgs) -> Result<ExitCode> {
 fn made_up() -> Result<Token> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
-        .map_err(|error| anyhow!("no random numbers for a token ({error})\n  hint: --token sets one"))?;
+        .map_err(|error| anyhow!("cannot make a random token ({error})\n  hint: --token sets one"))?;
     Ok(Token::from_bytes(bytes))
 }

@@ -19,7 +19,7 @@ use crate::input::stamp_parser;
 use crate::table::Table;
 use tidemill_lab::number::count;
 
-/// More bars than this in one generated file are a slip of the finger.
+/// More bars than this in one generated file are a typing error.
 const MAX_GENERATED_BARS: usize = 1_000_000_000;
 
 /// Inspect, convert and generate data.
@@ -51,7 +51,7 @@ struct SourceArgs {
     /// Time zone of timestamps without one, for example America/New_York [default: UTC].
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
-    /// Whether timestamps are the opens or the ends of bars [default: open].
+    /// Whether timestamps mark the open or the end of a bar [default: open].
     #[arg(long, value_name = "open|close", value_parser = stamp_parser(), hide_possible_values = true)]
     stamp: Option<BarStamp>,
     /// Resample to larger bars, for example 1h.
@@ -72,7 +72,7 @@ struct InspectArgs {
 struct ConvertArgs {
     #[command(flatten)]
     source: SourceArgs,
-    /// Where to write; the ending .parquet or .csv tells the format.
+    /// File to write; its ending, .parquet or .csv, decides the format.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
 }
@@ -85,13 +85,13 @@ enum Kind {
     Regime,
     /// A random walk of hourly bars, in which there is nothing to find.
     Walk,
-    /// The same with quiet and wild times.
+    /// The same with calm and volatile periods.
     Clustered,
 }
 
 #[derive(Args)]
 struct GenerateArgs {
-    /// Where to write; the ending .parquet or .csv tells the format.
+    /// File to write; its ending, .parquet or .csv, decides the format.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Which generator.
@@ -216,7 +216,7 @@ fn generate(args: &GenerateArgs) -> Result<ExitCode> {
     }
     let drift = args.drift.unwrap_or(0.0);
     if !(-10.0..=10.0).contains(&drift) {
-        bail!("--drift {drift}: the return of a year is a share between -10 and 10, 0.8 for 80 %");
+        bail!("--drift {drift}: expected the return of a year between -10 and 10, such as 0.8 for 80 %");
     }
     let universe = match args.kind {
         Kind::Lcg => {
@@ -247,7 +247,7 @@ fn generate(args: &GenerateArgs) -> Result<ExitCode> {
         Kind::Regime => {
             let edge = args.edge.unwrap_or(Planted::default().strength);
             if !(0.0..=1.0).contains(&edge) {
-                bail!("--edge {edge}: the strength is a number from 0 to 1");
+                bail!("--edge {edge}: expected a number from 0 to 1");
             }
             let mut options = RegimeOptions { n_bars: args.bars, n_symbols, ..RegimeOptions::default() };
             if let Some(timeframe) = &args.timeframe {
@@ -257,7 +257,7 @@ fn generate(args: &GenerateArgs) -> Result<ExitCode> {
             // The calendar of the program ends with the year 9999.
             if span.is_none_or(|span| span > 200_000_000_000_000) {
                 bail!(
-                    "{} bars of {} reach beyond the calendar",
+                    "{} bars of {} reach beyond the year 9999",
                     args.bars,
                     format_duration(options.timeframe_ms)
                 );

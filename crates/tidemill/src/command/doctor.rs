@@ -52,15 +52,15 @@ pub struct DoctorArgs {
 /// How a check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CheckState {
-    /// All is well.
+    /// No problem.
     Ok,
-    /// Something is not there.
+    /// Something is missing.
     Missing,
-    /// It is there and does not work.
+    /// It exists and does not work.
     Failed,
-    /// It could not be tried, because of something above.
+    /// It could not be tried, because of a problem above.
     Skipped,
-    /// It does not work, and everything else does without it.
+    /// It does not work, but nothing else needs it.
     Warning,
 }
 
@@ -104,7 +104,7 @@ impl DoctorReport {
             GpuError::Compile { .. } => (
                 CheckState::Failed,
                 error.to_string(),
-                Some("this is a fault of Tidemill or of the compiler: report it with this text".into()),
+                Some("this is a defect of Tidemill or of the compiler; report it with this text".into()),
             ),
             GpuError::Fault { .. } => (
                 CheckState::Failed,
@@ -125,7 +125,7 @@ impl DoctorReport {
         self.checks.push(DoctorCheck { what: what.into(), state, found, cure });
     }
 
-    /// Whether nothing stands in the way.
+    /// Whether no check failed.
     fn is_usable(&self) -> bool {
         self.checks.iter().all(|check| matches!(check.state, CheckState::Ok | CheckState::Warning))
     }
@@ -168,7 +168,7 @@ fn look_at_gpus(report: &mut DoctorReport, settings: &GpuSettings, only: Option<
         Err(error) => {
             match probe.driver {
                 Ok(_) => report.add_error("devices", &error),
-                Err(_) => report.add("devices", CheckState::Skipped, "they are listed by the driver"),
+                Err(_) => report.add("devices", CheckState::Skipped, "the driver lists them"),
             }
             Vec::new()
         }
@@ -188,7 +188,7 @@ fn look_at_gpus(report: &mut DoctorReport, settings: &GpuSettings, only: Option<
                 report.add(what, CheckState::Ok, shown(device.info()));
                 devices.push(device);
             }
-            // Said above.
+            // Reported above.
             Err(_) if probe.nvrtc.is_err() => report.add(what, CheckState::Ok, shown(info)),
             Err(error) => report.add_error(what, &error),
         }
@@ -248,7 +248,7 @@ fn look_at_emulation(report: &mut DoctorReport, settings: &GpuSettings, n_device
 
 /// Which cards can be used, and which of them with this compiler.
 fn least_capability(nvrtc: Option<&NvrtcInfo>) -> String {
-    let mut text = format!("a GPU needs compute capability {} at least", capability(LEAST_ARCHITECTURE));
+    let mut text = format!("a GPU needs at least compute capability {}", capability(LEAST_ARCHITECTURE));
     let least_of_nvrtc = nvrtc.and_then(|info| info.architectures.first().map(|first| (info, *first)));
     if let Some((info, first)) = least_of_nvrtc
         && first > LEAST_ARCHITECTURE
@@ -292,7 +292,7 @@ fn compile_all(
     for (what, result, seconds) in compiled {
         let what = format!("kernels of {what}");
         match result {
-            Ok(Ok(())) => report.add(what, CheckState::Ok, format!("for {target}, after {seconds:.1} s")),
+            Ok(Ok(())) => report.add(what, CheckState::Ok, format!("for {target}, in {seconds:.1} s")),
             Ok(Err(error)) => report.add_error(what, &error),
             Err(error) => report.add(what, CheckState::Failed, error.to_string()),
         }
@@ -324,14 +324,13 @@ fn round_trips(report: &mut DoctorReport, settings: &GpuSettings, devices: &[Dev
     for (at, device) in devices.iter().enumerate() {
         let what = format!("round trip {at}");
         if !usable {
-            report.add(what, CheckState::Skipped, "because of what is written above");
+            report.add(what, CheckState::Skipped, "because of the problem above");
             continue;
         }
         match round_trip(settings, device) {
             Ok(Ok((found, true))) => report.add(what, CheckState::Ok, found),
             Ok(Ok((found, false))) => {
-                let cure =
-                    Some("do not use this device; run `tidemill parity` and report what it says".into());
+                let cure = Some("do not use this device; run `tidemill parity` and report its output".into());
                 report.checks.push(DoctorCheck { what, state: CheckState::Failed, found, cure });
             }
             Ok(Err(error)) => report.add_error(what, &error),
@@ -355,7 +354,10 @@ fn round_trip(settings: &GpuSettings, device: &Device) -> Result<Result<(String,
                 number::count(compared.trades)
             );
             match compared.different {
-                0 => (format!("{what}: the bits of the CPU, {:.1} s", began.elapsed().as_secs_f64()), true),
+                0 => (
+                    format!("{what}: the same bits as the CPU, {:.1} s", began.elapsed().as_secs_f64()),
+                    true,
+                ),
                 n => (format!("{what}: {n} trials differ from the CPU"), false),
             }
         }))
@@ -365,7 +367,7 @@ fn round_trip(settings: &GpuSettings, device: &Device) -> Result<Result<(String,
 /// Looks at the folder for compiled kernels.
 fn cache(report: &mut DoctorReport, folder: Option<PathBuf>) {
     let what = "kernel cache";
-    let cure = "kernels are compiled at every start; name a folder in TIDEMILL_CACHE";
+    let cure = "kernels are compiled at every start; set TIDEMILL_CACHE to a folder";
     let warn = |found: String| DoctorCheck {
         what: what.into(),
         state: CheckState::Warning,
@@ -405,15 +407,15 @@ fn size_of_folder(folder: &Path) -> std::io::Result<(u64, u64)> {
 fn verdict(report: &DoctorReport, device: DeviceChoice) -> String {
     let name = if matches!(device, DeviceChoice::Emulated(_)) { "emulated device" } else { "GPU" };
     if device == DeviceChoice::Cpu {
-        return "The CPU can be used; `--device cuda` looks at GPUs.".into();
+        return "The CPU can be used; `--device cuda` checks the GPUs.".into();
     }
     if report.is_usable() {
         return match device {
             DeviceChoice::Emulated(_) => "Emulation works; it is for tests, and slow.".into(),
-            _ => "The GPU can be used. `tidemill parity` compares it with the CPU at length.".into(),
+            _ => "The GPU can be used. `tidemill parity` compares it with the CPU in depth.".into(),
         };
     }
-    format!("No {name} can be used as it is. The CPU needs nothing of this and gives the same results.")
+    format!("No {name} can be used yet. The CPU needs none of this and gives the same results.")
 }
 
 /// Aligned lines; cures and further lines of a finding stand below it.

@@ -40,13 +40,13 @@ Without a terminal the summary is printed. Nothing here disturbs the run.
 
 Exit codes: 0 done, 1 with --tail if the run failed, was killed or fell silent, 2 bad input, 130 stopped by Ctrl-C.")]
 pub struct MonitorArgs {
-    /// A run: its folder, or its journal. A folder that holds several runs lists them.
+    /// Folder or journal of a run; of a folder with several runs, a list of them.
     #[arg(value_name = "RUN", default_value = ".")]
     path: PathBuf,
     /// Print the newest events, then every new one, until the run ends.
     #[arg(long, conflicts_with = "summary")]
     tail: bool,
-    /// Print what is known of the run: state, times by phase, improvements, fall-backs, actions.
+    /// Print a summary of the run: state, times by phase, improvements, fall-backs, actions.
     #[arg(long)]
     summary: bool,
     /// Only this phase, such as `kernel`. Repeatable.
@@ -55,10 +55,10 @@ pub struct MonitorArgs {
     /// Print JSON: one object with everything, or with --tail one event per line.
     #[arg(long)]
     json: bool,
-    /// With --tail: how many events from before are shown first, up to 200.
+    /// With --tail: how many earlier events to show first, up to 200.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(0..=200))]
     lines: u16,
-    /// Wait for a journal that is not there yet.
+    /// Wait for a journal that does not exist yet.
     #[arg(long)]
     wait: bool,
     /// Take the newest of several runs.
@@ -109,7 +109,7 @@ fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !is_dumb
 }
 
-/// The fold of a journal, which may have to be waited for.
+/// The fold of a journal; with `--wait` it waits for the first event.
 fn load(path: &Path, wait: bool, stop: &AtomicBool) -> Result<Snapshot> {
     let mut follower = Follower::open(path);
     loop {
@@ -134,7 +134,10 @@ fn warn_of_malformed(follower: &Follower) {
     if let Some(malformed) = follower.malformed() {
         let n = tidemill_lab::number::counted(follower.n_malformed(), "line");
         let (path, line) = (malformed.path.display(), malformed.line);
-        eprintln!("note: {n} of the journal could not be read, the last {path}:{line}: {}", malformed.reason);
+        eprintln!(
+            "note: {n} of the journal could not be read, the last one at {path}:{line}: {}",
+            malformed.reason
+        );
     }
 }
 
@@ -175,7 +178,7 @@ fn only(snapshot: &Snapshot, phases: &[String]) -> Snapshot {
 fn stop_on_signal(is_second_final: bool) -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let handler = stop.clone();
-    // A second handler in one process cannot be set; the first then stays, which is as good.
+    // A process can set one handler only; the first one stays, which works too.
     let _ = ctrlc::set_handler(move || {
         if handler.swap(true, Ordering::SeqCst) && is_second_final {
             std::process::exit(130);

@@ -31,7 +31,7 @@ pub struct ParityArgs {
     /// Compare on these CSV or Parquet files or folders too.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     data: Vec<PathBuf>,
-    /// Trials in all, about [default: 100000, 2000 under emulation].
+    /// About how many trials in all [default: 100000, 2000 under emulation].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     trials: Option<u64>,
     /// Random strategies, each on random data [default: 32, 2 under emulation, 0 if strategies are given].
@@ -40,7 +40,7 @@ pub struct ParityArgs {
     /// What is compared with the CPU: cuda (all GPUs), cuda:N or emulated [default: cuda].
     #[arg(long, value_name = "DEVICE")]
     device: Option<DeviceChoice>,
-    /// Random data, strategies and trials follow from it.
+    /// Seed of the random data, strategies and trials.
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
     /// Settings file [default: tidemill.toml in this folder, if there is one].
@@ -97,10 +97,12 @@ pub fn run(args: ParityArgs) -> Result<ExitCode> {
 /// The devices; there is at least one.
 fn choose(args: &ParityArgs, settings: &Settings) -> Result<Vec<Device>> {
     let choice = match super::sweep::device_choice(args.device, settings)? {
-        // A comparison with nothing would always end well.
+        // A comparison with nothing would always pass.
         DeviceChoice::Auto => DeviceChoice::Cuda(None),
         DeviceChoice::Cpu => {
-            bail!("the CPU is what devices are compared with\n  hint: --device cuda or --device emulated")
+            bail!(
+                "the CPU is the reference that devices are compared with\n  hint: --device cuda or --device emulated"
+            )
         }
         other => other,
     };

@@ -62,7 +62,7 @@ pub struct ScanArgs {
     /// Symbols shown of each list [default: 20 in the table, all in JSON].
     #[arg(long, value_name = "K")]
     top: Option<usize>,
-    /// Look at the last N bars of each symbol; one with fewer is skipped [default: all bars].
+    /// Use the last N bars of each symbol, and skip symbols with fewer [default: all bars].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     bars: Option<usize>,
     /// Only these symbols, separated by commas.
@@ -71,10 +71,10 @@ pub struct ScanArgs {
     /// Resample to larger bars, for example 1h.
     #[arg(long, value_name = "TIMEFRAME")]
     resample: Option<String>,
-    /// Zone of times that carry none, for example America/New_York [default: UTC].
+    /// Time zone of timestamps without one, for example America/New_York [default: UTC].
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
-    /// Whether times are the opens or the ends of bars [default: open].
+    /// Whether timestamps mark the open or the end of a bar [default: open].
     #[arg(long, value_name = "open|close", value_parser = stamp_parser(), hide_possible_values = true)]
     stamp: Option<BarStamp>,
     /// Where symbols are computed: auto, cpu, cuda (all GPUs) or cuda:N. No result depends on it [default: auto].
@@ -86,7 +86,7 @@ pub struct ScanArgs {
     /// Worker threads [default: all cores].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threads: Option<usize>,
-    /// Also give the average of every bar, in JSON and in --out.
+    /// Also output the average of every bar, in JSON and in --out.
     #[arg(long)]
     history: bool,
     /// Write all rows to this .parquet file, or to a folder together with the journal.
@@ -98,7 +98,7 @@ pub struct ScanArgs {
     /// Scan again whenever a file changes, until Ctrl-C.
     #[arg(long)]
     watch: bool,
-    /// Write when each stage ran on the device, as a trace for Perfetto.
+    /// Write a trace for Perfetto that shows when each stage ran on the device.
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
     /// Settings file [default: tidemill.toml in this folder, if there is one].
@@ -129,7 +129,7 @@ fn run_on(args: ScanArgs, settings: &Settings, devices: Devices, out: &mut dyn W
     if args.watch && source.files.is_empty() {
         bail!("--watch needs DATA; generated data does not change");
     }
-    // Before the work, so that a path that cannot be written is refused at once.
+    // Opened before the work, so that a path that cannot be written fails at once.
     let store = Store::open(args.out.as_deref(), args.journal.as_deref(), args.history)?;
     let timeline = args.timeline.as_deref().map(Trace::create).transpose()?;
     let scanner = make_scanner(&options, &devices, &device_options)?;
@@ -145,7 +145,7 @@ fn run_on(args: ScanArgs, settings: &Settings, devices: Devices, out: &mut dyn W
             // A file that is being replaced may be missing or torn for a moment; that must not end the watch.
             match source.open() {
                 Ok(market) => session.scan(market, out)?,
-                Err(error) => eprintln!("error: {error:#}\n  the last result stays as it is; still watching"),
+                Err(error) => eprintln!("error: {error:#}\n  still watching; the last result is unchanged"),
             }
         }
     }
@@ -218,7 +218,7 @@ struct Session {
     store: Store,
     timeline: Option<Trace>,
     n_scans: u64,
-    /// Tells its runs from those of other sessions in one journal.
+    /// Distinguishes its runs from those of other sessions in one journal.
     began: Timestamp,
 }
 

@@ -24,7 +24,7 @@ pub fn run(args: StrategiesArgs) -> Result<ExitCode> {
             Some((_, source)) => out.write_all(source.as_bytes())?,
             None => {
                 let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
-                bail!("there is no shipped strategy `{name}`; there are {}", names.join(", "));
+                bail!("there is no shipped strategy `{name}`; the shipped ones are {}", names.join(", "));
             }
         },
         None => {

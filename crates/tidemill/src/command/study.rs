@@ -27,7 +27,7 @@ use tidemill_lab::number;
   tidemill study best runs/ema --json
   tidemill study export runs/ema --format csv --out ema.csv
 
-Nothing here writes into a study, and all of it works while the study runs.")]
+These commands only read, and they work while a study runs.")]
 pub struct StudyArgs {
     #[command(subcommand)]
     command: StudyCommand,
@@ -51,7 +51,7 @@ enum StudyCommand {
   tidemill study export runs/ema --format parquet --out ema.parquet
   tidemill study export runs/ema --format json | jq '.[0].params'
 
-Trials come in order: number, parameters, metrics, objective. Equal studies give equal bytes.")]
+Trials are in order; their columns are number, parameters, metrics, objective. Equal studies give equal bytes.")]
 struct ExportArgs {
     /// The study folder.
     dir: PathBuf,
@@ -106,8 +106,8 @@ fn export_trials(args: &ExportArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a file that appears under its name only once it is complete. What is there and no plain file, such as a pipe, is written
-/// as it is.
+/// Writes a file that appears under its name only once it is complete. A target that exists and
+/// is no plain file, such as a pipe, is written directly.
 pub(super) fn write_whole<T>(path: &Path, write: impl FnOnce(&mut File) -> Result<T>) -> Result<T> {
     let cannot = || format!("cannot write {}", path.display());
     if std::fs::symlink_metadata(path).is_ok_and(|there| !there.is_file()) {

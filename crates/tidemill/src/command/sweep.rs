@@ -35,7 +35,7 @@ pub(super) use resolve::{Asked, Resolved, device_choice};
   tidemill sweep ema-cross --data btc.parquet --enqueue fast=12,slow=96 --out runs/ema
   tidemill sweep ema-cross --data btc.parquet --split 0.7 --holdout 2024-01-01..
 
-A sweep with --out can be stopped or killed at any time; the same command goes on where it was.")]
+A sweep with --out can be stopped or killed at any time; the same command resumes it.")]
 pub struct SweepArgs {
     /// Strategy file, or the name of a shipped strategy (see `tidemill strategies`).
     #[arg(default_value = "zscore-dip")]
@@ -71,22 +71,22 @@ pub struct SweepArgs {
     /// Worker threads [default: all cores].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threads: Option<usize>,
-    /// Trials shown; of neighbours that a guided search tried, only the best [default: 10].
+    /// Trials to show; of similar ones that a guided search tried, only the best [default: 10].
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     top: Option<usize>,
-    /// Keep all trials in this folder, and go on with the study that it holds.
+    /// Keep all trials in this folder, and resume the study that it holds.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Write when each stage ran on the device, as a trace for Perfetto.
+    /// Write a trace for Perfetto that shows when each stage ran on the device.
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
-    /// Watch the run by rules: say what would help, or do it (batch, lag, streams, how the sampler explores) [default: advise].
+    /// Rules that watch the run and advise changes, or make them (batch, lag, streams, how the sampler explores) [default: advise].
     #[arg(long, value_name = "MODE")]
     hypertune: Option<Hypertune>,
     /// Serve Prometheus metrics of the run at this address, for example 127.0.0.1:9184.
     #[arg(long, value_name = "ADDR")]
     metrics: Option<std::net::SocketAddr>,
-    /// Whether the winners are asked if they hold up: luck, market, overfitting, unseen data, costs, delay, order of levels, neighbours, trades.
+    /// Check whether the winners hold up: luck, market, overfitting, unseen data, costs, delay, order of levels, neighbours, trades.
     #[arg(long, value_name = "ON|OFF", default_value = "on")]
     verdict: Switch,
     /// Print JSON.
@@ -187,7 +187,7 @@ fn run_on(args: &SweepArgs, settings: &Settings, devices: Devices, out: &mut dyn
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs the sweep; after an error it says what is kept.
+/// Runs the sweep; after an error it prints how many trials the study keeps.
 fn run_sweep(sweep: &Sweep, args: &SweepArgs, progress: &SweepProgress) -> Result<tidemill_lab::SweepReport> {
     let report = sweep.run();
     progress.finish();
@@ -197,7 +197,7 @@ fn run_sweep(sweep: &Sweep, args: &SweepArgs, progress: &SweepProgress) -> Resul
     {
         let kept = tidemill_search::StudyFolder::open(dir).and_then(|folder| folder.n_trials()).unwrap_or(0);
         eprintln!("the study in {} keeps {} trials", dir.display(), tidemill_lab::number::count(kept));
-        eprintln!("  hint: the same command goes on with the rest, with --device cpu also without a GPU");
+        eprintln!("  hint: the same command resumes it; with --device cpu it needs no GPU");
     }
     Ok(report?)
 }
@@ -234,7 +234,7 @@ fn resolve(args: &SweepArgs, settings: &Settings) -> Result<Resolved> {
 pub(super) fn stop_flag() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let handler = stop.clone();
-    // A second handler in one process cannot be set; the first then stays, which is as good.
+    // A process can set one handler only; the first one stays, which works too.
     let _ = ctrlc::set_handler(move || {
         if handler.swap(true, Ordering::SeqCst) {
             std::process::exit(130);

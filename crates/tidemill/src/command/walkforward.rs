@@ -1,4 +1,4 @@
-//! `tidemill walkforward`: search a stretch of time, trade what was found on the stretch that follows, move on.
+//! `tidemill walkforward`: search a period, trade the winner on the period that follows, move on.
 
 mod page;
 mod text;
@@ -23,13 +23,13 @@ use crate::settings::Settings;
 /// Trials of a window where none are given.
 const DEFAULT_TRIALS: u64 = 2_000;
 
-/// Search again and again through time, and trade what was found on the time that follows.
+/// Repeat a search through time, and trade each winner on the period that follows.
 #[derive(Args)]
 #[command(after_help = "Examples:
   tidemill walkforward ema-cross --data btc.parquet --train 180d --test 30d
   tidemill walkforward my.toml --data data/ --train 52w --test 4w --anchored --trials 5000 --out runs/wf --html wf.html
 
-With --out it can be stopped or killed at any time; the same command goes on where it was.")]
+With --out it can be stopped or killed at any time; the same command resumes it.")]
 pub struct WalkforwardArgs {
     /// Strategy file, or the name of a shipped strategy (see `tidemill strategies`).
     #[arg(default_value = "zscore-dip")]
@@ -38,10 +38,10 @@ pub struct WalkforwardArgs {
     options: StrategyArgs,
     #[command(flatten)]
     source: DataSource,
-    /// Length of the stretch that is searched, for example 180d.
+    /// Length of the period that is searched, for example 180d.
     #[arg(long, value_name = "DURATION")]
     train: String,
-    /// Length of the stretch that follows it; the next window is that much later.
+    /// Length of the period that is traded after it; the next window is that much later.
     #[arg(long, value_name = "DURATION")]
     test: String,
     /// Begin every search where the first one began, so that it sees more and more.
@@ -71,7 +71,7 @@ pub struct WalkforwardArgs {
     /// Worker threads [default: all cores].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threads: Option<usize>,
-    /// Keep the studies of all windows in this folder, and go on with those that it holds.
+    /// Keep the studies of all windows in this folder, and resume those that it holds.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Write a page with the stitched equity and the parameters through time.
@@ -131,7 +131,7 @@ fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: Devices) -> Resu
     let Some(summary) = report.summary else {
         eprintln!("stopped before all windows were searched");
         if args.out.is_some() {
-            eprintln!("  hint: the same command goes on with the rest");
+            eprintln!("  hint: the same command resumes it");
         }
         return Ok((ExitCode::from(130), String::new()));
     };
@@ -207,7 +207,9 @@ fn refuse_parts(source: &DataSource) -> Result<()> {
         (source.holdout.is_some(), "--holdout"),
     ] {
         if given {
-            bail!("{flag} has no place here: every window has what it searches and what follows it");
+            bail!(
+                "{flag} does not apply to a walk-forward: each window has its own searched and traded parts"
+            );
         }
     }
     Ok(())

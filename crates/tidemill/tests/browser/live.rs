@@ -40,12 +40,12 @@ fn a_live_run_advances_without_reload_and_outlives_its_viewer() {
     assert_eq!(page.eval("window.isTheSame"), true, "the page was never loaded again");
     assert_eq!(page.problems, Vec::<String>::new());
 
-    // The viewer is killed; the run goes on.
+    // The viewer is killed; the run continues.
     dash.process.kill().unwrap();
     dash.process.wait().unwrap();
     let written = || place.read("runs/live/journal.jsonl").len();
     let before = written();
-    until("the run goes on", || (written() > before + 2000).then_some(()));
+    until("the run continues", || (written() > before + 2000).then_some(()));
     assert!(sweep.try_wait().unwrap().is_none());
     page.wait("document.querySelector('#link-state').textContent.includes('connection lost')");
 

@@ -74,7 +74,7 @@ fn what_is_written_can_be_verified_and_what_is_wrong_cannot() {
     place.ok("color generate random --vertices 60 --density 0.5 --seed 4 --out other.col");
     let said = place.line("color verify other.col best.sol");
     assert_eq!(said.code, Some(1));
-    assert!(said.stderr.contains("it is about another graph"), "{}", said.stderr);
+    assert!(said.stderr.contains("it belongs to another graph"), "{}", said.stderr);
     place.refused("color verify graph.col missing.sol", "cannot read missing.sol");
 }
 

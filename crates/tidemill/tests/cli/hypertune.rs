@@ -100,7 +100,7 @@ fn advice_changes_nothing_and_is_given_in_words() {
     let said = place.ok(&format!("{LINE} --out advised --hypertune advise"));
     same_lines(&exported(&place.path("advised")), &exported(&place.path("off")));
     assert!(decisions(&place, "advised").is_empty());
-    assert!(said.stderr.contains("hypertune would turn batch 4 → "), "{}", said.stderr);
+    assert!(said.stderr.contains("hypertune would change batch 4 → "), "{}", said.stderr);
     assert!(!events(&place, "off").iter().any(|event| event.phase == "hypertune"));
     place.refused("sweep --hypertune perhaps", "possible values");
     place.write("tidemill.toml", "[hypertune]\nlow_busy = 3.0\n");

@@ -3,6 +3,7 @@
 use std::process::Stdio;
 
 use serde_json::Value;
+use tidemill_lab::shipped::SHIPPED;
 
 use crate::support::{CommandOutput, Place};
 
@@ -207,15 +208,7 @@ fn help_and_version_are_on_stdout() {
         assert!(said.stderr.is_empty() && said.stdout.contains("tidemill"), "{command}");
     }
     let listed = place.ok("strategies").stdout;
-    for name in [
-        "ema-cross",
-        "rsi-reversion",
-        "donchian-breakout",
-        "bollinger-squeeze",
-        "macd-adx",
-        "perps-trend",
-        "seller-exhaustion",
-    ] {
+    for (name, _) in SHIPPED {
         assert!(listed.contains(name), "{listed}");
         place.write("own.toml", place.ok(&format!("strategies {name}")).stdout);
         let own = place.json("backtest own.toml");

@@ -97,7 +97,7 @@ fn a_folder_is_ranked_into_two_lists() {
     let answer = place.json("scan data --bars 300 --top 1");
     assert_eq!(names(&answer["symbols"]), ["TWIN", "DOWN"]);
     assert_eq!(answer["symbols"][0]["bars"], 300);
-    assert_eq!(answer["skipped"][0]["reason"], "it has 40 bars, 300 are asked for");
+    assert_eq!(answer["skipped"][0]["reason"], "it has 40 bars, the scan needs 300");
     assert_eq!((&answer["counts"]["skipped"], &answer["counts"]["errors"]), (&1.into(), &0.into()));
     let tail = bars(s1(400))
         .lines()

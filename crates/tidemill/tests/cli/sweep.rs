@@ -1,6 +1,7 @@
 //! `sweep`: the same answer whatever the threads, another with another seed, and each trial what a back-test says.
 
 use serde_json::Value;
+use tidemill_lab::shipped::SHIPPED;
 
 use crate::support::{Place, settings, timeless};
 
@@ -55,16 +56,7 @@ fn the_answer_depends_on_the_seed_and_not_on_the_threads() {
 fn each_trial_is_what_a_backtest_of_its_parameters_says() {
     let place = Place::new();
     place.ok("data generate --bars 3000 --symbols 2 --seed 3 --out two.parquet");
-    for strategy in [
-        "zscore-dip",
-        "ema-cross",
-        "rsi-reversion",
-        "donchian-breakout",
-        "bollinger-squeeze",
-        "macd-adx",
-        "perps-trend",
-        "seller-exhaustion",
-    ] {
+    for (strategy, _) in SHIPPED {
         let common = format!("{strategy} --data two.parquet --split 0.7 --folds 2 --objective trades");
         let answer = place.json(&format!("sweep {common} --trials 60 --top 3 --sampler random"));
         for trial in answer["best"].as_array().unwrap() {

@@ -96,7 +96,7 @@ fn stopped_and_killed_on_the_way_it_comes_to_the_same_bytes() {
             return false;
         }
         assert_eq!(said.code, Some(130), "{}", said.stderr);
-        assert!(said.stderr.contains("the same command goes on"), "{}", said.stderr);
+        assert!(said.stderr.contains("the same command resumes it"), "{}", said.stderr);
         assert!(said.stdout.is_empty() && !place.path(folder).join("walkforward.json").exists());
         assert!(!place.path(folder).join("window-0008").exists(), "no window is begun after the stop");
         second.is_refusal("two at a time", "is in use by process");

@@ -68,7 +68,7 @@ __device__ __forceinline__ void add_shared(const WalkArgs& args, const Walk& wal
   }
 }
 
-// What a proposal is: whether it is accepted, and the move.
+// A proposal: whether it is accepted, and the move.
 struct Proposal {
   bool is_accepted;
   u32 vertex;

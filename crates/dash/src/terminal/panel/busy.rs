@@ -52,7 +52,7 @@ fn bars(
         return;
     }
     if series.newest().is_none() || highest <= 0.0 {
-        super::nothing("not told yet", input.theme, area, buf);
+        super::nothing("not reported yet", input.theme, area, buf);
         return;
     }
     let has_labels = area.width >= 30;

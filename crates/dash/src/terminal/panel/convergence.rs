@@ -28,7 +28,7 @@ pub fn draw(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) -> usize {
     let score = number::clean(&snapshot.score);
     let title = match snapshot.convergence.points().last() {
         Some(last) => {
-            let (best, done) = (number::short(last.score), number::count(last.done));
+            let (best, done) = (number::short(last.score), number::amount(last.done));
             format!("{score} {best} after {done} {}", number::clean(&snapshot.progress))
         }
         None => format!("{score} so far"),

@@ -11,14 +11,14 @@ use super::super::line;
 /// Columns from which on every event has its time.
 const COLUMNS_FOR_TIME: u16 = 60;
 
-/// Draws the events that the filter lets through. Returns by how many lines they can be moved.
+/// Draws the events that the filter lets through. Returns by how many lines they can scroll.
 pub fn draw(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) -> usize {
     let inside = super::frame("events, newest first", input.theme, area, buf);
     let has_time = inside.width >= COLUMNS_FOR_TIME;
     let recent = &input.snapshot.recent;
     let events: Vec<&Event> = recent.iter().rev().filter(|event| input.view.shows(&event.phase)).collect();
     if events.is_empty() {
-        let text = if recent.is_empty() { "none yet" } else { "none of these phases of late" };
+        let text = if recent.is_empty() { "none yet" } else { "none of these phases lately" };
         super::nothing(text, input.theme, inside, buf);
     }
     let most = events.len().saturating_sub(inside.height.into());

@@ -80,9 +80,9 @@ fn progress(input: &ScreenInput<'_>, columns: usize) -> Line<'static> {
     {
         texts.push(format!("{} left", number::seconds(eta_s)));
     }
-    let done = number::count(snapshot.done);
+    let done = number::amount(snapshot.done);
     texts.push(match snapshot.total {
-        Some(total) => format!("{done} of {} {name}", number::count(total)),
+        Some(total) => format!("{done} of {} {name}", number::amount(total)),
         None => format!("{done} {name}"),
     });
     texts.push(format!("{} at work", number::seconds(elapsed_s(input))));

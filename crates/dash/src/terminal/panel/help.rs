@@ -8,19 +8,19 @@ use ratatui::widgets::{Clear, Widget};
 use super::super::draw::ScreenInput;
 
 const KEYS: [(&str, &str); 13] = [
-    ("q, Ctrl-C", "quit; the run goes on"),
+    ("q, Ctrl-C", "quit; the run continues"),
     ("tab, 1 to 4", "pages: overview, lanes, best, events"),
     ("up, down", "scroll, also j, k, page keys, home, end"),
     ("left, right", "move the lanes through time"),
     ("+, -", "lanes: less time, more time"),
     ("0", "lanes: back to the newest"),
-    ("p, space", "hold the picture, go on"),
-    ("/", "only phases whose name has this in it"),
+    ("p, space", "pause and continue"),
+    ("/", "only phases whose name contains this"),
     ("", "several with commas: ask,tell"),
     ("r", "replay the run from its start"),
     ("<, >", "replay slower, faster"),
     ("esc", "drop the filter; leave the replay"),
-    ("?", "this; any key closes it"),
+    ("?", "this help; any key closes it"),
 ];
 
 /// Draws the help over the panels.

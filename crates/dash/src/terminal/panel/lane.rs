@@ -25,7 +25,7 @@ pub fn n_roomy_rows(input: &ScreenInput<'_>) -> u16 {
     lanes(input).len().clamp(1, 40) as u16 * 2 + 3
 }
 
-/// Draws the lanes from one on. Returns by how many they can be moved.
+/// Draws the lanes from `scroll` on. Returns by how many they can scroll.
 pub fn draw(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer, scroll: usize) -> usize {
     let theme = input.theme;
     let lanes = lanes(input);

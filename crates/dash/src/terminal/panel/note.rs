@@ -11,7 +11,7 @@ use super::super::summary;
 
 const WRAP: Wrap = Wrap { trim: true };
 
-/// Rows that the panel would fill at this width, its frame included; none if there is nothing to tell.
+/// Rows that the panel would fill at this width, its frame included; 0 if there is nothing to show.
 pub fn n_rows(input: &ScreenInput<'_>, columns: u16) -> u16 {
     let lines = lines(input);
     let room = usize::from(columns.saturating_sub(2)).max(1);
@@ -19,7 +19,7 @@ pub fn n_rows(input: &ScreenInput<'_>, columns: u16) -> u16 {
     if lines.is_empty() { 0 } else { n.min(100) as u16 + 2 }
 }
 
-/// Draws them in one list, newest first; these sentences are worth their whole length.
+/// Draws them in one list, newest first, each sentence in full.
 pub fn draw(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) {
     let inside = super::frame("fall-backs, warnings, actions", input.theme, area, buf);
     Paragraph::new(lines(input)).wrap(WRAP).render(inside, buf);

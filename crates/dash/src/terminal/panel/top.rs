@@ -8,12 +8,12 @@ use super::super::draw::ScreenInput;
 use super::super::number;
 use super::super::table::{Column, lines};
 
-/// Draws the best, best first; parameters stand in columns. Returns by how many lines they can be moved.
+/// Draws the best, best first; parameters stand in columns. Returns by how many lines they can scroll.
 pub fn draw(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer, scroll: usize) -> usize {
     let snapshot = input.snapshot;
     let inside = super::frame("best found", input.theme, area, buf);
     if snapshot.top.is_empty() {
-        super::nothing("no improvement was told of yet", input.theme, inside, buf);
+        super::nothing("no improvement yet", input.theme, inside, buf);
         return 0;
     }
     let top = &snapshot.top;

@@ -1,4 +1,4 @@
-// Asks the server, and follows a run.
+// Requests to the server, and the live stream of a run.
 
 export class ApiError extends Error {
   constructor(message, hint, status) {
@@ -49,7 +49,7 @@ export const follow = (name, hear, hearState) => {
     source.onerror = () => {
       if (document.hidden) return;
       stop();
-      // The stream says nothing about why; a plain question does.
+      // The stream does not give the reason; a plain request does.
       get(runPath(name)).then(
         () => hearState("lost"),
         (error) => hearState(error.status ? "refused" : "lost", error),

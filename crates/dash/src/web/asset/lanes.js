@@ -4,7 +4,7 @@ import { h, replace } from "./dom.js";
 import { s } from "./widget.js";
 import { milliseconds, niceTicks } from "./format.js";
 
-// The phases of a sweep always have the same colours; those of other workloads take what comes.
+// The phases of a sweep always have the same colours; those of other workloads take the next free ones.
 const KNOWN = ["ask", "kernel", "tell", "upload", "download", "distinct"];
 const kind = (name, at) => `phase-${KNOWN.includes(name) ? KNOWN.indexOf(name) : (at + 3) % KNOWN.length}`;
 
@@ -43,7 +43,7 @@ export const lanesPlot = () => {
       return;
     }
     const end = Math.max(...spans.map((span) => span[2] + span[3]));
-    // The newest that fits: too many spans on a line are a line.
+    // Only the newest that fit: more would blur into one line.
     const shown = spans.slice(-Math.max(40, Math.floor(width / 5)));
     const begin = Math.min(...shown.map((span) => span[2]));
     const toX = (ms) => LEFT + ((ms - begin) / (end - begin || 1)) * (width - LEFT - 8);

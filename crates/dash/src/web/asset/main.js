@@ -36,7 +36,7 @@ class Run {
     );
   }
 
-  // Tells now, and whenever something changed. Returns how to stop.
+  // Calls back now and after every change. Returns a function that stops it.
   hear(hearer) {
     this.hearers.add(hearer);
     if (this.sections.head || this.error) hearer(this.sections, this.sections);
@@ -123,7 +123,7 @@ const route = () => {
     else
       replace(
         main,
-        failure({ message: "There is no such page", hint: "the list of runs is behind the name Tidemill" }),
+        failure({ message: "There is no such page", hint: "the name Tidemill leads to the list of runs" }),
       );
   } catch (error) {
     console.error(error);

@@ -11,7 +11,7 @@ import { canvas } from "./plot.js";
 
 const importance = (axes) => {
   const sorted = [...axes].sort((a, b) => b.importance - a.importance);
-  if (!(sorted[0]?.importance > 0)) return empty("Cannot be told: too few trials, or all alike");
+  if (!(sorted[0]?.importance > 0)) return empty("Unknown: too few trials, or all alike");
   return h(
     "div",
     { class: "importance" },
@@ -71,7 +71,7 @@ const slice = (run, data, axisIdx, scores, standing, order, range) => {
     for (const at of order) {
       const share = place(axis, values[at]);
       if (share === null || scores[at] === null || scores[at] < range.low) continue;
-      // Names are columns; within one, trials are spread so that they can be told apart.
+      // Names are columns; within one, trials are spread so that they do not overlap.
       const spread = isDiscrete(axis) ? (0.6 * jitter(data.trials[at])) / axis.options.length : 0;
       const spot = { x: toX(share + spread), y: toY(scores[at]), at };
       spots.push(spot);
@@ -150,7 +150,7 @@ export const parametersView = (main, run) => {
       .map((_, at) => at)
       .filter((at) => standing[at] !== null)
       .sort((a, b) => standing[a] - standing[b]);
-    // A few hopeless trials must not press all others together.
+    // A few very bad trials must not squeeze all others together.
     const sorted = [...known].sort((a, b) => a - b);
     const low = sorted[Math.floor(sorted.length * 0.02)];
     const high = sorted[sorted.length - 1];
@@ -192,7 +192,7 @@ export const parametersView = (main, run) => {
           h(
             "p",
             { class: "muted note" },
-            "The share of each parameter in what tells the best tenth of the trials from the others.",
+            "The share of each parameter in what separates the best tenth of the trials from the others.",
           ),
         ),
         card("Parallel coordinates", { class: "span-2" }, parallel.node),
@@ -208,7 +208,7 @@ export const parametersView = (main, run) => {
 
   replace(main, loading("Reading all trials"));
   get(runPath(run.name, "/parameters"), asked.signal).then(
-    (told) => draw({ ...told, axes: told.axes.map((axis) => ({ ...axis, whole: axis.is_whole, log: axis.is_log })) }, 0),
+    (told) => draw(told, 0),
     (error) => error.name !== "AbortError" && replace(main, failure(error)),
   );
   return {

@@ -195,7 +195,7 @@ export const linePlot = (options) => {
   new ResizeObserver(draw).observe(holder);
   return {
     node: holder,
-    // What was told at first may turn out to be of another kind.
+    // Later data may be of another kind.
     tell: (x, y) => {
       Object.assign(options.x, x);
       Object.assign(options.y, y);

@@ -193,11 +193,11 @@ export const runView = (main, run) => {
     if (head.state === "killed")
       lines.push([
         "bad",
-        "The run's process is gone, without a last word. What it wrote is below; the same command goes on with it.",
+        "The run's process is gone and recorded no end. What it wrote is below; the same command resumes it.",
       ]);
     if (head.state === "silent") lines.push(["warn", "This run has written no event for a while."]);
     if (head.n_dropped)
-      lines.push(["warn", `${count(head.n_dropped)} events came too fast and are not in the journal`]);
+      lines.push(["warn", `${count(head.n_dropped)} events came too fast and are missing from the journal`]);
     for (const note of fallbacks.slice(0, 3)) lines.push(["warn", `Fell back to the CPU: ${note.text}`]);
     for (const note of warnings.slice(0, 5)) lines.push(["warn", note.text || note.source]);
     replace(
@@ -377,7 +377,7 @@ export const runView = (main, run) => {
       pairs(
         config,
         Object.entries(delta.config).filter(
-          ([name]) => !["title", "workload", "progress", "score", "better"].includes(name),
+          ([name]) => !["title", "workload", "progress", "score", "better", "lanes"].includes(name),
         ),
       );
     if (delta.values) {

@@ -36,7 +36,7 @@ const row = (run) =>
     h("td", { "data-label": "Progress" }, progress(run)),
     h("td", { class: "num", "data-label": "Best" }, short(run.best)),
     h("td", { class: "num muted", "data-label": "Started" }, ago(run.started)),
-    h("td", { class: "num muted", "data-label": "Last word" }, ago(run.last)),
+    h("td", { class: "num muted", "data-label": "Last event" }, ago(run.last)),
   );
 
 export const runsView = (main) => {
@@ -98,7 +98,7 @@ export const runsView = (main) => {
               "tr",
               {},
               ["Run", "Kind", "State", "Progress"].map((text) => h("th", { scope: "col" }, text)),
-              ["Best", "Started", "Last word"].map((text) => h("th", { scope: "col", class: "num" }, text)),
+              ["Best", "Started", "Last event"].map((text) => h("th", { scope: "col", class: "num" }, text)),
             ),
           ),
           h("tbody", {}, found.map(row)),

@@ -312,7 +312,7 @@ export const trialView = (main, run, trial) => {
       ...(backtest.is_as_stored
         ? []
         : [
-            "The objective came out differently than the study has it: the program or the strategy language has changed since.",
+            "The objective differs from the one in the study: the program or the strategy language has changed since.",
           ]),
     ];
     replace(

@@ -1,4 +1,4 @@
-// All trials of a run: sorted, filtered and cut into pages by the server. What is asked for stands in the address.
+// All trials of a run: sorted, filtered and cut into pages by the server. The URL holds the query.
 
 import { get, link, runPath } from "./api.js";
 import { h, replace, setText } from "./dom.js";
@@ -97,7 +97,7 @@ export const trialsView = (main, run, query) => {
       if (error.status === 400 && wish.filter) {
         setText(problem, error.message);
         input.setAttribute("aria-invalid", "true");
-        if (!answer) replace(list, empty("Nothing is shown, since the filter cannot be read"));
+        if (!answer) replace(list, empty("Nothing to show: the filter is not valid"));
       } else replace(list, failure(error));
     }
     list.classList.remove("is-waiting");
@@ -202,7 +202,7 @@ export const trialsView = (main, run, query) => {
       pages,
       matched > PAGE && [
         to("«", 0, offset === 0, "First page"),
-        to("‹", Math.max(0, offset - PAGE), offset === 0, "Page before"),
+        to("‹", Math.max(0, offset - PAGE), offset === 0, "Previous page"),
         h("span", { class: "muted num" }, `${count(offset + 1)} – ${count(offset + rows.length)}`),
         to("›", offset + PAGE, offset >= last, "Next page"),
         to("»", Math.min(last, 1000000 - PAGE), offset >= last, "Last page"),

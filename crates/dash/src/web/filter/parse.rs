@@ -27,7 +27,7 @@ pub(super) fn condition(text: &str) -> Result<Condition<Name>, FilterError> {
     if chars.len() > MAX_CHARS {
         return Err(FilterError {
             at: MAX_CHARS,
-            message: format!("too many characters; {MAX_CHARS} are read"),
+            message: format!("too many characters; the limit is {MAX_CHARS}"),
         });
     }
     let mut parser = Parser { tokens: tokens(&chars)?, at: 0, end: chars.len() };

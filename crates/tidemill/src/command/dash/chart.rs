@@ -1,6 +1,6 @@
 //! A trial that was evaluated again, as the dashboard draws it.
 
-use tidemill_dash::web::{Backtest, BarQuery, BarWindow, Curve, SourceError, SymbolLine, TimeMark, Trade};
+use tidemill_dash::web::{Backtest, BarQuery, BarWindow, Curve, SourceError, SymbolLine, Trade};
 use tidemill_market::{Bars, Universe};
 use tidemill_page::report::{self, EquityKind, SymbolSeries};
 
@@ -51,7 +51,7 @@ pub fn backtest(evaluated: &Evaluated, symbol: Option<&str>) -> Result<Backtest,
             .take(MAX_TRADES)
             .map(|(symbol, trade)| told_trade(symbol, trade))
             .collect(),
-        marks: marks.iter().map(|mark| TimeMark { ms: mark.ms, label: mark.label.clone() }).collect(),
+        marks: marks.to_vec(),
         notes: report.notes.clone(),
         is_as_stored: evaluated.is_as_stored,
     })

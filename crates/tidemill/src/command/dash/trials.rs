@@ -1,7 +1,7 @@
 //! Trials of a study, sorted and filtered.
 //!
 //! A page is found in one pass that keeps no more rows than the page and those before it, so that memory does not grow with the study, and a live
-//! one is always told as it is now.
+//! study is always shown as it is now.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

@@ -38,7 +38,7 @@ fn the_least_capability_is_named_with_that_of_the_compiler() {
         file: PathBuf::new(),
         architectures: architectures.into(),
     };
-    let of_kernels = "a GPU needs compute capability 6.0 at least";
+    let of_kernels = "a GPU needs at least compute capability 6.0";
     assert_eq!(least_capability(None), of_kernels);
     assert_eq!(least_capability(Some(&nvrtc("12.9", &[50, 52, 60, 90]))), of_kernels);
     let text = least_capability(Some(&nvrtc("13.0", &[75, 80, 90])));

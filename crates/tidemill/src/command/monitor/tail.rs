@@ -40,7 +40,7 @@ pub fn run(path: &Path, args: &MonitorArgs, stop: &AtomicBool) -> Result<ExitCod
             }
         })?;
         if polled.is_restarted {
-            eprintln!("note: another journal took its place; reading it from the beginning");
+            eprintln!("note: the journal was replaced; reading the new one from its beginning");
         }
         if polled.n_events == 0 && was.is_over() {
             break was;

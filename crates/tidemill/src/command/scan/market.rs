@@ -66,7 +66,7 @@ impl Source {
                 (args.resample.is_some(), "--resample"),
             ] {
                 if is_given {
-                    bail!("{flag} needs DATA; without it generated data is used");
+                    bail!("{flag} needs DATA: it does not apply to generated data");
                 }
             }
         }

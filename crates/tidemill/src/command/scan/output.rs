@@ -215,7 +215,7 @@ impl<'a> ScanReport<'a> {
         };
         let hint = match least == most {
             true => "",
-            false => "; windows that begin elsewhere give other signals, --bars makes them alike",
+            false => "; signals depend on where a window begins, --bars makes the windows equal",
         };
         Some(format!("window: {length}, {first} to {last}{hint}"))
     }

@@ -53,7 +53,7 @@ impl Store {
         }
     }
 
-    /// Writes the rows and, if asked for, the history; those of the scan before are replaced.
+    /// Writes the rows and, if requested, the history; those of the scan before are replaced.
     pub fn write(&self, report: &ScanReport<'_>) -> Result<()> {
         let (rows, times_ms) = (report.rows(), report.market.times_ms());
         if let Some(path) = &self.rows {
@@ -68,7 +68,7 @@ impl Store {
         Ok(())
     }
 
-    /// Brings the journals to their end.
+    /// Closes the journals.
     pub fn close(self) -> Result<()> {
         for journal in self.journals {
             journal.close()?;

@@ -26,7 +26,7 @@ const FRONT_SHOWN: usize = 10;
   tidemill study best runs/ema --top 20
   tidemill study best runs/ema --json | jq '.best[0].parameters'
 
-With several objectives, the trials that no other one beats in everything are shown.")]
+With several objectives it prints the trials that no other trial beats in every objective.")]
 pub struct BestArgs {
     /// The study folder.
     dir: PathBuf,
@@ -70,7 +70,7 @@ pub fn run(args: &BestArgs) -> Result<ExitCode> {
         let params = survey.axes.0.iter().map(|axis| axis.name.as_str()).zip(&row.params);
         if let Some(command) = backtest_command(&config, params) {
             eprintln!(
-                "\nits trades, with the --data and execution settings of the sweep added:\n  {command}"
+                "\nto see its trades, add the --data and execution settings of the sweep to\n  {command}"
             );
         }
     } else {

@@ -6,7 +6,8 @@ use tidemill_lab::number;
 use tidemill_lab::stored::axis::{self, Values};
 use tidemill_lab::stored::rows::Rows;
 use tidemill_lab::stored::survey::Survey;
-use tidemill_page::study::{Axis, AxisValues, PlottedTrials, StudyPage};
+use tidemill_page::kit::axis::{Axis, AxisValues, PlottedTrials};
+use tidemill_page::study::StudyPage;
 
 use super::show::{StudyView, improvements, trials_line};
 use super::text;
@@ -59,6 +60,21 @@ impl DrawnTrials {
     }
 }
 
+/// The parameters that were varied, as pages draw them.
+pub fn drawn_axes(survey: &Survey, importance: &[f64]) -> Vec<Axis> {
+    let drawn = |(axis, importance): (&axis::Axis, &f64)| {
+        let values = match &axis.values {
+            &Values::Number { low, high, whole: is_whole, log: is_log } => {
+                AxisValues::Number { low, high, is_whole, is_log }
+            }
+            Values::Switch { .. } => AxisValues::Names { options: vec!["off".into(), "on".into()] },
+            Values::Names { options } => AxisValues::Names { options: options.iter().cloned().collect() },
+        };
+        Axis { name: axis.name.clone(), importance: *importance, values }
+    };
+    survey.axes.0.iter().zip(importance).filter(|(axis, _)| axis.is_varied()).map(drawn).collect()
+}
+
 /// The page as one self-contained HTML text.
 pub fn html(view: &StudyView<'_>, drawn: &DrawnTrials, rows: &Rows) -> Result<String> {
     Ok(tidemill_page::study::html(&study(view, drawn, rows))?)
@@ -73,7 +89,6 @@ fn study<'a>(view: &'a StudyView<'a>, drawn: &DrawnTrials, rows: &Rows) -> Study
     setup.extend(config.lines().into_iter().filter(|(name, _)| *name != "fixed"));
     setup.push(("trials", trials_line(view)));
     setup.push(("state", view.state.text()));
-    let varied = survey.axes.0.iter().enumerate().filter(|(_, axis)| axis.is_varied());
     StudyPage {
         title: config.strategy.name.clone().unwrap_or_else(|| view.dir.clone()),
         subtitle: config.data_text().unwrap_or_default(),
@@ -90,7 +105,7 @@ fn study<'a>(view: &'a StudyView<'a>, drawn: &DrawnTrials, rows: &Rows) -> Study
         improvements: (0..survey.n_objectives()).map(|at| improvements(survey, at)).collect(),
         n_improvements: survey.improvements.iter().map(Vec::len).collect(),
         front: survey.front.as_ref().map(|front| front.members().len()),
-        axes: varied.map(|(at, axis)| shared(axis, view.importance[at])).collect(),
+        axes: drawn_axes(survey, view.importance),
         plotted: drawn.plotted(survey, rows),
         metrics: shown.iter().map(label).collect(),
         metric_texts: best
@@ -103,15 +118,6 @@ fn study<'a>(view: &'a StudyView<'a>, drawn: &DrawnTrials, rows: &Rows) -> Study
         fixed: config.fixed_texts(),
         source: config.strategy.source.as_deref().unwrap_or_default(),
     }
-}
-
-fn shared(axis: &axis::Axis, share: f64) -> Axis {
-    let values = match &axis.values {
-        &Values::Number { low, high, whole, log } => AxisValues::Number { low, high, whole, log },
-        &Values::Switch { seen } => AxisValues::Switch { seen },
-        Values::Names { options } => AxisValues::Names { options: options.iter().cloned().collect() },
-    };
-    Axis { name: axis.name.clone(), values, share }
 }
 
 /// A number in as many digits as a screen can tell apart; `None` where there is none.

@@ -25,7 +25,7 @@ const MAX_IMPROVEMENTS: usize = 1000;
   tidemill study show runs/ema --top 30 --html ema.html
   tidemill study show runs/ema --json | jq .importance
 
-Importance is the share of each parameter in what tells the best tenth of the trials from the others.")]
+Importance is the share of each parameter in what separates the best tenth of the trials from the others.")]
 pub struct ShowArgs {
     /// The study folder.
     dir: PathBuf,
@@ -48,7 +48,7 @@ pub struct StudyView<'a> {
     pub config: &'a StudyConfig,
     /// How far it is.
     pub state: State,
-    /// What all trials say together.
+    /// A summary of all trials.
     pub survey: &'a Survey,
     /// Names of the objectives.
     pub objective_names: Vec<String>,

@@ -183,7 +183,7 @@ pub fn holding(document: &serde_json::Value) -> String {
 pub fn importance(survey: &Survey, shares: &[f64]) -> String {
     let ranked = ranked(survey, shares);
     if ranked.first().is_none_or(|(_, share)| *share <= 0.0) {
-        return "cannot be told: too few trials, or all alike\n".into();
+        return "unknown: too few trials, or all alike\n".into();
     }
     let largest = ranked[0].1;
     let mut table: Vec<[String; 3]> = Vec::new();

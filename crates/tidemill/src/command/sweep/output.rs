@@ -27,7 +27,7 @@ const SHOWN: [Metric; 6] = [
 pub struct Finished<'a> {
     pub experiment: &'a Experiment,
     pub search: &'a SearchOptions,
-    /// What was said before it began.
+    /// Notes that were printed before it began.
     pub notes: &'a [String],
     pub report: &'a SweepReport,
 }
@@ -141,7 +141,7 @@ fn summary_line(report: &SweepReport) -> String {
     let n_new = summary.n_trials - summary.n_replayed;
     let mut line = number::counted(summary.n_trials, "trial");
     if summary.n_replayed > 0 {
-        line += &format!(", {} of them from before,", number::count(summary.n_replayed));
+        line += &format!(", {} of them from earlier runs,", number::count(summary.n_replayed));
     }
     line += &format!(
         " in {seconds:.2} s ({} trials/s, {:.2e} bar-evaluations/s), {} valid",
@@ -162,7 +162,7 @@ fn summary_line(report: &SweepReport) -> String {
     line
 }
 
-/// What is said beside the table.
+/// Prints the notes that go with the table.
 pub fn remarks(finished: &Finished<'_>, hypertune: Mode) {
     let report = finished.report;
     if report.n_valid == 0
@@ -176,21 +176,21 @@ pub fn remarks(finished: &Finished<'_>, hypertune: Mode) {
     }
     report.advice.iter().for_each(|sentence| eprintln!("{sentence}"));
     if hypertune == Mode::Advise && !report.advice.is_empty() {
-        eprintln!("  hint: --hypertune on does it, off is silent");
+        eprintln!("  hint: --hypertune on applies this, --hypertune off stops the advice");
     }
 }
 
-/// What is said of a sweep that was stopped; `is_kept` says that it has a folder.
+/// Prints how far a stopped sweep got; `is_kept` if it has a folder.
 pub fn interrupted(finished: &Finished<'_>, is_kept: bool) {
     let report = finished.report;
     let (done, asked) = (number::count(report.summary.n_trials), number::count(report.n_asked));
     if report.summary.is_complete {
-        eprintln!("stopped: all {asked} trials are done, their winners are not scored");
+        eprintln!("stopped: all {asked} trials are done, but the winners are not scored yet");
     } else {
         eprintln!("stopped: {done} of {asked} trials are done{}", if is_kept { " and kept" } else { "" });
     }
     if is_kept {
-        eprintln!("  hint: the same command goes on with the rest");
+        eprintln!("  hint: the same command resumes it");
     }
 }
 

@@ -28,14 +28,14 @@ struct Shared {
     best: Mutex<Option<f64>>,
     /// When each stage ran on the devices, once the search is over.
     spans: Mutex<Arc<[BatchSpan]>>,
-    /// Of the run, while it runs.
+    /// Journal of the run, while it runs.
     journal: Arc<Mutex<Option<Arc<Journal>>>>,
     is_open: AtomicBool,
     server: Mutex<Option<metrics::Server>>,
 }
 
 impl SweepProgress {
-    /// For a sweep that is about to run; metrics are served from now on.
+    /// For a sweep that is about to run; starts to serve its metrics.
     pub fn new(
         experiment: &Experiment,
         sampler: SamplerKind,
@@ -64,7 +64,7 @@ impl SweepProgress {
         self.0.is_open.load(Ordering::SeqCst)
     }
 
-    /// Takes in what happened.
+    /// Handles an event.
     pub fn hear(&self, event: &SweepEvent) {
         match event {
             SweepEvent::Opened(opening) => self.opened(opening),
@@ -88,10 +88,10 @@ impl SweepProgress {
             }
             SweepEvent::FellBack { reason } => self.say(&fallback_warning("the rest", reason)),
             SweepEvent::Spans(spans) => *lock(&self.0.spans) = spans.clone(),
-            SweepEvent::Judging => self.replace_bar(Some(spinner("asking whether the winners hold up"))),
+            SweepEvent::Judging => self.replace_bar(Some(spinner("checking whether the winners hold up"))),
             SweepEvent::Ended { .. } => {
                 self.finish();
-                // The journal can be brought to its end only by its last owner.
+                // Only the last owner can close the journal.
                 drop(lock(&self.0.server).take());
                 drop(lock(&self.0.journal).take());
             }
@@ -105,7 +105,7 @@ impl SweepProgress {
         std::mem::take(&mut *lock(&self.0.spans))
     }
 
-    /// Takes the progress line away.
+    /// Removes the progress line.
     pub fn finish(&self) {
         self.replace_bar(None);
     }
@@ -113,14 +113,13 @@ impl SweepProgress {
     fn opened(&self, opening: &Opening) {
         let Shared { title: [title, devices], sampler, out, .. } = &*self.0;
         if let (Some(n_stored), Some(dir)) = (opening.n_stored, out) {
-            eprintln!(
-                "going on with the study in {}: {} trials are done",
-                dir.display(),
-                number::count(n_stored)
-            );
+            eprintln!("resuming the study in {}: {} trials are done", dir.display(), number::count(n_stored));
         }
         if let Some(version) = &opening.made_by {
-            eprintln!("note: the study was made by version {version}, this is {}", env!("CARGO_PKG_VERSION"));
+            eprintln!(
+                "note: version {version} made this study, this is version {}",
+                env!("CARGO_PKG_VERSION")
+            );
         }
         eprintln!(
             "{title}: {} trials, sampler {} in batches of {}, on {devices}",
@@ -171,12 +170,12 @@ fn serve(addr: SocketAddr, journal: Arc<Mutex<Option<Arc<Journal>>>>) -> Result<
     Ok(server)
 }
 
-/// What people read when the GPU fails and the CPU takes over.
+/// The warning printed when the CPU takes over from a GPU.
 pub fn fallback_warning(what: &str, reason: &str) -> String {
-    format!("warning: the GPU is left, {what} runs on the CPU with the same results: {reason}")
+    format!("warning: the GPU failed, so {what} runs on the CPU with the same results: {reason}")
 }
 
-/// The line for work whose share that is done is not known.
+/// The progress line of work without a known length.
 fn spinner(what: &'static str) -> ProgressBar {
     let bar = ProgressBar::new_spinner();
     let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})");
@@ -186,7 +185,7 @@ fn spinner(what: &'static str) -> ProgressBar {
     bar
 }
 
-/// The line that shows how far it is; `after` stands at its end.
+/// The progress line of a run; `after` stands at its end.
 pub fn progress_bar(trials: u64, after: &str) -> ProgressBar {
     let bar = ProgressBar::new(trials);
     let style = ProgressStyle::with_template(&format!(

@@ -8,7 +8,7 @@ use tidemill_telemetry::hypertune::Mode;
 
 use crate::settings::Settings;
 
-/// What of a search can be said on the command line, by whatever command.
+/// The search options of the command line, shared by all commands that search.
 pub struct Asked<'a> {
     pub trials: Option<u64>,
     pub sampler: Option<&'a str>,
@@ -47,7 +47,7 @@ impl Asked<'_> {
         };
         let lag = self.lag.or(settings.sweep.lag).unwrap_or(1);
         if lag > MAX_LAG {
-            bail!("--lag {lag}: more than {MAX_LAG} batches in flight serve no one");
+            bail!("--lag {lag}: the largest lag is {MAX_LAG}");
         }
         Ok(Resolved {
             search: SearchOptions {

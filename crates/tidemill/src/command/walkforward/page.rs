@@ -41,12 +41,12 @@ fn window(step: &WindowResult) -> Window {
     }
 }
 
-/// What came of it, in words.
+/// The result in words.
 fn sentence(summary: &WalkForwardSummary) -> String {
     let n = summary.windows.len();
     let n_winning = (summary.winning_windows * n as f64).round();
     let kept = match summary.efficiency {
-        Some(share) => format!(" Of what the searches promised, {:.0} % were kept.", 100.0 * share),
+        Some(share) => format!(" Trading kept {:.0} % of what the searches promised.", 100.0 * share),
         None => " The searches promised nothing.".into(),
     };
     format!("{n_winning} of {} made money.{kept}", number::counted(n as u64, "window"))

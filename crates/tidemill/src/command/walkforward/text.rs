@@ -1,4 +1,4 @@
-//! A walk through time for people.
+//! A walk-forward as text.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use tidemill_lab::walkforward::WalkForwardSummary;
 /// Most parameters shown in the table.
 const MOST_PARAMS: usize = 12;
 
-/// All windows in a table, then what came of them together.
+/// All windows in a table, then their results together.
 pub fn text(summary: &WalkForwardSummary, objective: &str, pool_note: Option<&str>) -> String {
     let names: Vec<&String> = summary
         .windows

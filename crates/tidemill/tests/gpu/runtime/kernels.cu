@@ -25,7 +25,7 @@ KERNEL(plane, PlaneArgs) {
   if (i < args.n) args.out[i] = args.x[i] * args.slope + args.y[i];
 }
 
-// One thread that takes its time.
+// One slow thread.
 struct SlowArgs {
   u64* out;
   u64 seed;
@@ -38,7 +38,7 @@ KERNEL(slow, SlowArgs) {
   args.out[0] = x;
 }
 
-// Ends when all of them are at work at the same time, or after so many looks. Tells whether they met.
+// Ends when all blocks run at the same time, or after a number of polls. Records whether they did.
 struct MeetArgs {
   u32* arrived;
   u64* met;
