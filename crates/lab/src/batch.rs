@@ -1,4 +1,4 @@
-//! How many trials a batch has where the user does not say.
+//! How many trials a batch has, and how far the sampler lags behind, where the user does not say.
 
 use tidemill_search::SamplerKind;
 
@@ -20,8 +20,33 @@ pub fn auto_batch(sampler: SamplerKind, trials: u64, n_bars: u64) -> usize {
     1 << batch.ilog2()
 }
 
+/// Trials from which on a search is worth an overlap of proposing and evaluating.
+const OVERLAPPED: u64 = 8192;
+
+/// By how many batches the sampler lags behind in a study of this many trials. It follows from the study alone, as the batch does.
+///
+/// A sampler that learns finds less if it does not know the batch before (docs/search.md), and a small study does not take long. In a large one the
+/// last batch is a small part of what is known, and a device would wait for the sampler.
+pub fn auto_lag(sampler: SamplerKind, trials: u64) -> usize {
+    usize::from(!sampler.learns() || trials >= OVERLAPPED)
+}
+
 /// The most trials of a batch that tuning goes to: a sampler that learns still learns a few dozen times.
 pub fn most_batch(sampler: SamplerKind, trials: u64) -> usize {
     let times = if sampler.learns() { 64 } else { 8 };
     usize::try_from(trials / times).unwrap_or(MAX_BATCH).clamp(16, 65_536)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_study_waits_for_every_result_and_a_large_one_for_none() {
+        assert_eq!(auto_lag(SamplerKind::Auto, 512), 0);
+        assert_eq!(auto_lag(SamplerKind::Tpe, OVERLAPPED - 1), 0);
+        assert_eq!(auto_lag(SamplerKind::Tpe, 10_000), 1);
+        // What does not learn has nothing to wait for.
+        assert_eq!(auto_lag(SamplerKind::Random, 16), 1);
+    }
 }

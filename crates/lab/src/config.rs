@@ -23,15 +23,15 @@ pub struct SearchOptions {
     pub sampler: SamplerKind,
     /// Trials proposed at a time; chosen by [`auto_batch`](crate::batch::auto_batch) if it is not given.
     pub batch: Option<usize>,
-    /// By how many batches the sampler lags behind; 0 waits for every result.
-    pub lag: usize,
+    /// By how many batches the sampler lags behind; 0 waits for every result. Chosen by [`auto_lag`](crate::batch::auto_lag) if it is not given.
+    pub lag: Option<usize>,
     /// The same seed gives the same trials.
     pub seed: u64,
 }
 
 impl Default for SearchOptions {
     fn default() -> Self {
-        Self { trials: 10_000, sampler: SamplerKind::Auto, batch: None, lag: 1, seed: 1 }
+        Self { trials: 10_000, sampler: SamplerKind::Auto, batch: None, lag: None, seed: 1 }
     }
 }
 
@@ -156,13 +156,13 @@ pub struct AboutStudy {
 }
 
 impl StudyConfig {
-    /// The configuration of a study that is about to run; `batch` is the size that was chosen.
+    /// The configuration of a study that is about to run; `batch` and `lag` are what was chosen.
     pub fn new(
         strategy: &Strategy,
         data: &Dataset,
         layout: &Layout,
         search: &SearchOptions,
-        batch: usize,
+        (batch, lag): (usize, usize),
         queue: &[NamedSet],
     ) -> Result<Self, LabError> {
         let fixed = strategy.params.iter().filter_map(|param| {
@@ -190,7 +190,7 @@ impl StudyConfig {
                 trials: Some(search.trials),
                 sampler: Some(search.sampler.name().into()),
                 batch: Some(batch),
-                lag: Some(search.lag),
+                lag: Some(lag),
                 enqueue: queue.iter().map(shown).collect(),
             },
             data: DataSize { symbols: Some(data.universe.symbols.len()), bars: Some(data.universe.n_bars()) },

@@ -10,7 +10,7 @@ use tidemill_search::{
 };
 use tidemill_telemetry::SmolStr;
 
-use crate::batch::auto_batch;
+use crate::batch::{auto_batch, auto_lag};
 use crate::config::{NamedSet, SearchOptions, StudyConfig};
 use crate::error::LabError;
 use crate::evaluator::{EvaluatorView, StudyEvaluator};
@@ -26,6 +26,8 @@ pub(crate) struct SearchPlan {
     pub space: Space,
     /// Trials of a batch.
     pub batch: usize,
+    /// By how many batches the sampler lags behind.
+    pub lag: usize,
     /// Bars of all segments.
     pub n_bars: u64,
     /// Trials that the sampler has to offer, at most those that the options ask for.
@@ -43,12 +45,13 @@ impl SearchPlan {
     ) -> Result<(Self, Box<dyn Sampler>), LabError> {
         let space = search_space(engine)?;
         let n_bars = engine.segments().iter().map(|segment| segment.range.len() as u64).sum();
-        // A study keeps the batch that it was made with, also where another version would choose another one.
-        let stored = || StudyConfig::read(StudyFolder::open(folder?).ok()?.header()).sweep.batch;
-        let batch = options
-            .batch
-            .or_else(stored)
-            .unwrap_or_else(|| auto_batch(options.sampler, options.trials, n_bars));
+        // A study keeps the batch and the lag that it was made with, also where another version would choose others.
+        let stored = folder.and_then(|folder| StudyFolder::open(folder).ok());
+        let stored = stored.map(|folder| StudyConfig::read(folder.header()).sweep).unwrap_or_default();
+        let batch = options.batch.or(stored.batch);
+        let batch = batch.unwrap_or_else(|| auto_batch(options.sampler, options.trials, n_bars));
+        let lag = options.lag.or(stored.lag);
+        let lag = lag.unwrap_or_else(|| auto_lag(options.sampler, options.trials));
         let settings = SamplerSettings {
             seed: options.seed,
             n_trials: Some(options.trials),
@@ -57,7 +60,7 @@ impl SearchPlan {
         };
         let sampler = build_sampler(options.sampler, &space, &settings, queue)?;
         let n_asked = sampler.remaining().map_or(options.trials, |left| left.min(options.trials));
-        Ok((Self { space, batch, n_bars, n_asked }, sampler))
+        Ok((Self { space, batch, lag, n_bars, n_asked }, sampler))
     }
 }
 
@@ -109,7 +112,7 @@ impl Search<'_> {
         .sampled_by(self.sample.clone());
         let view = evaluator.view();
         let mut control = control(&view, sampler);
-        let SearchPlan { space, batch, .. } = self.plan;
+        let SearchPlan { space, batch, lag, .. } = self.plan;
         let mut progress = Progress {
             best: Leaderboard::new(space, self.top, self.options.sampler.learns()),
             front: ParetoFront::new(),
@@ -128,7 +131,7 @@ impl Search<'_> {
         let mut study = Study::new(space, sampler)
             .trials(self.options.trials)
             .batch(*batch)
-            .lag(self.options.lag)
+            .lag(*lag)
             .pipeline(self.runtime.pipeline)
             .objectives(self.strategy.objectives.len())
             .metrics(&metrics)

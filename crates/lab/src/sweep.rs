@@ -60,6 +60,8 @@ pub struct SweepReport {
     pub summary: StudySummary,
     /// Trials of a batch.
     pub batch: usize,
+    /// By how many batches the sampler lags behind.
+    pub lag: usize,
     /// Trials that the sampler could propose.
     pub n_asked: u64,
     /// Trials with a score.
@@ -155,7 +157,7 @@ impl Sweep {
         }
         let (plan, mut sampler) =
             SearchPlan::new(&engine, strategy, &self.options, &self.queue, self.folder.as_deref())?;
-        let store = self.folder.as_deref().map(|dir| self.open(dir, plan.batch)).transpose()?;
+        let store = self.folder.as_deref().map(|dir| self.open(dir, &plan)).transpose()?;
         let journal = Arc::new(match &store {
             Some(store) => Journal::open_append(&store.folder.journal_path())?,
             None => Journal::without_file()?,
@@ -197,6 +199,7 @@ impl Sweep {
             Ok(SweepReport {
                 summary: found.summary,
                 batch: plan.batch,
+                lag: plan.lag,
                 n_asked: plan.n_asked,
                 n_valid: found.n_valid,
                 n_bars: plan.n_bars,
@@ -260,7 +263,7 @@ impl Sweep {
                 thresholds: self.tuning.thresholds.clone(),
                 batch: plan.batch,
                 most_batch: most_batch(options.sampler, options.trials),
-                lag: options.lag,
+                lag: plan.lag,
                 learns: options.sampler.learns(),
                 knobs: sampler.knobs(),
             };
@@ -272,7 +275,13 @@ impl Sweep {
                 title: format!("{} over {}", strategy.name, data.origin),
                 n_trials: plan.n_asked,
                 device: view.mode(),
-                config: told_config(strategy, options, json!(plan.batch), &runtime.devices, self.tuning.mode),
+                config: told_config(
+                    strategy,
+                    options,
+                    [json!(plan.batch), json!(plan.lag)],
+                    &runtime.devices,
+                    self.tuning.mode,
+                ),
             });
             Some(tuning)
         })?;
@@ -285,9 +294,10 @@ impl Sweep {
         SmolStr::new(folder.unwrap_or(&self.experiment.strategy.name))
     }
 
-    fn open(&self, dir: &Path, batch: usize) -> Result<Store, LabError> {
+    fn open(&self, dir: &Path, plan: &SearchPlan) -> Result<Store, LabError> {
         let Experiment { strategy, data, layout, .. } = &self.experiment;
-        let config = StudyConfig::new(strategy, data, layout, &self.options, batch, &self.queue)?;
+        let chosen = (plan.batch, plan.lag);
+        let config = StudyConfig::new(strategy, data, layout, &self.options, chosen, &self.queue)?;
         let opened = config.open_folder(dir)?;
         let n_stored = opened.is_resumed.then(|| opened.folder.n_trials()).transpose()?;
         let decisions = tune::decisions(&opened.folder.journal_path())?;
@@ -327,7 +337,7 @@ fn judge(
 pub(crate) fn told_config(
     strategy: &Strategy,
     options: &SearchOptions,
-    batch: Value,
+    [batch, lag]: [Value; 2],
     devices: &Devices,
     hypertune: Mode,
 ) -> Map<String, Value> {
@@ -336,7 +346,7 @@ pub(crate) fn told_config(
         "objective": strategy.objective_texts().join(", "),
         "sampler": options.sampler.name(),
         "batch": batch,
-        "lag": options.lag,
+        "lag": lag,
         "seed": options.seed,
         "trials": options.trials,
         "device": devices.shown(),

@@ -160,8 +160,9 @@ impl WalkForward {
 
     fn told_config(&self, n_windows: usize) -> Map<String, Value> {
         let Experiment { strategy, runtime, .. } = &self.experiment;
-        let batch = self.options.batch.map_or_else(|| json!("auto"), |batch| json!(batch));
-        let mut config = told_config(strategy, &self.options, batch, &runtime.devices, Mode::Off);
+        let chosen = [self.options.batch, self.options.lag];
+        let chosen = chosen.map(|number| number.map_or_else(|| json!("auto"), |number| json!(number)));
+        let mut config = told_config(strategy, &self.options, chosen, &runtime.devices, Mode::Off);
         config.extend(self.config.clone());
         config.insert("windows".into(), json!(n_windows));
         config
@@ -247,7 +248,7 @@ impl WalkForward {
         let dir = self.folder.as_ref().map(|dir| dir.join(format!("window-{:04}", at + 1)));
         let (plan, mut sampler) = SearchPlan::new(&engine, strategy, options, &[], dir.as_deref())?;
         let open = |dir: &PathBuf| -> Result<StudyFolder, LabError> {
-            let config = StudyConfig::new(strategy, data, &layout, options, plan.batch, &[])?;
+            let config = StudyConfig::new(strategy, data, &layout, options, (plan.batch, plan.lag), &[])?;
             Ok(config.open_folder(dir)?.folder)
         };
         let folder = dir.as_ref().map(open).transpose()?;

@@ -119,8 +119,9 @@ pub struct SweepSettings {
     /// Trials proposed at a time: a number, or `auto`.
     #[serde(deserialize_with = "number_or_text")]
     pub batch: Option<String>,
-    /// Batches by which the sampler lags behind.
-    pub lag: Option<usize>,
+    /// Batches by which the sampler lags behind: a number, or `auto`.
+    #[serde(deserialize_with = "number_or_text")]
+    pub lag: Option<String>,
     /// Seed.
     pub seed: Option<u64>,
     /// Trials shown.

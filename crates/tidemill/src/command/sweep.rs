@@ -53,9 +53,9 @@ pub struct SweepArgs {
     /// Parameter sets proposed at a time, or `auto`; small batches learn faster, large ones share more work [default: auto].
     #[arg(long, value_name = "B", allow_negative_numbers = true)]
     batch: Option<String>,
-    /// By how many batches the sampler lags behind; 0 waits for every result, 1 keeps everything busy [default: 1].
+    /// By how many batches the sampler lags behind, or `auto`; 0 waits for every result, 1 keeps everything busy [default: auto].
     #[arg(long, value_name = "L", allow_negative_numbers = true)]
-    lag: Option<usize>,
+    lag: Option<String>,
     /// Whether proposing, evaluating and storing run side by side. No result depends on it.
     #[arg(long, value_name = "ON|OFF", default_value = "on")]
     pipeline: Switch,
@@ -218,7 +218,7 @@ fn resolve(args: &SweepArgs, settings: &Settings) -> Result<Resolved> {
         trials: args.trials,
         sampler: args.sampler.as_deref(),
         batch: args.batch.as_deref(),
-        lag: args.lag,
+        lag: args.lag.as_deref(),
         seed: args.seed,
         top: args.top,
         hypertune: args.hypertune.map(|mode| match mode {

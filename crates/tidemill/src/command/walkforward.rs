@@ -56,9 +56,9 @@ pub struct WalkforwardArgs {
     /// Parameter sets proposed at a time, or `auto` [default: auto].
     #[arg(long, value_name = "B", allow_negative_numbers = true)]
     batch: Option<String>,
-    /// By how many batches the sampler lags behind [default: 1].
+    /// By how many batches the sampler lags behind, or `auto` [default: auto].
     #[arg(long, value_name = "L", allow_negative_numbers = true)]
-    lag: Option<usize>,
+    lag: Option<String>,
     /// The same seed gives the same trials [default: 1].
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     seed: Option<u64>,
@@ -192,7 +192,7 @@ fn resolve(args: &WalkforwardArgs, settings: &Settings) -> Result<Resolved> {
         trials: Some(args.trials.or(settings.sweep.trials).unwrap_or(DEFAULT_TRIALS)),
         sampler: args.sampler.as_deref(),
         batch: args.batch.as_deref(),
-        lag: args.lag,
+        lag: args.lag.as_deref(),
         seed: args.seed,
         top: None,
         hypertune: Some(Mode::Off),

@@ -239,7 +239,7 @@ pub fn json(finished: &Finished<'_>, interrupted: bool) -> Value {
         "sampler": search.sampler.name(),
         "seed": search.seed,
         "batch": report.batch,
-        "lag": search.lag,
+        "lag": report.lag,
         "segments": report.segments.len(),
         "notes": notes,
         "trials": summary.n_trials,

@@ -13,7 +13,7 @@ pub struct Asked<'a> {
     pub trials: Option<u64>,
     pub sampler: Option<&'a str>,
     pub batch: Option<&'a str>,
-    pub lag: Option<usize>,
+    pub lag: Option<&'a str>,
     pub seed: Option<u64>,
     pub top: Option<usize>,
     pub hypertune: Option<Mode>,
@@ -45,10 +45,13 @@ impl Asked<'_> {
                 ),
             },
         };
-        let lag = self.lag.or(settings.sweep.lag).unwrap_or(1);
-        if lag > MAX_LAG {
-            bail!("--lag {lag}: the largest lag is {MAX_LAG}");
-        }
+        let lag = match self.lag.or(settings.sweep.lag.as_deref()) {
+            None | Some("auto") => None,
+            Some(text) => match text.parse::<usize>() {
+                Ok(lag) if lag <= MAX_LAG => Some(lag),
+                _ => bail!("--lag {text}: write `auto` or a number from 0 to {MAX_LAG}"),
+            },
+        };
         Ok(Resolved {
             search: SearchOptions {
                 trials,
