@@ -1,7 +1,7 @@
 //! Numbers for people.
 
 /// Parts of names of values that are shares of one.
-const SHARES: [&str; 3] = ["busy", "share", "ratio"];
+const SHARES: [&str; 4] = ["busy", "fill", "share", "ratio"];
 
 /// About four significant digits.
 pub fn short(value: f64) -> String {
