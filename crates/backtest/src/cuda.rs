@@ -15,6 +15,7 @@ mod detail;
 mod formula;
 mod kernel;
 mod layout;
+mod mark;
 mod memory;
 mod module;
 mod part;
@@ -34,6 +35,7 @@ use crate::strategy::Strategy;
 use column_store::ColumnStore;
 use detail::Recording;
 pub use detail::{DeviceDetail, FoundTrade};
+use mark::Marks;
 use memory::Memory;
 pub use module::{column_source, device_sources};
 use part::{Part, Staged, UnderWay, Walking};
@@ -107,6 +109,8 @@ pub struct StageSpan {
     pub begin_ms: f64,
     /// End, on the same clock.
     pub end_ms: f64,
+    /// The share of the device that its kernels filled, 0 to 1; 0 if it had none.
+    pub fill: f64,
 }
 
 /// A strategy over data, on one device.
@@ -286,7 +290,7 @@ impl DeviceEngine {
             n_trials: range.len(),
             n_rows: range.len() * self.plan.n_timeframes,
             share: self.plan.budget / self.lanes.len(),
-            marks: Vec::new(),
+            marks: Marks::default(),
             recording: self.details.as_ref().map(|_| Recording::default()),
             state: Staged { points: self.jobs[job].points.clone(), range },
         };
@@ -309,7 +313,7 @@ impl DeviceEngine {
         let Some(mut part) = self.under_way.pop() else { return Ok(()) };
         self.lanes[part.lane] = Lane::Empty;
         let outcomes = part.finish()?;
-        self.spans.extend(part.spans(&self.base)?);
+        self.spans.extend(part.marks.spans(part.lane, part.job, &self.base)?);
         if let (Some(details), Some(recording)) = (&mut self.details, part.recording) {
             details.extend(recording.details);
         }

@@ -96,7 +96,7 @@ fn sweep(args: &HypertuneArgs, batch: usize, lag: usize, mode: Mode) -> Result<f
         trials: args.trials,
         sampler: args.sampler.parse()?,
         batch: Some(batch),
-        lag,
+        lag: Some(lag),
         ..SearchOptions::default()
     };
     let report = Experiment::new(strategy, Dataset::generated())

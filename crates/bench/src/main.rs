@@ -6,6 +6,7 @@ mod cpu_sweep;
 mod device;
 mod holding_up;
 mod hypertune;
+mod matrix;
 mod overlap;
 mod perps;
 mod quality;
@@ -20,6 +21,7 @@ use clap::{Parser, Subcommand};
 #[derive(Parser)]
 #[command(name = "tidemill-bench", version, propagate_version = true, max_term_width = 120)]
 #[command(after_help = "Examples:
+  tidemill-bench matrix > matrix.md
   tidemill-bench ask --json
   tidemill-bench overlap --timeline trace.json
   tidemill-bench scan --streams 1,4,16 --json
@@ -35,6 +37,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Bench {
+    /// Default sweeps: all shipped strategies × one series, 51 symbols, 500 symbols × CPU and GPU: trials a second, busy, fill.
+    Matrix(matrix::MatrixArgs),
     /// Strategy S1 over a grid of 1,000 parameter sets, all metrics, cold each time.
     CpuSweep(cpu_sweep::CpuSweepArgs),
     /// Seller exhaustion on the GPU: 262,144 random parameter sets × 50,000 bars, cold, compared with the CPU.
@@ -66,6 +70,7 @@ enum Bench {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().bench {
+        Bench::Matrix(args) => matrix::run(args),
         Bench::CpuSweep(args) => cpu_sweep::run(args),
         Bench::Exhaustion(args) => device::exhaustion(args),
         Bench::Perps(args) => perps::run(args),

@@ -216,7 +216,7 @@ impl PipelineRun {
         let stages: Map<String, Value> =
             statistics.stages.iter().map(|stage| (stage.name.clone(), json!(stage.mean_ms))).collect();
         json!({
-            "wall_ms": self.wall_ms, "device_ms": statistics.wall_ms, "busy_share": statistics.busy_share,
+            "wall_ms": self.wall_ms, "device_ms": statistics.wall_ms, "busy_share": statistics.busy_share, "fill": statistics.fill,
             "overlap_ms": statistics.overlap_ms, "idle_ms": statistics.idle_ms, "stages_ms": stages,
         })
     }

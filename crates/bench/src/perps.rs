@@ -9,15 +9,13 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use tidemill_backtest::segment::Layout;
-use tidemill_backtest::{
-    DeviceOptions, Engine, EngineOptions, METRICS, Overrides, Stage, StageSpan, Strategy,
-};
+use tidemill_backtest::{DeviceOptions, Engine, EngineOptions, METRICS, Overrides, Stage, Strategy};
 use tidemill_market::synth::{RegimeOptions, regime};
 use tidemill_search::{SamplerKind, SamplerSettings, Study};
 
 use tidemill_lab::number;
 use tidemill_lab::shipped::shipped;
-use tidemill_lab::{DeviceChoice, Devices, StudyEvaluator};
+use tidemill_lab::{DeviceChoice, DeviceUse, Devices, StudyEvaluator};
 
 #[derive(Args)]
 pub struct PerpsArgs {
@@ -74,9 +72,9 @@ pub fn run(args: PerpsArgs) -> Result<ExitCode> {
             }
         })
         .run(&mut evaluator)?;
-    let spans: Vec<StageSpan> = evaluator.view().take_spans().iter().map(|batch| batch.span).collect();
+    let spans = evaluator.view().take_spans();
     let wall_ms = summary.wall.as_secs_f64() * 1e3;
-    let busy_ms = busy_ms(&spans);
+    let used = DeviceUse::of(&spans, wall_ms).context("no stage ran on the device")?;
     let n = summary.n_batches.max(1) as f64;
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     let timing = summary.timing;
@@ -92,7 +90,7 @@ pub fn run(args: PerpsArgs) -> Result<ExitCode> {
     ]
     .iter()
     .map(|stage| {
-        let of = spans.iter().filter(|span| span.stage == *stage);
+        let of = spans.iter().map(|batch| batch.span).filter(|span| span.stage == *stage);
         (format!("{stage:?}").to_lowercase(), of.map(|span| span.end_ms - span.begin_ms).sum::<f64>() / n)
     })
     .collect();
@@ -101,7 +99,7 @@ pub fn run(args: PerpsArgs) -> Result<ExitCode> {
         let stages: Map<String, Value> = stages.into_iter().map(|(name, ms)| (name, json!(ms))).collect();
         let result = json!({
             "bench": "perps-142", "device": devices.shown(), "trials": summary.n_trials, "batches": summary.n_batches,
-            "wall_s": wall_ms / 1e3, "busy_share": busy_ms / wall_ms, "sampler_s": sampler_ms / 1e3, "best": best,
+            "wall_s": wall_ms / 1e3, "busy_share": used.busy, "fill": used.fill, "sampler_s": sampler_ms / 1e3, "best": best,
             "ask_ms": ms(timing.ask) / n, "tell_ms": ms(timing.tell) / n, "evaluate_ms": ms(timing.evaluate) / n,
             "overlap_ms": ms(timing.overlap) / n, "idle_ms": ms(timing.idle) / n, "stages_ms": stages,
         });
@@ -124,7 +122,8 @@ pub fn run(args: PerpsArgs) -> Result<ExitCode> {
             number::count((summary.n_trials as f64 / wall_ms * 1e3) as u64),
             summary.n_trials as f64 * bars as f64 / wall_ms * 1e3
         )?;
-        writeln!(out, "  device busy  {:9.1} %", busy_ms / wall_ms * 100.0)?;
+        writeln!(out, "  device busy  {:9.1} %", used.busy * 100.0)?;
+        writeln!(out, "  device full  {:9.1} %", used.fill * 100.0)?;
         writeln!(
             out,
             "  sampler      {:9.2} s   wall is {:.2} times that",
@@ -148,30 +147,4 @@ pub fn run(args: PerpsArgs) -> Result<ExitCode> {
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Time in which the device did something: the union of all stages.
-fn busy_ms(spans: &[StageSpan]) -> f64 {
-    let mut spans: Vec<(f64, f64)> = spans.iter().map(|span| (span.begin_ms, span.end_ms)).collect();
-    spans.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (mut busy, mut until) = (0.0, f64::NEG_INFINITY);
-    for (begin, end) in spans {
-        if end > until {
-            busy += end - begin.max(until);
-            until = end;
-        }
-    }
-    busy
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn overlapping_spans_count_once() {
-        let span =
-            |begin_ms: f64, end_ms: f64| StageSpan { stage: Stage::Walk, lane: 0, job: 0, begin_ms, end_ms };
-        assert_eq!(busy_ms(&[span(5.0, 7.0), span(0.0, 3.0), span(1.0, 2.0), span(2.0, 4.0)]), 6.0);
-    }
 }

@@ -40,6 +40,42 @@ fn emulates() -> bool {
 }
 
 #[test]
+fn the_matrix_has_a_row_for_each_strategy_on_each_kind_of_data() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let line = "matrix --quick --rounds 2 --strategies zscore-dip,ema-cross --device cpu";
+    let measured = json(dir, line);
+    let cells = measured["cells"].as_array().unwrap();
+    let rows: BTreeSet<(u64, &str)> = cells
+        .iter()
+        .map(|cell| (cell["symbols"].as_u64().unwrap(), cell["strategy"].as_str().unwrap()))
+        .collect();
+    let wanted = [1, 3, 5].map(|n_symbols| ["ema-cross", "zscore-dip"].map(|name| (n_symbols, name)));
+    assert_eq!(rows, wanted.into_iter().flatten().collect());
+    for cell in cells {
+        let number = |key: &str| cell[key].as_f64().unwrap();
+        assert_eq!((cell["on"].as_str(), cell["trials"].as_u64()), (Some("cpu"), Some(64)), "{cell}");
+        assert_eq!(cell["seconds_of_rounds"].as_array().unwrap().len(), 2);
+        assert!((number("trials_per_second") * number("seconds") - 64.0).abs() < 1e-6, "{cell}");
+        let bars = number("trials_per_second") * number("bars");
+        assert!((number("bar_evaluations_per_second") / bars - 1.0).abs() < 1e-9, "{cell}");
+        assert!(number("busy") > 0.0 && number("busy") == number("fill"), "{cell}");
+    }
+    let table = ok(dir, &format!("{line} --shapes daily --trials 32"));
+    assert!(table.contains("\n## 5 symbols, 2,000 bars of 1d\n\n| strategy | on | trials |"), "{table}");
+    assert!(table.contains("\n| zscore-dip | the CPU") && table.contains(" | 32 | 16 | "), "{table}");
+    refused(dir, "matrix --strategies nosuch", "nosuch");
+    refused(dir, "matrix --data nosuch.csv --device cpu", "nosuch.csv");
+    if emulates() {
+        let measured =
+            json(dir, "matrix --quick --rounds 1 --shapes series --strategies ema-cross --device emulated");
+        let cell = &measured["cells"][0];
+        assert_eq!((cell["on"].as_str(), &measured["different"]), (Some("gpu"), &Value::from(0)));
+        assert!(cell["fill"].as_f64().unwrap() > 0.0, "{cell}");
+    }
+}
+
+#[test]
 fn the_benches_measure_what_they_say() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();

@@ -17,6 +17,7 @@ use crate::phase::PhaseKind;
 /// The values of a colouring's records that the rules read.
 const SIGNALS: Signals = Signals {
     busy: None,
+    fill: None,
     batch: None,
     failures: None,
     falling: Some(FallingSignal { rule: "high_conflicts", value: "conflicts" }),
@@ -92,7 +93,8 @@ fn turnable(phases: &[PhaseKind], knobs: &Knobs) -> Vec<Knob> {
 
 /// The knobs to turn against each symptom, the best first.
 fn remedies(phases: &[PhaseKind]) -> Vec<Remedy> {
-    let remedy = |symptom, knob: &str, change| Remedy { symptom, knob: knob.to_owned(), change };
+    let remedy =
+        |symptom, knob: &str, change| Remedy { symptom, knob: knob.to_owned(), change, needs_room: false };
     let has = |kind: PhaseKind| phases.contains(&kind);
     let is_hot = has(PhaseKind::Tempering) || has(PhaseKind::Annealing);
     let mut remedies = vec![

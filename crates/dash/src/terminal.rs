@@ -25,6 +25,7 @@ pub use phase::{UnknownPhase, check_phases};
 pub use picture::picture;
 pub use replay::{Replay, ReplaySpeed};
 pub use status::{PATIENCE_S, ProcessState, RunStatus, moment};
+pub(crate) use summary::at_most_all;
 pub use summary::{Summary, summary};
 pub use theme::Theme;
 pub use view::{Page, View};

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::buffer::Memory;
 use crate::driver::{GraphAction, GraphStep};
+use crate::fill::Load;
 use crate::stream::StreamInner;
 
 /// The notes of one capture. Streams that wait for an event of the capture join it.
@@ -19,6 +20,7 @@ struct Notes {
     n_events: usize,
     kept: Vec<Arc<Memory>>,
     kernels: Vec<Arc<str>>,
+    load: Load,
     closed: bool,
 }
 
@@ -27,6 +29,7 @@ pub(crate) struct Captured {
     pub steps: Vec<GraphStep>,
     pub kept: Vec<Arc<Memory>>,
     pub kernels: Vec<Arc<str>>,
+    pub load: Load,
 }
 
 impl Capture {
@@ -70,6 +73,11 @@ impl Capture {
         }
     }
 
+    /// Notes how much of the device a launch fills.
+    pub fn add_load(&self, load: Load) {
+        self.notes().load += load;
+    }
+
     /// Whether the capture has ended.
     pub fn is_closed(&self) -> bool {
         self.notes().closed
@@ -83,7 +91,8 @@ impl Capture {
             let lanes = std::mem::take(&mut notes.lanes);
             let steps = std::mem::take(&mut notes.steps);
             let kept = std::mem::take(&mut notes.kept);
-            (lanes, Captured { steps, kept, kernels: std::mem::take(&mut notes.kernels) })
+            let (kernels, load) = (std::mem::take(&mut notes.kernels), std::mem::take(&mut notes.load));
+            (lanes, Captured { steps, kept, kernels, load })
         };
         for lane in notes.0.iter().filter_map(Weak::upgrade) {
             lane.leave_capture();

@@ -447,6 +447,19 @@ impl Driver for CudaDriver {
         }))
     }
 
+    fn resident_blocks(&self, kernel: KernelId, threads: u32, shared_bytes: u32) -> Result<u32, GpuError> {
+        self.enter()?;
+        // SAFETY: the function belongs to a module that is never unloaded.
+        let blocks = unsafe {
+            result::occupancy::max_active_block_per_multiprocessor(
+                kernel.0 as CUfunction,
+                threads as c_int,
+                shared_bytes as usize,
+            )
+        };
+        check("cuOccupancyMaxActiveBlocksPerMultiprocessor", blocks).map(|blocks| blocks.max(0) as u32)
+    }
+
     fn graph(&self, steps: Vec<GraphStep>) -> Result<GraphId, GpuError> {
         self.enter()?;
         let n_lanes = steps.iter().map(|step| step.lane + 1).max().unwrap_or(1);

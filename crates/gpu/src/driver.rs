@@ -105,6 +105,8 @@ pub(crate) trait Driver: Send + Sync {
 
     fn load(&self, source: &Source) -> Result<ModuleId, GpuError>;
     fn kernel(&self, module: ModuleId, name: &str) -> Result<Option<KernelFacts>, GpuError>;
+    /// Blocks of so many threads and so much dynamic shared memory that one multiprocessor has room for at a time.
+    fn resident_blocks(&self, kernel: KernelId, threads: u32, shared_bytes: u32) -> Result<u32, GpuError>;
 
     fn graph(&self, steps: Vec<GraphStep>) -> Result<GraphId, GpuError>;
     fn drop_graph(&self, graph: GraphId) -> Result<(), GpuError>;

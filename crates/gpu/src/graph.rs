@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use crate::buffer::Memory;
+use crate::capture::Captured;
 use crate::device::Device;
 use crate::driver::{GraphId, Op};
 use crate::error::GpuError;
+use crate::fill::Load;
 use crate::stream::Stream;
 
 /// Launches, copies inside the device and fills, prepared as one unit. Worth it where many short launches follow each other.
@@ -16,6 +18,7 @@ pub struct Graph {
     id: GraphId,
     n_steps: usize,
     kernels: Vec<Arc<str>>,
+    load: Load,
     kept: Vec<Arc<Memory>>,
 }
 
@@ -37,11 +40,11 @@ impl Graph {
         }
         let capture = Close(stream.begin_capture()?);
         work(stream)?;
-        let captured = capture.0.close();
-        let n_steps = captured.steps.len();
+        let Captured { steps, kept, kernels, load } = capture.0.close();
+        let n_steps = steps.len();
         let device = stream.device().clone();
-        let id = device.call(None, |driver| driver.graph(captured.steps))?;
-        Ok(Self { device, id, n_steps, kernels: captured.kernels, kept: captured.kept })
+        let id = device.call(None, |driver| driver.graph(steps))?;
+        Ok(Self { device, id, n_steps, kernels, load, kept })
     }
 
     /// Runs all of it on a stream.
@@ -49,6 +52,7 @@ impl Graph {
         stream.device().same_as(&self.device)?;
         stream.refuse_capture("another graph")?;
         self.kernels.iter().for_each(|kernel| stream.note_launch(kernel));
+        stream.add_load(self.load);
         stream.submit(Op::Graph(self.id))
     }
 

@@ -53,6 +53,12 @@ impl Default for HostOptions {
     }
 }
 
+/// Warps that a multiprocessor keeps at a time on most GPUs. A thread of the host runs one after the other; it is counted as a multiprocessor
+/// so that what a device would be filled with can be seen and tested here.
+const WARPS_OF_A_MULTIPROCESSOR: u32 = 64;
+/// Blocks that a multiprocessor keeps at a time on most GPUs.
+const BLOCKS_OF_A_MULTIPROCESSOR: u32 = 32;
+
 pub(crate) struct HostDriver {
     info: DeviceInfo,
     wait_limit: WaitLimit,
@@ -398,6 +404,10 @@ impl Driver for HostDriver {
             local_bytes: 0,
             max_threads: 1024,
         }))
+    }
+
+    fn resident_blocks(&self, _: KernelId, threads: u32, _: u32) -> Result<u32, GpuError> {
+        Ok((WARPS_OF_A_MULTIPROCESSOR / threads.div_ceil(32).max(1)).clamp(1, BLOCKS_OF_A_MULTIPROCESSOR))
     }
 
     fn graph(&self, steps: Vec<GraphStep>) -> Result<GraphId, GpuError> {

@@ -59,6 +59,7 @@
 //! | [`Coordinator`] | operations with dependencies, by number; fork and join |
 //! | [`Pipeline`] | batches through typed stages, several in flight; how well the time was used |
 //! | [`Timeline`] | spans on the device's clock, as a trace for Perfetto |
+//! | [`Load`] | how much of the device launches fill |
 //! | [`probe`] | what this machine has and lacks |
 //! | [`HostOptions`], [`Fault`] | a host device that runs out of memory, refuses launches, hangs or gets lost, on order |
 //!
@@ -97,6 +98,7 @@ pub mod emulate;
 mod error;
 mod event;
 mod fault;
+mod fill;
 mod graph;
 mod host;
 mod layout;
@@ -119,6 +121,7 @@ pub use device::{Device, DeviceInfo, DeviceKind};
 pub use error::GpuError;
 pub use event::{Event, EventPool};
 pub use fault::Fault;
+pub use fill::Load;
 pub use graph::Graph;
 pub use host::HostOptions;
 pub use layout::StructLayout;

@@ -8,6 +8,8 @@ use crate::TIDEMILL_CUH;
 use crate::device::Device;
 use crate::driver::{KernelFacts, KernelId, ModuleId};
 use crate::error::GpuError;
+use crate::fill::Load;
+use crate::stream::Launch;
 
 /// A text for the compiler, complete in itself: no file is included when it is compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,7 +118,12 @@ impl Module {
             .device
             .call(None, |driver| driver.kernel(self.inner.id, name))?
             .ok_or_else(|| GpuError::NoKernel { module: self.inner.name.clone(), kernel: name.into() })?;
-        let inner = Arc::new(KernelInner { name: name.into(), facts, n_launches: AtomicU64::new(0) });
+        let inner = Arc::new(KernelInner {
+            name: name.into(),
+            facts,
+            n_launches: AtomicU64::new(0),
+            resident: Mutex::default(),
+        });
         kernels.insert(name.into(), inner.clone());
         Ok(Kernel { device: self.device.clone(), inner })
     }
@@ -133,6 +140,8 @@ struct KernelInner {
     name: Arc<str>,
     facts: KernelFacts,
     n_launches: AtomicU64,
+    /// Blocks that a multiprocessor has room for, by threads and dynamic shared memory of a block.
+    resident: Mutex<HashMap<(u32, u32), u32>>,
 }
 
 impl Kernel {
@@ -164,6 +173,25 @@ impl Kernel {
     /// Size of its argument structure, if the driver can tell (CUDA 12.4 and later).
     pub fn args_size(&self) -> Option<usize> {
         self.inner.facts.args_size
+    }
+
+    /// Blocks of so many threads and so much dynamic shared memory that the whole device has room for at a time. The driver is asked
+    /// once for each; one that cannot answer counts as one block for each multiprocessor.
+    pub fn resident_blocks(&self, threads: u32, shared_bytes: u32) -> u64 {
+        let mut known = self.inner.resident.lock().unwrap_or_else(PoisonError::into_inner);
+        let blocks = known.entry((threads, shared_bytes)).or_insert_with(|| {
+            let asked =
+                self.device.call(None, |driver| driver.resident_blocks(self.id(), threads, shared_bytes));
+            asked.unwrap_or(1).max(1)
+        });
+        u64::from(*blocks) * u64::from(self.device.info().multiprocessors.max(1))
+    }
+
+    /// How much of the device a launch of this shape fills.
+    pub(crate) fn load(&self, launch: Launch) -> Load {
+        let threads = launch.block.iter().product();
+        let n_blocks = launch.grid.iter().map(|&n| u64::from(n)).product();
+        Load::of_launch(n_blocks, self.resident_blocks(threads, launch.shared_bytes))
     }
 
     pub(crate) fn count_launch(&self) {

@@ -43,6 +43,8 @@ struct StageSpan {
     stream: Stream,
     start: Event,
     end: Event,
+    /// The share of the device that its launches fill.
+    fill: f64,
 }
 
 /// The way of one batch through the stages.
@@ -64,10 +66,12 @@ impl StageRecorder<'_> {
             stream.wait(&before.end)?;
         }
         let start = stream.record()?;
+        stream.take_load();
         let worked = work(stream);
         // Also after a failure: what was submitted before it has to be waited for.
         let end = stream.record()?;
-        self.spans.push(StageSpan { stage: self.spans.len(), stream: stream.clone(), start, end });
+        let (stage, fill) = (self.spans.len(), stream.take_load().share());
+        self.spans.push(StageSpan { stage, stream: stream.clone(), start, end, fill });
         worked
     }
 }
@@ -204,7 +208,7 @@ impl<L: Send + 'static, In: 'static, Out: 'static> Pipeline<L, In, Out> {
         Ok(self.statistics())
     }
 
-    /// How it has run so far; batches in flight are not counted. Keeps three numbers per stage and batch until
+    /// How it has run so far; batches in flight are not counted. Keeps four numbers per stage and batch until
     /// [`reset_statistics`](Self::reset_statistics).
     pub fn statistics(&self) -> PipelineStatistics {
         summarise(&self.stages, &self.runs, self.iterations, self.latency_ms)
@@ -223,13 +227,13 @@ impl<L: Send + 'static, In: 'static, Out: 'static> Pipeline<L, In, Out> {
         for span in spans {
             let start = self.clock.at(&span.start)?;
             let end = self.clock.at(&span.end)?.max(start);
-            all.push((span.stage, start, end));
+            all.push(StageRun { stage: span.stage, start, end, fill: span.fill });
             if let Some(timeline) = &self.timeline {
                 timeline.add(&self.stages[span.stage].0, &span.stream, span.start.clone(), span.end.clone());
             }
         }
         if let (Some(first), Some(last)) = (all.first(), all.last()) {
-            self.latency_ms += last.2 - first.1;
+            self.latency_ms += last.end - first.start;
         }
         self.runs.extend(all);
         self.iterations += 1;

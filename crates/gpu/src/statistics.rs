@@ -17,6 +17,9 @@ pub struct PipelineStatistics {
     pub busy_ms: f64,
     /// The same as a part of `wall_ms`, 0 to 1.
     pub busy_share: f64,
+    /// Time of the computations, each times the share of the device that its launches fill, as a part of `wall_ms`. More than 1 where
+    /// computations that would fill the device run side by side.
+    pub fill: f64,
     /// Time with at least two stages running.
     pub overlap_ms: f64,
     /// Time with no stage running.
@@ -38,8 +41,16 @@ pub struct StageStatistics {
     pub mean_ms: f64,
 }
 
-/// The run of a stage: its number, beginning and end.
-pub(crate) type StageRun = (usize, f64, f64);
+/// The run of a stage.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StageRun {
+    /// Number of the stage.
+    pub stage: usize,
+    pub start: f64,
+    pub end: f64,
+    /// The share of the device that its launches fill.
+    pub fill: f64,
+}
 
 /// Sums up the runs of `iterations` batches; `latency_ms` is the sum of their times.
 pub(crate) fn summarise(
@@ -48,15 +59,17 @@ pub(crate) fn summarise(
     iterations: u64,
     latency_ms: f64,
 ) -> PipelineStatistics {
-    let begin = runs.iter().map(|run| run.1).fold(f64::INFINITY, f64::min);
-    let end = runs.iter().map(|run| run.2).fold(f64::NEG_INFINITY, f64::max);
+    let begin = runs.iter().map(|run| run.start).fold(f64::INFINITY, f64::min);
+    let end = runs.iter().map(|run| run.end).fold(f64::NEG_INFINITY, f64::max);
     let wall_ms = if runs.is_empty() { 0.0 } else { end - begin };
-    let all: Vec<_> = runs.iter().map(|run| (run.1, run.2)).collect();
-    let computing = runs.iter().filter(|run| stages[run.0].1 == Purpose::Compute).map(|run| (run.1, run.2));
-    let [busy_ms, _] = covered(&computing.collect::<Vec<_>>());
+    let all: Vec<_> = runs.iter().map(|run| (run.start, run.end)).collect();
+    let computing: Vec<&StageRun> =
+        runs.iter().filter(|run| stages[run.stage].1 == Purpose::Compute).collect();
+    let [busy_ms, _] = covered(&computing.iter().map(|run| (run.start, run.end)).collect::<Vec<_>>());
+    let filled_ms: f64 = computing.iter().map(|run| (run.end - run.start) * run.fill).sum();
     let [some_ms, overlap_ms] = covered(&all);
     let stages = stages.iter().enumerate().map(|(number, (name, purpose))| {
-        let total_ms = runs.iter().filter(|run| run.0 == number).map(|run| run.2 - run.1).sum();
+        let total_ms = runs.iter().filter(|run| run.stage == number).map(|run| run.end - run.start).sum();
         StageStatistics {
             name: name.clone(),
             purpose: *purpose,
@@ -71,6 +84,7 @@ pub(crate) fn summarise(
         throughput: ratio(iterations as f64 * 1e3, wall_ms),
         busy_ms,
         busy_share: ratio(busy_ms, wall_ms),
+        fill: ratio(filled_ms, wall_ms),
         overlap_ms,
         idle_ms: (wall_ms - some_ms).max(0.0),
         stages: stages.collect(),
@@ -116,10 +130,12 @@ mod tests {
     fn a_summary_adds_up() {
         let stages = [("up".to_string(), Purpose::Upload), ("work".to_string(), Purpose::Compute)];
         // Two batches: the upload of the second overlaps the work of the first; then nothing for 1 ms.
-        let runs = [(0, 10.0, 12.0), (1, 12.0, 16.0), (0, 12.0, 14.0), (1, 17.0, 20.0)];
+        let runs = [(0, 10.0, 12.0, 0.0), (1, 12.0, 16.0, 0.5), (0, 12.0, 14.0, 0.0), (1, 17.0, 20.0, 1.0)]
+            .map(|(stage, start, end, fill)| StageRun { stage, start, end, fill });
         let summary = summarise(&stages, &runs, 2, 14.0);
         assert_eq!((summary.wall_ms, summary.mean_ms, summary.throughput), (10.0, 7.0, 200.0));
         assert_eq!((summary.busy_ms, summary.busy_share), (7.0, 0.7));
+        assert_eq!(summary.fill, 0.5, "4 ms at a half and 3 ms in full, of 10 ms");
         assert_eq!((summary.overlap_ms, summary.idle_ms), (2.0, 1.0));
         assert_eq!(summary.stages[0].total_ms, 4.0);
         assert_eq!(summary.stages[1].mean_ms, 3.5);

@@ -12,6 +12,7 @@ use crate::device::Device;
 use crate::driver::{GraphAction, Op, StreamId};
 use crate::error::GpuError;
 use crate::event::Event;
+use crate::fill::Load;
 use crate::module::Kernel;
 
 /// How urgent the work of a stream is to the device. The host backend treats all alike.
@@ -96,6 +97,8 @@ impl Drop for StreamInner {
 #[derive(Default)]
 pub(crate) struct StreamState {
     launched: Mutex<Vec<Arc<str>>>,
+    /// Launches since the load was taken last.
+    load: Mutex<Load>,
     panic: Mutex<Option<String>>,
 }
 
@@ -109,6 +112,10 @@ impl StreamState {
         if !launched.contains(kernel) {
             launched.push(kernel.clone());
         }
+    }
+
+    fn add_load(&self, load: Load) {
+        *self.load.lock().unwrap_or_else(PoisonError::into_inner) += load;
     }
 
     /// After a good synchronisation: these names are beyond suspicion, and a panic of host work is reported.
@@ -300,19 +307,28 @@ impl Stream {
             return Err(GpuError::Launch { kernel: kernel.name().into(), message });
         }
         kernel.count_launch();
+        let load = kernel.load(launch);
         let args = bytemuck::bytes_of(args);
         match self.capture()? {
             Some(capture) => {
                 capture.name(kernel.shared_name());
+                capture.add_load(load);
                 let (kernel, name) = (kernel.id(), kernel.name().to_string());
                 capture.push(&self.inner, GraphAction::Launch { kernel, name, launch, args: args.into() });
                 Ok(())
             }
             None => {
                 self.inner.state.note_launch(kernel.shared_name());
+                self.inner.state.add_load(load);
                 self.submit(Op::Launch { kernel: kernel.id(), name: kernel.name(), launch, args })
             }
         }
+    }
+
+    /// The launches of this stream since this was called last. Between two [records](Stream::record) it says how full the device was from one
+    /// to the other.
+    pub fn take_load(&self) -> Load {
+        std::mem::take(&mut self.inner.state.load.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Marks this point of the work.
@@ -384,6 +400,10 @@ impl Stream {
 
     pub(crate) fn note_launch(&self, kernel: &Arc<str>) {
         self.inner.state.note_launch(kernel);
+    }
+
+    pub(crate) fn add_load(&self, load: Load) {
+        self.inner.state.add_load(load);
     }
 
     /// Begins to write this stream's operations down.

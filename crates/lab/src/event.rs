@@ -165,6 +165,8 @@ pub struct BatchCounts {
     pub timing: Timing,
     /// Share of the time that the device was at work, over the last batches; NaN if it is not known.
     pub busy: f64,
+    /// How full it was over the same time: see [`DeviceUse::fill`](crate::fill::DeviceUse::fill).
+    pub fill: f64,
 }
 
 impl SweepEvent {
@@ -268,7 +270,7 @@ impl Work {
         if let Some(start_ms) = self.start_ms {
             event = event.value("start_ms", start_ms);
         }
-        let Some(BatchCounts { totals, timing, busy }) = self.batch else { return event };
+        let Some(BatchCounts { totals, timing, busy, fill }) = self.batch else { return event };
         event = event
             .value("trials", totals.trials as f64)
             .value("valid", totals.valid as f64)
@@ -279,6 +281,9 @@ impl Work {
             .value("idle_ms", ms(timing.idle));
         if busy.is_finite() {
             event = event.value("busy", busy);
+        }
+        if fill.is_finite() {
+            event = event.value("fill", fill);
         }
         match totals.best {
             Some(best) => event.value("best", best),

@@ -1,6 +1,6 @@
 //! Writes the events of a run to its journal and passes them to the observer.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,9 +11,7 @@ use tidemill_telemetry::{DeviceMode, Event, Journal, JournalError, SmolStr, Time
 
 use crate::evaluator::{BatchSpan, EvaluatorView};
 use crate::event::{BatchCounts, SweepEvent, Totals, Work, ms};
-
-/// Batches over which the busy share is taken.
-const BUSY_BATCHES: usize = 8;
+use crate::fill::{DeviceUse, UseMeter};
 
 /// Gets the events of a running experiment, on the thread on which they happen.
 pub type Observer = Arc<dyn Fn(&SweepEvent) + Send + Sync>;
@@ -124,7 +122,7 @@ pub struct BatchRecorder<'a> {
     prefix: SmolStr,
     space: &'a Space,
     view: Arc<EvaluatorView>,
-    busy: Busy,
+    used: UseMeter,
     /// Spans of batches whose times are not all known yet.
     waiting: BTreeMap<u64, Vec<BatchSpan>>,
     /// All spans, where they are kept.
@@ -146,7 +144,7 @@ impl<'a> BatchRecorder<'a> {
             prefix,
             space,
             view,
-            busy: Busy::default(),
+            used: UseMeter::default(),
             waiting: BTreeMap::new(),
             kept: keeps_spans.then(Vec::new),
             best: None,
@@ -196,13 +194,11 @@ impl<'a> BatchRecorder<'a> {
         let mut rest = self.waiting.split_off(&(index + 1));
         std::mem::swap(&mut rest, &mut self.waiting);
         let spans: Vec<BatchSpan> = rest.into_values().flatten().collect();
-        let busy = if spans.is_empty() {
-            let whole = ms(timing.evaluate) + ms(timing.idle);
-            if whole > 0.0 { ms(timing.evaluate) / whole } else { f64::NAN }
-        } else {
-            self.busy.share(&spans)
+        let DeviceUse { busy, fill, .. } = match &spans[..] {
+            [] => self.used.on_cpu(ms(timing.evaluate), ms(timing.idle)),
+            spans => self.used.on_devices(spans.iter().map(|of| (of.device, of.span))),
         };
-        let counts = BatchCounts { totals: self.reporter.totals(), timing: *timing, busy };
+        let counts = BatchCounts { totals: self.reporter.totals(), timing: *timing, busy, fill };
         if spans.is_empty() {
             self.reporter.report(SweepEvent::StageEnded(Work {
                 phase: "kernel",
@@ -219,6 +215,11 @@ impl<'a> BatchRecorder<'a> {
         }
         self.sampler_worked("tell", &step, began.tell, timing.tell);
         self.reporter.report(SweepEvent::BatchTimed(*timing));
+    }
+
+    /// How well the search used what it ran on, in so much time; none if nothing was evaluated.
+    pub fn device_use(&self, wall: Duration) -> Option<DeviceUse> {
+        self.used.in_all(ms(wall))
     }
 
     /// All stages that ran on devices, where they are kept.
@@ -269,39 +270,5 @@ impl<'a> BatchRecorder<'a> {
             }
         }
         stages
-    }
-}
-
-/// Share of the time that devices were busy, over the last batches.
-#[derive(Default)]
-struct Busy {
-    /// Until when spans were counted, on each device.
-    until: Vec<f64>,
-    total: f64,
-    /// After each of the last batches: its end, and the busy time until then.
-    marks: VecDeque<(f64, f64)>,
-}
-
-impl Busy {
-    fn share(&mut self, spans: &[BatchSpan]) -> f64 {
-        let mut end = f64::NEG_INFINITY;
-        for of in spans {
-            if self.until.len() <= of.device {
-                self.until.resize(of.device + 1, f64::NEG_INFINITY);
-            }
-            let until = &mut self.until[of.device];
-            if of.span.end_ms > *until {
-                self.total += of.span.end_ms - of.span.begin_ms.max(*until);
-                *until = of.span.end_ms;
-            }
-            end = end.max(of.span.end_ms);
-        }
-        self.marks.push_back((end, self.total));
-        if self.marks.len() > BUSY_BATCHES + 1 {
-            self.marks.pop_front();
-        }
-        let (Some(first), Some(last)) = (self.marks.front(), self.marks.back()) else { return f64::NAN };
-        let time = (last.0 - first.0) * self.until.len().max(1) as f64;
-        if time > 0.0 { ((last.1 - first.1) / time).clamp(0.0, 1.0) } else { f64::NAN }
     }
 }

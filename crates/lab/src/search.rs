@@ -16,6 +16,7 @@ use crate::error::LabError;
 use crate::evaluator::{EvaluatorView, StudyEvaluator};
 use crate::event::SweepEvent;
 use crate::experiment::{build_sampler, search_space};
+use crate::fill::DeviceUse;
 use crate::leaderboard::{Leaderboard, RankedTrial};
 use crate::record::{BatchRecorder, Reporter};
 use crate::runtime::Runtime;
@@ -89,6 +90,8 @@ pub(crate) struct Found {
     /// The best trials; of several objectives those that no other one beats in every respect.
     pub best: Vec<RankedTrial>,
     pub n_valid: u64,
+    /// How well the devices were used, if anything was evaluated.
+    pub device_use: Option<DeviceUse>,
 }
 
 impl Search<'_> {
@@ -152,7 +155,7 @@ impl Search<'_> {
         }
         let summary = summary?;
         let best = if n_objectives == 1 { best.into_trials() } else { best.of_front(&front) };
-        Ok(Found { summary, best, n_valid })
+        Ok(Found { device_use: recorder.device_use(summary.wall), summary, best, n_valid })
     }
 }
 

@@ -17,6 +17,7 @@ use crate::device::Devices;
 use crate::error::{LabError, in_full};
 use crate::event::{Opening, SweepEvent, ms};
 use crate::experiment::Experiment;
+use crate::fill::DeviceUse;
 use crate::record::{Observer, Reporter};
 use crate::score::{ScoredTrial, score_trials};
 use crate::search::{Found, Search, SearchPlan};
@@ -68,6 +69,8 @@ pub struct SweepReport {
     pub n_valid: u64,
     /// Bars of all segments.
     pub n_bars: u64,
+    /// How well the search used its devices, or the CPU; `None` if it evaluated nothing.
+    pub device_use: Option<DeviceUse>,
     /// The segments that the data was cut into.
     pub segments: Vec<Segment>,
     /// The best trials, best first; of several objectives those that no other one beats in every respect.
@@ -203,6 +206,7 @@ impl Sweep {
                 n_asked: plan.n_asked,
                 n_valid: found.n_valid,
                 n_bars: plan.n_bars,
+                device_use: found.device_use,
                 segments: engine.segments().to_vec(),
                 best,
                 is_complete: found.summary.is_complete && self.has_verdict == verdict.is_some(),

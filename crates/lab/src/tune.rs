@@ -30,6 +30,7 @@ const MOST_LANES: f64 = 4.0;
 /// The values of a sweep's records that the rules read: see [`Work`](crate::event::Work) and [`BatchCounts`](crate::event::BatchCounts).
 const SIGNALS: Signals = Signals {
     busy: Some("busy"),
+    fill: Some("fill"),
     batch: Some(BatchSignals {
         work: "evaluate_ms",
         work_words: "the evaluation",
@@ -104,7 +105,13 @@ impl TuningConfig {
             let kind = if own.name == "restart" { integer } else { KnobKind::Real };
             knobs.push(knob(own.name, own.value, own.low, own.high, kind, changes));
         }
-        let remedy = |symptom, knob: &str, change| Remedy { symptom, knob: knob.into(), change };
+        let remedy = |symptom, knob: &str, change| Remedy {
+            symptom,
+            knob: knob.into(),
+            change,
+            // Another stream runs beside the others; a larger batch or a longer lag also hides what a batch costs on the host.
+            needs_room: knob == "streams",
+        };
         let mut remedies = vec![
             remedy(Symptom::LowEfficiency, "batch", hypertune::Change::Multiply(4.0)),
             remedy(Symptom::LowEfficiency, "streams", hypertune::Change::Add(1.0)),
@@ -338,6 +345,7 @@ mod tests {
             totals: Totals { trials: 8, valid: 5, best: None },
             timing: Timing::default(),
             busy: 0.9,
+            fill: 0.3,
         };
         let work = Work {
             phase: "kernel",
@@ -350,7 +358,7 @@ mod tests {
         let record = SweepEvent::StageEnded(work).to_event(&"run".into()).unwrap();
         let (times, failures) = (SIGNALS.batch.unwrap(), SIGNALS.failures.unwrap());
         let names = [times.work, times.idle, times.host[0], times.host[1], times.hidden, failures.succeeded];
-        for name in names.into_iter().chain(SIGNALS.busy) {
+        for name in names.into_iter().chain(SIGNALS.busy).chain(SIGNALS.fill) {
             assert!(record.values.get(name).is_some(), "{name}");
         }
     }

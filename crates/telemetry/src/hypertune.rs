@@ -9,7 +9,7 @@
 //! # let snapshot = tidemill_telemetry::Snapshot::default();
 //! # let (mut batch_size, batch) = (256.0, 0);
 //! let knob = Knob { name: "batch".into(), value: 256.0, low: 16.0, high: 65_536.0, kind: KnobKind::Integer, effect: Effect::ChangesResults };
-//! let remedy = Remedy { symptom: Symptom::LowEfficiency, knob: "batch".into(), change: Change::Multiply(4.0) };
+//! let remedy = Remedy { symptom: Symptom::LowEfficiency, knob: "batch".into(), change: Change::Multiply(4.0), needs_room: false };
 //! let signals = Signals { busy: Some("busy"), ..Signals::default() };
 //! let mut tuner = Tuner::new(Mode::On, Thresholds::default(), signals, vec![knob], vec![remedy]);
 //! for proposal in tuner.look(&snapshot, batch) {

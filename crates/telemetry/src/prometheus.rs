@@ -68,6 +68,8 @@ fn progress(page: &mut Page, of: &Snapshot) {
         "Share of the time for which the device was busy, as measured last.",
     )
     .known(of.busy.newest());
+    page.gauge("tidemill_device_fill_ratio", "How full the device was, as measured last.")
+        .known(of.fill.newest());
 }
 
 fn phases(page: &mut Page, of: &Snapshot) {
@@ -271,7 +273,8 @@ mod tests {
                 .value("trials", f64::from(batch) * 1000.0)
                 .value("best", 1.5)
                 .value("lost", f64::NAN)
-                .value("busy", 0.97);
+                .value("busy", 0.97)
+                .value("fill", 0.25);
             snapshot.apply(&event);
         }
         snapshot.apply(&Event::new("r-1", "journal", "dropped").value("dropped", 12.0));
@@ -280,6 +283,7 @@ mod tests {
         assert_eq!(one(&parsed, "tidemill_trials_total"), 3000.0);
         assert_eq!(one(&parsed, "tidemill_best_score"), 1.5);
         assert_eq!(one(&parsed, "tidemill_device_busy_ratio"), 0.97);
+        assert_eq!(one(&parsed, "tidemill_device_fill_ratio"), 0.25);
         assert_eq!(one(&parsed, "tidemill_events_dropped_total"), 12.0);
         assert_eq!(one(&parsed, "tidemill_warnings_total"), 1.0);
         assert_eq!(one(&parsed, "tidemill_batches_total"), 3.0);

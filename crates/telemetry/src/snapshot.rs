@@ -6,7 +6,7 @@
 //! | phase, step | values | parameters |
 //! |---|---|---|
 //! | `run`, `start` or `resume` | `total` (if there is an end) | `workload`, `title`, `progress` (name of the value that counts what is done), `score` (name of the value that is to be improved), `better` (`higher` or `lower`), `lanes` (by phase, the lane that its work on the CPU is drawn on, if that is not `cpu`), and the resolved configuration |
-//! | phases of the workload, such as `upload`, `kernel` and `download`; step `batch_42` | `start_ms` since the run was started or resumed last; any others, such as `trials`, `best`, `busy` | – |
+//! | phases of the workload, such as `upload`, `kernel` and `download`; step `batch_42` | `start_ms` since the run was started or resumed last; any others, such as `trials`, `best`, `busy`, `fill` | – |
 //! | `improvement`, such as `trial_1234` | the score under its name; `trial` | the parameters of the trial |
 //! | `hypertune`, `advise`, `apply` or `effect` | `id`, `batch` (the first that is affected); of an effect `before` and `after` | `rule`, `knob`, `old`, `new`; of an effect `measure` |
 //! | `warning`, any | – | – |
@@ -103,6 +103,9 @@ pub struct Snapshot {
     pub values: Fields<f64>,
     /// Share of the time for which the device was busy, through the run.
     pub busy: Series,
+    /// How full the device was, through the run: its busy time weighted by the share of it that kernels fill. Above 1 where streams have more
+    /// work at a time than fits.
+    pub fill: Series,
     /// Progress per second, through the run.
     pub rate: Series,
     /// Phases by name; of the first [`MAX_NAMES`] names.

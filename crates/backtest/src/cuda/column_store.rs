@@ -150,9 +150,9 @@ impl ColumnStore {
         self.plan.keys.places.iter().map(input).collect()
     }
 
-    /// Lets a stream wait for columns that another part computes.
-    pub(super) fn wait_for_columns(&self, stream: &Stream) -> Result<(), GpuError> {
-        self.computed.as_ref().map_or(Ok(()), |computed| stream.wait(computed))
+    /// When the columns that were sent last are computed, by this or another part.
+    pub(super) fn computed(&self) -> Option<&Event> {
+        self.computed.as_ref()
     }
 
     /// Notes when the columns that were sent are computed.

@@ -31,6 +31,7 @@ use tidemill_search::Points;
 use super::Stage;
 use super::detail::Recording;
 use super::layout::{BookArgs, ConditionMask, FactorMask, Sharer, WalkArgs, World};
+use super::mark::Marks;
 use super::memory::Memory;
 use super::plan::DevicePlan;
 
@@ -48,7 +49,7 @@ pub(super) struct Part<S> {
     /// The lane's share of all memory that may be used.
     pub(super) share: usize,
     /// When each stage begins; each ends with the beginning of the next.
-    pub(super) marks: Vec<(Stage, Event)>,
+    pub(super) marks: Marks,
     /// What the kernels found, if details are requested.
     pub(super) recording: Option<Recording>,
     pub(super) state: S,
@@ -125,8 +126,7 @@ impl<S> Part<S> {
 
     /// Notes that a stage begins here.
     fn mark(&mut self, stage: Stage) -> Result<(), GpuError> {
-        self.marks.push((stage, self.stream.record()?));
-        Ok(())
+        self.marks.add(stage, &self.stream).map(|_| ())
     }
 
     /// Warps that book one trial.

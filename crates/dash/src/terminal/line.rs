@@ -87,7 +87,7 @@ fn parts(event: &Event, snapshot: &Snapshot) -> Vec<String> {
     let rank = |name: &str| match name {
         _ if name == snapshot.score => 0,
         _ if name == snapshot.progress => 1,
-        "busy" => 2,
+        "busy" | "fill" => 2,
         _ if number::is_duration(name) => 4,
         _ => 3,
     };

@@ -4,7 +4,7 @@ use tidemill_telemetry::number::without_zeros;
 pub use tidemill_telemetry::number::{count, counted, short};
 
 /// Parts of names of values that are shares of one.
-const SHARES: [&str; 3] = ["busy", "share", "ratio"];
+const SHARES: [&str; 4] = ["busy", "fill", "share", "ratio"];
 
 /// How much of something there is: a count, or a number that is [`short`].
 pub fn amount(value: f64) -> String {

@@ -1,6 +1,6 @@
 //! A run as text: settings, status, and where its time went.
 
-use tidemill_telemetry::{Action, Note, PhaseStats, Snapshot, Timestamp};
+use tidemill_telemetry::{Action, Note, PhaseStats, Series, Snapshot, Timestamp};
 
 use super::status::{ProcessState, RunStatus, moment};
 use super::{number, phase, table};
@@ -78,7 +78,7 @@ fn head(of: &Summary<'_>) -> String {
     if !values.is_empty() {
         rows.push(("values", values.join(" | ")));
     }
-    rows.extend(busy(snapshot).map(|text| ("device", text)));
+    rows.extend(device(snapshot).map(|text| ("device", text)));
     rows.extend(places(snapshot).map(|text| ("work", text)));
     let mut events = number::counted(snapshot.n_events, "event");
     if snapshot.n_dropped > 0 {
@@ -157,21 +157,34 @@ fn best_line(snapshot: &Snapshot, best: f64) -> String {
 /// The newest values beside progress, score and times, each in the form its name asks for.
 pub fn values(snapshot: &Snapshot) -> Vec<String> {
     let is_elsewhere = |name: &str| {
-        let name_of = [snapshot.progress.as_str(), &snapshot.score, "busy", "total"];
+        let name_of = [snapshot.progress.as_str(), &snapshot.score, "busy", "fill", "total"];
         name_of.contains(&name) || number::is_duration(name)
     };
     let own = snapshot.values.iter().filter(|(name, _)| !is_elsewhere(name));
     own.map(|(name, value)| number::named(&number::clean(name), *value)).collect()
 }
 
-/// How busy the device is, if the run reports it.
-pub fn busy(snapshot: &Snapshot) -> Option<String> {
-    let newest = snapshot.busy.newest()?;
+/// How busy the device is, and how full, as far as that was told.
+fn device(snapshot: &Snapshot) -> Option<String> {
+    let told = [("busy", &snapshot.busy), ("full", &snapshot.fill)];
+    let parts: Vec<String> = told.into_iter().filter_map(|(word, series)| share(word, series)).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// A share of the device as it is now, and in the mean: `busy 98.1%, mean 97.5%`.
+pub fn share(word: &str, series: &Series) -> Option<String> {
+    let newest = series.newest()?;
     let (mut sum, mut n) = (0.0, 0.0);
-    for (_, share) in snapshot.busy.points() {
-        (sum, n) = (sum + share, n + 1.0);
+    for (_, share) in series.points() {
+        (sum, n) = (sum + at_most_all(share), n + 1.0);
     }
-    Some(format!("busy {}, mean {}", number::percent(newest), number::percent(sum / n)))
+    let (newest, mean) = (number::percent(at_most_all(newest)), number::percent(sum / n));
+    Some(format!("{word} {newest}, mean {mean}"))
+}
+
+/// A share of the device for people. Streams that have more work at a time than fits add up to more than all of it.
+pub fn at_most_all(share: f64) -> f64 {
+    share.min(1.0)
 }
 
 /// Where the time of all phases went.

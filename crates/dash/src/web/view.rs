@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tidemill_telemetry::{DeviceMode, Event, Snapshot, Timestamp};
 
-use crate::terminal::{ProcessState, RunStatus};
+use crate::terminal::{ProcessState, RunStatus, at_most_all};
 
-/// Seconds over which the pace and the busy share of the moment are taken.
+/// Seconds over which the pace, and how busy and full the device is at the moment are taken.
 const RECENT_S: f64 = 10.0;
 
 /// Spans that are drawn, the newest.
@@ -78,6 +78,7 @@ pub(super) fn sections(snapshot: &Snapshot, process: ProcessState, has_trials: b
     let series = |points: Vec<(f64, f64)>| -> Vec<[f64; 2]> {
         points.into_iter().map(|(at_s, value)| [short(at_s), short(value)]).collect()
     };
+    let full = snapshot.fill.points().map(|(at_s, share)| (at_s, at_most_all(share)));
     let newest = |skipped: usize| snapshot.recent.iter().skip(skipped).rev().map(event).collect::<Vec<_>>();
     let sections = [
         ("head", head(snapshot, process, has_trials)),
@@ -85,6 +86,7 @@ pub(super) fn sections(snapshot: &Snapshot, process: ProcessState, has_trials: b
         ("values", Value::Object(values)),
         ("convergence", json!(convergence)),
         ("busy", json!(series(snapshot.busy.points().collect()))),
+        ("fill", json!(series(full.collect()))),
         ("rate", json!(series(snapshot.rate.points().collect()))),
         ("phases", phases(snapshot)),
         ("lanes", lanes(snapshot)),
@@ -135,6 +137,7 @@ fn head(snapshot: &Snapshot, process: ProcessState, has_trials: bool) -> Value {
         "best": snapshot.best,
         "rate": snapshot.rate.recent(RECENT_S),
         "busy": snapshot.busy.recent(RECENT_S),
+        "fill": snapshot.fill.recent(RECENT_S).map(at_most_all),
         "n_batches": snapshot.n_batches,
         "n_improvements": snapshot.n_improvements,
         "improved_at_batch": snapshot.improved_at_batch,

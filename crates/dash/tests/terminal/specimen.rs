@@ -112,7 +112,7 @@ impl Specimen {
             );
             event = event.value("best", best).value("trials", trials).value("valid", (trials * 0.9).floor());
             if is_gpu {
-                event = event.value("busy", busy);
+                event = event.value("busy", busy).value("fill", 0.125 * busy);
             }
             self.clock_ms = began_ms + kernel_ms * slow;
             event.timestamp = Timestamp::from_ms(START_MS + self.clock_ms as i64);

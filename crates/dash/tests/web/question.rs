@@ -30,7 +30,8 @@ fn a_run_is_told_in_sections() {
     assert_eq!(run["phases"][0]["name"], "kernel");
     assert_eq!(run["convergence"][0][2], 1.0);
     assert_eq!(run["lanes"]["spans"][0][4], "batch_1");
-    assert_eq!(run["busy"][0][1], 0.75);
+    assert_eq!((&run["busy"][0][1], &run["fill"][0][1]), (&json!(0.75), &json!(0.25)));
+    assert_eq!(run["head"]["fill"], 0.25);
     assert_eq!(run["recent"][0]["step"], "batch_1");
 }
 

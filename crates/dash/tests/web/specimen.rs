@@ -149,4 +149,5 @@ pub fn step(batch: u32) -> Event {
         .value("trials", f64::from(batch) * 10.0)
         .value("best", f64::from(batch))
         .value("busy", 0.75)
+        .value("fill", 0.25)
 }

@@ -48,6 +48,9 @@ pub struct Remedy {
     pub knob: String,
     /// How it is turned.
     pub change: Change,
+    /// Whether it puts more work beside what the device has, which only helps while the device has room for it: see
+    /// [`Thresholds::enough_fill`](super::Thresholds::enough_fill).
+    pub needs_room: bool,
 }
 
 /// How a knob is turned.

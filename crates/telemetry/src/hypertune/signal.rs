@@ -8,6 +8,8 @@
 pub struct Signals {
     /// Share of the time for which the device was busy.
     pub busy: Option<&'static str>,
+    /// How full the device was: the same share, weighted by how much of the device its kernels fill.
+    pub fill: Option<&'static str>,
     /// Where the time of a batch goes.
     pub batch: Option<BatchSignals>,
     /// How many items of the progress failed.

@@ -51,7 +51,7 @@ fn knob(name: &str, value: f64, low: f64, high: f64) -> Knob {
 }
 
 fn remedy(symptom: Symptom, knob: &str, change: Change) -> Remedy {
-    Remedy { symptom, knob: knob.into(), change }
+    Remedy { symptom, knob: knob.into(), change, needs_room: false }
 }
 
 fn tuner(mode: Mode, symptom: Symptom) -> Tuner {
@@ -68,6 +68,7 @@ fn tuner_reading(signals: Signals, mode: Mode, symptom: Symptom) -> Tuner {
 /// All values that a rule can read, under the names that sweeps and colourings have for them.
 const SIGNALS: Signals = Signals {
     busy: Some("busy"),
+    fill: Some("fill"),
     batch: Some(BatchSignals {
         work: "evaluate_ms",
         work_words: "the evaluation",
@@ -252,6 +253,27 @@ fn idle_time_hidden_time_and_short_batches_tell_of_low_efficiency_too() {
             None => assert_eq!(said, [], "{values:?}"),
         }
     }
+}
+
+#[test]
+fn what_needs_room_is_left_alone_on_a_device_that_is_full() {
+    let remedies = || {
+        let streams = remedy(Symptom::LowEfficiency, "streams", Change::Add(1.0));
+        let lag = remedy(Symptom::LowEfficiency, "lag", Change::Add(1.0));
+        vec![Remedy { needs_room: true, ..streams }, lag]
+    };
+    let turned = |values: &[(&'static str, f64)]| {
+        let knobs = vec![knob("streams", 2.0, 1.0, 4.0), knob("lag", 1.0, 0.0, 4.0)];
+        let mut tuner = Tuner::new(Mode::Advise, Thresholds::default(), SIGNALS, knobs, remedies());
+        let said = drive(&mut SimulatedRun::new(), &mut tuner, 12, values);
+        decision(&said[0].1).knob.clone()
+    };
+    let short = ("evaluate_ms", 5.0);
+    assert_eq!(turned(&[short, ("busy", 0.99), ("fill", 0.74)]), "streams");
+    assert_eq!(turned(&[short, ("busy", 0.99), ("fill", 0.75)]), "lag");
+    assert_eq!(turned(&[short, ("busy", 0.99), ("fill", 1.8)]), "lag");
+    // A journal of an earlier version does not tell.
+    assert_eq!(turned(&[short, ("busy", 0.99)]), "streams");
 }
 
 #[test]

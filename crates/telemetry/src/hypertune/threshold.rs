@@ -25,6 +25,8 @@ pub struct Thresholds {
     pub stalled_steps: u64,
     /// `low_efficiency`: share of the time for which the device should be busy. Default 0.85.
     pub low_busy: f64,
+    /// How full the device may be for a remedy that puts more work beside what it has, such as another stream. Default 0.75.
+    pub enough_fill: f64,
     /// `low_efficiency`: share of the host's work on a batch that should run beside that of the device, where it takes more than a
     /// twentieth of the time. Default 0.5.
     pub low_overlap: f64,
@@ -61,6 +63,7 @@ impl Default for Thresholds {
             stalled_s: 10.0,
             stalled_steps: 20,
             low_busy: 0.85,
+            enough_fill: 0.75,
             low_overlap: 0.5,
             short_batch_ms: 20.0,
             failure_share: 0.5,
@@ -102,6 +105,7 @@ impl Thresholds {
         }
         let shares = [
             ("low_busy", self.low_busy),
+            ("enough_fill", self.enough_fill),
             ("low_overlap", self.low_overlap),
             ("many_invalid", self.failure_share),
             ("hysteresis", self.hysteresis),

@@ -267,8 +267,12 @@ impl Tuner {
             let mut actions = self.symptoms.iter().filter_map(|state| state.action.as_ref());
             actions.any(|action| action.decision.knob == name)
         };
+        let has_room = self.has_room();
         self.remedies.iter().enumerate().find_map(|(remedy_idx, tuned)| {
             let remedy = &tuned.remedy;
+            if remedy.needs_room && !has_room {
+                return None;
+            }
             let knob_idx = self.knobs.iter().position(|tuned| tuned.knob.name == remedy.knob)?;
             let knob = &self.knobs[knob_idx];
             let is_free = !tuned.rests.holds(batch, now_s) && !knob.rests.holds(batch, now_s);
@@ -278,6 +282,13 @@ impl Tuner {
             let new = knob.knob.turned(remedy.change, n_times(remedy.change, detection.factor))?;
             Some((remedy_idx, knob_idx, new))
         })
+    }
+
+    /// Whether the device could do more at a time, as far as the run tells.
+    fn has_room(&self) -> bool {
+        let window = self.history.window(self.thresholds.window_batches, self.thresholds.window_s);
+        let fill = window.and_then(|window| window.mean(|sample| sample.fill));
+        fill.is_none_or(|fill| fill < self.thresholds.enough_fill)
     }
 
     fn turn(&mut self, decision: &Decision, snapshot: &Snapshot) {

@@ -161,7 +161,7 @@ fn work(to: &mut Snapshot, event: &Event) {
     values(to, event);
 }
 
-/// Takes in the values of an event: progress, score, the busy share.
+/// Takes in the values of an event: progress, score, how busy and how full the device was.
 fn values(to: &mut Snapshot, event: &Event) {
     for (name, value) in event.values.iter() {
         if name != "start_ms" && (to.values.len() < MAX_NAMES || to.values.get(name).is_some()) {
@@ -180,8 +180,12 @@ fn values(to: &mut Snapshot, event: &Event) {
         to.n_improvements += 1;
         to.improved_at_batch = to.n_batches;
     }
+    let weight = event.duration_ms.unwrap_or(1.0).max(1e-3);
     if let Some(busy) = number(event, "busy") {
-        to.busy.push(at_s, busy, event.duration_ms.unwrap_or(1.0).max(1e-3));
+        to.busy.push(at_s, busy, weight);
+    }
+    if let Some(fill) = number(event, "fill") {
+        to.fill.push(at_s, fill, weight);
     }
 }
 

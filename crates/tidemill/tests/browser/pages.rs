@@ -51,7 +51,7 @@ fn a_run_is_listed_and_drawn() {
     let drawn =
         |page: &mut Page, what: &str| page.eval(&format!("document.querySelectorAll({what:?}).length"));
     assert!(drawn(&mut page, "section[aria-label=Lanes] rect[class^=phase]").as_u64().unwrap() > 10);
-    assert!(drawn(&mut page, "section[aria-label='Device busy'] .line") == 1);
+    assert!(drawn(&mut page, "section[aria-label='Device busy and full'] .line") == 2);
     assert!(drawn(&mut page, "section[aria-label=Phases] tbody tr").as_u64().unwrap() >= 3);
     assert!(drawn(&mut page, "section[aria-label=Events] tbody tr").as_u64().unwrap() >= 10);
     assert!(page.text("section[aria-label=Configuration]").contains("zscore-dip"));

@@ -103,6 +103,35 @@ fn a_timeline_shows_every_stage_on_its_device() {
 }
 
 #[test]
+fn a_sweep_tells_how_full_the_device_was() {
+    let place = Place::with_bars();
+    let line = "sweep ema-cross --data lcg.csv --trials 160 --batch 16 --verdict off";
+    let shares = |answer: &Value| ["busy", "fill"].map(|key| answer[key].as_f64().unwrap());
+    let [busy, fill] = shares(&place.json(&format!("{line} --device cpu")));
+    assert!(busy > 0.0 && busy == fill, "the CPU is as full as it is busy: {busy} {fill}");
+    let said = place.ok(&format!("{line} --device cpu"));
+    assert!(!said.stderr.contains("% full"), "{}", said.stderr);
+    if !emulates() {
+        return;
+    }
+    let [busy, fill] = shares(&place.json(&format!("{line} --device emulated")));
+    assert!(busy > 0.0 && busy <= 1.0 && fill > 0.0, "{busy} {fill}");
+    let said = place.ok(&format!("{line} --device emulated --out runs/full"));
+    let (before, after) = said.stderr.split_once(" % full, sampler ").unwrap();
+    assert!(before.contains("% of the time, device ") && after.contains("beside"), "{}", said.stderr);
+    // Every record of the kernels but those of the first batch, before which there is no time to take a share of.
+    let journal = std::fs::read_to_string(place.path("runs/full/journal.jsonl")).unwrap();
+    let records: Vec<Value> = journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of_kernels = records.iter().filter(|record| record["phase"] == "kernel");
+    let told = of_kernels.filter(|record| record["values"]["busy"].is_number());
+    let fills: Vec<f64> = told.map(|record| record["values"]["fill"].as_f64().unwrap()).collect();
+    assert!(!fills.is_empty() && fills.iter().all(|fill| *fill > 0.0), "{fills:?}");
+    let summary = place.ok("monitor runs/full --summary").stdout;
+    let device = summary.lines().find(|line| line.trim_start().starts_with("device ")).unwrap();
+    assert!(device.contains("busy ") && device.contains("; full "), "{device}");
+}
+
+#[test]
 fn a_sweep_killed_on_a_device_goes_on_with_the_cpu_to_the_same_study() {
     if !emulates() {
         return;

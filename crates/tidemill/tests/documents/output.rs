@@ -13,7 +13,7 @@ static FILTERS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"[0-9][0-9.,]* (µs|ms|s|min)\b", "TIME"),
         (r"on the CPU, [0-9]+ threads?( \([^)]*\))?", "DEVICE"),
         (
-            r"evaluating [0-9]+ % of the time, sampler [0-9]+ % \([0-9]+ % of it beside the evaluation\)",
+            r"evaluating [0-9]+ % of the time(, devices? [0-9]+ % full)?, sampler [0-9]+ % \([0-9]+ % of it beside the evaluation\)",
             "SHARES",
         ),
     ]

@@ -14,7 +14,9 @@ use tidemill_backtest::random::tape::{Stream, Tape};
 use tidemill_backtest::random::{data, text};
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::tally::Tally;
-use tidemill_backtest::{DeviceEngine, DeviceOptions, Engine, EngineOptions, Outcome, Overrides, Strategy};
+use tidemill_backtest::{
+    DeviceEngine, DeviceOptions, Engine, EngineOptions, Outcome, Overrides, Stage, Strategy,
+};
 use tidemill_gpu::{Device, GpuError};
 use tidemill_market::Universe;
 use tidemill_market::synth::lcg;
@@ -161,4 +163,33 @@ fn every_shipped_strategy_compiles_for_a_gpu() {
         sources.par_iter().map(|source| tidemill_gpu::compile(source, "sm_90")).collect();
     let compiled = unless_unavailable(compiled, "TIDEMILL_REQUIRE_NVRTC");
     assert!(compiled.into_iter().flatten().all(|binary| !binary.is_empty()));
+}
+
+#[test]
+fn stages_tell_how_much_of_the_device_they_fill() {
+    let _turn = tidemill_skip::turn::beside_others();
+    let Some(device) = gpu_or_host() else { return };
+    let source = tidemill_lab::shipped::shipped("ema-cross").unwrap();
+    let strategy = Strategy::parse("ema-cross.toml", source, &Overrides::default()).unwrap();
+    let universe = Universe { symbols: vec![lcg(600)] };
+    let segments = Layout::default().segments(&universe).unwrap();
+    let engine = Engine::new(&strategy, &universe, segments, EngineOptions::default()).unwrap();
+    let walked = |n_trials: usize| {
+        // A few lanes walk a trial, whatever the device would choose, so that more trials are more warps.
+        let options = DeviceOptions { walk_threads: Some(0), ..DeviceOptions::default() };
+        let mut on_device = DeviceEngine::new(&device, &engine, &strategy, options).unwrap();
+        let points = points(&strategy, &engine, n_trials, &mut Tape::new(&[7]).stream());
+        on_device.evaluate(&points).unwrap();
+        let spans = on_device.take_spans();
+        assert!(spans.iter().all(|span| (0.0..=1.0).contains(&span.fill)), "{spans:?}");
+        let of = |stage: Stage| spans.iter().find(|span| span.stage == stage).unwrap().fill;
+        assert_eq!(of(Stage::Upload), 0.0, "no kernel");
+        for stage in [Stage::Distinct, Stage::Columns, Stage::Masks, Stage::Walk, Stage::Book] {
+            assert!(of(stage) > 0.0, "{stage:?}: {spans:?}");
+        }
+        of(Stage::Walk)
+    };
+    // Of two blocks of 128 threads and of sixteen.
+    let (few, more) = (walked(32), walked(256));
+    assert!(few < more || more == 1.0, "{few} of 32 trials, {more} of 256");
 }

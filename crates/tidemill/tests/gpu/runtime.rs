@@ -3,6 +3,7 @@
 mod buffer;
 mod coordinator;
 mod fault;
+mod fill;
 mod graph;
 mod hang;
 mod kernel;

@@ -20,15 +20,16 @@ impl Part<Described> {
         mut self,
         columns: &mut ColumnStore,
     ) -> Result<Part<Computed>, GpuError> {
-        self.mark(Stage::Columns)?;
         // What reads sources alone needs no column of another lane, which may still be computed.
         let (early, late): (Vec<usize>, Vec<usize>) =
             (0..self.plan.plan.slots.len()).partition(|slot| self.reads_sources(*slot));
         early.into_iter().try_for_each(|slot| self.compute_slot(slot, columns))?;
-        columns.wait_for_columns(&self.stream)?;
+        if let Some(computed) = columns.computed() {
+            self.mark(Stage::Wait)?;
+            self.stream.wait(computed)?;
+        }
         late.into_iter().try_for_each(|slot| self.compute_slot(slot, columns))?;
-        let computed = self.stream.record()?;
-        self.marks.push((Stage::Masks, computed.clone()));
+        let computed = self.marks.add(Stage::Masks, &self.stream)?;
         columns.set_computed(computed);
         Ok(self.advance(Computed))
     }
@@ -48,6 +49,7 @@ impl Part<Described> {
         if span.n_new() == 0 || self.state.inputs[slot].pool.is_null() {
             return Ok(());
         }
+        self.mark(Stage::Columns)?;
         let out = columns.pool(pool).ptr();
         let (first, count) = (span.known as u32, span.n_new() as u32);
         let (world, (tiles, n_tiles)) = (self.state.world, plan.data.tiles(span.n_new()));

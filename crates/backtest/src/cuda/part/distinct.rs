@@ -66,7 +66,7 @@ impl Part<Staged> {
         let (n_keys, n_rows) = (keys.len(), self.n_rows);
         self.launch(&stream, keys)?;
         self.memory.spans.download(&stream, tables.n_counts..tables.n_counts + 2 * n_keys)?;
-        self.marks.push((Stage::Wait, stream.record()?));
+        self.marks.add(Stage::Wait, &stream)?;
         let found = &self.memory.spans.host()?[tables.n_counts..];
         let span = |at: usize| Span {
             known: found[2 * at] as usize,
@@ -88,9 +88,9 @@ impl Part<Staged> {
             .enumerate()
             .for_each(|(param, out)| out.copy_from_slice(&points.column(param)[range.clone()]));
         self.marks.clear();
-        self.marks.push((Stage::Upload, stream.record()?));
+        self.marks.add(Stage::Upload, stream)?;
         memory.points.upload(stream, n_values)?;
-        self.marks.push((Stage::Distinct, stream.record()?));
+        self.marks.add(Stage::Distinct, stream)?;
         let args = ScalarArgs {
             points: device_points,
             scalars: memory.scalars.room(&plan.device, plan.plan.scalars.len() * n_rows)?,

@@ -1,11 +1,11 @@
 //! The end of a part: pools, and the results of its trials.
 
 use rayon::prelude::*;
-use tidemill_gpu::{DevicePtr, Event, GpuError};
+use tidemill_gpu::{DevicePtr, GpuError};
 
 use super::{Part, Walking};
+use crate::cuda::Stage;
 use crate::cuda::layout::PoolArgs;
-use crate::cuda::{Stage, StageSpan};
 use crate::exec::engine::Outcome;
 use crate::segment::Role;
 use crate::tally::Tally;
@@ -58,9 +58,7 @@ impl Part<Walking> {
     /// Waits until every trial is done, and reads the results.
     pub(in crate::cuda) fn finish(&mut self) -> Result<Vec<Outcome>, GpuError> {
         self.walk_on()?;
-        let end = self.stream.record()?;
-        self.marks.push((Stage::Wait, end.clone()));
-        end.wait()?;
+        self.marks.add(Stage::Wait, &self.stream)?.wait()?;
         self.outcomes()
     }
 
@@ -88,20 +86,5 @@ impl Part<Walking> {
             }
         };
         Ok((0..n_trials).into_par_iter().map(outcome).collect())
-    }
-
-    /// When its stages ran, counted from `base`.
-    pub(in crate::cuda) fn spans(&self, base: &Event) -> Result<Vec<StageSpan>, GpuError> {
-        let stages = self.marks.windows(2).filter(|pair| pair[0].0 != Stage::Wait);
-        let span = |pair: &[(Stage, Event)]| {
-            Ok(StageSpan {
-                stage: pair[0].0,
-                lane: self.lane,
-                job: self.job,
-                begin_ms: pair[0].1.since_ms(base)?,
-                end_ms: pair[1].1.since_ms(base)?,
-            })
-        };
-        stages.map(span).collect()
     }
 }

@@ -24,8 +24,7 @@ impl Part<Masked> {
         self.plan.kernels.begin_walks(&self.stream, self.n_trials, &walk)?;
         self.round(&walk, &book)?;
         self.send_results()?;
-        let done = self.stream.record()?;
-        self.marks.push((Stage::Wait, done.clone()));
+        let done = self.marks.add(Stage::Wait, &self.stream)?;
         Ok(self.advance(|_| Walking { walk, book, done }))
     }
 

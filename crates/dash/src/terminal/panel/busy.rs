@@ -1,10 +1,10 @@
-//! Values through the time of the run: the device's busy share, and the pace.
+//! Values through the time of the run: how busy the device was, and the pace.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::widgets::{Sparkline, Widget};
-use tidemill_telemetry::Series;
+use tidemill_telemetry::{Series, Snapshot};
 
 use super::super::draw::ScreenInput;
 use super::super::{number, summary};
@@ -15,11 +15,15 @@ const LABEL_COLUMNS: u16 = 6;
 /// Steps of a bar's height; finer than any terminal.
 const STEPS: f64 = 1e4;
 
-/// Draws the share of the time for which the device was busy.
+/// Draws the share of the time for which the device was busy; the title says how full it was.
 pub fn draw_busy(input: &ScreenInput<'_>, area: Rect, buf: &mut Buffer) {
-    let title = match summary::busy(input.snapshot) {
-        Some(text) => format!("device {text}"),
-        None => "device".to_owned(),
+    let Snapshot { busy, fill, .. } = input.snapshot;
+    let title = match (busy.newest(), fill.newest()) {
+        (Some(busy), Some(fill)) => {
+            let [busy, fill] = [busy, fill].map(|share| number::percent(summary::at_most_all(share)));
+            format!("device busy {busy}, full {fill}")
+        }
+        _ => format!("device {}", summary::share("busy", busy).unwrap_or_default()),
     };
     let inside = super::frame(&title, input.theme, area, buf);
     bars(input, &input.snapshot.busy, 1.0, "100%", input.theme.accent(), inside, buf);

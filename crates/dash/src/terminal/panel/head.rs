@@ -120,7 +120,10 @@ fn values(input: &ScreenInput<'_>, columns: usize) -> Line<'static> {
         texts.push(Span::styled(number::named(&number::clean(&snapshot.score), best), input.theme.good()));
     }
     texts.extend(alert(input).map(|text| Span::styled(text, input.theme.bad())));
-    texts.extend(snapshot.busy.newest().map(|busy| Span::raw(number::named("busy", busy))));
+    for (name, series) in [("busy", &snapshot.busy), ("fill", &snapshot.fill)] {
+        let share = series.newest().map(summary::at_most_all);
+        texts.extend(share.map(|share| Span::raw(number::named(name, share))));
+    }
     texts.extend(summary::values(snapshot).into_iter().map(Span::raw));
     let mut spans: Vec<Span<'static>> = Vec::new();
     for text in texts {

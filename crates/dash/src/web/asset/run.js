@@ -33,6 +33,7 @@ export const runView = (main, run) => {
     left: stat("Time left"),
     elapsed: stat("At work"),
     busy: stat("Device busy"),
+    fill: stat("Device full"),
     batches: stat("Batches"),
   };
   const meter = h("span", { class: "meter-fill" });
@@ -57,7 +58,7 @@ export const runView = (main, run) => {
     y: {},
   });
   const busy = linePlot({
-    label: "Share of the time for which the device was busy",
+    label: "Share of the time for which the device was busy, and how full it was",
     height: 150,
     empty: "No share was reported",
     x: { kind: "seconds", read: seconds },
@@ -86,7 +87,7 @@ export const runView = (main, run) => {
   );
   const cards = {
     convergence: card("Convergence", { extra: over }, convergence.node),
-    busy: card("Device busy", {}, busy.node),
+    busy: card("Device busy and full", {}, busy.node),
     rate: card("Speed", {}, rate.node),
     top: card("Best found", {}, top),
     config: card("Configuration", {}, config),
@@ -184,6 +185,7 @@ export const runView = (main, run) => {
           : "",
     );
     stats.busy.set(percent(head.busy), "newest 10 s");
+    stats.fill.set(percent(head.fill), "newest 10 s");
     stats.batches.set(count(head.n_batches), head.n_batches ? `last improved in ${count(head.improved_at_batch)}` : "");
   };
 
@@ -362,7 +364,13 @@ export const runView = (main, run) => {
     drawCards(sections);
     if (delta.head || delta.warnings || delta.fallbacks) drawAlerts(sections);
     if (delta.convergence || delta.head) drawConvergence(sections);
-    if (delta.busy) busy.update({ series: [{ name: "busy", points: delta.busy, class: "c1", isArea: true }] });
+    if (delta.busy || delta.fill)
+      busy.update({
+        series: [
+          { name: "busy", points: sections.busy ?? [], class: "c1", isArea: true },
+          { name: "full", points: sections.fill ?? [], class: "c3" },
+        ],
+      });
     if (delta.rate)
       rate.update({ series: [{ name: `${head.progress} per second`, points: delta.rate, class: "c2", isArea: true }] });
     if (delta.lanes) {
@@ -381,7 +389,7 @@ export const runView = (main, run) => {
         ),
       );
     if (delta.values) {
-      const own = Object.entries(delta.values).filter(([name]) => ![head.progress, head.score, "busy"].includes(name));
+      const own = Object.entries(delta.values).filter(([name]) => ![head.progress, head.score, "busy", "fill"].includes(name));
       cards.values.hidden = own.length === 0;
       pairs(values, own);
     }

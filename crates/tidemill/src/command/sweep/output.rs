@@ -5,7 +5,7 @@ use tidemill_backtest::segment::Role;
 use tidemill_backtest::{METRICS, Metric, POOL_NOTE};
 use tidemill_lab::backtest::param_values;
 use tidemill_lab::score::{ObjectiveScores, ScoredTrial};
-use tidemill_lab::{Experiment, SearchOptions, SweepReport, number};
+use tidemill_lab::{DeviceUse, Experiment, SearchOptions, SweepReport, number};
 use tidemill_telemetry::hypertune::Mode;
 
 use crate::command::backtest::metrics_json;
@@ -153,13 +153,25 @@ fn summary_line(report: &SweepReport) -> String {
     let sampler = (timing.ask + timing.tell).as_secs_f64();
     if n_new > 0 && seconds > 0.0 {
         line += &format!(
-            "; evaluating {:.0} % of the time, sampler {:.0} % ({:.0} % of it beside the evaluation)",
+            "; evaluating {:.0} % of the time{}, sampler {:.0} % ({:.0} % of it beside the evaluation)",
             100.0 * timing.evaluate.as_secs_f64() / seconds,
+            fullness(report),
             100.0 * sampler / seconds,
             if sampler > 0.0 { 100.0 * timing.overlap.as_secs_f64() / sampler } else { 100.0 },
         );
     }
     line
+}
+
+/// How full the devices were. The CPU is as full as it is busy, so that nothing is said of it.
+fn fullness(report: &SweepReport) -> String {
+    match report.device_use {
+        Some(DeviceUse { fill, n_devices, .. }) if n_devices > 0 => {
+            let devices = if n_devices == 1 { "device" } else { "devices" };
+            format!(", {devices} {:.0} % full", 100.0 * fill.min(1.0))
+        }
+        _ => String::new(),
+    }
 }
 
 /// Prints the notes that go with the table.
@@ -250,6 +262,8 @@ pub fn json(finished: &Finished<'_>, interrupted: bool) -> Value {
         "seconds": seconds,
         "trials_per_second": n_new / seconds,
         "bar_evaluations_per_second": n_new * report.n_bars as f64 / seconds,
+        "busy": report.device_use.map(|used| used.busy),
+        "fill": report.device_use.map(|used| used.fill),
         "timing": {
             "ask": timing.ask.as_secs_f64(),
             "evaluate": timing.evaluate.as_secs_f64(),

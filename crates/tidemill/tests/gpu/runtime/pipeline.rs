@@ -131,6 +131,7 @@ fn lanes_overlap_and_the_statistics_say_so() {
             assert!(statistics.wall_ms > 0.0 && statistics.mean_ms > 0.0, "{statistics:?}");
             assert!((0.0..=1.0).contains(&statistics.busy_share), "{statistics:?}");
             assert!((statistics.busy_share - statistics.busy_ms / statistics.wall_ms).abs() < 1e-9);
+            assert!(statistics.fill > 0.0 && statistics.fill <= 2.0, "{statistics:?}");
             assert!((statistics.throughput - 12e3 / statistics.wall_ms).abs() < 1e-6 * statistics.throughput);
             assert!(statistics.busy_ms + statistics.idle_ms <= statistics.wall_ms + 1e-3, "{statistics:?}");
             let names: Vec<_> = statistics.stages.iter().map(|stage| stage.name.as_str()).collect();
