@@ -10,6 +10,7 @@
 
 mod code;
 mod column_store;
+mod constant;
 mod data;
 mod detail;
 mod formula;

@@ -21,12 +21,12 @@ pub fn auto_batch(sampler: SamplerKind, trials: u64, n_bars: u64) -> usize {
 }
 
 /// Trials from which on a search is worth an overlap of proposing and evaluating.
-const OVERLAPPED: u64 = 8192;
+const OVERLAPPED: u64 = 2048;
 
 /// By how many batches the sampler lags behind in a study of this many trials. It follows from the study alone, as the batch does.
 ///
-/// A sampler that learns finds less if it does not know the batch before (docs/search.md), and a small study does not take long. In a large one the
-/// last batch is a small part of what is known, and a device would wait for the sampler.
+/// A small study takes no time worth saving, and the batch before is a large part of what it knows. In a large one it is a small part, and a
+/// device would wait for the sampler (docs/search.md).
 pub fn auto_lag(sampler: SamplerKind, trials: u64) -> usize {
     usize::from(!sampler.learns() || trials >= OVERLAPPED)
 }

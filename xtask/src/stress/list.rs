@@ -16,6 +16,7 @@ pub const UNLISTED: &[(&str, &str)] = &[
     ("crates/market/src/atc/bench.rs", "it measures, and judges nothing by it"),
     ("crates/bench/src/holding_up.rs", "it measures, and judges nothing by it"),
     ("crates/bench/src/overlap.rs", "it measures, and judges nothing by it"),
+    ("crates/tidemill/tests/gpu/executor.rs", "cases run side by side, and none waits for another"),
     ("crates/tidemill/tests/cli/bad_input.rs", "a time limit ends a hang; no test waits for another thread"),
     ("xtask/src/stress/test_source.rs", "the tests in it are text"),
 ];

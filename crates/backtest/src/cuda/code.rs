@@ -9,35 +9,17 @@ use std::fmt::Write;
 use tidemill_market::indicator::{Moments, Read};
 use tidemill_search::{Choice, Domain};
 
+use super::constant::{constants, number};
 use super::formula::{binary, decided, formula, unary};
 use crate::graph::{Func, Node, Op1, Op2};
 use crate::plan::{Condition, ExitValue, Maskable, Op, Plan, SidePlan, Slot, Tape};
-use crate::strategy::{EndOfData, ExitKind, FillAt, FirstCheck, GapFill, InvalidLevel, Sizing, Strategy};
+use crate::strategy::{ExitKind, Strategy};
 
 /// A condition of at most so many operations is tested on two bars at once.
 const SMALL: usize = 48;
 
 /// More factors than this are tested as one.
 const MOST_FACTORS: usize = 24;
-
-/// Lanes that walk one trial together.
-pub(super) const WALK_LANES: usize = 8;
-
-/// Threads of a block that takes several walks.
-pub(super) const WALK_THREADS: usize = 128;
-
-/// Threads of a block that takes one walk, at least and at most.
-pub(super) const LEAST_WALK_THREADS: usize = 64;
-pub(super) const MOST_WALK_THREADS: usize = 512;
-
-/// Bars that a group of such a block walks, at least.
-const LEAST_STRETCH: usize = 64;
-
-/// Bars after a signal that such a group searches for the end of a position, at least.
-const HORIZON: usize = 256;
-
-/// Warps of a block that books: few, because each takes long.
-pub(super) const BOOK_WARPS: usize = 2;
 
 /// The factors of a condition that have masks of their own; empty if only the whole is tested.
 pub(super) fn factors(condition: &Condition) -> &[crate::plan::Factor] {
@@ -96,12 +78,12 @@ pub(super) fn generate(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> 
         };
         parts.push(types + &kernel);
     }
-    Code { options: writer.options(), walk: writer.walk(), scalars: writer.scalars(timeframes), parts }
-}
-
-/// A number as the device reads it: by its bits, so that nothing is lost or made.
-fn number(value: f64) -> String {
-    format!("__longlong_as_double(0x{:016x}LL)", value.to_bits())
+    Code {
+        options: constants(plan, strategy),
+        walk: writer.walk(),
+        scalars: writer.scalars(timeframes),
+        parts,
+    }
 }
 
 pub(super) fn comparison(op: Op2) -> &'static str {
@@ -121,54 +103,6 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// The modelling choices as constants.
-    fn options(&self) -> String {
-        let e = &self.strategy.execution;
-        let (risk, share) = match e.sizing {
-            Sizing::AllIn | Sizing::Unit => (false, 1.0),
-            Sizing::Fraction(share) => (false, share),
-            Sizing::Risk(share) => (true, share),
-        };
-        let mut out = String::new();
-        let mut define = |name: &str, value: String| {
-            let _ = writeln!(out, "#define {name} {value}");
-        };
-        let truth = |value: bool| if value { "1" } else { "0" }.to_owned();
-        define("WALK_LANES", WALK_LANES.to_string());
-        define("WALK_THREADS", WALK_THREADS.to_string());
-        define("MOST_WALK_THREADS", MOST_WALK_THREADS.to_string());
-        define("LEAST_STRETCH", LEAST_STRETCH.to_string());
-        define("HORIZON", HORIZON.to_string());
-        define("BOOK_WARPS", BOOK_WARPS.to_string());
-        // Measured: with more blocks registers are spilt, with fewer too little is under way.
-        define("WALK_BLOCKS", "12".into());
-        define("MASK_BLOCKS", "8".into());
-        define("FILL_CLOSE", truth(e.fill == FillAt::Close));
-        define("CHECK_ENTRY_BAR", truth(e.first_check == FirstCheck::EntryBar));
-        define("GAP_STOP_OPEN", truth(e.gap_fill_stop == GapFill::Open));
-        define("GAP_TARGET_OPEN", truth(e.gap_fill_target == GapFill::Open));
-        define("SKIP_INVALID_STOP", truth(e.invalid_stop == InvalidLevel::Skip));
-        define("SKIP_INVALID_TARGET", truth(e.invalid_target == InvalidLevel::Skip));
-        define("DISCARD_OPEN", truth(e.end_of_data == EndOfData::Discard));
-        define("COOLDOWN", format!("{}u", e.cooldown));
-        define("COST_BPS", number(e.fee_bps + e.slippage_bps));
-        define("ADDITIVE", truth(e.sizing == Sizing::Unit));
-        define("SIZING_RISK", truth(risk));
-        define("SIZING_SHARE", number(share));
-        let sides: Vec<&SidePlan> = self.plan.sides.iter().flatten().collect();
-        define("N_SIDES", sides.len().to_string());
-        define("N_CONDITIONS", self.plan.conditions().len().to_string());
-        define("ENTER_0", "0".into());
-        let of_first = match sides.as_slice() {
-            [first, _] => {
-                1 + first.exits.iter().filter(|exit| matches!(exit.value, ExitValue::Signal(_))).count()
-            }
-            _ => 0,
-        };
-        define("ENTER_1", of_first.to_string());
-        out
-    }
-
     /// The kernel that turns encoded parameters into all scalars of the plan.
     fn scalars(&self, timeframes: &[i64]) -> String {
         let mut out = String::from("KERNEL(scalars, ScalarArgs) {\n");

@@ -19,7 +19,7 @@ use bytemuck::Pod;
 use tidemill_gpu::{Device, GpuError, Kernel, Launch, Module, Source, Stream};
 use tidemill_market::indicator::device::{self as columns, ColumnArgs, Shape};
 
-use super::code;
+use super::constant;
 use super::layout::{
     BookArgs, DistinctArgs, FormulaArgs, GroupArgs, LevelArgs, MaskArgs, PoolArgs, ScalarArgs, SpreadArgs,
     WARPS, WalkArgs,
@@ -248,8 +248,8 @@ impl Kernels {
                 self.launch(stream, "walk_block", shape, args)
             };
         }
-        let n_blocks = (n_walks * code::WALK_LANES).div_ceil(code::WALK_THREADS);
-        let shape = Launch::blocks(n_blocks as u32, code::WALK_THREADS as u32);
+        let n_blocks = (n_walks * constant::WALK_LANES).div_ceil(constant::WALK_THREADS);
+        let shape = Launch::blocks(n_blocks as u32, constant::WALK_THREADS as u32);
         // SAFETY: `WALK_LANES` threads for each trial and segment, which has room for `capacity` trades.
         unsafe { self.launch(stream, "walk", shape, args) }
     }
@@ -258,7 +258,8 @@ impl Kernels {
     /// on it.
     fn threads_of_a_walk(&self, n_walks: usize, wanted: Option<usize>) -> Option<usize> {
         let n_threads = wanted.unwrap_or(self.resident_threads / n_walks.max(1));
-        (n_threads >= code::LEAST_WALK_THREADS).then(|| (1 << n_threads.ilog2()).min(code::MOST_WALK_THREADS))
+        (n_threads >= constant::LEAST_WALK_THREADS)
+            .then(|| (1 << n_threads.ilog2()).min(constant::MOST_WALK_THREADS))
     }
 
     /// Books the trades that were found.
@@ -300,7 +301,7 @@ fn rows_of_keys(args: &DistinctArgs) -> Launch {
 
 /// A warp for each of `n` books.
 fn books(n: usize) -> Launch {
-    Launch::blocks(n.div_ceil(code::BOOK_WARPS).max(1) as u32, 32 * code::BOOK_WARPS as u32)
+    Launch::blocks(n.div_ceil(constant::BOOK_WARPS).max(1) as u32, 32 * constant::BOOK_WARPS as u32)
 }
 
 /// A warp for each item and tile.
