@@ -14,5 +14,7 @@ pub mod frame;
 pub mod lazy;
 pub mod mask;
 pub mod simd;
+mod spare;
 pub mod symbol;
+mod tile;
 pub mod walk;

@@ -44,6 +44,6 @@ impl Runtime {
     }
 
     pub(crate) fn engine_options(&self) -> EngineOptions {
-        EngineOptions { cache_bytes: self.cache_bytes }
+        EngineOptions { cache_bytes: self.cache_bytes, ..EngineOptions::default() }
     }
 }

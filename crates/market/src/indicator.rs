@@ -17,7 +17,8 @@
 //! averages run along time in plain `f64`.
 //!
 //! [`FUNCTIONS`] is the table of all that an engine calls; `prefix` holds [`Prefix`], what rolling sums are made of, also one bar at a
-//! time. Private to them: `column` (lengths and masks) and `double_double` (the arithmetic of [`Prefix`]). The `.cu` and
+//! time. Private to them: `column` (lengths and masks), `transpose` (from lanes to columns) and `double_double` (the
+//! arithmetic of [`Prefix`]). The `.cu` and
 //! `.cuh` files beside them are their twins for a GPU; [`device`] says how they are called.
 //!
 //! ```
@@ -48,6 +49,7 @@ mod dema;
 pub mod device;
 pub(crate) mod double_double;
 mod ema;
+mod ema_compare;
 mod ema_sma;
 mod extreme;
 mod function;
@@ -62,6 +64,7 @@ mod sma;
 mod stddev;
 mod swing;
 mod tema;
+mod transpose;
 mod true_range;
 mod value_when;
 mod wma;
@@ -75,7 +78,8 @@ pub use bars_since::bars_since;
 pub use cci::cci;
 pub use cum::cum;
 pub use dema::dema;
-pub use ema::{EMA_LANES, ema, ema_many};
+pub use ema::{EMA_LANES, EmaStream, ema, ema_many};
+pub use ema_compare::{EmaCompare, Relation};
 pub use ema_sma::ema_sma;
 pub use extreme::{highest, highest_at, lowest, lowest_at};
 pub use function::{
@@ -95,7 +99,7 @@ pub use tema::tema;
 pub use true_range::true_range;
 pub use value_when::value_when;
 pub use wma::{wma, wma_from};
-pub use zscore::{zscore, zscore_at, zscore_from, zscore_test, zscore_test_at};
+pub use zscore::{zscore, zscore_at, zscore_from, zscore_may, zscore_test};
 
 use Gaps::{Own, Recursive, Windowed};
 use Group::{Averages, Events, Extremes, Momentum, Spread, Trend};
@@ -228,8 +232,12 @@ pub static FUNCTIONS: &[Function] = &[
         |c, bar| zscore_at(c.column(0), c.sums(1), c.window(0), bar),
     )
     .test(Test {
-        bars: |c, limit, first, out| zscore_test(c.column(0), c.sums(1), c.window(0), limit, first, out),
-        bar: |c, limit, bar| zscore_test_at(c.column(0), c.sums(1), c.window(0), limit, bar),
+        may: |c, limit, first, left, out| {
+            zscore_may(c.column(0), c.sums(1), c.window(0), limit, first, left, out)
+        },
+        decide: |c, limit, first, left, out| {
+            zscore_test(c.column(0), c.sums(1), c.window(0), limit, first, left, out)
+        },
     })
     .without_unit()
     .twin(file!("zscore.cu"), 0, &[("zscore", Bars)]),

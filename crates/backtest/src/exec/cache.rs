@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::column::Item;
+use super::spare::Spare;
 
 /// What a formula is written out as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,27 +74,36 @@ impl Cache {
     }
 
     /// Keeps an item; makes room by dropping a quarter of the budget, oldest first.
-    pub fn insert(&mut self, key: Key, item: Arc<Item>) {
+    pub fn insert(&mut self, key: Key, item: Arc<Item>, spare: &Spare) {
         self.tick += 1;
         self.bytes += item.bytes();
         if let Some(old) = self.entries.insert(key, Entry { item, used: self.tick }) {
             self.bytes -= old.item.bytes();
         }
         if self.bytes > self.budget {
-            self.shrink();
+            self.shrink(self.budget / 4 * 3, spare);
         }
     }
 
-    fn shrink(&mut self) {
+    /// Makes room for so many bytes, so that their memory can be that of what is dropped.
+    pub fn make_room(&mut self, bytes: usize, spare: &Spare) {
+        if self.bytes.saturating_add(bytes) > self.budget {
+            self.shrink(self.budget.saturating_sub(bytes), spare);
+        }
+    }
+
+    /// Drops the items used longest ago until at most so many bytes are left.
+    fn shrink(&mut self, left: usize, spare: &Spare) {
         let mut ages: Vec<(u64, Key)> =
             self.entries.iter().map(|(key, entry)| (entry.used, key.clone())).collect();
         ages.sort_unstable_by_key(|(used, _)| *used);
         for (_, key) in ages {
-            if self.bytes <= self.budget / 4 * 3 {
+            if self.bytes <= left {
                 break;
             }
             if let Some(entry) = self.entries.remove(&key) {
                 self.bytes -= entry.item.bytes();
+                Arc::into_inner(entry.item).into_iter().for_each(|item| spare.keep(item));
             }
         }
     }
@@ -111,10 +121,12 @@ mod tests {
     fn stays_under_its_budget_and_keeps_what_was_used_last() {
         let mut cache = Cache::new(4_000);
         for shape in 0..20 {
-            cache.insert(key(shape), Arc::new(Item::Column(vec![0.0; 100])));
+            cache.insert(key(shape), Arc::new(Item::Column(vec![0.0; 100])), &Spare::new(0));
             cache.get(&key(0));
             assert!(cache.bytes() <= 4_000);
         }
         assert!(cache.contains(&key(0)) && cache.contains(&key(19)) && !cache.contains(&key(3)));
+        cache.make_room(3_900, &Spare::new(0));
+        assert_eq!(cache.bytes(), 0);
     }
 }

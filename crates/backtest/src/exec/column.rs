@@ -4,6 +4,7 @@ use tidemill_market::indicator::{Call, HostFunction, Prefix, Series};
 
 use super::frame::{Frame, Scratch};
 use super::mask::Mask;
+use super::spare::Spare;
 use crate::graph::Func;
 use crate::plan::Tape;
 
@@ -44,7 +45,7 @@ pub enum Input<'a> {
 }
 
 /// Runs a function over its inputs.
-pub fn call(func: Func, inputs: &[Input<'_>], arguments: &[f64], n_bars: usize) -> Item {
+pub fn call(func: Func, inputs: &[Input<'_>], arguments: &[f64], n_bars: usize, spare: &Spare) -> Item {
     let conditions: Vec<Vec<bool>> = inputs
         .iter()
         .map(|input| match input {
@@ -62,10 +63,10 @@ pub fn call(func: Func, inputs: &[Input<'_>], arguments: &[f64], n_bars: usize) 
         })
         .collect();
     match (func.run, series.as_slice()) {
-        (HostFunction::Sums(moments), [Series::Column(column)]) => Item::Prefix(Prefix::new(column, moments)),
+        (HostFunction::Sums(moments), [Series::Column(column)]) => Item::Prefix(spare.sums(column, moments)),
         (HostFunction::Sums(_), _) => unreachable!("the plan gives prefix sums one column"),
         (HostFunction::Column(run), series) => {
-            let mut out = vec![0.0; n_bars];
+            let mut out = spare.column(n_bars);
             run(&Call { series, arguments }, &mut out);
             Item::Column(out)
         }
@@ -73,8 +74,10 @@ pub fn call(func: Func, inputs: &[Input<'_>], arguments: &[f64], n_bars: usize) 
 }
 
 /// Writes a formula out as a column.
-pub fn formula(tape: &Tape, frame: &Frame<'_>, scratch: &mut Scratch) -> Item {
-    Item::Column(frame.numbers(tape, scratch))
+pub fn formula(tape: &Tape, frame: &Frame<'_>, scratch: &mut Scratch, spare: &Spare) -> Item {
+    let mut out = spare.column(frame.n_bars);
+    frame.numbers(tape, scratch, &mut out);
+    Item::Column(out)
 }
 
 /// Writes a condition out as bits.

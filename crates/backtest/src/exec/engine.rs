@@ -8,11 +8,13 @@ pub(crate) mod block;
 mod demand;
 mod detail;
 mod memory;
+mod part;
 mod pool;
 mod prepare;
+mod signal;
 
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use tidemill_market::{Bars, Universe};
@@ -22,9 +24,10 @@ use super::cache::Cache;
 use super::column::Item;
 use super::convoy::{Buffers, Convoy, LANES};
 use super::distinct::Tuples;
-use super::frame::{Frame, Scratch};
+use super::frame::{Frame, MOST_WORDS, Scratch, Tile};
 use super::lazy::Lazy;
-use super::mask::{BLOCK_BARS, Signal};
+use super::mask::Signal;
+use super::spare::Spare;
 use super::symbol::{Symbol, calendar};
 use super::walk::{SideRun, Walker};
 use crate::compile::{Program, compile};
@@ -35,6 +38,7 @@ use crate::strategy::{Strategy, StrategyError};
 use crate::tally::Tally;
 pub use benchmark::Benchmark;
 use block::BlockPlan;
+use demand::Demand;
 pub use detail::Detail;
 pub use pool::POOL_NOTE;
 use pool::{Pool, Row};
@@ -44,18 +48,20 @@ use prepare::Prepared;
 const DAILY_BYTES: usize = 128 << 20;
 
 /// Columns over all data that are worth keeping: more would be longer in coming from memory than in being computed.
-const MOST_COLUMNS: usize = 4_096;
+const MOST_COLUMNS: usize = 1_024;
 
 /// Settings that change no result.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineOptions {
     /// Memory for columns and masks.
     pub cache_bytes: usize,
+    /// Words of 64 bars that conditions are computed for at a time, 1 to 16.
+    pub block_words: usize,
 }
 
 impl Default for EngineOptions {
     fn default() -> Self {
-        Self { cache_bytes: memory::budget() }
+        Self { cache_bytes: memory::budget(), block_words: MOST_WORDS }
     }
 }
 
@@ -88,6 +94,10 @@ pub struct Engine<'a> {
     year_days: Vec<f64>,
     pool_year_days: [f64; 2],
     cache: Cache,
+    spare: Spare,
+    block_words: usize,
+    /// Whether the last chunk was evaluated from its last trial to its first.
+    is_backwards: bool,
 }
 
 impl<'a> Engine<'a> {
@@ -112,6 +122,7 @@ impl<'a> Engine<'a> {
         let members = [members(Role::Train), members(Role::Test)];
         let union = |symbols: &Vec<usize>| pool_year_days(symbols.iter().map(|at| &universe.symbols[*at]));
         let n_bars: usize = universe.symbols.iter().map(Bars::len).sum();
+        let cache_bytes = options.cache_bytes.min(MOST_COLUMNS * 8 * n_bars.max(4_096));
         Ok(Self {
             strategy,
             program,
@@ -124,7 +135,10 @@ impl<'a> Engine<'a> {
             blocks: BlockPlan::default(),
             year_days: universe.symbols.iter().map(|bars| pool_year_days(std::iter::once(bars))).collect(),
             pool_year_days: [union(&members[0]), union(&members[1])],
-            cache: Cache::new(options.cache_bytes.min(MOST_COLUMNS * 8 * n_bars.max(4_096))),
+            cache: Cache::new(cache_bytes),
+            spare: Spare::new(cache_bytes / 4),
+            block_words: options.block_words.clamp(1, MOST_WORDS),
+            is_backwards: true,
         })
     }
 
@@ -210,6 +224,31 @@ impl<'a> Engine<'a> {
     }
 
     fn evaluate_chunk(&mut self, values: &[Vec<f64>]) -> Vec<Outcome> {
+        let order = self.order(values);
+        let sorted: Vec<&[f64]> = order.iter().map(|trial| values[*trial].as_slice()).collect();
+        let mut outcomes: Vec<(usize, Outcome)> =
+            order.into_iter().zip(self.evaluate_in_order(&sorted)).collect();
+        outcomes.sort_unstable_by_key(|(trial, _)| *trial);
+        outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+    }
+
+    /// The trials in an order in which those that read the same columns are neighbours, so that the columns need not all be there at
+    /// once. Every other chunk goes backwards: the columns that the last one used at its end are still there.
+    fn order(&mut self, values: &[Vec<f64>]) -> Vec<usize> {
+        let Some(segment) = self.segments.first() else { return (0..values.len()).collect() };
+        let timeframe = self.symbols[segment.symbol].bars.timeframe_ms;
+        let scalars: Vec<Vec<f64>> = values.iter().map(|params| self.scalars(params, timeframe)).collect();
+        let mut tuples = Tuples::new(&scalars);
+        let sharing = self.sharing(&mut tuples);
+        let mut order = sharing.order(&self.plan.slots, &mut tuples);
+        self.is_backwards = !self.is_backwards;
+        if self.is_backwards {
+            order.reverse();
+        }
+        order
+    }
+
+    fn evaluate_in_order(&mut self, values: &[&[f64]]) -> Vec<Outcome> {
         let pooled = |role: Role| self.segments.iter().filter(|segment| segment.role == role).count() > 1;
         let pooled = [pooled(Role::Train), pooled(Role::Test)];
         let mut rows: Vec<Row> = values
@@ -257,22 +296,33 @@ impl<'a> Engine<'a> {
 
     /// Walks a chunk of trials through one symbol; cuts the chunk where its columns would not fit the memory.
     fn walk_symbol(&mut self, symbol: usize, tuples: &mut Tuples<'_>, rows: &mut [Row]) {
-        let n_bars = self.symbols[symbol].bars.len();
-        let scalars = tuples.scalars;
-        let demand = self.demand(tuples);
-        if scalars.len() > 1 && demand.bytes(&self.plan.slots, n_bars) > self.cache.budget() {
-            let (left, right) = scalars.split_at(scalars.len() / 2);
-            let (left_rows, right_rows) = rows.split_at_mut(left.len());
-            self.walk_symbol(symbol, &mut Tuples::new(left), left_rows);
-            self.walk_symbol(symbol, &mut Tuples::new(right), right_rows);
-            return;
+        let (n_bars, scalars) = (self.symbols[symbol].bars.len(), tuples.scalars);
+        let sharing = self.sharing(tuples);
+        let demand = self.demand(tuples, &sharing);
+        let parts = demand.parts(n_bars, scalars.len(), self.cache.budget());
+        if let [_] = parts.ranges[..] {
+            return self.walk_part(symbol, tuples, demand, rows);
         }
+        for part in parts.ranges {
+            let mut tuples = Tuples::new(&scalars[part.clone()]);
+            let mut demand = self.demand(&mut tuples, &sharing);
+            for (slot, is_passing) in demand.slots.iter_mut().zip(&parts.is_passing) {
+                slot.iter_mut().for_each(|slot| slot.is_kept = !is_passing);
+            }
+            self.walk_part(symbol, &mut tuples, demand, &mut rows[part]);
+        }
+    }
+
+    /// Walks trials through one symbol, all of whose columns fit the memory.
+    fn walk_part(&mut self, symbol: usize, tuples: &mut Tuples<'_>, demand: Demand, rows: &mut [Row]) {
+        let scalars = tuples.scalars;
         let prepared = self.prepare(symbol, tuples, demand);
         let this = &*self;
         // Trials that share their masks go together: they enter on the same bars.
         let masks: Vec<&[u32]> = prepared
             .conditions
             .iter()
+            .filter(|condition| condition.is_whole)
             .flat_map(|condition| condition.masks.iter().map(|shared| &*shared.of))
             .collect();
         let mut order: Vec<(usize, &mut Row)> = rows.iter_mut().enumerate().collect();
@@ -282,7 +332,11 @@ impl<'a> Engine<'a> {
         // Large groups share more, but every thread should have some.
         let most = (scalars.len() / (2 * rayon::current_num_threads())).clamp(1, LANES);
         let mut groups: Vec<&mut [(usize, &mut Row)]> = Vec::new();
-        for alike in order.chunk_by_mut(|(a, _), (b, _)| by_mask(*a, *b).is_none()) {
+        // Only trials whose signals are masks walk together; the others only find their signals together, whatever their masks.
+        let walks_alone = |trial: usize| prepared.conditions.iter().any(|condition| condition.is_open(trial));
+        for alike in order
+            .chunk_by_mut(|(a, _), (b, _)| by_mask(*a, *b).is_none() || walks_alone(*a) && walks_alone(*b))
+        {
             let n_groups = alike.len().div_ceil(most);
             let size = alike.len().div_ceil(n_groups);
             groups.extend(alike.chunks_mut(size));
@@ -290,6 +344,11 @@ impl<'a> Engine<'a> {
         groups.into_par_iter().for_each_init(Default::default, |memory, group| {
             this.walk_group(symbol, group, scalars, &prepared, memory);
         });
+        drop(masks);
+        // The memory of what is not kept is that of the next part's columns.
+        for item in prepared.slots.into_iter().flatten() {
+            Arc::into_inner(item).into_iter().for_each(|item| self.spare.keep(item));
+        }
     }
 
     /// Walks trials that share their masks: together if they may, else one after the other.
@@ -306,23 +365,27 @@ impl<'a> Engine<'a> {
             group.iter().map(|(trial, _)| self.columns(symbol, *trial, prepared)).collect();
         let lazies: Vec<Vec<Option<Lazy<'_>>>> =
             group.iter().map(|(trial, _)| self.lazies(symbol, *trial, &scalars[*trial], prepared)).collect();
-        let frames: Vec<Frame<'_>> = group
-            .iter()
-            .zip(columns.iter().zip(&lazies))
-            .map(|((trial, _), (columns, lazies))| Frame {
-                columns,
-                lazies,
-                scalars: &scalars[*trial],
+        let mut tiles = self.tiles(symbol, group.iter().map(|(trial, _)| *trial), scalars, prepared);
+        // Signals are told which columns will be tiles.
+        let n_slots = self.plan.slots.len();
+        let announced: Vec<Vec<Option<Tile<'_>>>> =
+            (0..group.len()).map(|at| tiles.announced(at, n_slots)).collect();
+        let frames: Vec<Frame<'_>> = (0..group.len())
+            .map(|at| Frame {
+                columns: &columns[at],
+                lazies: &lazies[at],
+                tiles: &announced[at],
+                compared: &[],
+                scalars: &scalars[group[at].0],
                 n_bars: data.bars.len(),
+                block_words: self.block_words,
             })
             .collect();
         let mut sides: Vec<Vec<SideRun<'_>>> =
             group.iter().zip(&frames).map(|((trial, _), frame)| self.bind(*trial, prepared, frame)).collect();
         let wanted: Vec<usize> =
             (0..self.segments.len()).filter(|at| self.segments[*at].symbol == symbol).collect();
-        if group.len() > 1 {
-            self.write_entries(symbol, &mut sides, &frames, scratch);
-        }
+        self.write_signals(symbol, &mut sides, &frames, &mut tiles, scratch);
         let alone = group.len() == 1 || sides.iter().any(|sides| sides.len() != 1);
         if !alone {
             match Convoy::new(data, &self.strategy.execution, sides.into_iter().flatten().collect()) {
@@ -356,39 +419,18 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Finds the entries of trials block by block, all of them one block after the other: what they read of the data, and of sums that
-    /// they share, is still in the cache then.
-    fn write_entries(
-        &self,
-        symbol: usize,
-        sides: &mut [Vec<SideRun<'_>>],
-        frames: &[Frame<'_>],
-        scratch: &mut Scratch,
-    ) {
-        for block in 0..self.symbols[symbol].bars.len().div_ceil(BLOCK_BARS) {
-            let bars = block * BLOCK_BARS..(block + 1) * BLOCK_BARS;
-            let meets = |range: &Range<usize>| range.start < bars.end && bars.start < range.end;
-            if !self.segments.iter().any(|segment| segment.symbol == symbol && meets(&segment.range)) {
-                continue;
-            }
-            for (sides, frame) in sides.iter_mut().zip(frames) {
-                sides.iter_mut().for_each(|side| side.enter.write(bars.start, frame, scratch));
-            }
-        }
-    }
-
     /// The sides of one trial, bound to its masks and columns.
     fn bind<'b>(&'b self, trial: usize, prepared: &'b Prepared, frame: &Frame<'b>) -> Vec<SideRun<'b>> {
         let mut signals = prepared.conditions.iter().map(|prepared| {
-            let masks = prepared
-                .masks
-                .iter()
-                .filter_map(|shared| match shared.item(trial) {
-                    Item::Mask(mask) => Some(mask),
-                    _ => None,
-                })
-                .collect();
-            Signal::new(masks, &prepared.left[trial], frame)
+            let (mut exact, mut masks) = (None, Vec::new());
+            for shared in &prepared.masks {
+                match shared.item(trial) {
+                    Item::Mask(mask) => exact = Some(mask),
+                    Item::Bits(bits) => masks.push(bits.as_slice()),
+                    Item::Column(_) | Item::Prefix(_) => {}
+                }
+            }
+            Signal::new(exact, masks, &prepared.left[trial], frame)
         });
         let bind = |side: usize| {
             let plan = self.plan.sides[side].as_ref()?;

@@ -158,6 +158,40 @@ impl<'a> Formula<'a> {
     }
 }
 
+/// A condition at one bar, read where it lies just now: for those that a formula cannot be bound to because only some bars of what it reads
+/// are there.
+pub fn value_at(tape: &Tape, frame: &Frame<'_>, bar: usize, values: &mut Vec<f64>) -> f64 {
+    values.clear();
+    for op in &tape.ops {
+        let value = match op {
+            Op::Column { slot, shift } => match frame.bar_ago(bar, *shift) {
+                Some(bar) => frame.lazy(*slot).map_or_else(|| frame.at(*slot, bar), |lazy| lazy.at(bar)),
+                None => point::NA,
+            },
+            Op::Point { func, input, arguments, shift } => match frame.bar_ago(bar, *shift) {
+                Some(bar) => {
+                    let arguments: Vec<f64> = arguments.iter().map(|scalar| frame.scalars[*scalar]).collect();
+                    point_function(func, frame.columns[*input], &arguments, bar)
+                }
+                None => point::NA,
+            },
+            Op::Scalar(scalar) | Op::Truth(scalar) => frame.scalars[*scalar],
+            Op::Position(_) => point::NA,
+            Op::Unary(op, a) => point::unary(*op, values[*a]),
+            Op::IsNa(a) => point::unary(Op1::IsNa, values[*a]),
+            Op::Not(a) => point::unary(Op1::Not, values[*a]),
+            Op::Binary(op, a, b) | Op::Compare(op, a, b) | Op::Logic(op, a, b) => {
+                point::binary(*op, values[*a], values[*b])
+            }
+            Op::Select(c, a, b) | Op::SelectTruth(c, a, b) => {
+                point::select(values[*c], values[*a], values[*b])
+            }
+        };
+        values.push(value);
+    }
+    values.last().copied().unwrap_or(point::NA)
+}
+
 fn steps(terms: &[Term<'_>], bar: usize, opening: &Opening, values: &mut Vec<f64>) -> f64 {
     values.clear();
     for term in terms {

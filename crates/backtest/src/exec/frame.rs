@@ -6,6 +6,7 @@ use tidemill_market::indicator::{Call, Limit, Series};
 use super::book::Move;
 use super::lazy::{Lazy, QuickTest};
 use super::simd;
+use super::tile::Compared;
 use crate::graph::{Func, Op1, Op2};
 use crate::plan::{Op, Tape};
 use crate::point;
@@ -21,10 +22,29 @@ pub struct Frame<'a> {
     pub columns: &'a [&'a [f64]],
     /// By slot, those that are computed where they are read; may be shorter than the columns.
     pub lazies: &'a [Option<Lazy<'a>>],
+    /// By slot, those of which only some bars are there; may be shorter than the columns.
+    pub tiles: &'a [Option<Tile<'a>>],
+    /// Comparisons of which the bits of a block are there.
+    pub compared: &'a [Compared],
     /// Scalars of the trial.
     pub scalars: &'a [f64],
     /// Number of bars.
     pub n_bars: usize,
+    /// Words that conditions are computed for at a time; at most [`MOST_WORDS`].
+    pub block_words: usize,
+}
+
+/// Words that conditions are computed for at a time at most: enough that the operations, not their dispatch, cost time, few enough to
+/// stay in the first cache.
+pub const MOST_WORDS: usize = 16;
+
+/// Some bars of a column.
+#[derive(Clone, Copy)]
+pub struct Tile<'a> {
+    /// The bar of the first value; before the first bar where there are more values than bars so far.
+    pub first: isize,
+    /// The values from there on.
+    pub values: &'a [f64],
 }
 
 /// Values of the trade being opened.
@@ -107,6 +127,30 @@ impl<'a> Frame<'a> {
         &scratch.yes[(tape.ops.len() - 1) * n_words..][..n_words]
     }
 
+    /// The bars of a column that are there.
+    #[inline(always)]
+    fn column(&self, slot: usize) -> Tile<'a> {
+        let tile = self.tiles.get(slot).copied().flatten();
+        tile.unwrap_or(Tile { first: 0, values: self.columns[slot] })
+    }
+
+    /// The bar that is read for a bar; none before the first one, and where it would look ahead or is not available.
+    pub fn bar_ago(&self, bar: usize, shift: Option<usize>) -> Option<usize> {
+        bar.checked_sub(bars_ago(self, shift)?)
+    }
+
+    /// One value of a column.
+    pub fn at(&self, slot: usize, bar: usize) -> f64 {
+        let Tile { first, values } = self.column(slot);
+        values[(bar as isize - first) as usize]
+    }
+
+    /// Whether a formula reads a column of which only some bars are there.
+    pub fn reads_tiles(&self, tape: &Tape) -> bool {
+        let is_tile = |slot: usize| matches!(self.tiles.get(slot), Some(Some(_)));
+        tape.ops.iter().any(|op| matches!(op, Op::Column { slot, .. } if is_tile(*slot)))
+    }
+
     /// The call behind a slot that has no column.
     pub fn lazy(&self, slot: usize) -> Option<&'a Lazy<'a>> {
         self.lazies.get(slot)?.as_ref()
@@ -146,23 +190,6 @@ impl<'a> Frame<'a> {
         self.lazy(slot).filter(|_| limit.threshold > 0.0)?.test(limit)
     }
 
-    /// What a quick test says of the bars of some words: where a condition is true, and where it has to be asked.
-    pub fn test_words<'b>(
-        test: &QuickTest<'_>,
-        word: usize,
-        n_words: usize,
-        scratch: &'b mut Scratch,
-    ) -> (&'b [u64], &'b [u64]) {
-        scratch.reserve(1);
-        let Scratch { numbers, yes, no, .. } = scratch;
-        let (numbers, yes, no) = (&mut numbers[..n_words * WORD], &mut yes[..n_words], &mut no[..n_words]);
-        test.fill(word * WORD, numbers);
-        simd::compare_scalar(Op2::Gt, numbers, 0.0, yes);
-        simd::compare_scalar(Op2::Lt, numbers, 0.0, no);
-        no.iter_mut().zip(&*yes).for_each(|(no, yes)| *no = !(*no | yes));
-        (yes, no)
-    }
-
     /// Truth of a condition over all bars.
     pub fn truth(&self, tape: &Tape, scratch: &mut Scratch) -> Vec<u64> {
         Self::truths(std::slice::from_ref(self), tape, scratch).swap_remove(0)
@@ -192,17 +219,13 @@ impl<'a> Frame<'a> {
     }
 
     /// Values of a formula over all bars.
-    pub fn numbers(&self, tape: &Tape, scratch: &mut Scratch) -> Vec<f64> {
-        let n_words = self.n_bars.div_ceil(WORD);
-        let mut out = Vec::with_capacity(n_words * WORD);
-        for word in (0..n_words).step_by(BLOCK) {
-            let count = BLOCK.min(n_words - word);
-            self.run(tape, word, count, scratch);
+    pub fn numbers(&self, tape: &Tape, scratch: &mut Scratch, out: &mut [f64]) {
+        for (at, out) in out.chunks_mut(BLOCK * WORD).enumerate() {
+            let count = out.len().div_ceil(WORD);
+            self.run(tape, at * BLOCK, count, scratch);
             let last = (tape.ops.len() - 1) * count * WORD;
-            out.extend_from_slice(&scratch.numbers[last..last + count * WORD]);
+            out.copy_from_slice(&scratch.numbers[last..last + out.len()]);
         }
-        out.truncate(self.n_bars);
-        out
     }
 
     /// Bits of a word that are bars.
@@ -216,7 +239,9 @@ impl<'a> Frame<'a> {
     fn in_place(&self, op: &Op, first: usize, lanes: usize) -> Option<&'a [f64]> {
         let Op::Column { slot, shift } = op else { return None };
         let begin = first.checked_sub(bars_ago(self, *shift)?)?;
-        self.columns[*slot].get(begin..begin + lanes)
+        let Tile { first, values } = self.column(*slot);
+        let begin = usize::try_from(begin as isize - first).ok()?;
+        values.get(begin..begin + lanes)
     }
 
     /// Runs a formula over `n_words` words; operation `k` leaves its result in block `k` of the scratch space.
@@ -240,7 +265,7 @@ impl<'a> Frame<'a> {
                 Op::Column { .. } if at + 1 < n_ops && self.in_place(op, first, lanes).is_some() => {}
                 Op::Column { slot, shift } => match self.lazy(*slot) {
                     Some(lazy) => lazy.fill(first, bars_ago(self, *shift), out),
-                    None => load(self.columns[*slot], first, bars_ago(self, *shift), out),
+                    None => load(self.column(*slot), first, bars_ago(self, *shift), out),
                 },
                 Op::Point { func, input, arguments, shift } => {
                     let ago = bars_ago(self, *shift);
@@ -347,10 +372,11 @@ fn spread(value: f64) -> (u64, u64) {
 }
 
 /// Reads bars from `ago` bars before `first` on; NaN before the first bar and past the last.
-fn load(column: &[f64], first: usize, ago: Option<usize>, out: &mut [f64]) {
+fn load(column: Tile<'_>, first: usize, ago: Option<usize>, out: &mut [f64]) {
     for (bar, value) in (first..).zip(out) {
-        *value = match ago.and_then(|ago| bar.checked_sub(ago)) {
-            Some(bar) if bar < column.len() => column[bar],
+        let at = ago.and_then(|ago| bar.checked_sub(ago)).map(|bar| bar as isize - column.first);
+        *value = match at {
+            Some(at) if at >= 0 => column.values.get(at as usize).copied().unwrap_or(point::NA),
             _ => point::NA,
         };
     }
@@ -404,7 +430,15 @@ mod tests {
         let a: Vec<f64> = (0..100).map(|i| specials[i % 8] * (1.0 + (i / 8) as f64)).collect();
         let b: Vec<f64> = (0..100).map(|i| specials[(i / 3) % 8]).collect();
         let columns = [a.as_slice(), b.as_slice()];
-        let frame = Frame { columns: &columns, lazies: &[], scalars: &[3.0], n_bars: 100 };
+        let frame = Frame {
+            columns: &columns,
+            lazies: &[],
+            tiles: &[],
+            compared: &[],
+            scalars: &[3.0],
+            n_bars: 100,
+            block_words: 1,
+        };
         let base = vec![Op::Column { slot: 0, shift: None }, Op::Column { slot: 1, shift: Some(0) }];
         let mut scratch = Scratch::default();
         let bits = |x: f64| if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() };
@@ -412,7 +446,8 @@ mod tests {
             let mut ops = base.clone();
             ops.push(Op::Binary(op, 0, 1));
             let tape = Tape { needs: vec![(false, false); 3], spreads: vec![true; 3], ops };
-            let column = frame.numbers(&tape, &mut scratch);
+            let mut column = vec![0.0; 100];
+            frame.numbers(&tape, &mut scratch, &mut column);
             for (bar, word) in column.into_iter().enumerate() {
                 let single = Formula::new(&tape, &frame).value(bar, &Opening::NONE, &mut scratch.points);
                 assert_eq!(bits(word), bits(single), "{op:?} at {bar}");
@@ -438,7 +473,15 @@ mod tests {
     #[test]
     fn bits_past_the_last_bar_are_clear() {
         let a = vec![1.0; 70];
-        let frame = Frame { columns: &[&a], lazies: &[], scalars: &[0.5], n_bars: 70 };
+        let frame = Frame {
+            columns: &[&a],
+            lazies: &[],
+            tiles: &[],
+            compared: &[],
+            scalars: &[0.5],
+            n_bars: 70,
+            block_words: 1,
+        };
         let ops = vec![Op::Column { slot: 0, shift: None }, Op::Scalar(0), Op::Compare(Op2::Gt, 0, 1)];
         let tape = Tape { needs: vec![(true, true); 3], spreads: vec![true; 3], ops };
         assert_eq!(frame.truth(&tape, &mut Scratch::default()), [u64::MAX, 0b11_1111]);

@@ -53,13 +53,13 @@ pub struct QuickTest<'a> {
 }
 
 impl QuickTest<'_> {
-    /// For the bars from `first` on: above 0 where the condition is true, below 0 where it is not, anything else where it has to be asked.
-    pub fn fill(&self, first: usize, out: &mut [f64]) {
-        (self.test.bars)(&self.lazy.call(), self.limit, first, out);
+    /// For the bars from `first` on that are `left`, 64 to a word: where the condition may be true.
+    pub fn may(&self, first: usize, left: &[u64], out: &mut [u64]) {
+        (self.test.may)(&self.lazy.call(), self.limit, first, left, out);
     }
 
-    /// The same for one bar.
-    pub fn at(&self, bar: usize) -> f64 {
-        (self.test.bar)(&self.lazy.call(), self.limit, bar)
+    /// Likewise where it is true, and where it has to be asked.
+    pub fn decide(&self, first: usize, left: &[u64], out: (&mut [u64], &mut [u64])) {
+        (self.test.decide)(&self.lazy.call(), self.limit, first, left, out);
     }
 }

@@ -1,7 +1,7 @@
 //! The bars on which a condition is true, found one after the other and computed word by word as far as needed.
 
-use super::formula::Formula;
-use super::frame::{Frame, Opening, Scratch, WORD};
+use super::formula::{Formula, value_at};
+use super::frame::{Frame, MOST_WORDS as BLOCK, Opening, Scratch, WORD};
 use super::lazy::QuickTest;
 use crate::plan::{Decided, Tape};
 
@@ -76,17 +76,20 @@ pub fn later(bits: &[u64], by: f64) -> Vec<u64> {
     out
 }
 
-/// Words that are computed at a time: enough that the operations, not their dispatch, cost time, few enough to stay in the first cache.
-const BLOCK: usize = 16;
-
-/// Bars that are computed at a time.
-pub const BLOCK_BARS: usize = BLOCK * WORD;
-
 /// A formula at one bar costs about as much as this many bars of a whole block.
 const POINT: usize = 12;
 
 /// What a quick test costs per bar, where reading a column costs half.
 const QUICK: f64 = 2.0;
+
+/// What the bits of a comparison cost.
+const COMPARED: f64 = 0.01;
+
+/// About how often a number above 1 can be halved until 1 is left: its binary logarithm, linear between powers of two. It ranks factors, and
+/// the order in which they are asked decides no bit.
+fn halvings(ratio: f64) -> f64 {
+    (ratio.to_bits() - 1.0_f64.to_bits()) as f64 / (1_u64 << 52) as f64
+}
 
 /// A condition that no mask decides.
 struct Factor<'a> {
@@ -98,18 +101,23 @@ struct Factor<'a> {
     /// Bars that it was asked for so far, and those where it was true.
     asked: f64,
     passed: f64,
-    /// What it costs to get to few bars with it alone.
+    /// What it costs to get rid of half of the bars.
     rank: f64,
     /// How many bars of a block are worth one bar alone; tests set it to take one way throughout.
     point: usize,
+    reads_tiles: bool,
+    /// Its number among the comparisons whose bits are there, if it is one of them.
+    compared: Option<usize>,
 }
 
 impl<'a> Factor<'a> {
     fn new(tape: &'a Tape, frame: &Frame<'a>) -> Self {
         let (formula, quick) = (Formula::new(tape, frame), frame.quick_test(tape));
         let cost = if quick.is_some() { QUICK } else { frame.cost(tape) };
+        let reads_tiles = frame.reads_tiles(tape);
+        let (asked, passed, point) = (2.0, 1.0, POINT);
         let mut factor =
-            Self { tape, formula, quick, cost, asked: 2.0, passed: 1.0, rank: 0.0, point: POINT };
+            Self { tape, formula, quick, cost, asked, passed, rank: 0.0, point, reads_tiles, compared: None };
         factor.count(0, 0);
         factor
     }
@@ -118,7 +126,7 @@ impl<'a> Factor<'a> {
     fn count(&mut self, n_asked: usize, n_passed: usize) {
         self.asked += n_asked as f64;
         self.passed += n_passed as f64;
-        self.rank = self.cost / (self.asked / self.passed).ln();
+        self.rank = self.cost / halvings(self.asked / self.passed);
     }
 
     /// Whether so many bars are better asked for one by one.
@@ -126,32 +134,55 @@ impl<'a> Factor<'a> {
         n_left.saturating_mul(self.point) <= block.len * WORD
     }
 
-    /// Keeps the bits of the bars where it is true: bar by bar where few are left, else all of the block.
-    fn keep(&self, block: &mut Block, mut n_left: usize, frame: &Frame<'_>, scratch: &mut Scratch) {
-        let is_true =
-            |bar: usize, points: &mut Vec<f64>| self.formula.value(bar, &Opening::NONE, points) == 1.0;
-        // Bars that are true already, and need no further look.
-        let mut sure = [0; BLOCK];
-        if let Some(quick) = &self.quick {
-            if self.are_few(n_left, block) {
-                return block.retain(&sure, |bar| match quick.at(bar) {
-                    said if said > 0.0 => true,
-                    said if said < 0.0 => false,
-                    _ => is_true(bar, &mut scratch.points),
-                });
-            }
-            let (yes, ask) = Frame::test_words(quick, block.first, block.len, scratch);
-            for (((bits, sure), yes), ask) in block.bits.iter_mut().zip(&mut sure).zip(yes).zip(ask) {
-                *sure = *bits & yes;
-                *bits &= yes | ask;
-            }
-            n_left = block.n_left() - sure.iter().map(|bits| bits.count_ones() as usize).sum::<usize>();
-        }
-        if self.are_few(n_left, block) {
-            block.retain(&sure, |bar| is_true(bar, &mut scratch.points));
+    /// Keeps the bits of the bars where it may be true, and tells whether that leaves none where it is not.
+    fn keep(&self, block: &mut Block, n_left: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> bool {
+        if let Some(compared) = self.compared {
+            let words = &frame.compared[compared].words;
+            block.bits[..block.len].iter_mut().zip(words).for_each(|(bits, word)| *bits &= word);
+        } else if let Some(quick) = &self.quick {
+            let mut left = [0; BLOCK];
+            quick.may(block.first * WORD, &block.bits[..block.len], &mut left[..block.len]);
+            block.bits = left;
+            return false;
         } else {
-            let truths = frame.truth_words(self.tape, block.first, block.len, scratch);
-            block.bits.iter_mut().zip(truths).for_each(|(bits, truth)| *bits &= truth);
+            self.keep_exactly(block, n_left, frame, scratch);
+        }
+        true
+    }
+
+    /// Keeps the bits of the bars where it is true; few are left that it was not asked for.
+    fn settle(&self, block: &mut Block, frame: &Frame<'_>, scratch: &mut Scratch) {
+        let Some(quick) = &self.quick else { return };
+        let (mut yes, mut ask) = ([0; BLOCK], [0; BLOCK]);
+        let (left, out) = (&block.bits[..block.len], (&mut yes[..block.len], &mut ask[..block.len]));
+        quick.decide(block.first * WORD, left, out);
+        block.bits = ask;
+        let n_left = block.n_left();
+        if n_left > 0 {
+            self.keep_exactly(block, n_left, frame, scratch);
+        }
+        block.bits.iter_mut().zip(yes).for_each(|(bits, yes)| *bits |= yes);
+    }
+
+    /// Keeps the bits of the bars where it is true: bar by bar where few are left, else all words that have one.
+    fn keep_exactly(&self, block: &mut Block, n_left: usize, frame: &Frame<'_>, scratch: &mut Scratch) {
+        if self.are_few(n_left, block) {
+            let points = &mut scratch.points;
+            return match self.reads_tiles {
+                true => block.retain(|bar| value_at(self.tape, frame, bar, points) == 1.0),
+                false => block.retain(|bar| self.formula.value(bar, &Opening::NONE, points) == 1.0),
+            };
+        }
+        let (first, mut rest) = (block.first, &mut block.bits[..block.len]);
+        let mut word = first;
+        while let Some(empty) = rest.iter().position(|bits| *bits != 0) {
+            rest = &mut rest[empty..];
+            word += empty;
+            let n_words = rest.iter().position(|bits| *bits == 0).unwrap_or(rest.len());
+            let truths = frame.truth_words(self.tape, word, n_words, scratch);
+            rest.iter_mut().zip(truths).for_each(|(bits, truth)| *bits &= truth);
+            rest = &mut rest[n_words..];
+            word += n_words;
         }
     }
 }
@@ -165,10 +196,10 @@ struct Block {
 }
 
 impl Block {
-    /// Keeps those bars of which it is true, and those that are sure.
-    fn retain(&mut self, sure: &[u64; BLOCK], mut is_true: impl FnMut(usize) -> bool) {
-        for ((word, bits), sure) in (self.first..).zip(&mut self.bits[..self.len]).zip(sure) {
-            let mut left = *bits & !sure;
+    /// Keeps those bars of which it is true.
+    fn retain(&mut self, mut is_true: impl FnMut(usize) -> bool) {
+        for (word, bits) in (self.first..).zip(&mut self.bits[..self.len]) {
+            let mut left = *bits;
             while left != 0 {
                 let lane = left.trailing_zeros();
                 left &= left - 1;
@@ -184,9 +215,9 @@ impl Block {
 
 /// A condition of one trial over one symbol.
 pub struct Signal<'a> {
-    /// Masks whose conjunction contains the truth; all of it if there are no factors.
-    masks: Vec<&'a Mask>,
-    /// The mask, if there is one and it decides everything.
+    /// Words of masks whose conjunction contains the truth; all of it if there are no factors.
+    masks: Vec<&'a [u64]>,
+    /// The mask, if there is one that decides everything.
     exact: Option<&'a Mask>,
     /// What no mask decides; all must be true. What gets rid of most bars at the least cost comes first.
     factors: Vec<Factor<'a>>,
@@ -196,21 +227,47 @@ pub struct Signal<'a> {
     /// Blocks that were written out in advance, by their number, and their words.
     written: Vec<bool>,
     words: Vec<u64>,
+    /// The last bar that was found, and a bar from which on there is none before it: whatever is asked between has the same answer. Without
+    /// it a signal that is hardly ever true would be looked for to the end of the data by every trade.
+    found: (usize, usize),
+    /// Whether it reads columns of which only some bars are there: then only blocks that were written out in advance are known.
+    reads_tiles: bool,
+    /// Words of a block.
+    block_words: usize,
     n_bars: usize,
 }
 
 impl<'a> Signal<'a> {
-    /// A condition that `masks` bound and what is `left` decides.
-    pub fn new(masks: Vec<&'a Mask>, left: &'a Decided, frame: &Frame<'a>) -> Self {
+    /// A condition that a mask decides, or that `masks` bound and what is `left` decides.
+    pub fn new(exact: Option<&'a Mask>, masks: Vec<&'a [u64]>, left: &'a Decided, frame: &Frame<'a>) -> Self {
         let (never, tapes) = match left {
             Decided::Never => (true, &[][..]),
             Decided::Open(tapes) => (false, &tapes[..]),
         };
-        let exact = if let ([mask], [], false) = (&masks[..], tapes, never) { Some(*mask) } else { None };
-        let factors = tapes.iter().map(|tape| Factor::new(tape, frame)).collect();
+        let exact = exact.filter(|_| !never);
+        let factors: Vec<Factor<'_>> = tapes.iter().map(|tape| Factor::new(tape, frame)).collect();
+        let reads_tiles = factors.iter().any(|factor| factor.reads_tiles);
         let block = Block { first: usize::MAX, len: 0, bits: [0; BLOCK] };
         let (written, words) = (Vec::new(), Vec::new());
-        Self { masks, exact, factors, never, block, written, words, n_bars: frame.n_bars }
+        let found = (1, 0);
+        let (block_words, n_bars) = (frame.block_words, frame.n_bars);
+        Self { masks, exact, factors, never, block, written, words, found, reads_tiles, block_words, n_bars }
+    }
+
+    /// Asks for what its factors read of tiles, by their formulas: `read` says which of the comparisons one is, if it is one.
+    pub fn read_tiles(&mut self, mut read: impl FnMut(&Tape) -> Option<usize>) {
+        for factor in self.factors.iter_mut().filter(|factor| factor.reads_tiles) {
+            factor.compared = read(factor.tape);
+            if factor.compared.is_some() {
+                factor.cost = COMPARED;
+                factor.count(0, 0);
+            }
+        }
+    }
+
+    /// Whether its blocks have to be written out in advance, each while the tiles that it reads are there.
+    pub fn reads_tiles(&self) -> bool {
+        self.reads_tiles
     }
 
     /// Writes out the block of a bar. Trials that do so together find what they all read in the cache.
@@ -219,9 +276,10 @@ impl<'a> Signal<'a> {
             return;
         }
         let n_words = self.n_bars.div_ceil(WORD);
-        self.written.resize(n_words.div_ceil(BLOCK), false);
+        self.written.resize(n_words.div_ceil(self.block_words), false);
         self.words.resize(n_words, 0);
-        let (number, first) = (bar / BLOCK_BARS, bar / BLOCK_BARS * BLOCK);
+        let number = bar / (self.block_words * WORD);
+        let first = number * self.block_words;
         self.compute(first, frame, scratch);
         self.words[first..][..self.block.len].copy_from_slice(&self.block.bits[..self.block.len]);
         self.written[number] = true;
@@ -248,6 +306,17 @@ impl<'a> Signal<'a> {
         if self.never {
             return self.n_bars;
         }
+        let (since, bar) = self.found;
+        if since <= from && from <= bar {
+            return bar;
+        }
+        let bar = self.scan(from, frame, scratch);
+        self.found = (from, bar);
+        bar
+    }
+
+    /// Looks through the words from a bar on.
+    fn scan(&mut self, from: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> usize {
         let mut word = from / WORD;
         let mut bits = self.word(word, frame, scratch) & (u64::MAX << (from % WORD));
         let n_words = self.n_bars.div_ceil(WORD);
@@ -272,10 +341,14 @@ impl<'a> Signal<'a> {
 
     #[inline(always)]
     fn word(&mut self, word: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> u64 {
-        if let Some(true) = self.written.get(word / BLOCK) {
+        if let Some(true) = self.written.get(word / self.block_words) {
             return self.words[word];
         }
-        let first = word / BLOCK * BLOCK;
+        if self.reads_tiles {
+            // No trade enters or leaves there.
+            return 0;
+        }
+        let first = word / self.block_words * self.block_words;
         if self.block.first != first {
             self.compute(first, frame, scratch);
         }
@@ -285,20 +358,25 @@ impl<'a> Signal<'a> {
     /// Computes a block: what masks leave, then factor by factor what the ones before have left.
     fn compute(&mut self, first: usize, frame: &Frame<'_>, scratch: &mut Scratch) {
         let block = &mut self.block;
-        *block = Block { first, len: BLOCK.min(self.n_bars.div_ceil(WORD) - first), bits: [0; BLOCK] };
+        let len = self.block_words.min(self.n_bars.div_ceil(WORD) - first);
+        *block = Block { first, len, bits: [0; BLOCK] };
         for (word, bits) in (first..).zip(&mut block.bits[..block.len]) {
-            *bits = self.masks.iter().fold(frame.valid(word), |bits, mask| bits & mask.words[word]);
+            *bits = self.masks.iter().fold(frame.valid(word), |bits, mask| bits & mask[word]);
         }
         let mut n_left = block.n_left();
         self.factors.sort_by(|a, b| a.rank.total_cmp(&b.rank));
+        let mut are_settled = true;
         for factor in &mut self.factors {
             if n_left == 0 {
-                break;
+                return;
             }
             let n_asked = n_left;
-            factor.keep(block, n_asked, frame, scratch);
+            are_settled &= factor.keep(block, n_asked, frame, scratch);
             n_left = block.n_left();
             factor.count(n_asked, n_left);
+        }
+        if !are_settled && n_left > 0 {
+            self.factors.iter().for_each(|factor| factor.settle(block, frame, scratch));
         }
     }
 }
@@ -348,8 +426,11 @@ mod tests {
             let whole = Frame {
                 columns: &[&x, &y, &score, &mean],
                 lazies: &[],
+                tiles: &[],
+                compared: &[],
                 scalars: &[threshold],
                 n_bars: x.len(),
+                block_words: BLOCK,
             };
             let frame = Frame { columns: &[&x, &y, &[], &[]], lazies: &lazies, ..whole };
             for op in [Op2::Gt, Op2::Ge, Op2::Lt, Op2::Le] {
@@ -364,13 +445,19 @@ mod tests {
                 let left = Decided::Open(tapes);
                 for point in [0, POINT, usize::MAX] {
                     for in_advance in [false, true] {
-                        let mut signal = Signal::new(Vec::new(), &left, &frame);
+                        let mut signal = Signal::new(None, Vec::new(), &left, &frame);
                         signal.factors.iter_mut().for_each(|factor| factor.point = point);
-                        for bar in (0..x.len()).step_by(BLOCK_BARS).filter(|_| in_advance) {
+                        for bar in (0..x.len()).step_by(BLOCK * WORD).filter(|_| in_advance) {
                             signal.write(bar, &frame, &mut scratch);
                         }
                         let found: Vec<usize> =
                             (0..x.len()).filter(|bar| signal.at(*bar, &frame, &mut scratch)).collect();
+                        // Back and forth: what was found before must not be taken for the answer elsewhere.
+                        for at in 0..200 {
+                            let from = at * 1_237 % x.len();
+                            let next = expected.iter().find(|bar| **bar >= from).copied().unwrap_or(x.len());
+                            assert_eq!(signal.next(from, &frame, &mut scratch), next, "from bar {from}");
+                        }
                         assert!(
                             found == expected,
                             "{op:?} {threshold}, {point}: {} bars, not {}",

@@ -13,9 +13,13 @@ type Compare = fn(Op2, &[[f64; WORD]], &[[f64; WORD]], &mut [u64]);
 /// Lows and highs, the levels of all lanes, and the lanes that look: the first bar that touches, and which lanes.
 type LaneTouch = fn(&[f64], &[f64], &[f64; LANES], &[f64; LANES], u32) -> (usize, u32);
 
+/// Compares word by word with one number.
+type CompareScalar = fn(Op2, &[[f64; WORD]], f64, &mut [u64]);
+
 /// The versions that this machine runs.
 struct Versions {
     compare: Compare,
+    compare_scalar: CompareScalar,
     first_touch: fn(&[f64], &[f64], f64, f64) -> usize,
     lane_touch: LaneTouch,
 }
@@ -32,6 +36,8 @@ fn versions() -> Vec<Versions> {
                 // SAFETY: the machine has AVX-512F, as was just asked.
                 compare: |op, a, b, out| unsafe { x86::compare_avx512(op, a, b, out) },
                 // SAFETY: as above.
+                compare_scalar: |op, a, b, out| unsafe { x86::compare_scalar_avx512(op, a, b, out) },
+                // SAFETY: as above.
                 first_touch: |low, high, below, above| unsafe {
                     x86::first_touch_avx512(low, high, below, above)
                 },
@@ -46,6 +52,10 @@ fn versions() -> Vec<Versions> {
                 // SAFETY: the machine has AVX2, as was just asked.
                 compare: |op, a, b, out| unsafe { x86::compare_avx2(op, a, b, out) },
                 // SAFETY: as above.
+                compare_scalar: |op, a, b, out| {
+                    compare_each(a, b, out, |a, b, out| unsafe { x86::compare_avx2(op, a, b, out) });
+                },
+                // SAFETY: as above.
                 first_touch: |low, high, below, above| unsafe {
                     x86::first_touch_avx2(low, high, below, above)
                 },
@@ -59,6 +69,7 @@ fn versions() -> Vec<Versions> {
     }
     all.push(Versions {
         compare: compare_plain,
+        compare_scalar: |op, a, b, out| compare_each(a, b, out, |a, b, out| compare_plain(op, a, b, out)),
         first_touch: first_touch_plain,
         lane_touch: lane_touch_plain,
     });
@@ -74,9 +85,20 @@ pub fn compare(op: Op2, a: &[f64], b: &[f64], out: &mut [u64]) {
 /// As [`compare`], with one number on the right of every lane.
 #[inline]
 pub fn compare_scalar(op: Op2, a: &[f64], b: f64, out: &mut [u64]) {
+    (VERSIONS.compare_scalar)(op, a.as_chunks::<WORD>().0, b, out);
+}
+
+/// Compares with one number by comparing with a word of it.
+#[inline(always)]
+fn compare_each(
+    a: &[[f64; WORD]],
+    b: f64,
+    out: &mut [u64],
+    compare: impl Fn(&[[f64; WORD]], &[[f64; WORD]], &mut [u64]),
+) {
     let b = [b; WORD];
-    for (a, out) in a.as_chunks::<WORD>().0.iter().zip(out) {
-        (VERSIONS.compare)(op, std::slice::from_ref(a), std::slice::from_ref(&b), std::slice::from_mut(out));
+    for (a, out) in a.iter().zip(out) {
+        compare(std::slice::from_ref(a), std::slice::from_ref(&b), std::slice::from_mut(out));
     }
 }
 
@@ -198,6 +220,30 @@ mod x86 {
                     for part in 0..WORD / 8 {
                         bits |= u64::from(_mm512_cmp_pd_mask::<$predicate>(eight(a, part), eight(b, part)))
                             << (part * 8);
+                    }
+                    *out = bits;
+                }
+            };
+        }
+        match op {
+            Op2::Lt => bits!(_CMP_LT_OQ),
+            Op2::Le => bits!(_CMP_LE_OQ),
+            Op2::Gt => bits!(_CMP_GT_OQ),
+            Op2::Ge => bits!(_CMP_GE_OQ),
+            Op2::Eq => bits!(_CMP_EQ_OQ),
+            _ => bits!(_CMP_NEQ_OQ),
+        }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn compare_scalar_avx512(op: Op2, a: &[[f64; WORD]], b: f64, out: &mut [u64]) {
+        let b = _mm512_set1_pd(b);
+        macro_rules! bits {
+            ($predicate:expr) => {
+                for (a, out) in a.iter().zip(out) {
+                    let mut bits = 0_u64;
+                    for part in 0..WORD / 8 {
+                        bits |= u64::from(_mm512_cmp_pd_mask::<$predicate>(eight(a, part), b)) << (part * 8);
                     }
                     *out = bits;
                 }
@@ -337,6 +383,11 @@ mod tests {
                 (version.compare)(op, &a, &b, &mut ours);
                 compare_plain(op, &a, &b, &mut plain);
                 assert_eq!(ours, plain, "{op:?}");
+                for scalar in values {
+                    (version.compare_scalar)(op, &a, scalar, &mut ours);
+                    compare_plain(op, &a, &[[scalar; WORD]; 2], &mut plain);
+                    assert_eq!(ours, plain, "{op:?} {scalar}");
+                }
             }
         }
     }

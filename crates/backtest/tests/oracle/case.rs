@@ -27,6 +27,8 @@ pub struct Case {
     /// Encoded parameter sets, NaN where inactive.
     rows: Vec<Vec<f64>>,
     cache_bytes: usize,
+    /// Small blocks end within the few bars that there are.
+    block_words: usize,
     threads: usize,
 }
 
@@ -52,13 +54,15 @@ impl Case {
         let source = text::strategy(&mut tape);
         let strategy = Strategy::parse("random.toml", &source, &Overrides::default())
             .unwrap_or_else(|error| panic!("{error}\n{source}"));
-        let mut case = Self { source, strategy, universe, segments, rows: Vec::new(), cache_bytes, threads };
+        let block_words = [1, 16, 2, 3][n_trials % 4];
+        let rows = Vec::new();
+        let mut case = Self { source, strategy, universe, segments, rows, cache_bytes, block_words, threads };
         case.rows = case.points(n_trials, &mut stream);
         case
     }
 
     fn engine(&self, cache_bytes: usize) -> Engine<'_> {
-        let options = EngineOptions { cache_bytes };
+        let options = EngineOptions { cache_bytes, block_words: self.block_words };
         Engine::new(&self.strategy, &self.universe, self.segments.clone(), options)
             .unwrap_or_else(|error| panic!("{error}\n{}", self.source))
     }

@@ -3,6 +3,7 @@
 use multiversion::multiversion;
 
 use super::column::common_len;
+use super::transpose::transpose;
 
 /// `y = x` at the first available bar, then `y = a·x + (1−a)·y` with `a = 2/(span+1)`, in exactly this order
 /// of operations.
@@ -32,53 +33,119 @@ pub fn ema(x: &[f64], span: usize, out: &mut [f64]) {
 }
 
 /// Averages that run side by side in [`ema_many`].
-pub const EMA_LANES: usize = 8;
+pub const EMA_LANES: usize = 32;
 
 /// The averages of one series for several spans, each as [`ema`] computes it.
 ///
 /// An average waits for its own last value most of the time; several of them wait together.
 pub fn ema_many(x: &[f64], spans: &[usize]) -> Vec<Vec<f64>> {
-    let mut out: Vec<Vec<f64>> = spans.iter().map(|_| Vec::with_capacity(x.len())).collect();
-    for (spans, out) in spans.chunks(EMA_LANES).zip(out.chunks_mut(EMA_LANES)) {
-        lanes(x, spans, out);
-        for (span, out) in spans.iter().zip(out) {
+    let mut out: Vec<Vec<f64>> = spans.iter().map(|_| vec![0.0; x.len()]).collect();
+    let mut slices: Vec<&mut [f64]> = out.iter_mut().map(Vec::as_mut_slice).collect();
+    EmaStream::new(spans).advance(x, &mut slices);
+    out
+}
+
+/// The averages of one series for several spans, some bars at a time: each call goes on where the one before has stopped.
+#[derive(Clone, Debug)]
+pub struct EmaStream {
+    spans: Vec<usize>,
+    /// Weights of the newest value and of the average, and the averages.
+    a: Vec<f64>,
+    b: Vec<f64>,
+    y: Vec<f64>,
+    has_started: bool,
+}
+
+impl EmaStream {
+    /// Before the first bar.
+    pub fn new(spans: &[usize]) -> Self {
+        // A multiple of the fewest lanes that run together; those too many are not kept.
+        let n_lanes = spans.len().next_multiple_of(FEWEST);
+        let mut a: Vec<f64> = spans.iter().map(|span| smoothing(*span)).collect();
+        a.resize(n_lanes, 1.0);
+        let b = a.iter().map(|a| 1.0 - a).collect();
+        Self { spans: spans.to_vec(), a, b, y: vec![0.0; n_lanes], has_started: false }
+    }
+
+    /// The averages of the next bars; `out` has a slice for each span, as long as `x`.
+    pub fn advance(&mut self, x: &[f64], out: &mut [&mut [f64]]) {
+        let mut first = 0;
+        if !self.has_started {
+            first = x.iter().position(|v| v.is_finite()).unwrap_or(x.len());
+            out.iter_mut().for_each(|out| out[..first].fill(f64::NAN));
+            let Some(start) = x.get(first) else { return };
+            self.has_started = true;
+            self.y.fill(*start);
+            out.iter_mut().for_each(|out| out[first] = *start);
+            first += 1;
+        }
+        let mut lane = 0;
+        while lane < self.y.len() {
+            // As many as there are, so that few averages do not cost as much as many.
+            lane += match self.y.len() - lane {
+                EMA_LANES.. => self.run::<EMA_LANES>(lane, x, first, out),
+                16.. => self.run::<16>(lane, x, first, out),
+                _ => self.run::<FEWEST>(lane, x, first, out),
+            };
+        }
+        for (span, out) in self.spans.iter().zip(out) {
             if *span == 0 {
                 out.fill(f64::NAN);
             }
         }
     }
-    out
+
+    /// Advances the lanes from `lane` on, and returns how many they are.
+    fn run<const LANES: usize>(
+        &mut self,
+        lane: usize,
+        x: &[f64],
+        first: usize,
+        out: &mut [&mut [f64]],
+    ) -> usize {
+        let kept = out.len().min(lane + LANES);
+        let weights = (&self.a[lane..lane + LANES], &self.b[lane..lane + LANES]);
+        lanes::<LANES>(x, weights, &mut self.y[lane..lane + LANES], first, &mut out[lane..kept]);
+        LANES
+    }
 }
+
+/// The fewest averages that run together.
+const FEWEST: usize = 8;
 
 /// Bars that are computed before they are moved to the columns.
 const BLOCK: usize = 64;
 
 #[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2"))]
-fn lanes(x: &[f64], spans: &[usize], out: &mut [Vec<f64>]) {
-    let first = x.iter().position(|v| v.is_finite()).unwrap_or(x.len());
-    out.iter_mut().for_each(|out| out.resize(first, f64::NAN));
-    let Some((start, rest)) = x[first..].split_first() else { return };
-    out.iter_mut().for_each(|out| out.push(*start));
-    let mut a = [0.0; EMA_LANES];
-    a.iter_mut().zip(spans).for_each(|(a, span)| *a = smoothing(*span));
-    let b = a.map(|a| 1.0 - a);
-    let mut y = [*start; EMA_LANES];
-    let mut block = [[0.0; EMA_LANES]; BLOCK];
-    for x in rest.chunks(BLOCK) {
+fn lanes<const LANES: usize>(
+    x: &[f64],
+    (a, b): (&[f64], &[f64]),
+    averages: &mut [f64],
+    first: usize,
+    out: &mut [&mut [f64]],
+) {
+    let (Some((a, _)), Some((b, _))) = (a.split_first_chunk::<LANES>(), b.split_first_chunk::<LANES>())
+    else {
+        return;
+    };
+    let Some((averages, _)) = averages.split_first_chunk_mut::<LANES>() else { return };
+    let (a, b, mut y) = (*a, *b, *averages);
+    let mut block = [[0.0; LANES]; BLOCK];
+    for from in (first..x.len()).step_by(BLOCK) {
+        let x = &x[from..x.len().min(from + BLOCK)];
         for (row, &x) in block.iter_mut().zip(x) {
             if x.is_finite() {
-                for lane in 0..EMA_LANES {
+                for lane in 0..LANES {
                     y[lane] = a[lane] * x + b[lane] * y[lane];
                 }
                 *row = y;
             } else {
-                *row = [f64::NAN; EMA_LANES];
+                *row = [f64::NAN; LANES];
             }
         }
-        for (lane, out) in out.iter_mut().enumerate() {
-            out.extend(block[..x.len()].iter().map(|row| row[lane]));
-        }
+        transpose(&block[..x.len()], from, out);
     }
+    *averages = y;
 }
 
 /// The weight of the newest value for a span.
@@ -118,6 +185,33 @@ mod tests {
             }
         }
         assert!(ema_many(&[f64::NAN; 3], &[1; 8]).iter().flatten().all(|v| v.is_nan()));
+    }
+
+    #[test]
+    fn averages_go_on_where_they_stopped() {
+        let mut x: Vec<f64> = (0..700).map(|i| 50.0 + f64::from(i * i % 41)).collect();
+        (x[0], x[1], x[2], x[300]) = (f64::NAN, f64::NAN, f64::INFINITY, f64::NAN);
+        for n_spans in [1, 7, 8, 9, 31, 47, 70] {
+            let spans: Vec<usize> = (0..n_spans).map(|at| at * 5).collect();
+            let whole = ema_many(&x, &spans);
+            for step in [1, 2, 63, 64, 65, 500, 1_000] {
+                let mut stream = EmaStream::new(&spans);
+                for from in (0..x.len()).step_by(step) {
+                    let to = x.len().min(from + step);
+                    let mut parts = vec![vec![0.0; to - from]; spans.len()];
+                    let mut slices: Vec<&mut [f64]> = parts.iter_mut().map(Vec::as_mut_slice).collect();
+                    stream.advance(&x[from..to], &mut slices);
+                    for (whole, part) in whole.iter().zip(&parts) {
+                        let same =
+                            |(a, b): (&f64, &f64)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+                        assert!(
+                            whole[from..to].iter().zip(part).all(same),
+                            "{n_spans} spans from {from} to {to}"
+                        );
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -155,14 +155,14 @@ pub struct Part {
     pub test: Option<Test>,
 }
 
-/// A quick test of `value > threshold` and `value >= threshold`, or of `value < −threshold` and `value <= −threshold`: above 0 where both
-/// are surely true, below 0 where both are surely not, 0 or NaN where the value has to be asked.
+/// A quick test of `value > threshold` and `value >= threshold`, or of `value < −threshold` and `value <= −threshold`, for the bars from a first
+/// one on that are left, 64 to a word.
 #[derive(Clone, Copy)]
 pub struct Test {
-    /// The bars from a first one on.
-    pub bars: fn(&Call<'_>, Limit, usize, &mut [f64]),
-    /// One bar.
-    pub bar: fn(&Call<'_>, Limit, usize) -> f64,
+    /// Where one of both may be true, at the least cost.
+    pub may: fn(&Call<'_>, Limit, usize, &[u64], &mut [u64]),
+    /// Where both are surely true, and where the value has to be asked.
+    pub decide: fn(&Call<'_>, Limit, usize, &[u64], (&mut [u64], &mut [u64])),
 }
 
 /// What a quick test compares with.

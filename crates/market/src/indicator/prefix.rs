@@ -13,14 +13,15 @@
 //! it, itself an entry, plus the sum inside its block. The order of operations is fixed by that, yet blocks do not
 //! wait for each other: here several run side by side, on a device all of them do.
 
+mod add_up;
 mod window;
-
-use std::ops::Range;
 
 use multiversion::multiversion;
 
-use super::double_double::{DoubleDouble, two_prod};
+use super::double_double::DoubleDouble;
 use super::function::Limit;
+use add_up::add_up;
+use window::WordSums;
 
 pub(super) use window::{Mean, ScoreTest, Spread, Weighted};
 
@@ -30,12 +31,6 @@ const LARGEST: f64 = 1e120;
 
 /// Bars of one block. Part of the specification: another length gives other last bits.
 const BLOCK: usize = 256;
-
-/// Blocks added up side by side. Each waits for its own last sum most of the time; together they wait less.
-const LANES: usize = 8;
-
-/// Bars of each block that are added up before they are moved to where they belong.
-const ROWS: usize = 32;
 
 /// Which sums a [`Prefix`] holds, besides that of the values themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,7 +50,7 @@ pub enum Moments {
 ///
 /// Values that are not available (non-finite, or above 1e120 in magnitude) enter the sums as 0 and are
 /// counted; a window that holds one is NaN. Asking for a moment that was not built gives NaN, too.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Prefix {
     n_bars: usize,
     /// No value from this bar on is missing.
@@ -79,27 +74,57 @@ struct Pairs {
 }
 
 impl Pairs {
-    fn new(x: &[f64], sum: &Sums, squares: &Sums) -> Self {
-        let larger = |a: f64, b: f64| if b > a { b } else { a };
+    fn new(x: &[f64], sum: &Sums, squares: &Sums, mut sums: Vec<[f64; 2]>) -> Self {
+        sums.resize(sum.hi.len(), [0.0; 2]);
         let mut largest = [0.0; 3];
-        for (pair, v) in sum.hi[1..].iter().zip(&squares.hi[1..]).zip(x) {
-            largest = [larger(largest[0], pair.0.abs()), larger(largest[1], *pair.1), largest[2]];
-            largest[2] = if is_available(*v) { larger(largest[2], v.abs()) } else { largest[2] };
+        fill_pairs(x, &sum.hi, &squares.hi, &mut sums, &mut largest);
+        Self { sums, largest }
+    }
+}
+
+/// Fills the pairs, and finds the largest magnitudes: in lanes of their own first, because a maximum does not depend on the order.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+fn fill_pairs(x: &[f64], sum: &[f64], squares: &[f64], pairs: &mut [[f64; 2]], largest: &mut [f64; 3]) {
+    const LANES: usize = 8;
+    for ((pair, s), q) in pairs.iter_mut().zip(sum).zip(squares) {
+        *pair = [*s, *q];
+    }
+    let mut lanes = [[0.0; LANES]; 3];
+    let larger = |a: f64, b: f64| if b > a { b } else { a };
+    let mut take = |values: [&[f64]; 3]| {
+        for lane in 0..values[0].len().min(LANES) {
+            lanes[0][lane] = larger(lanes[0][lane], values[0][lane].abs());
+            lanes[1][lane] = larger(lanes[1][lane], values[1][lane]);
+            let v = values[2][lane].abs();
+            lanes[2][lane] = larger(lanes[2][lane], if v <= LARGEST { v } else { 0.0 });
         }
-        Self { sums: sum.hi.iter().zip(&squares.hi).map(|(s, q)| [*s, *q]).collect(), largest }
+    };
+    let (sum, squares) = (sum[1..].as_chunks::<LANES>(), squares[1..].as_chunks::<LANES>());
+    let x = x.as_chunks::<LANES>();
+    for ((s, q), x) in sum.0.iter().zip(squares.0).zip(x.0) {
+        take([s, q, x]);
+    }
+    take([sum.1, squares.1, x.1]);
+    for (largest, lanes) in largest.iter_mut().zip(lanes) {
+        *largest = lanes.into_iter().fold(0.0, larger);
     }
 }
 
 /// `n + 1` prefix sums, as two arrays so that loops over them vectorise.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
     hi: Vec<f64>,
     lo: Vec<f64>,
 }
 
 impl Sums {
-    fn zeros(n_bars: usize) -> Self {
-        Self { hi: vec![0.0; n_bars + 1], lo: vec![0.0; n_bars + 1] }
+    /// Room for so many bars, with a first entry of 0; the others may be anything.
+    fn sized(mut self, n_bars: usize) -> Self {
+        for part in [&mut self.hi, &mut self.lo] {
+            part.resize(n_bars + 1, 0.0);
+            part[0] = 0.0;
+        }
+        self
     }
 
     /// Adds to the blocks from `start` on what the bars before them have come to, itself the entry at `start`.
@@ -133,140 +158,55 @@ fn is_available(v: f64) -> bool {
     v.abs() <= LARGEST
 }
 
-/// Fills the sums, `LANES` blocks at a time; moments that are not built stay as they are.
-#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-fn add_up<const SQUARES: bool, const INDEX: bool>(
-    x: &[f64],
-    sum: &mut Sums,
-    squares: &mut Sums,
-    index: &mut Sums,
-) {
-    let mut values = [[0.0; LANES]; ROWS];
-    let [mut rows, mut rows_squares, mut rows_index] = [Rows::default(); 3];
-    for start in (0..x.len()).step_by(LANES * BLOCK) {
-        let n = (x.len() - start).min(LANES * BLOCK);
-        let [mut total, mut total_squares, mut total_index] = [Totals::default(); 3];
-        for first in (0..BLOCK.min(n)).step_by(ROWS) {
-            // Bars of each block; what is missing at the end enters as anything and is not kept.
-            let bars = |lane: usize| {
-                let from = (lane * BLOCK + first).min(n);
-                start + from..start + n.min(from + ROWS)
-            };
-            for lane in 0..LANES {
-                for (row, &v) in values.iter_mut().zip(&x[bars(lane)]) {
-                    row[lane] = if is_available(v) { v } else { 0.0 };
-                }
-            }
-            for (row, v) in values.iter().enumerate() {
-                total.each(|lane, total| total.add_f64(v[lane]));
-                rows.set(row, &total);
-                if SQUARES {
-                    total_squares.each(|lane, total| total.add(two_prod(v[lane], v[lane])));
-                    rows_squares.set(row, &total_squares);
-                }
-                if INDEX {
-                    // Exact: whole numbers.
-                    let i = (start + first + row) as f64;
-                    total_index.each(|lane, total| total.add(two_prod(i + (lane * BLOCK) as f64, v[lane])));
-                    rows_index.set(row, &total_index);
-                }
-            }
-            for lane in 0..LANES {
-                rows.move_lane(lane, sum, bars(lane));
-                if SQUARES {
-                    rows_squares.move_lane(lane, squares, bars(lane));
-                }
-                if INDEX {
-                    rows_index.move_lane(lane, index, bars(lane));
-                }
-            }
-        }
-        sum.offset_blocks(start, n);
-        if SQUARES {
-            squares.offset_blocks(start, n);
-        }
-        if INDEX {
-            index.offset_blocks(start, n);
-        }
-    }
-}
-
-/// The running totals of `LANES` blocks.
-#[derive(Clone, Copy, Default)]
-struct Totals {
-    hi: [f64; LANES],
-    lo: [f64; LANES],
-}
-
-impl Totals {
-    #[inline(always)]
-    fn each(&mut self, next: impl Fn(usize, DoubleDouble) -> DoubleDouble) {
-        for lane in 0..LANES {
-            let total = next(lane, DoubleDouble { hi: self.hi[lane], lo: self.lo[lane] });
-            self.hi[lane] = total.hi;
-            self.lo[lane] = total.lo;
-        }
-    }
-}
-
-/// Totals after some bars, the same bar of all blocks side by side.
-#[derive(Clone, Copy, Default)]
-struct Rows {
-    hi: [[f64; LANES]; ROWS],
-    lo: [[f64; LANES]; ROWS],
-}
-
-impl Rows {
-    #[inline(always)]
-    fn set(&mut self, row: usize, totals: &Totals) {
-        self.hi[row] = totals.hi;
-        self.lo[row] = totals.lo;
-    }
-
-    /// Writes one block's totals behind its `bars`.
-    #[inline(always)]
-    fn move_lane(&self, lane: usize, sums: &mut Sums, bars: Range<usize>) {
-        for (to, row) in sums.hi[1..][bars.clone()].iter_mut().zip(&self.hi) {
-            *to = row[lane];
-        }
-        for (to, row) in sums.lo[1..][bars].iter_mut().zip(&self.lo) {
-            *to = row[lane];
-        }
-    }
-}
-
 impl Prefix {
     /// Adds up `x` once. Allocates 24 bytes per bar, 32 more for squares and 16 for indexes.
     pub fn new(x: &[f64], moments: Moments) -> Self {
+        Self::default().refilled(x, moments)
+    }
+
+    /// The sums of `x`, in the memory of these, whatever they were of.
+    pub fn refilled(self, x: &[f64], moments: Moments) -> Self {
         match moments {
-            Moments::Sum => Self::build::<false, false>(x),
-            Moments::SumSquares => Self::build::<true, false>(x),
-            Moments::SumIndex => Self::build::<false, true>(x),
-            Moments::All => Self::build::<true, true>(x),
+            Moments::Sum => self.build::<false, false>(x),
+            Moments::SumSquares => self.build::<true, false>(x),
+            Moments::SumIndex => self.build::<false, true>(x),
+            Moments::All => self.build::<true, true>(x),
         }
     }
 
-    fn build<const SQUARES: bool, const INDEX: bool>(x: &[f64]) -> Self {
+    fn build<const SQUARES: bool, const INDEX: bool>(self, x: &[f64]) -> Self {
         let n = x.len();
-        let mut missing = vec![0; n + 1];
-        let mut changes = vec![0; n];
+        let Self { pairs, sum, squares, index, mut missing, mut changes, .. } = self;
+        missing.resize(n + 1, 0);
+        missing[0] = 0;
+        changes.resize(n, 0);
         let (mut n_missing, mut n_changes) = (0_u32, 0_u32);
         let mut previous = x.first().copied().unwrap_or_default();
         let clean_from = x.iter().rposition(|v| !is_available(*v)).map_or(0, |last| last + 1);
-        for (i, &v) in x.iter().enumerate() {
+        for ((&v, missing), changes) in x.iter().zip(&mut missing[1..]).zip(&mut changes) {
             n_missing += u32::from(!is_available(v));
             n_changes += u32::from(v != previous);
-            missing[i + 1] = n_missing;
-            changes[i] = n_changes;
+            *missing = n_missing;
+            *changes = n_changes;
             previous = v;
         }
-        let mut sum = Sums::zeros(n);
-        let mut squares = Sums::zeros(if SQUARES { n } else { 0 });
-        let mut index = Sums::zeros(if INDEX { n } else { 0 });
+        let mut sum = sum.sized(n);
+        let mut squares = squares.unwrap_or_default().sized(if SQUARES { n } else { 0 });
+        let mut index = index.unwrap_or_default().sized(if INDEX { n } else { 0 });
         add_up::<SQUARES, INDEX>(x, &mut sum, &mut squares, &mut index);
-        let pairs = if SQUARES { Pairs::new(x, &sum, &squares) } else { Pairs::default() };
+        let pairs = if SQUARES { Pairs::new(x, &sum, &squares, pairs.sums) } else { Pairs::default() };
         let (squares, index) = (SQUARES.then_some(squares), INDEX.then_some(index));
         Self { n_bars: n, clean_from, pairs, sum, squares, index, missing, changes }
+    }
+
+    /// The sums that it holds.
+    pub fn moments(&self) -> Moments {
+        match (&self.squares, &self.index) {
+            (None, None) => Moments::Sum,
+            (Some(_), None) => Moments::SumSquares,
+            (None, Some(_)) => Moments::SumIndex,
+            (Some(_), Some(_)) => Moments::All,
+        }
     }
 
     /// Number of bars of the source.
@@ -420,23 +360,24 @@ impl Prefix {
         }
     }
 
-    /// Fills `out`, the bars from `first` on, with what `test` says of the z-scores of `newest`; the windows are complete.
+    /// Where `test` does not rule out the z-scores of the 64 bars from `first` on, of which `newest` are the values. None if a window is not
+    /// complete, or may hold a missing value.
     #[inline(always)]
-    pub(super) fn map_test(&self, newest: &[f64], first: usize, test: &ScoreTest, out: &mut [f64]) {
-        let Some(squares) = &self.squares else { return out.fill(f64::NAN) };
-        let Some((start, out)) = self.begin(test.w, first, out) else { return };
-        let (m, end) = (out.len(), start + test.w);
-        let (s_new, s_old) = (&self.sum.hi[end..][..m], &self.sum.hi[start..][..m]);
-        let (q_new, q_old) = (&squares.hi[end..][..m], &squares.hi[start..][..m]);
-        let newest = &newest[..m];
-        for k in 0..m {
-            out[k] = test.of(newest[k], s_new[k] - s_old[k], q_new[k] - q_old[k]);
-        }
-        // A window that holds a missing value has no score, and that passes no threshold.
-        let unclean = self.clean_from.saturating_sub(start).min(m);
-        for (k, said) in out[..unclean].iter_mut().enumerate() {
-            *said = if self.missing[end + k] == self.missing[start + k] { *said } else { -1.0 };
-        }
+    pub(super) fn may_word<'a>(
+        &'a self,
+        newest: &'a [f64; 64],
+        first: usize,
+        test: &ScoreTest,
+    ) -> Option<u64> {
+        let start = (first + 1).checked_sub(test.w).filter(|start| *start >= self.clean_from)?;
+        let squares = self.squares.as_ref()?;
+        let at = |sums: &'a Sums, entry: usize| sums.hi.get(entry..)?.first_chunk();
+        let end = start + test.w;
+        Some(test.may(&WordSums {
+            newest,
+            sum: [at(&self.sum, start)?, at(&self.sum, end)?],
+            squares: [at(squares, start)?, at(squares, end)?],
+        }))
     }
 
     /// What `test` says of the z-score of `newest` at bar `i`.

@@ -74,13 +74,15 @@ fn swing_at<const LOW: bool>(x: &[f64], lookback: usize, lookahead: usize, i: us
         return f64::NAN;
     }
     let (start, end) = (i - lookback, i - lookahead);
-    if !x[start..i].iter().all(|v| v.is_finite()) {
+    // All of them are looked at, which takes fewer steps than to look for the first.
+    if !x[start..i].iter().fold(true, |all, v| all & v.is_finite()) {
         return f64::NAN;
     }
     let mut best = f64::NEG_INFINITY;
     for k in start + lookahead..end {
         let v = oriented::<LOW>(x[k]);
-        if v > best && v >= maximum_of::<LOW>(&x[k - lookahead..=k + lookahead]) {
+        let is_higher = |other: &f64| oriented::<LOW>(*other) > v;
+        if v > best && !x[k - lookahead..=k + lookahead].iter().any(is_higher) {
             best = v;
         }
     }

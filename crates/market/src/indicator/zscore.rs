@@ -3,7 +3,7 @@
 use multiversion::multiversion;
 
 use super::function::Limit;
-use super::prefix::{Mean, Prefix, Spread};
+use super::prefix::{Mean, Prefix, ScoreTest, Spread};
 
 /// `(x - mean) / std` over the last `w` values including the current one, with the population standard
 /// deviation. `p` holds the sums of the same `x`.
@@ -20,7 +20,7 @@ pub fn zscore(x: &[f64], p: &Prefix, w: usize, out: &mut [f64]) {
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 pub fn zscore_from(x: &[f64], p: &Prefix, w: usize, first: usize, out: &mut [f64]) {
     let (mean, spread) = (Mean::new(w), Spread::population(w));
-    let Some((first, newest, out)) = complete(x, w, first, f64::NAN, out) else { return };
+    let Some((first, newest, out)) = complete(x, w, first, out) else { return };
     p.map_squares(w, first, f64::NAN, out, |k, sum, squares| {
         (newest[k] - mean.of(sum)) / spread.of(sum, squares)
     });
@@ -31,37 +31,90 @@ pub fn zscore_at(x: &[f64], p: &Prefix, w: usize, i: usize) -> f64 {
     x.get(i).map_or(f64::NAN, |newest| p.zscore_at(*newest, i, w))
 }
 
-/// For the bars from `first` on, whether `sign · zscore` passes a threshold: above 0 if it surely does, below 0 if it surely does not.
-///
-/// It costs a fraction of [`zscore`]; where it says neither, that has to be asked.
-#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-pub fn zscore_test(x: &[f64], p: &Prefix, w: usize, limit: Limit, first: usize, out: &mut [f64]) {
-    // Without a window there is no score, and that passes no threshold.
-    let Some((first, newest, out)) = complete(x, w, first, -1.0, out) else { return };
-    p.map_test(newest, first, &p.score_test(w, limit), out);
-}
+/// Of 64 bars fewer than this are tested one by one.
+const FEW: u32 = 6;
 
-/// [`zscore_test`] at bar `i` alone.
-pub fn zscore_test_at(x: &[f64], p: &Prefix, w: usize, limit: Limit, i: usize) -> f64 {
-    match x.get(i) {
-        Some(newest) if w > 0 => p.test_at(*newest, i, &p.score_test(w, limit)),
-        _ => -1.0,
+/// For the bars from `first` on, 64 to a word, where `sign · zscore` may reach a threshold. Only bars that are `left` are tested.
+///
+/// It costs a fraction of [`zscore`], and less than [`zscore_test`].
+pub fn zscore_may(
+    x: &[f64],
+    p: &Prefix,
+    w: usize,
+    limit: Limit,
+    first: usize,
+    left: &[u64],
+    out: &mut [u64],
+) {
+    // Without a window there is no score, and that passes no threshold.
+    if w == 0 {
+        return out.fill(0);
+    }
+    let test = p.score_test(w, limit);
+    for (at, (left, out)) in left.iter().zip(out).enumerate() {
+        let bar = first + at * 64;
+        let whole = || p.may_word(x.get(bar..)?.first_chunk()?, bar, &test);
+        let many = if left.count_ones() < FEW { None } else { whole() };
+        *out = match many {
+            Some(may) => left & may,
+            None => kept(*left, |lane| said(x, p, bar + lane, &test) >= 0.0),
+        };
     }
 }
 
-/// The first bar from `first` on whose window is complete, the values from there on and their part of `out`; the rest of it is `absent`.
+/// For the bars from `first` on, 64 to a word, whether `sign · zscore` passes a threshold: `yes` where it surely does, `ask` where the score
+/// has to be asked. Only bars that are `left` are tested, one by one.
+pub fn zscore_test(
+    x: &[f64],
+    p: &Prefix,
+    w: usize,
+    limit: Limit,
+    first: usize,
+    left: &[u64],
+    (yes, ask): (&mut [u64], &mut [u64]),
+) {
+    if w == 0 {
+        yes.fill(0);
+        return ask.fill(0);
+    }
+    let test = p.score_test(w, limit);
+    for (at, ((left, yes), ask)) in left.iter().zip(yes).zip(ask).enumerate() {
+        let bar = first + at * 64;
+        *yes = kept(*left, |lane| said(x, p, bar + lane, &test) > 0.0);
+        *ask = kept(left & !*yes, |lane| said(x, p, bar + lane, &test) == 0.0);
+    }
+}
+
+/// The bits of a word of which something is true.
+#[inline(always)]
+fn kept(mut bits: u64, is_true: impl Fn(usize) -> bool) -> u64 {
+    let mut out = 0;
+    while bits != 0 {
+        let lane = bits.trailing_zeros();
+        bits &= bits - 1;
+        out |= u64::from(is_true(lane as usize)) << lane;
+    }
+    out
+}
+
+/// What a test says of one bar: 1 if it surely passes, −1 if it surely does not, else 0.
+#[inline(always)]
+fn said(x: &[f64], p: &Prefix, bar: usize, test: &ScoreTest) -> f64 {
+    x.get(bar).map_or(-1.0, |newest| p.test_at(*newest, bar, test))
+}
+
+/// The first bar from `first` on whose window is complete, the values from there on and their part of `out`; the rest of it is NaN.
 #[inline(always)]
 fn complete<'a, 'b>(
     x: &'a [f64],
     w: usize,
     first: usize,
-    absent: f64,
     out: &'b mut [f64],
 ) -> Option<(usize, &'a [f64], &'b mut [f64])> {
     let n = x.len().saturating_sub(first).min(out.len());
     let early = if w == 0 { n } else { (w - 1).saturating_sub(first).min(n) };
-    out[n..].fill(absent);
-    out[..early].fill(absent);
+    out[n..].fill(f64::NAN);
+    out[..early].fill(f64::NAN);
     if early == n { None } else { Some((first + early, &x[first + early..first + n], &mut out[early..n])) }
 }
 
@@ -94,7 +147,10 @@ mod tests {
     fn a_quick_test_is_never_wrong() {
         for x in [rough(false), rough(true), vec![7.0; 500]] {
             let p = Prefix::new(&x, Moments::SumSquares);
-            let (mut z, mut said, mut sure) = (vec![0.0; x.len()], vec![0.0; x.len()], [0; 2]);
+            let n_words = x.len().div_ceil(64);
+            let (mut z, mut sure) = (vec![0.0; x.len()], [0; 2]);
+            let [mut yes, mut ask, mut may, mut some] = [0; 4].map(|none| vec![none; n_words]);
+            let few: Vec<u64> = (0..n_words).map(|at| 1 << (at * 7 % 64) | 1 << 63 | 1).collect();
             for w in [1, 2, 3, 10, 50, 300, 1_999, 2_001] {
                 zscore(&x, &p, w, &mut z);
                 // Thresholds that are met exactly are among them.
@@ -102,19 +158,23 @@ mod tests {
                 for threshold in thresholds.filter(|threshold| *threshold > 0.0) {
                     for sign in [1.0, -1.0] {
                         let limit = Limit { threshold, sign };
-                        zscore_test(&x, &p, w, limit, 0, &mut said);
-                        for (i, (z, said)) in z.iter().zip(&said).enumerate() {
-                            let what = || format!("{said} of {z} against {threshold}, window {w}");
-                            assert!(!(*said < 0.0 && sign * z >= threshold), "{}", what());
-                            assert!(*said <= 0.0 || sign * z > threshold, "{}", what());
-                            sure[0] += usize::from(*said < 0.0);
-                            sure[1] += usize::from(*said > 0.0);
-                            let alone = zscore_test_at(&x, &p, w, limit, i);
-                            assert!(
-                                alone == *said || alone.is_nan() && said.is_nan(),
-                                "bar {i}: {alone}, {}",
-                                what()
-                            );
+                        zscore_test(&x, &p, w, limit, 0, &vec![u64::MAX; n_words], (&mut yes, &mut ask));
+                        let bit = |words: &[u64], i: usize| words[i / 64] >> (i % 64) & 1 == 1;
+                        for (i, z) in z.iter().enumerate() {
+                            let (yes, ask) = (bit(&yes, i), bit(&ask, i));
+                            let what = || format!("{yes} {ask} of {z} against {threshold}, window {w}");
+                            assert!(yes || ask || !(sign * z >= threshold), "{}", what());
+                            assert!(!yes || sign * z > threshold && !ask, "{}", what());
+                            sure[0] += usize::from(!yes && !ask);
+                            sure[1] += usize::from(yes);
+                        }
+                        // Whole words and single bars have the same answers.
+                        zscore_may(&x, &p, w, limit, 0, &vec![u64::MAX; n_words], &mut may);
+                        zscore_may(&x, &p, w, limit, 0, &few, &mut some);
+                        for at in 0..n_words {
+                            let last = if at + 1 == n_words { (1 << (x.len() % 64)) - 1 } else { u64::MAX };
+                            assert_eq!(may[at] & last, (yes[at] | ask[at]) & last, "word {at}, window {w}");
+                            assert_eq!(some[at], may[at] & few[at], "word {at}, window {w}");
                         }
                     }
                 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::Engine;
 use crate::exec::distinct::{Distinct, Tuples};
+use crate::exec::tile;
 use crate::plan::{Condition, Decided, ExitValue, KeyParts, Op, SidePlan, Slot, Tape};
 
 /// A mask is shared when at least this many trials use it on average.
@@ -13,6 +14,53 @@ const TRIALS_PER_MASK: usize = 4;
 
 /// A column of a function with a quick test of thresholds is shared when at least this many trials use it on average.
 const TRIALS_PER_TESTED_COLUMN: usize = 64;
+
+/// A column of a recursion that can be computed some bars at a time is shared when at least this many trials use it on average.
+const TRIALS_PER_TILED_COLUMN: usize = 32;
+
+/// What trials share, decided for a whole chunk: its parts follow it, however few trials they have.
+pub(super) struct Sharing {
+    /// By slot: whether it is computed where it is read, and whether it may be computed some bars at a time.
+    slots: Vec<(bool, bool)>,
+    /// For each condition of the plan, whether trials share masks of the whole of it, or else of which factors.
+    conditions: Vec<(bool, Vec<usize>)>,
+}
+
+/// Memory of an item of a slot for each bar: prefix sums are up to seven columns.
+fn bar_bytes(slot: &Slot) -> usize {
+    match slot {
+        Slot::Call { func, .. } if func.is_sums() => 56,
+        Slot::Mask { .. } => 1,
+        _ => 8,
+    }
+}
+
+impl Sharing {
+    /// The trials in an order in which those that read the same large columns are neighbours.
+    pub(super) fn order(&self, slots: &[Slot], tuples: &mut Tuples<'_>) -> Vec<usize> {
+        let mut heavy: Vec<(usize, Arc<Distinct>)> = Vec::new();
+        for (slot, (is_lazy, is_tiled)) in slots.iter().zip(&self.slots) {
+            let Some(key) = slot.key().filter(|_| !is_lazy && !is_tiled) else { continue };
+            let distinct = tuples.of(key);
+            if distinct.firsts.len() > 1 {
+                heavy.push((bar_bytes(slot) * distinct.firsts.len(), distinct));
+            }
+        }
+        heavy.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+        heavy.truncate(3);
+        let mut order: Vec<usize> = (0..tuples.scalars.len()).collect();
+        order.sort_by_cached_key(|trial| {
+            heavy.iter().map(|(_, distinct)| distinct.of[*trial]).collect::<Vec<u32>>()
+        });
+        order
+    }
+
+    /// The same for a walk that finds its signals as it goes: no column is computed some bars at a time.
+    pub(super) fn without_tiles(mut self) -> Self {
+        self.slots.iter_mut().for_each(|(_, is_tiled)| *is_tiled = false);
+        self
+    }
+}
 
 /// What a chunk of trials needs.
 pub(super) struct Demand {
@@ -23,7 +71,6 @@ pub(super) struct Demand {
 }
 
 /// How the truth of one condition is found.
-#[derive(Default)]
 pub(super) struct ConditionDemand {
     /// Whether trials share masks of the whole of it.
     pub(super) is_shared: bool,
@@ -40,6 +87,25 @@ pub(super) struct SlotDemand {
     pub(super) needed: Vec<bool>,
     /// Whether it is computed where it is read, unless a column is there already.
     pub(super) is_lazy: bool,
+    /// Whether it is computed some bars at a time while conditions are written out, unless a column is there already.
+    pub(super) is_tiled: bool,
+    /// Memory of an item for each bar.
+    pub(super) bar_bytes: usize,
+    /// Whether its items are kept for later trials.
+    pub(super) is_kept: bool,
+}
+
+impl SlotDemand {
+    /// How many items are needed.
+    pub(super) fn n_needed(&self) -> usize {
+        self.needed.iter().filter(|needed| **needed).count()
+    }
+
+    /// Everything of a key, written out.
+    pub(super) fn all(distinct: Arc<Distinct>) -> Self {
+        let needed = vec![true; distinct.firsts.len()];
+        Self { distinct, needed, is_lazy: false, is_tiled: false, bar_bytes: 0, is_kept: true }
+    }
 }
 
 /// Whether enough trials share what has this key.
@@ -48,18 +114,16 @@ fn is_shared(parts: &KeyParts, tuples: &mut Tuples<'_>) -> bool {
 }
 
 impl Demand {
-    /// Memory for all columns, prefix sums counted as seven of them.
-    pub(super) fn bytes(&self, slots: &[Slot], n_bars: usize) -> usize {
-        let bytes = |(slot, demand): (&Slot, &Option<SlotDemand>)| {
-            let columns = if matches!(slot, Slot::Call { func, .. } if func.is_sums()) { 7 } else { 1 };
-            let written = demand.iter().filter(|demand| !demand.is_lazy);
-            let needed = written.flat_map(|demand| &demand.needed).filter(|needed| **needed).count();
-            needed * columns * n_bars * 8
+    /// Memory of one item of each slot for each bar; none for what is not written out.
+    pub(super) fn item_bytes(&self) -> Vec<usize> {
+        let is_written = |demand: &&SlotDemand| !demand.is_lazy && !demand.is_tiled;
+        let bytes = |demand: &Option<SlotDemand>| {
+            demand.as_ref().filter(is_written).map_or(0, |demand| demand.bar_bytes)
         };
-        slots.iter().zip(&self.slots).map(bytes).sum()
+        self.slots.iter().map(bytes).collect()
     }
 
-    /// Marks what a formula reads for one trial.
+    /// Marks what a formula reads for one trial, at any bar.
     fn read(&mut self, tape: &Tape, trial: usize) {
         for op in &tape.ops {
             let (slot, is_whole) = match op {
@@ -70,14 +134,32 @@ impl Demand {
             if let Some(demand) = &mut self.slots[slot] {
                 demand.needed[demand.distinct.of[trial] as usize] = true;
                 demand.is_lazy &= !is_whole;
+                demand.is_tiled = false;
             }
         }
     }
 
-    /// Marks what is read of a condition that scalars have left.
+    /// Marks what is read of a condition that scalars have left, at any bar.
     fn read_left(&mut self, left: &Decided, trial: usize) {
         if let Decided::Open(tapes) = left {
             tapes.iter().for_each(|tape| self.read(tape, trial));
+        }
+    }
+
+    /// Marks what is read of a condition that scalars have left, which can be written out in the order of the bars.
+    fn read_in_order(&mut self, left: &Decided, trial: usize, scalars: &[f64]) {
+        let Decided::Open(tapes) = left else { return };
+        for op in tapes.iter().flat_map(|tape| &tape.ops) {
+            match op {
+                Op::Column { slot, shift } => {
+                    let Some(demand) = &mut self.slots[*slot] else { continue };
+                    demand.needed[demand.distinct.of[trial] as usize] = true;
+                    let ago = shift.map_or(0.0, |scalar| scalars[scalar]);
+                    demand.is_tiled &= !(ago > tile::MOST_HISTORY as f64);
+                }
+                Op::Point { .. } => self.read(&Tape::new(vec![op.clone()]), trial),
+                _ => {}
+            }
         }
     }
 
@@ -100,6 +182,7 @@ impl Demand {
                         input.needed[input.distinct.of[first] as usize] = true;
                         // A call reads its inputs whole, and so does one that is computed where it is read.
                         input.is_lazy &= matches!(&slots[at], Slot::Formula { .. } | Slot::Mask { .. });
+                        input.is_tiled = false;
                     }
                 }
             }
@@ -108,26 +191,44 @@ impl Demand {
 }
 
 impl Engine<'_> {
-    /// What the trials need over any symbol of their timeframe.
-    pub(super) fn demand(&self, tuples: &mut Tuples<'_>) -> Demand {
+    /// What the trials share.
+    pub(super) fn sharing(&self, tuples: &mut Tuples<'_>) -> Sharing {
+        let n_trials = tuples.scalars.len();
         let slot = |slot: &Slot| {
+            let (Slot::Call { func, .. }, Some(key)) = (slot, slot.key()) else { return (false, false) };
+            let n_columns = tuples.of(key).firsts.len();
             // A column that thresholds need not be asked of has to serve more trials to be worth its memory.
-            let trials_per_column = match slot {
-                Slot::Call { func, .. } => func.part.map(|part| match part.test {
-                    Some(_) => TRIALS_PER_TESTED_COLUMN,
-                    None => TRIALS_PER_MASK,
-                }),
-                _ => None,
-            };
-            let distinct = tuples.of(slot.key()?);
-            let n_columns = distinct.firsts.len();
-            let is_lazy = trials_per_column.is_some_and(|least| n_columns * least > tuples.scalars.len());
-            Some(SlotDemand { needed: vec![false; n_columns], distinct, is_lazy })
+            let is_lazy = func.part.is_some_and(|part| {
+                let least = if part.test.is_some() { TRIALS_PER_TESTED_COLUMN } else { TRIALS_PER_MASK };
+                n_columns * least > n_trials
+            });
+            let is_tiled =
+                tile::can_hold(slot, &self.plan.slots) && n_columns * TRIALS_PER_TILED_COLUMN > n_trials;
+            (is_lazy, is_tiled)
         };
         let slots = self.plan.slots.iter().map(slot).collect();
+        let condition = |condition: &Condition| {
+            let is_whole = is_shared(&condition.whole.key, tuples);
+            let factors = (0..condition.factors.len())
+                .filter(|at| !is_whole && is_shared(&condition.factors[*at].itself.key, tuples));
+            (is_whole, factors.collect())
+        };
+        Sharing { slots, conditions: self.plan.conditions().into_iter().map(condition).collect() }
+    }
+
+    /// What the trials need over any symbol of their timeframe.
+    pub(super) fn demand(&self, tuples: &mut Tuples<'_>, sharing: &Sharing) -> Demand {
+        let slot = |(slot, (is_lazy, is_tiled)): (&Slot, &(bool, bool))| {
+            let mut demand = SlotDemand::all(tuples.of(slot.key()?));
+            demand.needed.fill(false);
+            (demand.is_lazy, demand.is_tiled) = (*is_lazy, *is_tiled);
+            demand.bar_bytes = bar_bytes(slot);
+            Some(demand)
+        };
+        let slots = self.plan.slots.iter().zip(&sharing.slots).map(slot).collect();
         let mut demand = Demand { conditions: Vec::new(), slots };
         for side in self.plan.sides.iter().flatten() {
-            demand_side(&mut demand, side, tuples);
+            demand_side(&mut demand, side, tuples, sharing);
         }
         demand.read_inputs(&self.plan.slots, tuples.scalars);
         demand
@@ -135,10 +236,10 @@ impl Engine<'_> {
 }
 
 /// Adds what one side needs.
-fn demand_side(demand: &mut Demand, side: &SidePlan, tuples: &mut Tuples<'_>) {
+fn demand_side(demand: &mut Demand, side: &SidePlan, tuples: &mut Tuples<'_>, sharing: &Sharing) {
     let scalars = tuples.scalars;
     let mut trials: Vec<bool> = vec![true; scalars.len()];
-    let enter = condition(demand, &side.enter, &trials, tuples);
+    let enter = condition(demand, &side.enter, &trials, tuples, sharing);
     for (enters, left) in trials.iter_mut().zip(&enter.left) {
         *enters = *left != Decided::Never;
     }
@@ -154,7 +255,7 @@ fn demand_side(demand: &mut Demand, side: &SidePlan, tuples: &mut Tuples<'_>) {
         }
         match &exit.value {
             ExitValue::Signal(signal) => {
-                let signal = condition(demand, signal, &exists, tuples);
+                let signal = condition(demand, signal, &exists, tuples, sharing);
                 demand.conditions.push(signal);
             }
             ExitValue::Number(tape) => {
@@ -177,17 +278,15 @@ fn condition(
     condition: &Condition,
     trials: &[bool],
     tuples: &mut Tuples<'_>,
+    sharing: &Sharing,
 ) -> ConditionDemand {
     let scalars = tuples.scalars;
-    let mut out =
-        ConditionDemand { is_shared: is_shared(&condition.whole.key, tuples), ..Default::default() };
+    let (is_shared, shared) = sharing.conditions[demand.conditions.len()].clone();
+    let mut out = ConditionDemand { is_shared, shared, left: Vec::new() };
     if out.is_shared {
         for first in &tuples.of(&condition.whole.key).firsts {
             demand.read(&condition.whole.tape, *first);
         }
-    } else {
-        let factors = 0..condition.factors.len();
-        out.shared = factors.filter(|at| is_shared(&condition.factors[*at].itself.key, tuples)).collect();
     }
     for at in &out.shared {
         let factor = &condition.factors[*at].itself;
@@ -201,7 +300,7 @@ fn condition(
         .collect();
     for (trial, asks) in trials.iter().enumerate() {
         let left = if *asks { decide(&residual, &scalars[trial]) } else { Decided::Never };
-        demand.read_left(&left, trial);
+        demand.read_in_order(&left, trial, &scalars[trial]);
         out.left.push(left);
     }
     out

@@ -92,7 +92,8 @@ impl Engine<'_> {
     /// What one trial needs of a symbol.
     fn prepare_one(&mut self, symbol: usize, scalars: &[Vec<f64>]) -> Prepared {
         let mut tuples = Tuples::new(scalars);
-        let demand = self.demand(&mut tuples);
+        let sharing = self.sharing(&mut tuples).without_tiles();
+        let demand = self.demand(&mut tuples, &sharing);
         self.prepare(symbol, &mut tuples, demand)
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use tidemill_market::indicator::{EMA_LANES, Function, Series, ema_many, window};
+use tidemill_market::indicator::{EMA_LANES, EmaStream, Function, Series, window};
 
 use super::Engine;
 use super::demand::{Demand, SlotDemand};
@@ -29,13 +29,17 @@ pub(super) struct Prepared {
     pub(super) slot_of: Vec<Arc<[u32]>>,
     /// For each slot, whether it is computed where it is read and no column is there.
     pub(super) is_lazy: Vec<bool>,
+    /// For each slot that is computed some bars at a time, which items are needed.
+    pub(super) tiled: Vec<Option<Vec<bool>>>,
     /// For each condition of the plan, how its truth is found.
     pub(super) conditions: Vec<PreparedCondition>,
 }
 
 /// How the truth of one condition is found for a chunk of trials.
 pub(super) struct PreparedCondition {
-    /// Shared masks.
+    /// Whether a mask decides all of it.
+    pub(super) is_whole: bool,
+    /// Shared masks: that of the whole, or the bits of factors, which need no index.
     pub(super) masks: Vec<Shared>,
     /// What no mask decides, for each trial.
     pub(super) left: Vec<Decided>,
@@ -87,21 +91,23 @@ impl Engine<'_> {
     pub(super) fn prepare(&mut self, symbol: usize, tuples: &mut Tuples<'_>, demand: Demand) -> Prepared {
         let scalars = tuples.scalars;
         let mut prepared = Prepared::default();
-        for (slot, needs) in demand.slots.iter().enumerate() {
+        for (slot, needs) in demand.slots.into_iter().enumerate() {
             let (Some(needs), Some(parts)) = (needs, self.plan.slots[slot].key().cloned()) else {
                 prepared.slots.push(Vec::new());
                 prepared.slot_of.push(Arc::default());
                 prepared.is_lazy.push(false);
+                prepared.tiled.push(None);
                 continue;
             };
             let kind =
                 if matches!(self.plan.slots[slot], Slot::Mask { .. }) { Kind::Mask } else { Kind::Column };
-            let items = self.needed_items(symbol, &parts, kind, scalars, needs, |this, missing| {
+            let items = self.needed_items(symbol, &parts, kind, scalars, &needs, |this, missing| {
                 this.compute_all(slot, symbol, missing, scalars, &prepared)
             });
             prepared.slots.push(items);
             prepared.slot_of.push(needs.distinct.of.clone());
             prepared.is_lazy.push(needs.is_lazy);
+            prepared.tiled.push(needs.is_tiled.then_some(needs.needed));
         }
         let conditions: Vec<Condition> = self.plan.conditions().into_iter().cloned().collect();
         for (condition, needs) in conditions.iter().zip(demand.conditions) {
@@ -110,10 +116,10 @@ impl Engine<'_> {
                 masks.push(self.conjunction(condition, symbol, tuples, &prepared));
             }
             for at in needs.shared {
-                let factor = &condition.factors[at].itself;
-                masks.push(self.written(factor, Kind::Mask, symbol, tuples, &prepared));
+                masks.push(self.factor(&condition.factors[at], symbol, tuples, &prepared));
             }
-            prepared.conditions.push(PreparedCondition { masks, left: needs.left });
+            let (is_whole, left) = (needs.is_shared, needs.left);
+            prepared.conditions.push(PreparedCondition { is_whole, masks, left });
         }
         prepared
     }
@@ -202,8 +208,11 @@ impl Engine<'_> {
                     .map(|(trial, (columns, lazies))| Frame {
                         columns,
                         lazies,
+                        tiles: &[],
+                        compared: &[],
                         scalars: &scalars[*trial],
                         n_bars,
+                        block_words: this.block_words,
                     })
                     .collect();
                 Frame::truths(&frames, &maskable.tape, scratch).into_iter().map(item).collect::<Vec<Item>>()
@@ -263,7 +272,7 @@ impl Engine<'_> {
     ) -> Shared {
         let (scalars, distinct) = (tuples.scalars, tuples.of(parts));
         let of = distinct.of.clone();
-        let all = SlotDemand { needed: vec![true; distinct.firsts.len()], distinct, is_lazy: false };
+        let all = SlotDemand::all(distinct);
         Shared { items: self.needed_items(symbol, parts, kind, scalars, &all, compute), of }
     }
 
@@ -285,15 +294,21 @@ impl Engine<'_> {
             let key = key(symbol, parts, kind, &scalars[firsts[at]]);
             match self.cache.get(&key) {
                 Some(item) => items[at] = item,
-                None if demand.is_lazy => {}
+                None if demand.is_lazy || demand.is_tiled => {}
                 None => missing.push((at, key)),
             }
         }
         let trials: Vec<usize> = missing.iter().map(|(at, _)| firsts[*at]).collect();
+        if demand.is_kept {
+            let bytes = trials.len() * demand.bar_bytes * self.symbols[symbol].bars.len();
+            self.cache.make_room(bytes, &self.spare);
+        }
         let made = compute(self, &trials);
         for ((at, key), item) in missing.into_iter().zip(made) {
             items[at] = Arc::new(item);
-            self.cache.insert(key, items[at].clone());
+            if demand.is_kept {
+                self.cache.insert(key, items[at].clone(), &self.spare);
+            }
         }
         items
     }
@@ -317,7 +332,10 @@ impl Engine<'_> {
                 let spans: Vec<usize> =
                     group.iter().map(|trial| window(scalars[*trial][arguments[0]])).collect();
                 let columns = self.columns(symbol, group[0], prepared);
-                let out = ema_many(columns[inputs[0]], &spans);
+                let x = columns[inputs[0]];
+                let mut out: Vec<Vec<f64>> = spans.iter().map(|_| self.spare.column(x.len())).collect();
+                let mut slices: Vec<&mut [f64]> = out.iter_mut().map(Vec::as_mut_slice).collect();
+                EmaStream::new(&spans).advance(x, &mut slices);
                 out.into_iter().map(Item::Column).collect::<Vec<Item>>()
             };
             return trials.par_chunks(per_group(trials.len(), EMA_LANES)).flat_map_iter(together).collect();
@@ -356,10 +374,10 @@ impl Engine<'_> {
                     })
                     .collect();
                 let arguments: Vec<f64> = arguments.iter().map(|scalar| scalars[*scalar]).collect();
-                column::call(func, &inputs, &arguments, data.bars.len())
+                column::call(func, &inputs, &arguments, data.bars.len(), &self.spare)
             }
             Slot::Formula { tape, .. } => self.with_columns(symbol, trial, scalars, prepared, |frame| {
-                column::formula(&tape.pruned(scalars), frame, scratch)
+                column::formula(&tape.pruned(scalars), frame, scratch, &self.spare)
             }),
             Slot::Mask { tape, .. } => self.with_columns(symbol, trial, scalars, prepared, |frame| {
                 column::mask(&tape.pruned(scalars), frame, scratch)
@@ -379,8 +397,16 @@ impl Engine<'_> {
     ) -> T {
         let columns = self.columns(symbol, trial, prepared);
         let lazies = self.lazies(symbol, trial, scalars, prepared);
-        let n_bars = self.symbols[symbol].bars.len();
-        run(&Frame { columns: &columns, lazies: &lazies, scalars, n_bars })
+        let (n_bars, block_words) = (self.symbols[symbol].bars.len(), self.block_words);
+        run(&Frame {
+            columns: &columns,
+            lazies: &lazies,
+            tiles: &[],
+            compared: &[],
+            scalars,
+            n_bars,
+            block_words,
+        })
     }
 
     /// The columns of one trial that are computed where they are read, by slot; those of slots that are prepared so far.

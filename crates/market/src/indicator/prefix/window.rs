@@ -83,6 +83,66 @@ impl ScoreTest {
         let sure = if d > self.of_d && excess > self.of_excess { 1.0 } else { 0.0 };
         if d < -self.of_d || excess < -self.of_excess { -1.0 } else { sure }
     }
+
+    /// Of 64 windows those of which it does not say −1.
+    #[inline(always)]
+    pub(super) fn may(&self, sums: &WordSums<'_>) -> u64 {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the machine has AVX-512F, as was just asked.
+            return unsafe { x86::may(self, sums) };
+        }
+        self.may_plain(sums)
+    }
+
+    /// The specification of [`Self::may`].
+    fn may_plain(&self, sums: &WordSums<'_>) -> u64 {
+        let WordSums { newest, sum: [s_old, s_new], squares: [q_old, q_new] } = sums;
+        (0..64).fold(0, |may, k| {
+            let said = self.of(newest[k], s_new[k] - s_old[k], q_new[k] - q_old[k]);
+            may | u64::from(said >= 0.0) << k
+        })
+    }
+}
+
+/// The newest values of 64 windows, and the prefixes before their starts and at their ends.
+pub(super) struct WordSums<'a> {
+    pub newest: &'a [f64; 64],
+    pub sum: [&'a [f64; 64]; 2],
+    pub squares: [&'a [f64; 64]; 2],
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::{ScoreTest, WordSums};
+
+    /// [`ScoreTest::of`] eight windows at a time, with the same operations in the same order.
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn may(test: &ScoreTest, sums: &WordSums<'_>) -> u64 {
+        let eight = |values: &[f64; 64], part: usize| {
+            let values: &[f64] = &values[part * 8..part * 8 + 8];
+            // SAFETY: the slice holds the eight values that are read.
+            unsafe { _mm512_loadu_pd(values.as_ptr()) }
+        };
+        let (w, sign, squared) =
+            (_mm512_set1_pd(test.w_bars), _mm512_set1_pd(test.sign), _mm512_set1_pd(test.squared));
+        let (under_d, under_excess) = (_mm512_set1_pd(-test.of_d), _mm512_set1_pd(-test.of_excess));
+        let mut may = 0;
+        for part in 0..8 {
+            let s = _mm512_sub_pd(eight(sums.sum[1], part), eight(sums.sum[0], part));
+            let q = _mm512_sub_pd(eight(sums.squares[1], part), eight(sums.squares[0], part));
+            let d = _mm512_mul_pd(sign, _mm512_sub_pd(_mm512_mul_pd(w, eight(sums.newest, part)), s));
+            let n = _mm512_sub_pd(_mm512_mul_pd(w, q), _mm512_mul_pd(s, s));
+            let excess = _mm512_sub_pd(_mm512_mul_pd(d, d), _mm512_mul_pd(squared, n));
+            // Not below the bounds, or not comparable with them.
+            let not_under = _mm512_cmp_pd_mask::<_CMP_NLT_UQ>(d, under_d);
+            let open = _mm512_mask_cmp_pd_mask::<_CMP_NLT_UQ>(not_under, excess, under_excess);
+            may |= u64::from(open) << (part * 8);
+        }
+        may
+    }
 }
 
 /// A window's sum and index sum turned into an average with weights linear in the bar's place `j = 1 … w`:
