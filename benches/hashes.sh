@@ -23,6 +23,8 @@ hash() { sha256sum | cut -c1-16; }
 study() {
   name=$1
   shift
+  # One lag for all, whatever the default is.
+  case " $* " in *" --lag "*) ;; *) set -- "$@" --lag 1 ;; esac
   "$binary" sweep "$@" --device "$device" --threads 2 --out "runs/$name" > /dev/null 2> "$name.err" || { cat "$name.err" >&2; exit 1; }
   trials=$("$binary" study export "runs/$name" --format csv 2> /dev/null | hash)
   if [ -f "runs/$name/verdict.json" ]; then
@@ -56,7 +58,7 @@ decision() {
 { decision 1 2 batch 16 48; decision 2 4 random_share 0 0.5; } > runs/hypertune/journal.jsonl
 study hypertune $tuned
 
-"$binary" walkforward zscore-dip --data bars.parquet --train 200d --test 60d --trials 48 --batch 16 --device "$device" --threads 2 --out runs/walk --json 2> walk.err > walk.json || { cat walk.err >&2; exit 1; }
+"$binary" walkforward zscore-dip --data bars.parquet --train 200d --test 60d --trials 48 --batch 16 --lag 1 --device "$device" --threads 2 --out runs/walk --json 2> walk.err > walk.json || { cat walk.err >&2; exit 1; }
 printf '%-28s %s\n' walkforward "$(hash < walk.json)"
 for window in runs/walk/window-*; do
   printf '%-28s %s\n' "walkforward-$(basename "$window")" "$("$binary" study export "$window" --format csv 2> /dev/null | hash)"
