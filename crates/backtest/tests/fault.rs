@@ -137,7 +137,7 @@ fn a_kernel_that_fails_is_named_and_the_device_is_lost() {
     let Some(rig) = Rig::new() else { return };
     let engine = rig.engine();
     let points = points(&engine, 50);
-    for kernel in ["scalars", "distinct_insert", "walk", "book", "pool"] {
+    for kernel in ["scalars", "distinct_chains", "walk", "book", "pool"] {
         let device = faulty(&[Fault::KernelFails { kernel: kernel.into(), nth: 2 }]);
         let mut on_device = rig.on(&device, &engine).unwrap();
         let error = on_device.evaluate(&points).unwrap_err();
@@ -182,7 +182,7 @@ fn a_device_lost_at_any_moment_gives_an_error_and_never_a_wrong_result() {
 #[test]
 fn a_kernel_that_never_ends_is_a_lost_device_and_the_executor_leaves_it() {
     let Some(rig) = Rig::new() else { return };
-    for kernel in ["scalars", "distinct_insert", "walk", "book", "pool"] {
+    for kernel in ["scalars", "distinct_chains", "walk", "book", "pool"] {
         // In a thread of its own: what waits for the kernel without a limit would never come back.
         let (done, is_done) = std::sync::mpsc::channel();
         let rig = Rig { strategy: rig.strategy.clone(), universe: rig.universe.clone() };

@@ -104,7 +104,7 @@ fn a_failing_kernel_is_named_and_the_study_goes_on_elsewhere() {
     let faults = [
         ("kernel", kernel_fails("begin_walks", 4), "begin_walks"),
         ("launch", Fault::LaunchFails { kernel: "book".into(), nth: 5 }, "book"),
-        ("lost", Fault::DeviceLost { after_launches: 60 }, "kernel"),
+        ("lost", Fault::DeviceLost { after_launches: 30 }, "kernel"),
     ];
     for (out, fault, named) in faults {
         let error = place.sweep(Devices::of(vec![host(&[fault])], false), out).unwrap_err();

@@ -9,15 +9,18 @@ template <int G> __device__ void walk_group(const WalkArgs& args) {
   __shared__ double grounds[WALK_THREADS / G][IS_SMALL ? (sizeof(Ground) + 7) / 8 : 1];
   u64 walk = ((u64)blockIdx.x * blockDim.x + threadIdx.x) / G;
   const World& world = *args.world;
-  if (walk >= (u64)args.n_segments * world.n_trials) return;
-  WalkState state = args.states[walk];
-  if (state.status != RUNNING) return;
-  const Segment segment = args.segments[walk / world.n_trials];
+  WalkState state = {0, DONE, 0, 0};
+  Segment segment = {};
+  if (walk < (u64)args.n_segments * world.n_trials) {
+    state = args.states[walk];
+    segment = args.segments[walk / world.n_trials];
+  }
   const Group<G> group;
   Ground own;
   Ground& ground = IS_SMALL ? *(Ground*)grounds[threadIdx.x / G] : own;
-  if (!IS_SMALL || group.lane == 0) look(ground, args, (u32)(walk % world.n_trials), segment);
-  __syncwarp(group.mask);
+  if (state.status == RUNNING && (!IS_SMALL || group.lane == 0)) look(ground, args, (u32)(walk % world.n_trials), segment);
+  __syncwarp();
+  if (state.status != RUNNING) return;
   const Walker<G> walker = {group, ground};
   const u32 end = segment.end;
   Trade* out = args.trades + walk * args.capacity;
