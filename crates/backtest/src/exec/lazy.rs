@@ -59,7 +59,7 @@ impl QuickTest<'_> {
     }
 
     /// Likewise where it is true, and where it has to be asked.
-    pub fn decide(&self, first: usize, left: &[u64], out: (&mut [u64], &mut [u64])) {
+    pub fn decide(&self, first: usize, left: &[u64], out: [&mut [u64]; 2]) {
         (self.test.decide)(&self.lazy.call(), self.limit, first, left, out);
     }
 }

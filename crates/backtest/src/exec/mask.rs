@@ -154,7 +154,7 @@ impl<'a> Factor<'a> {
     fn settle(&self, block: &mut Block, frame: &Frame<'_>, scratch: &mut Scratch) {
         let Some(quick) = &self.quick else { return };
         let (mut yes, mut ask) = ([0; BLOCK], [0; BLOCK]);
-        let (left, out) = (&block.bits[..block.len], (&mut yes[..block.len], &mut ask[..block.len]));
+        let (left, out) = (&block.bits[..block.len], [&mut yes[..block.len], &mut ask[..block.len]]);
         quick.decide(block.first * WORD, left, out);
         block.bits = ask;
         let n_left = block.n_left();

@@ -51,8 +51,8 @@ fn versions() -> Vec<Versions> {
             all.push(Versions {
                 // SAFETY: the machine has AVX2, as was just asked.
                 compare: |op, a, b, out| unsafe { x86::compare_avx2(op, a, b, out) },
-                // SAFETY: as above.
                 compare_scalar: |op, a, b, out| {
+                    // SAFETY: as above.
                     compare_each(a, b, out, |a, b, out| unsafe { x86::compare_avx2(op, a, b, out) });
                 },
                 // SAFETY: as above.

@@ -162,8 +162,11 @@ pub struct Test {
     /// Where one of both may be true, at the least cost.
     pub may: fn(&Call<'_>, Limit, usize, &[u64], &mut [u64]),
     /// Where both are surely true, and where the value has to be asked.
-    pub decide: fn(&Call<'_>, Limit, usize, &[u64], (&mut [u64], &mut [u64])),
+    pub decide: Decide,
 }
+
+/// For the bars from one on that are left, 64 to a word: writes the words of those that pass, and of those that have to be asked.
+type Decide = fn(&Call<'_>, Limit, usize, &[u64], [&mut [u64]; 2]);
 
 /// What a quick test compares with.
 #[derive(Clone, Copy, Debug)]

@@ -71,7 +71,7 @@ pub fn zscore_test(
     limit: Limit,
     first: usize,
     left: &[u64],
-    (yes, ask): (&mut [u64], &mut [u64]),
+    [yes, ask]: [&mut [u64]; 2],
 ) {
     if w == 0 {
         yes.fill(0);
@@ -158,12 +158,13 @@ mod tests {
                 for threshold in thresholds.filter(|threshold| *threshold > 0.0) {
                     for sign in [1.0, -1.0] {
                         let limit = Limit { threshold, sign };
-                        zscore_test(&x, &p, w, limit, 0, &vec![u64::MAX; n_words], (&mut yes, &mut ask));
+                        zscore_test(&x, &p, w, limit, 0, &vec![u64::MAX; n_words], [&mut yes, &mut ask]);
                         let bit = |words: &[u64], i: usize| words[i / 64] >> (i % 64) & 1 == 1;
                         for (i, z) in z.iter().enumerate() {
                             let (yes, ask) = (bit(&yes, i), bit(&ask, i));
                             let what = || format!("{yes} {ask} of {z} against {threshold}, window {w}");
-                            assert!(yes || ask || !(sign * z >= threshold), "{}", what());
+                            let passes = sign * z >= threshold;
+                            assert!(yes || ask || !passes, "{}", what());
                             assert!(!yes || sign * z > threshold && !ask, "{}", what());
                             sure[0] += usize::from(!yes && !ask);
                             sure[1] += usize::from(yes);

@@ -155,7 +155,8 @@ impl Demand {
                     let Some(demand) = &mut self.slots[*slot] else { continue };
                     demand.needed[demand.distinct.of[trial] as usize] = true;
                     let ago = shift.map_or(0.0, |scalar| scalars[scalar]);
-                    demand.is_tiled &= !(ago > tile::MOST_HISTORY as f64);
+                    let is_too_long_ago = ago > tile::MOST_HISTORY as f64;
+                    demand.is_tiled &= !is_too_long_ago;
                 }
                 Op::Point { .. } => self.read(&Tape::new(vec![op.clone()]), trial),
                 _ => {}
