@@ -50,17 +50,19 @@ fn an_experiment_can_be_run_from_any_thread_with_the_same_result() {
 }
 
 #[test]
-fn a_study_keeps_its_batch_where_none_is_requested() {
+fn a_study_keeps_its_batch_and_its_lag_where_none_are_requested() {
     let dir = tempfile::tempdir().unwrap();
     let sweep = || experiment().sweep().trials(96).verdict(false).folder(dir.path());
-    let batch = |batch| SearchOptions { trials: 96, batch, ..SearchOptions::default() };
-    // Another batch than would be chosen, as of a study of another version.
-    let made = sweep().options(batch(Some(24))).run().unwrap();
-    let resumed = sweep().options(batch(None)).run().unwrap();
-    assert_eq!((made.batch, resumed.batch), (24, 24));
+    let options = |batch, lag| SearchOptions { trials: 96, batch, lag, ..SearchOptions::default() };
+    // Others than would be chosen, as of a study of another version.
+    let made = sweep().options(options(Some(24), Some(1))).run().unwrap();
+    let resumed = sweep().options(options(None, None)).run().unwrap();
+    assert_eq!((made.batch, made.lag), (24, 1));
+    assert_eq!((resumed.batch, resumed.lag), (24, 1));
     assert_eq!(best(&resumed), best(&made));
-    let error = sweep().options(batch(Some(32))).run().unwrap_err().to_string();
+    let error = sweep().options(options(Some(32), Some(0))).run().unwrap_err().to_string();
     assert!(error.contains("batch: 24 in the study, 32 requested"), "{error}");
+    assert!(error.contains("lag: 1 in the study, 0 requested"), "{error}");
 }
 
 #[test]
