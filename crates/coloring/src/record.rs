@@ -153,6 +153,8 @@ mod tests {
         assert_eq!(outcome.ending, Ending::Iterations);
         let events: Vec<Event> = read_journal(&journal).unwrap().map(Result::unwrap).collect();
         let runs = events.iter().filter(|event| event.phase == "run").map(|event| event.step.as_str());
+        // On a machine that is busy enough it also says that it is alive.
+        let runs = runs.filter(|step| *step != "alive");
         assert_eq!(runs.collect::<Vec<&str>>(), ["start", "end", "resume", "end"]);
         // Bounds of passes are shown but not recorded.
         let n_recorded = events.iter().position(|event| event.is("run", "end")).unwrap() + 1;

@@ -349,9 +349,9 @@ fn a_killed_writer_leaves_whole_lines_and_what_it_was_told_is_on_disk() {
         let text = std::fs::read_to_string(dir.path().join("told")).unwrap_or_default();
         text.parse::<u64>().unwrap_or(0)
     };
-    let began = std::time::Instant::now();
+    // No limit of time: how long a record takes to be on disk is up to whoever else writes there.
     while told() < 300 {
-        assert!(began.elapsed() < Duration::from_secs(120), "the child does not write");
+        assert!(child.try_wait().unwrap().is_none(), "the child has ended");
         std::thread::sleep(Duration::from_millis(5));
     }
     child.kill().unwrap();

@@ -11,7 +11,7 @@ use tidemill_search::{Batch, Points, Sampler, Scores};
 use crate::toy::Toy;
 
 /// Ends a test that hangs.
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_secs(600);
 
 /// Where they meet.
 pub struct Meeting {

@@ -51,7 +51,7 @@ fn start(output: impl Output, capacity: usize) -> Journal {
 fn until(what: &str, is_there: impl Fn() -> bool) {
     let began = Instant::now();
     while !is_there() {
-        assert!(began.elapsed() < Duration::from_secs(120), "{what} never came");
+        assert!(began.elapsed() < Duration::from_secs(600), "{what} never came");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tungstenite::{Message, WebSocket};
 
 /// How long anything may take that a test waits for. Programs that are not optimised on a busy machine are slow.
-pub const PATIENCE: Duration = Duration::from_secs(180);
+pub const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A browser with one page.
 pub struct Page {

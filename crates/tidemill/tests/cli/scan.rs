@@ -244,7 +244,9 @@ fn results_are_written_as_parquet() {
     assert!(place.path("runs/one/results.parquet").is_file());
     assert!(!place.path("runs/one/history.parquet").exists());
     let journal = place.read("runs/one/journal.jsonl");
-    let records: Vec<Value> = journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let records = journal.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    // On a machine that is busy enough it also says that it is alive.
+    let records: Vec<Value> = records.filter(|record| record["step"] != "alive").collect();
     let phases: Vec<&str> = records.iter().map(|record| record["phase"].as_str().unwrap()).collect();
     assert_eq!(phases, ["run", "kernel", "run"]);
     assert_eq!(
