@@ -52,7 +52,8 @@ impl SearchPlan {
         let batch = options.batch.or(stored.batch);
         let batch = batch.unwrap_or_else(|| auto_batch(options.sampler, options.trials, n_bars));
         let lag = options.lag.or(stored.lag);
-        let lag = lag.unwrap_or_else(|| auto_lag(options.sampler, options.trials));
+        let n_free = space.params.iter().filter(|param| param.fixed.is_none()).count();
+        let lag = lag.unwrap_or_else(|| auto_lag(options.sampler, options.trials, n_free));
         let settings = SamplerSettings {
             seed: options.seed,
             n_trials: Some(options.trials),
