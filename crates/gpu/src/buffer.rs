@@ -1,7 +1,7 @@
 //! Device memory, and pinned host memory for asynchronous transfers.
 
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use bytemuck::{Pod, Zeroable};
 
@@ -83,8 +83,8 @@ unsafe impl<T> Zeroable for DevicePtr<T> {}
 // SAFETY: a transparent u64: every bit pattern is valid, there is no padding, and it holds no T.
 unsafe impl<T: 'static> Pod for DevicePtr<T> {}
 
-/// A piece of device memory, given back when the last owner is gone.
-pub(crate) struct Memory {
+/// A piece of device memory, given back when it is dropped.
+struct Memory {
     device: Device,
     address: u64,
 }
@@ -102,14 +102,14 @@ impl Drop for Memory {
 /// Operations on streams borrow it only while they are submitted. That is sound because dropping it waits for the device; it is
 /// up to the caller that two streams do not use the same elements at the same time.
 pub struct DeviceBuffer<T> {
-    memory: Arc<Memory>,
+    memory: Memory,
     len: usize,
     element: PhantomData<fn() -> T>,
 }
 
 impl<T: Pod> DeviceBuffer<T> {
     pub(crate) fn new(device: Device, address: u64, len: usize) -> Self {
-        Self { memory: Arc::new(Memory { device, address }), len, element: PhantomData }
+        Self { memory: Memory { device, address }, len, element: PhantomData }
     }
 
     /// Number of elements.
@@ -144,10 +144,6 @@ impl<T: Pod> DeviceBuffer<T> {
         device.synchronize()?;
         device.service()?.download(self, 0, &mut staging, 0, self.len)?;
         Ok(staging.as_slice()?.to_vec())
-    }
-
-    pub(crate) fn memory(&self) -> &Arc<Memory> {
-        &self.memory
     }
 
     /// The address of element `at`, if `at .. at + len` lies inside.

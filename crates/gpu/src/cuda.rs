@@ -9,7 +9,6 @@
 //! `exit` do not wait.
 
 mod error;
-mod graph;
 mod info;
 mod queue;
 
@@ -19,21 +18,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{
     self, CUcontext, CUdevice, CUevent, CUevent_flags, CUevent_wait_flags, CUfunction, CUfunction_attribute,
-    CUgraphExec, CUmodule, CUresult, CUstream,
+    CUmodule, CUresult, CUstream,
 };
 
 pub(crate) use info::{devices, driver_version};
 
 use self::error::check;
-use self::graph::Scratch;
 use self::info::{NO_DEVICE_CURE, describe, start};
 use self::queue::{Queue, Streams, event_done, stream_done};
 use crate::cache::Cache;
 use crate::caller::Caller;
 use crate::device::DeviceInfo;
-use crate::driver::{
-    Driver, EventId, GraphAction, GraphId, GraphStep, KernelFacts, KernelId, ModuleId, Op, StreamId,
-};
+use crate::driver::{Driver, EventId, KernelFacts, KernelId, ModuleId, Op, StreamId};
 use crate::error::GpuError;
 use crate::module::Source;
 use crate::nvrtc::{compile_cached, nvrtc};
@@ -314,10 +310,6 @@ impl Driver for CudaDriver {
                 let waits = unsafe { result::stream::wait_event(stream, event.0 as CUevent, no_flags) };
                 check("cuStreamWaitEvent", waits)
             }
-            Op::Graph(graph) => {
-                // SAFETY: graph and stream are alive; the graph is dropped only after the device has been waited for.
-                check("cuGraphLaunch", unsafe { result::graph::launch(graph.0 as CUgraphExec, stream) })
-            }
         }
     }
 
@@ -458,28 +450,6 @@ impl Driver for CudaDriver {
             )
         };
         check("cuOccupancyMaxActiveBlocksPerMultiprocessor", blocks).map(|blocks| blocks.max(0) as u32)
-    }
-
-    fn graph(&self, steps: Vec<GraphStep>) -> Result<GraphId, GpuError> {
-        self.enter()?;
-        let n_lanes = steps.iter().map(|step| step.lane + 1).max().unwrap_or(1);
-        let n_records = steps.iter().filter(|step| matches!(step.action, GraphAction::Record(_))).count();
-        let mut scratch = Scratch::default();
-        for _ in 0..n_lanes {
-            scratch.lanes.push(self.new_stream(0)?);
-        }
-        for _ in 0..n_records + n_lanes - 1 {
-            let event = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING);
-            scratch.events.push(check("cuEventCreate", event)?);
-        }
-        self.build_graph(&steps, &scratch)
-    }
-
-    fn drop_graph(&self, graph: GraphId) -> Result<(), GpuError> {
-        self.call(move || {
-            // SAFETY: made by `graph`, destroyed once, no longer running.
-            check("cuGraphExecDestroy", unsafe { result::graph::exec_destroy(graph.0 as CUgraphExec) })
-        })
     }
 }
 

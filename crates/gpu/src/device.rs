@@ -10,7 +10,7 @@ use bytemuck::Pod;
 use sha2::{Digest, Sha256};
 
 use crate::buffer::{DeviceBuffer, Pinned, byte_len};
-use crate::driver::{Driver, GraphId, StreamId};
+use crate::driver::{Driver, StreamId};
 use crate::error::GpuError;
 use crate::event::{Event, EventPool};
 use crate::host::{HostDriver, HostOptions};
@@ -92,7 +92,6 @@ struct DeviceInner {
 enum Garbage {
     Memory(u64),
     Pinned(u64),
-    Graph(GraphId),
     Stream(StreamId),
 }
 
@@ -126,7 +125,6 @@ impl Garbage {
         match self {
             Self::Memory(address) => driver.free(address),
             Self::Pinned(address) => driver.unpin(address),
-            Self::Graph(graph) => driver.drop_graph(graph),
             Self::Stream(stream) => {
                 driver.drop_stream(stream);
                 Ok(())
@@ -252,7 +250,7 @@ impl Device {
         Ok(Module::new(self.clone(), module.clone()))
     }
 
-    /// The names of all kernels that were launched or captured, in alphabetical order.
+    /// The names of all kernels that were launched, in alphabetical order.
     pub fn launched(&self) -> BTreeSet<String> {
         let modules = self.inner.modules.lock().unwrap_or_else(PoisonError::into_inner);
         modules.values().flat_map(|module| module.launched()).collect()
@@ -368,10 +366,6 @@ impl Device {
 
     pub(crate) fn release(&self, address: u64) {
         self.discard(Garbage::Memory(address));
-    }
-
-    pub(crate) fn drop_graph(&self, graph: GraphId) {
-        self.discard(Garbage::Graph(graph));
     }
 
     pub(crate) fn unpin(&self, address: u64, pending: Vec<Event>) {

@@ -25,10 +25,6 @@ pub(crate) struct ModuleId(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct KernelId(pub u64);
 
-/// A graph of the backend, ready to launch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct GraphId(pub u64);
-
 /// What the backend knows of a kernel.
 pub(crate) struct KernelFacts {
     pub id: KernelId,
@@ -50,22 +46,6 @@ pub(crate) enum Op<'a> {
     Host(Box<dyn FnOnce() + Send>),
     Record(EventId),
     Wait(EventId),
-    Graph(GraphId),
-}
-
-/// One operation of a graph, on one of its lanes. Lane 0 is where the graph begins and ends.
-pub(crate) struct GraphStep {
-    pub lane: usize,
-    pub action: GraphAction,
-}
-
-/// What a step of a graph does. Events are numbered inside the graph.
-pub(crate) enum GraphAction {
-    Copy { from: u64, to: u64, bytes: usize },
-    Fill { at: u64, bytes: usize, byte: u8 },
-    Launch { kernel: KernelId, name: String, launch: Launch, args: Box<[u8]> },
-    Record(usize),
-    Wait(usize),
 }
 
 /// A backend.
@@ -107,7 +87,4 @@ pub(crate) trait Driver: Send + Sync {
     fn kernel(&self, module: ModuleId, name: &str) -> Result<Option<KernelFacts>, GpuError>;
     /// Blocks of so many threads and so much dynamic shared memory that one multiprocessor has room for at a time.
     fn resident_blocks(&self, kernel: KernelId, threads: u32, shared_bytes: u32) -> Result<u32, GpuError>;
-
-    fn graph(&self, steps: Vec<GraphStep>) -> Result<GraphId, GpuError>;
-    fn drop_graph(&self, graph: GraphId) -> Result<(), GpuError>;
 }

@@ -2,11 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::capture::Capture;
 use crate::device::Device;
-use crate::driver::EventId;
+use crate::driver::{Driver, EventId};
 use crate::error::GpuError;
 use crate::stream::StreamState;
 
@@ -16,87 +15,67 @@ pub struct Event {
     inner: Arc<EventInner>,
 }
 
-enum EventInner {
-    Device { device: Device, id: EventId, stream: Arc<StreamState>, first_asked: OnceLock<Instant> },
-    Captured { capture: Arc<Capture>, number: usize },
+struct EventInner {
+    device: Device,
+    id: EventId,
+    stream: Arc<StreamState>,
+    first_asked: OnceLock<Instant>,
 }
 
 impl Drop for EventInner {
     fn drop(&mut self) {
-        if let Self::Device { device, id, .. } = self {
-            device.events().give(*id);
-        }
+        self.device.events().give(self.id);
     }
 }
 
 impl Event {
     pub(crate) fn new(device: Device, id: EventId, stream: Arc<StreamState>) -> Self {
-        let first_asked = OnceLock::new();
-        Self { inner: Arc::new(EventInner::Device { device, id, stream, first_asked }) }
+        Self { inner: Arc::new(EventInner { device, id, stream, first_asked: OnceLock::new() }) }
     }
 
-    pub(crate) fn captured(capture: Arc<Capture>, number: usize) -> Self {
-        Self { inner: Arc::new(EventInner::Captured { capture, number }) }
+    pub(crate) fn device(&self) -> &Device {
+        &self.inner.device
     }
 
-    /// The capture this event was recorded in, and its number there.
-    pub(crate) fn capture(&self) -> Option<(&Arc<Capture>, usize)> {
-        match &*self.inner {
-            EventInner::Captured { capture, number } => Some((capture, *number)),
-            EventInner::Device { .. } => None,
-        }
-    }
-
-    pub(crate) fn on_device(&self) -> Result<(&Device, EventId, &Arc<StreamState>), GpuError> {
-        match &*self.inner {
-            EventInner::Device { device, id, stream, .. } => Ok((device, *id, stream)),
-            EventInner::Captured { .. } => {
-                Err(GpuError::misuse("an event recorded in a graph only orders work inside that graph"))
-            }
-        }
+    pub(crate) fn id(&self) -> EventId {
+        self.inner.id
     }
 
     /// Whether everything before this point is done. Never waits.
     ///
     /// Asking again and again is a way of waiting, so the limit holds here too, from the first question on.
     pub fn is_done(&self) -> Result<bool, GpuError> {
-        let (device, id, stream) = self.on_device()?;
-        let waited = match &*self.inner {
-            EventInner::Device { first_asked, .. } => first_asked.get_or_init(Instant::now).elapsed(),
-            EventInner::Captured { .. } => Duration::ZERO,
-        };
-        device.call(Some(stream), |driver| {
+        let waited = self.inner.first_asked.get_or_init(Instant::now).elapsed();
+        self.call(|driver| {
             let limit = driver.wait_limit();
-            let is_done = driver.event_done(id)?;
+            let is_done = driver.event_done(self.id())?;
             if !is_done && waited >= limit.get() { Err(limit.exceeded()) } else { Ok(is_done) }
         })
     }
 
     /// Waits until everything before this point is done.
     pub fn wait(&self) -> Result<(), GpuError> {
-        let (device, id, stream) = self.on_device()?;
-        device.forbid_in_host_work("waiting for an event")?;
-        device.call(Some(stream), |driver| driver.event_wait(id))
+        self.device().forbid_in_host_work("waiting for an event")?;
+        self.call(|driver| driver.event_wait(self.id()))
     }
 
     /// Milliseconds between `earlier` and this event on the device's clock; waits for both.
     /// Negative if `earlier` happened later.
     pub fn since_ms(&self, earlier: &Event) -> Result<f64, GpuError> {
-        let (device, to, stream) = self.on_device()?;
-        let (other, from, _) = earlier.on_device()?;
-        device.same_as(other)?;
+        self.device().same_as(earlier.device())?;
         earlier.wait()?;
         self.wait()?;
-        device.call(Some(stream), |driver| driver.elapsed_ms(from, to))
+        self.call(|driver| driver.elapsed_ms(earlier.id(), self.id()))
+    }
+
+    fn call<T>(&self, call: impl FnOnce(&dyn Driver) -> Result<T, GpuError>) -> Result<T, GpuError> {
+        self.device().call(Some(&self.inner.stream), call)
     }
 }
 
 impl std::fmt::Debug for Event {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &*self.inner {
-            EventInner::Device { id, .. } => f.debug_tuple("Event").field(&id.0).finish(),
-            EventInner::Captured { number, .. } => f.debug_tuple("CapturedEvent").field(number).finish(),
-        }
+        f.debug_tuple("Event").field(&self.id().0).finish()
     }
 }
 

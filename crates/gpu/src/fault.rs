@@ -1,6 +1,6 @@
 //! Faults to inject into a host device, so that tests see how programs react.
 
-/// A fault of a host device. Counts begin at 1; a launch in a graph counts once, when it is captured.
+/// A fault of a host device. Counts begin at 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {

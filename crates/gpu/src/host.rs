@@ -14,9 +14,7 @@ use std::time::Duration;
 
 use self::worker::{Completion, Progress, Shared, Task, Work, fault, lock, work};
 use crate::device::{DeviceInfo, DeviceKind};
-use crate::driver::{
-    Driver, EventId, GraphAction, GraphId, GraphStep, KernelFacts, KernelId, ModuleId, Op, StreamId,
-};
+use crate::driver::{Driver, EventId, KernelFacts, KernelId, ModuleId, Op, StreamId};
 use crate::emulate::{EmulateError, EmulatedKernel, Library};
 use crate::error::GpuError;
 use crate::fault::Fault;
@@ -72,7 +70,6 @@ pub(crate) struct HostDriver {
     events: Mutex<HashMap<EventId, Option<Arc<Completion>>>>,
     modules: Mutex<HashMap<ModuleId, Library>>,
     kernels: Mutex<HashMap<KernelId, Arc<EmulatedKernel>>>,
-    graphs: Mutex<HashMap<GraphId, Arc<[Work]>>>,
     launches: Mutex<Launches>,
 }
 
@@ -128,7 +125,6 @@ impl HostDriver {
             events: Mutex::default(),
             modules: Mutex::default(),
             kernels: Mutex::default(),
-            graphs: Mutex::default(),
             launches: Mutex::default(),
         }
     }
@@ -221,7 +217,6 @@ impl HostDriver {
                 completion.fire();
                 completion
             })),
-            Op::Graph(graph) => Task::Graph(lock(&self.graphs)[&graph].clone()),
         })
     }
 }
@@ -408,28 +403,5 @@ impl Driver for HostDriver {
 
     fn resident_blocks(&self, _: KernelId, threads: u32, _: u32) -> Result<u32, GpuError> {
         Ok((WARPS_OF_A_MULTIPROCESSOR / threads.div_ceil(32).max(1)).clamp(1, BLOCKS_OF_A_MULTIPROCESSOR))
-    }
-
-    fn graph(&self, steps: Vec<GraphStep>) -> Result<GraphId, GpuError> {
-        // In the order of capture: a wait stands behind its record there, so one stream can run it all.
-        let tasks: Result<Arc<[Work]>, GpuError> = steps
-            .into_iter()
-            .filter_map(|step| match step.action {
-                GraphAction::Copy { from, to, bytes } => Some(Ok(Work::Copy { from, to, bytes })),
-                GraphAction::Fill { at, bytes, byte } => Some(Ok(Work::Fill { at, bytes, byte })),
-                GraphAction::Launch { kernel, name, launch, args } => {
-                    Some(self.launch_work(kernel, &name, launch, &args))
-                }
-                GraphAction::Record(_) | GraphAction::Wait(_) => None,
-            })
-            .collect();
-        let id = GraphId(self.next());
-        lock(&self.graphs).insert(id, tasks?);
-        Ok(id)
-    }
-
-    fn drop_graph(&self, graph: GraphId) -> Result<(), GpuError> {
-        lock(&self.graphs).remove(&graph);
-        Ok(())
     }
 }

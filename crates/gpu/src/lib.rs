@@ -53,7 +53,6 @@
 //! | [`Stream`], [`Event`], [`EventPool`] | what runs after what, and when it ran |
 //! | [`Source`], [`Module`], [`Kernel`], [`compile()`] | text to machine code, cached in memory and on disk |
 //! | [`kernel_structs!`], [`StructLayout`] | structs that host and kernels share, and that both see them alike |
-//! | [`Graph`] | many launches as one |
 //! | [`StreamPool`] | which stream takes which work |
 //! | [`TripleBuffer`] | three slots in a round, each step only when the one before is done |
 //! | [`Coordinator`] | operations with dependencies, by number; fork and join |
@@ -89,7 +88,6 @@
 mod buffer;
 mod cache;
 mod caller;
-mod capture;
 mod coordinator;
 mod cuda;
 mod device;
@@ -99,7 +97,6 @@ mod error;
 mod event;
 mod fault;
 mod fill;
-mod graph;
 mod host;
 mod layout;
 mod module;
@@ -122,7 +119,6 @@ pub use error::GpuError;
 pub use event::{Event, EventPool};
 pub use fault::Fault;
 pub use fill::Load;
-pub use graph::Graph;
 pub use host::HostOptions;
 pub use layout::StructLayout;
 pub use module::{Kernel, Module, Source};

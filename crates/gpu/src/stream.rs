@@ -7,9 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytemuck::Pod;
 
 use crate::buffer::{DeviceBuffer, Pinned, byte_len};
-use crate::capture::Capture;
 use crate::device::Device;
-use crate::driver::{GraphAction, Op, StreamId};
+use crate::driver::{Op, StreamId};
 use crate::error::GpuError;
 use crate::event::Event;
 use crate::fill::Load;
@@ -78,13 +77,6 @@ pub(crate) struct StreamInner {
     id: StreamId,
     number: u64,
     state: Arc<StreamState>,
-    capture: Mutex<Option<Arc<Capture>>>,
-}
-
-impl StreamInner {
-    pub(crate) fn leave_capture(&self) {
-        *self.capture.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
 }
 
 impl Drop for StreamInner {
@@ -170,7 +162,7 @@ fn marked<R>(call: impl FnOnce() -> R) -> R {
 
 impl Stream {
     pub(crate) fn new(device: Device, id: StreamId, number: u64, state: Arc<StreamState>) -> Self {
-        Self { inner: Arc::new(StreamInner { device, id, number, state, capture: Mutex::default() }) }
+        Self { inner: Arc::new(StreamInner { device, id, number, state }) }
     }
 
     /// The device it works on.
@@ -201,7 +193,6 @@ impl Stream {
         self.device().same_as(to.device())?;
         let (from_address, to) =
             (from.range("upload from", from_at, len)?, to.range("upload to", to_at, len)?);
-        self.refuse_capture("an upload")?;
         if len == 0 {
             return Ok(());
         }
@@ -222,7 +213,6 @@ impl Stream {
         self.device().same_as(to.device())?;
         let (from, to_address) =
             (from.range("download from", from_at, len)?, to.range("download to", to_at, len)?);
-        self.refuse_capture("a download")?;
         if len == 0 {
             return Ok(());
         }
@@ -250,15 +240,7 @@ impl Stream {
         if from_address < to_address + bytes as u64 && to_address < from_address + bytes as u64 {
             return Err(GpuError::misuse("the two ranges of a copy overlap"));
         }
-        match self.capture()? {
-            Some(capture) => {
-                capture.keep(from.memory());
-                capture.keep(to.memory());
-                capture.push(&self.inner, GraphAction::Copy { from: from_address, to: to_address, bytes });
-                Ok(())
-            }
-            None => self.submit(Op::Copy { from: from_address, to: to_address, bytes }),
-        }
+        self.submit(Op::Copy { from: from_address, to: to_address, bytes })
     }
 
     /// Sets every byte of `len` elements to `byte`.
@@ -275,14 +257,7 @@ impl Stream {
             return Ok(());
         }
         let bytes = byte_len::<T>(len)?;
-        match self.capture()? {
-            Some(capture) => {
-                capture.keep(buffer.memory());
-                capture.push(&self.inner, GraphAction::Fill { at: address, bytes, byte });
-                Ok(())
-            }
-            None => self.submit(Op::Fill { at: address, bytes, byte }),
-        }
+        self.submit(Op::Fill { at: address, bytes, byte })
     }
 
     /// Runs a kernel. Arguments of another size than the kernel's struct are an error.
@@ -293,7 +268,7 @@ impl Stream {
     ///   kernel's source was [compared](crate::Source::comparing) with.
     /// - The pointers inside `args`, and inside what they point to, belong to buffers of this device that are as large as the kernel
     ///   believes and live until the work is done. Dropping a buffer waits for the device, so it is enough that none is dropped before
-    ///   the launch; a graph may be launched until it is dropped.
+    ///   the launch.
     /// - Nothing else that runs at the same time writes what the kernel reads or writes.
     pub unsafe fn launch<A: Pod>(&self, kernel: &Kernel, launch: Launch, args: &A) -> Result<(), GpuError> {
         self.device().same_as(kernel.device())?;
@@ -307,22 +282,10 @@ impl Stream {
             return Err(GpuError::Launch { kernel: kernel.name().into(), message });
         }
         kernel.count_launch();
-        let load = kernel.load(launch);
+        self.inner.state.note_launch(kernel.shared_name());
+        self.inner.state.add_load(kernel.load(launch));
         let args = bytemuck::bytes_of(args);
-        match self.capture()? {
-            Some(capture) => {
-                capture.name(kernel.shared_name());
-                capture.add_load(load);
-                let (kernel, name) = (kernel.id(), kernel.name().to_string());
-                capture.push(&self.inner, GraphAction::Launch { kernel, name, launch, args: args.into() });
-                Ok(())
-            }
-            None => {
-                self.inner.state.note_launch(kernel.shared_name());
-                self.inner.state.add_load(load);
-                self.submit(Op::Launch { kernel: kernel.id(), name: kernel.name(), launch, args })
-            }
-        }
+        self.submit(Op::Launch { kernel: kernel.id(), name: kernel.name(), launch, args })
     }
 
     /// The launches of this stream since this was called last. Between two [records](Stream::record) it says how full the device was from one
@@ -333,10 +296,6 @@ impl Stream {
 
     /// Marks this point of the work.
     pub fn record(&self) -> Result<Event, GpuError> {
-        if let Some(capture) = self.capture()? {
-            let number = capture.record(&self.inner);
-            return Ok(Event::captured(capture, number));
-        }
         let device = self.device();
         let id = device.events().take(|| device.call(None, |driver| driver.event()))?;
         let event = Event::new(device.clone(), id, self.inner.state.clone());
@@ -346,28 +305,8 @@ impl Stream {
 
     /// Lets all later work of this stream wait for `event`.
     pub fn wait(&self, event: &Event) -> Result<(), GpuError> {
-        let own = self.capture()?;
-        match (event.capture(), own) {
-            (Some((theirs, number)), own) => {
-                if theirs.is_closed() {
-                    return Err(GpuError::misuse("an event of a finished graph cannot be waited for"));
-                }
-                if own.is_some_and(|own| !Arc::ptr_eq(&own, theirs)) {
-                    return Err(GpuError::misuse("an event of another graph cannot be waited for"));
-                }
-                self.join_capture(theirs);
-                theirs.push(&self.inner, GraphAction::Wait(number));
-                Ok(())
-            }
-            (None, Some(_)) => Err(GpuError::misuse(
-                "a graph cannot wait for an event from outside: let the stream wait before it launches",
-            )),
-            (None, None) => {
-                let (device, id, _) = event.on_device()?;
-                self.device().same_as(device)?;
-                self.submit(Op::Wait(id))
-            }
-        }
+        self.device().same_as(event.device())?;
+        self.submit(Op::Wait(event.id()))
     }
 
     /// Runs a closure on the host when the work before it is done; the work after it waits.
@@ -375,7 +314,6 @@ impl Stream {
     /// The closure must not wait for the device: that is an error here, and a deadlock elsewhere. What it owns may be dropped inside;
     /// memory of the device is then freed later. A panic is reported at the next synchronisation.
     pub fn host(&self, work: impl FnOnce() + Send + 'static) -> Result<(), GpuError> {
-        self.refuse_capture("work on the host")?;
         let state = self.inner.state.clone();
         let mut work = HostWork(Some(work));
         self.submit(Op::Host(Box::new(move || {
@@ -387,7 +325,6 @@ impl Stream {
 
     /// Waits until all work of this stream is done.
     pub fn synchronize(&self) -> Result<(), GpuError> {
-        self.refuse_capture("a synchronisation")?;
         self.device().forbid_in_host_work("synchronising a stream")?;
         let launched = self.inner.state.launched();
         self.device().call(Some(&self.inner.state), |driver| driver.synchronize_stream(self.inner.id))?;
@@ -396,41 +333,6 @@ impl Stream {
 
     pub(crate) fn submit(&self, op: Op<'_>) -> Result<(), GpuError> {
         self.device().call(Some(&self.inner.state), |driver| driver.submit(self.inner.id, op))
-    }
-
-    pub(crate) fn note_launch(&self, kernel: &Arc<str>) {
-        self.inner.state.note_launch(kernel);
-    }
-
-    pub(crate) fn add_load(&self, load: Load) {
-        self.inner.state.add_load(load);
-    }
-
-    /// Begins to write this stream's operations down.
-    pub(crate) fn begin_capture(&self) -> Result<Arc<Capture>, GpuError> {
-        if self.capture()?.is_some() {
-            return Err(GpuError::misuse("this stream is already being captured"));
-        }
-        let capture = Arc::new(Capture::default());
-        self.join_capture(&capture);
-        Ok(capture)
-    }
-
-    pub(crate) fn refuse_capture(&self, what: &str) -> Result<(), GpuError> {
-        match self.capture()? {
-            Some(_) => Err(GpuError::misuse(format!("{what} cannot be part of a graph"))),
-            None => Ok(()),
-        }
-    }
-
-    fn join_capture(&self, capture: &Arc<Capture>) {
-        capture.join(&self.inner);
-        *self.inner.capture.lock().unwrap_or_else(PoisonError::into_inner) = Some(capture.clone());
-    }
-
-    fn capture(&self) -> Result<Option<Arc<Capture>>, GpuError> {
-        self.device().alive()?;
-        Ok(self.inner.capture.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
     /// Records an event after a transfer and hands it to the host memory in use. If that fails the memory may be in use still, so

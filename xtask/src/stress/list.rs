@@ -90,13 +90,6 @@ pub const LIST: &[TestFile] = &[
         ],
     },
     TestFile {
-        path: "crates/tidemill/tests/gpu/runtime/graph.rs",
-        tests: &[
-            ("a_branch_that_was_not_joined_still_ends_before_the_graph_does", None),
-            ("streams_fork_and_join_inside_a_graph", None),
-        ],
-    },
-    TestFile {
         path: "crates/tidemill/tests/gpu/runtime/hang.rs",
         tests: &[
             ("a_pipeline_on_a_hanging_device_ends", None),

@@ -57,13 +57,12 @@ impl Completion {
 /// One operation, owned by its stream.
 pub(super) enum Task {
     Work(Work),
-    Graph(Arc<[Work]>),
     Host(Box<dyn FnOnce() + Send>),
     Record(Arc<Completion>),
     Wait(Arc<Completion>),
 }
 
-/// What a graph can repeat.
+/// What a device does.
 pub(super) enum Work {
     Copy {
         from: u64,
@@ -105,7 +104,6 @@ impl Shared {
             _ if self.lost.get().is_some() => {}
             Task::Host(work) => work(),
             Task::Work(work) => self.do_work(&work),
-            Task::Graph(all) => all.iter().for_each(|work| self.do_work(work)),
         }
     }
 

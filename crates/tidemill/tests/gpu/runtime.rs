@@ -4,7 +4,6 @@ mod buffer;
 mod coordinator;
 mod fault;
 mod fill;
-mod graph;
 mod hang;
 mod kernel;
 mod pipeline;

@@ -150,11 +150,13 @@ struct Design<'a> {
 
 impl<'a> Design<'a> {
     fn new(columns: Vec<&'a [f64]>, n_trials: usize) -> Self {
-        let mut tiles = Vec::with_capacity(n_trials / TILE * columns.len());
-        for from in (0..n_trials / TILE).map(|tile_idx| TILE * tile_idx) {
-            let tile = |column: &&[f64]| std::array::from_fn(|at| column[from + at]);
-            tiles.extend(columns.iter().map(tile));
-        }
+        let mut tiles = vec![[0.0; TILE]; n_trials / TILE * columns.len()];
+        tiles.par_chunks_mut(columns.len().max(1)).enumerate().for_each(|(tile_idx, tile)| {
+            let trials = TILE * tile_idx..TILE * (tile_idx + 1);
+            tile.iter_mut()
+                .zip(&columns)
+                .for_each(|(slot, column)| slot.copy_from_slice(&column[trials.clone()]));
+        });
         Self { columns, tiles, n_trials }
     }
 
@@ -162,7 +164,7 @@ impl<'a> Design<'a> {
         self.columns.len()
     }
 
-    /// Trials behind the last whole tile.
+    /// Trials in whole tiles.
     fn n_in_tiles(&self) -> usize {
         self.n_trials / TILE * TILE
     }
@@ -230,9 +232,15 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 /// Adds the products of the columns of a tile with the sum of all of them, each times its step. Most of the time of a fit goes here.
 fn apply_tile(columns: &[[f64; TILE]], steps: &[f64], parts: &mut [[f64; N_PARTS]]) {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has what the function needs.
-        return unsafe { apply_tile_avx2(columns, steps, parts) };
+    {
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has what the function needs.
+            return unsafe { apply_tile_avx512(columns, steps, parts) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: as above.
+            return unsafe { apply_tile_avx2(columns, steps, parts) };
+        }
     }
     apply_tile_anywhere(columns, steps, parts);
 }
@@ -245,35 +253,69 @@ fn apply_tile_anywhere(columns: &[[f64; TILE]], steps: &[f64], parts: &mut [[f64
     add_products(columns.iter().map(<[f64; TILE]>::as_slice), &image, parts);
 }
 
-/// The same bits. Left to itself, the compiler takes one number of each of several columns at a time, which is ten times slower.
+/// The same bits with vectors. Left to itself, the compiler takes one number of each of several columns at a time, which is ten times
+/// slower.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn apply_tile_avx2(columns: &[[f64; TILE]], steps: &[f64], parts: &mut [[f64; N_PARTS]]) {
-    use std::arch::x86_64::*;
-    let mut image = [_mm256_setzero_pd(); TILE / 4];
-    for (column, step) in columns.iter().zip(steps) {
-        let step = _mm256_set1_pd(*step);
-        for at in 0..TILE / 4 {
-            // SAFETY: the last of these fours ends where the tile does.
-            let four = unsafe { _mm256_loadu_pd(column.as_ptr().add(4 * at)) };
-            image[at] = _mm256_add_pd(image[at], _mm256_mul_pd(step, four));
+macro_rules! apply_tile_by {
+    ($name:ident, $feature:literal, $lanes:literal, $zero:ident, $set:ident, $load:ident, $store:ident, $add:ident, $mul:ident) => {
+        #[target_feature(enable = $feature)]
+        fn $name(columns: &[[f64; TILE]], steps: &[f64], parts: &mut [[f64; N_PARTS]]) {
+            use std::arch::x86_64::*;
+            const N_SUMS: usize = N_PARTS / $lanes;
+            let mut image = [$zero(); TILE / $lanes];
+            for (column, step) in columns.iter().zip(steps) {
+                let step = $set(*step);
+                for at in 0..TILE / $lanes {
+                    // SAFETY: the last of these vectors ends where the tile does.
+                    let some = unsafe { $load(column.as_ptr().add($lanes * at)) };
+                    image[at] = $add(image[at], $mul(step, some));
+                }
+            }
+            for (column, parts) in columns.iter().zip(parts) {
+                let mut sums = [$zero(); N_SUMS];
+                for at in 0..N_SUMS {
+                    // SAFETY: the last of these vectors ends where the parts do.
+                    sums[at] = unsafe { $load(parts.as_ptr().add($lanes * at)) };
+                }
+                for at in 0..TILE / $lanes {
+                    // SAFETY: the last of these vectors ends where the tile does.
+                    let some = unsafe { $load(column.as_ptr().add($lanes * at)) };
+                    sums[at % N_SUMS] = $add(sums[at % N_SUMS], $mul(some, image[at]));
+                }
+                for at in 0..N_SUMS {
+                    // SAFETY: the last of these vectors ends where the parts do.
+                    unsafe { $store(parts.as_mut_ptr().add($lanes * at), sums[at]) };
+                }
+            }
         }
-    }
-    for (column, parts) in columns.iter().zip(parts) {
-        // SAFETY: there are eight parts.
-        let mut sums = unsafe { [_mm256_loadu_pd(parts.as_ptr()), _mm256_loadu_pd(parts.as_ptr().add(4))] };
-        for at in 0..TILE / 4 {
-            // SAFETY: the last of these fours ends where the tile does.
-            let four = unsafe { _mm256_loadu_pd(column.as_ptr().add(4 * at)) };
-            sums[at % 2] = _mm256_add_pd(sums[at % 2], _mm256_mul_pd(four, image[at]));
-        }
-        // SAFETY: there are eight parts.
-        unsafe {
-            _mm256_storeu_pd(parts.as_mut_ptr(), sums[0]);
-            _mm256_storeu_pd(parts.as_mut_ptr().add(4), sums[1]);
-        }
-    }
+    };
 }
+
+#[cfg(target_arch = "x86_64")]
+apply_tile_by!(
+    apply_tile_avx2,
+    "avx2",
+    4,
+    _mm256_setzero_pd,
+    _mm256_set1_pd,
+    _mm256_loadu_pd,
+    _mm256_storeu_pd,
+    _mm256_add_pd,
+    _mm256_mul_pd
+);
+
+#[cfg(target_arch = "x86_64")]
+apply_tile_by!(
+    apply_tile_avx512,
+    "avx512f",
+    8,
+    _mm512_setzero_pd,
+    _mm512_set1_pd,
+    _mm512_loadu_pd,
+    _mm512_storeu_pd,
+    _mm512_add_pd,
+    _mm512_mul_pd
+);
 
 /// Least squares with a ridge, by conjugate gradients.
 fn solve(design: &Design, target: &[f64], ridge: f64) -> Vec<f64> {
@@ -349,10 +391,18 @@ mod tests {
             |column_idx: u64| std::array::from_fn(|at| numbers.unit(column_idx * 64 + at as u64) - 0.5);
         let columns: Vec<[f64; TILE]> = (0..37).map(column).collect();
         let steps: Vec<f64> = (0..37).map(|at| libm::exp10(40.0 * numbers.unit(9000 + at) - 20.0)).collect();
-        let (mut expected, mut found) = (vec![[0.25; N_PARTS]; 37], vec![[0.25; N_PARTS]; 37]);
+        let start = vec![[0.25; N_PARTS]; 37];
+        let (mut expected, mut found) = (start.clone(), start.clone());
         apply_tile_anywhere(&columns, &steps, &mut expected);
         apply_tile(&columns, &steps, &mut found);
         assert_eq!(found, expected);
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            let mut found = start;
+            // SAFETY: the processor has what the function needs.
+            unsafe { apply_tile_avx2(&columns, &steps, &mut found) };
+            assert_eq!(found, expected);
+        }
     }
 
     #[test]
