@@ -259,6 +259,7 @@ fn apply_tile_anywhere(columns: &[[f64; TILE]], steps: &[f64], parts: &mut [[f64
 macro_rules! apply_tile_by {
     ($name:ident, $feature:literal, $lanes:literal, $zero:ident, $set:ident, $load:ident, $store:ident, $add:ident, $mul:ident) => {
         #[target_feature(enable = $feature)]
+        #[allow(clippy::modulo_one, reason = "the widest vectors hold all parts")]
         fn $name(columns: &[[f64; TILE]], steps: &[f64], parts: &mut [[f64; N_PARTS]]) {
             use std::arch::x86_64::*;
             const N_SUMS: usize = N_PARTS / $lanes;
