@@ -1,7 +1,7 @@
 //! Compiles a strategy into a [`Program`]: names resolved, types checked, everything shared that is equal.
 
 mod expr;
-mod function;
+pub(crate) mod function;
 
 pub use function::{Arg, Signature, functions};
 

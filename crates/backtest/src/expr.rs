@@ -5,6 +5,7 @@
 mod parse;
 mod token;
 
+use std::fmt;
 use std::ops::Range;
 
 pub use parse::parse;
@@ -30,6 +31,31 @@ impl Expr {
             }
             Kind::Call(_, arguments) => arguments.iter().for_each(|argument| argument.names(found)),
             Kind::Number(..) | Kind::Text(_) | Kind::Bool(_) => {}
+        }
+    }
+}
+
+/// As it could be written, for messages.
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inner = |of: &Expr| match of.kind {
+            Kind::Binary(..) => format!("({of})"),
+            _ => of.to_string(),
+        };
+        match &self.kind {
+            Kind::Number(value, _) => write!(f, "{value}"),
+            Kind::Text(text) => write!(f, "'{text}'"),
+            Kind::Bool(value) => write!(f, "{value}"),
+            Kind::Name(name) => f.write_str(name),
+            Kind::Unary(Unary::Neg, a) => write!(f, "-{}", inner(a)),
+            Kind::Unary(Unary::Not, a) => write!(f, "not {}", inner(a)),
+            Kind::Binary(op, a, b) => write!(f, "{} {} {}", inner(a), op.symbol(), inner(b)),
+            Kind::Call(name, arguments) => {
+                let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+                write!(f, "{name}({})", arguments.join(", "))
+            }
+            Kind::Index(a, k) => write!(f, "{}[{k}]", inner(a)),
+            Kind::Field(a, name) => write!(f, "{a}.{name}"),
         }
     }
 }
@@ -112,5 +138,27 @@ impl Binary {
             Self::And => "and",
             Self::Or => "or",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expression_is_shown_as_it_could_be_written() {
+        for text in [
+            "trades >= 30",
+            "not (a or b)",
+            "max(x[2], -0.35) > (a + 1) * 2",
+            "macd(close, 3).hist",
+            "m == 'wide'",
+        ] {
+            let shown = parse(text, 0).unwrap().to_string();
+            assert_eq!(parse(&shown, 0).unwrap().to_string(), shown, "it reads back: {text}");
+            assert!(shown.len() >= text.len(), "{text}: {shown}");
+        }
+        assert_eq!(parse("trades>=30", 0).unwrap().to_string(), "trades >= 30");
+        assert_eq!(parse("a + b > c", 0).unwrap().to_string(), "(a + b) > c");
     }
 }

@@ -18,6 +18,7 @@ pub mod random;
 pub mod segment;
 pub mod space;
 pub mod strategy;
+mod synonym;
 pub mod tally;
 pub mod trade;
 

@@ -107,6 +107,11 @@ pub const METRICS: [(Metric, &str, &str); 30] = [
 pub struct Metrics([f64; METRICS.len()]);
 
 impl Metrics {
+    /// From one value for each of [`METRICS`], as a study stores them.
+    pub fn from_values(values: [f64; METRICS.len()]) -> Self {
+        Self(values)
+    }
+
     /// One value, if defined.
     pub fn get(&self, metric: Metric) -> Option<f64> {
         Some(self.0[metric as usize]).filter(|value| !value.is_nan())

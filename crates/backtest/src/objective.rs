@@ -1,11 +1,12 @@
 //! The objective: an expression over metrics and parameters, evaluated on the host.
 
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::expr::{Expr, Kind, Unary};
+use crate::expr::{Binary, Expr, Kind, Unary};
 use crate::graph::{Op1, Op2};
 use crate::metric::{METRICS, Metrics};
 use crate::point;
 use crate::strategy::{Objective, Reduce, Strategy};
+use crate::synonym;
 
 /// Functions of objective expressions, with their number of arguments; `min` and `max` take two or more.
 const FUNCTIONS: [(&str, usize); 12] = [
@@ -121,7 +122,7 @@ fn check_expr(expr: &Expr, known: &impl Fn(&str) -> bool, problems: &mut Vec<Dia
         Kind::Name(name) => {
             let metrics = METRICS.iter().map(|(_, n, _)| *n);
             let is_unseen = ["holdout", "oos", "out_of_sample"].iter().any(|part| name.starts_with(part));
-            let hint = match nearest(name, metrics.clone()) {
+            let hint = match synonym::metric(name).or_else(|| nearest(name, metrics.clone())) {
                 _ if is_unseen => "what the search does not see is only reported, never an objective".into(),
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("metrics are {}", metrics.collect::<Vec<_>>().join(", ")),
@@ -140,7 +141,13 @@ fn check_expr(expr: &Expr, known: &impl Fn(&str) -> bool, problems: &mut Vec<Dia
             match FUNCTIONS.iter().find(|(n, _)| n == name) {
                 None => {
                     let names: Vec<&str> = FUNCTIONS.iter().map(|(n, _)| *n).collect();
-                    let hint = format!("there are {}", names.join(", "));
+                    let hint = match nearest(name, names.iter().copied()) {
+                        _ if ["minimize", "minimise"].contains(&name.as_str()) => {
+                            "the search maximises: write a minus sign, as in -max_drawdown_pnl".into()
+                        }
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => format!("there are {}", names.join(", ")),
+                    };
                     let message = format!("unknown function `{name}` in an objective");
                     problems.push(Diagnostic::new(expr.span.clone(), message).hint(hint));
                 }
@@ -171,6 +178,17 @@ pub enum Invalid {
     Undefined,
 }
 
+/// How near a trial comes to a condition.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Margin {
+    /// The left side.
+    pub found: f64,
+    /// The right side.
+    pub wanted: f64,
+    /// By how much the condition is met; below 0 if it is not.
+    pub margin: f64,
+}
+
 /// Turns the metrics of trials into scores: the one place where a trial becomes invalid.
 #[derive(Clone, Copy)]
 pub struct Scoring<'a> {
@@ -192,6 +210,36 @@ impl<'a> Scoring<'a> {
     pub fn accepts(&self, metrics: &Metrics, params: &[f64]) -> bool {
         let require = self.strategy.require.as_ref();
         require.is_none_or(|require| self.eval(&require.expr, metrics, params) == 1.0)
+    }
+
+    /// The conditions that `require` joins by `and`, one by one.
+    pub fn conditions(&self) -> Vec<&'a Expr> {
+        let mut open: Vec<&Expr> = self.strategy.require.iter().map(|require| &require.expr).collect();
+        let mut found = Vec::new();
+        while let Some(expr) = open.pop() {
+            match &expr.kind {
+                Kind::Binary(Binary::And, a, b) => open.extend([&**b, &**a]),
+                _ => found.push(expr),
+            }
+        }
+        found
+    }
+
+    /// Whether one condition is met.
+    pub fn is_met(&self, condition: &Expr, metrics: &Metrics, params: &[f64]) -> bool {
+        self.eval(condition, metrics, params) == 1.0
+    }
+
+    /// Both sides of a condition that asks for a least or a largest value, and by how much it is met (below 0 if it is not).
+    pub fn margin(&self, condition: &Expr, metrics: &Metrics, params: &[f64]) -> Option<Margin> {
+        let Kind::Binary(op, a, b) = &condition.kind else { return None };
+        let (found, wanted) = (self.eval(a, metrics, params), self.eval(b, metrics, params));
+        let margin = match op {
+            Binary::Gt | Binary::Ge => found - wanted,
+            Binary::Lt | Binary::Le => wanted - found,
+            _ => return None,
+        };
+        Some(Margin { found, wanted, margin }).filter(|of| of.margin.is_finite())
     }
 
     /// What a trial is worth to an objective: `pooled` are the metrics over all counting segments, `segments` those of each.

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use tidemill_search::quality::{Function, to_scores};
 use tidemill_search::{SamplerKind, SamplerSettings};
 
-use tidemill::Table;
 use tidemill::set_threads;
+use tidemill::{Screen, Table};
 use tidemill_lab::number;
 
 /// Number of parameters: 90 floats (30 of them logarithmic), 40 integers, 12 choices.
@@ -107,7 +107,7 @@ pub fn run(args: AskArgs) -> Result<ExitCode> {
                 ]);
             }
         }
-        write!(out, "{}", table.render(0))?;
+        write!(out, "{}", table.render(0, &Screen::PLAIN))?;
         writeln!(
             out,
             "{} points of {N_PARAMS} parameters at a time on {} threads, the fastest of {} batches",

@@ -13,8 +13,8 @@ use tidemill_coloring::phase::PhaseKind;
 use tidemill_coloring::{Controller, Instance, Options, Outcome, Quiet, read_graph, verify};
 use tidemill_search::quality::median;
 
-use tidemill::Table;
 use tidemill::set_threads;
+use tidemill::{Screen, Table};
 use tidemill_lab::{DeviceChoice, Devices};
 
 /// Graphs and the colours that count as success on a CPU, and on a GPU.
@@ -105,7 +105,13 @@ pub fn run(args: ColorBenchArgs) -> Result<ExitCode> {
             json!({ "hardware": hardware, "seeds": args.seeds, "time_s": args.time, "rows": rows })
         )?;
     } else {
-        writeln!(out, "{} seeds, {} s each, on {hardware}\n{}", args.seeds, args.time, table.render(2))?;
+        writeln!(
+            out,
+            "{} seeds, {} s each, on {hardware}\n{}",
+            args.seeds,
+            args.time,
+            table.render(2, &Screen::PLAIN)
+        )?;
     }
     Ok(ExitCode::SUCCESS)
 }

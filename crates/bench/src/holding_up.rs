@@ -20,8 +20,8 @@ use tidemill_verdict::Grade;
 use cost::Cost;
 use kind::{Demand, MarketKind, Sources};
 use sweep::SweepResult;
-use tidemill::Table;
 use tidemill::set_threads;
+use tidemill::{Screen, Table};
 use tidemill_lab::number;
 use tidemill_lab::verdict::VerdictReport;
 
@@ -192,13 +192,13 @@ pub fn run(args: HoldingUpArgs) -> Result<ExitCode> {
         });
         writeln!(out, "{}", serde_json::to_string_pretty(&document)?)?;
     } else {
-        write!(out, "{}", table(&args, &tried).render(1))?;
+        write!(out, "{}", table(&args, &tried).render(1, &Screen::PLAIN))?;
         if let Some(seconds) = seconds {
             let trials = number::count(args.speed_trials as u64);
             writeln!(out, "\nprobability of overfitting of {trials} trials × 16 blocks: {seconds:.2} s")?;
         }
         if !costs.is_empty() {
-            write!(out, "\n{}", cost_table(&costs).render(1))?;
+            write!(out, "\n{}", cost_table(&costs).render(1, &Screen::PLAIN))?;
         }
     }
     Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::from(1) })

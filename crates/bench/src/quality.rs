@@ -11,8 +11,8 @@ use tidemill_market::synth::{RegimeOptions, regime};
 use tidemill_search::quality::{Suite, median};
 use tidemill_search::{Evaluated, FunctionEvaluator, SamplerKind, SamplerSettings, Study, StudyEvent};
 
-use tidemill::Table;
 use tidemill::set_threads;
+use tidemill::{Screen, Table};
 use tidemill_lab::number;
 use tidemill_lab::score::evaluate;
 use tidemill_lab::shipped::SHIPPED;
@@ -106,5 +106,5 @@ fn planted(kinds: &[SamplerKind], seeds: &[u64], lag: usize) -> Result<String> {
     }
     let title =
         format!("best {} of zscore-dip on generated data, larger is better\n", strategy.objective().text);
-    Ok(title + &table.render(0))
+    Ok(title + &table.render(0, &Screen::PLAIN))
 }

@@ -15,6 +15,7 @@ pub mod screen;
 mod status;
 mod summary;
 mod table;
+mod text_table;
 mod theme;
 mod view;
 
@@ -27,5 +28,6 @@ pub use replay::{Replay, ReplaySpeed};
 pub use status::{PATIENCE_S, ProcessState, RunStatus, moment};
 pub(crate) use summary::at_most_all;
 pub use summary::{Summary, summary};
+pub use text_table::{Screen, TextColumn, TextTable, UnknownColumn, wrapped};
 pub use theme::Theme;
 pub use view::{Page, View};

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tidemill_backtest::StrategyError;
+use tidemill_backtest::diagnostic::nearest;
 use tidemill_backtest::segment::SegmentError;
 use tidemill_gpu::GpuError;
 use tidemill_market::MarketError;
@@ -17,7 +18,7 @@ pub enum LabError {
     #[error(transparent)]
     Strategy(Box<StrategyError>),
     /// There is no shipped strategy of this name.
-    #[error("there is no strategy `{name}`\n  hint: give the path of a .toml file, or one of {}", known.join(", "))]
+    #[error("there is no strategy `{name}`\n  hint: {}", strategy_hint(name, known))]
     NoStrategy {
         /// The name that matches no strategy.
         name: String,
@@ -165,4 +166,13 @@ pub(crate) fn in_full(error: &dyn std::error::Error) -> String {
 
 fn lines(problems: &[impl ToString]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// The strategy that was probably meant, or all that are shipped.
+fn strategy_hint(name: &str, known: &[&str]) -> String {
+    let stem = name.strip_suffix(".toml").unwrap_or(name).replace('_', "-");
+    match nearest(&stem, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("give the path of a .toml file, or one of {}", known.join(", ")),
+    }
 }

@@ -54,7 +54,12 @@ pub enum SweepEvent {
     /// A stage of a batch is over.
     StageEnded(Work),
     /// The times of a batch are complete.
-    BatchTimed(Timing),
+    BatchTimed {
+        /// Name of the batch.
+        step: SmolStr,
+        /// Where its time went.
+        timing: Timing,
+    },
     /// Figures that the sampler reports about itself.
     SamplerFacts {
         /// The batch that is proposed next.
@@ -177,7 +182,7 @@ impl SweepEvent {
         Some(match self {
             Self::Opened(_)
             | Self::BatchFinished { .. }
-            | Self::BatchTimed(_)
+            | Self::BatchTimed { .. }
             | Self::FellBack { .. }
             | Self::Spans(_)
             | Self::Judging

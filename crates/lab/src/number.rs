@@ -1,6 +1,6 @@
 //! Figures of results as people read them; `–` stands for "not defined".
 
-pub use tidemill_telemetry::number::{count, counted};
+pub use tidemill_telemetry::number::{count, counted, seconds};
 
 /// A figure of a table, by [`aligned`](tidemill_telemetry::number::aligned).
 pub fn short(value: Option<f64>) -> String {

@@ -214,7 +214,7 @@ impl<'a> BatchRecorder<'a> {
             }
         }
         self.sampler_worked("tell", &step, began.tell, timing.tell);
-        self.reporter.report(SweepEvent::BatchTimed(*timing));
+        self.reporter.report(SweepEvent::BatchTimed { step, timing: *timing });
     }
 
     /// How well the search used what it ran on, in so much time; none if nothing was evaluated.

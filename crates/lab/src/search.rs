@@ -17,6 +17,7 @@ use crate::evaluator::{EvaluatorView, StudyEvaluator};
 use crate::event::SweepEvent;
 use crate::experiment::{build_sampler, search_space};
 use crate::fill::DeviceUse;
+use crate::invalid::InvalidCounts;
 use crate::leaderboard::{Leaderboard, RankedTrial};
 use crate::record::{BatchRecorder, Reporter};
 use crate::runtime::Runtime;
@@ -91,6 +92,8 @@ pub(crate) struct Found {
     /// The best trials; of several objectives those that no other one beats in every respect.
     pub best: Vec<RankedTrial>,
     pub n_valid: u64,
+    /// Why there is no valid trial, where there is none.
+    pub invalid: Option<InvalidCounts>,
     /// How well the devices were used, if anything was evaluated.
     pub device_use: Option<DeviceUse>,
 }
@@ -121,6 +124,8 @@ impl Search<'_> {
             best: Leaderboard::new(space, self.top, self.options.sampler.learns()),
             front: ParetoFront::new(),
             n_valid: 0,
+            strategy: self.strategy,
+            invalid: InvalidCounts::new(self.strategy),
             n_objectives: self.strategy.objectives.len(),
             sample: self.sample,
             recorder: BatchRecorder::new(
@@ -149,14 +154,15 @@ impl Search<'_> {
             study = study.folder(folder);
         }
         let summary = study.run(&mut evaluator);
-        let Progress { best, front, n_valid, n_objectives, mut recorder, .. } = progress;
+        let Progress { best, front, n_valid, invalid, n_objectives, mut recorder, .. } = progress;
         if self.runtime.keeps_spans {
             // Also of a search that failed: when each stage ran is then wanted most.
             self.reporter.report(SweepEvent::Spans(recorder.take_spans().into()));
         }
         let summary = summary?;
         let best = if n_objectives == 1 { best.into_trials() } else { best.of_front(&front) };
-        Ok(Found { device_use: recorder.device_use(summary.wall), summary, best, n_valid })
+        let invalid = (n_valid == 0).then_some(invalid);
+        Ok(Found { device_use: recorder.device_use(summary.wall), summary, best, n_valid, invalid })
     }
 }
 
@@ -166,6 +172,8 @@ struct Progress<'a> {
     /// Those that no other one beats in every respect, of several objectives.
     front: ParetoFront,
     n_valid: u64,
+    strategy: &'a Strategy,
+    invalid: InvalidCounts,
     n_objectives: usize,
     sample: Option<Arc<TrialSample>>,
     recorder: BatchRecorder<'a>,
@@ -184,6 +192,9 @@ impl Progress<'_> {
                 }
                 self.n_valid +=
                     (0..scores.len()).filter(|at| scores.first(*at).value().is_some()).count() as u64;
+                if self.n_valid == 0 {
+                    self.invalid.count(self.strategy, &batch.points, evaluated);
+                }
                 if self.n_objectives > 1 {
                     self.front.extend(batch.first_trial, scores);
                     self.best.keep_front(&self.front, batch, scores);

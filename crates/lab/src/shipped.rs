@@ -31,7 +31,11 @@ pub fn open_strategy(strategy: &str, overrides: &Overrides) -> Result<Strategy, 
     {
         return Ok(Strategy::parse(&format!("{strategy}.toml"), source, overrides)?);
     }
-    if !path.exists() && path.extension().is_none() {
+    let is_near = || {
+        let stem = strategy.strip_suffix(".toml").unwrap_or(strategy).replace('_', "-");
+        shipped(&stem).is_some()
+    };
+    if !path.exists() && (path.extension().is_none() || is_near()) {
         let known = SHIPPED.iter().map(|(name, _)| *name).collect();
         return Err(LabError::NoStrategy { name: strategy.into(), known });
     }

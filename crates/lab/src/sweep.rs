@@ -18,6 +18,7 @@ use crate::error::{LabError, in_full};
 use crate::event::{Opening, SweepEvent, ms};
 use crate::experiment::Experiment;
 use crate::fill::DeviceUse;
+use crate::invalid::InvalidCounts;
 use crate::record::{Observer, Reporter};
 use crate::score::{ScoredTrial, score_trials};
 use crate::search::{Found, Search, SearchPlan};
@@ -67,6 +68,8 @@ pub struct SweepReport {
     pub n_asked: u64,
     /// Trials with a score.
     pub n_valid: u64,
+    /// Why there is no valid trial, where there is none.
+    pub invalid: Option<InvalidCounts>,
     /// Bars of all segments.
     pub n_bars: u64,
     /// How well the search used its devices, or the CPU; `None` if it evaluated nothing.
@@ -205,6 +208,7 @@ impl Sweep {
                 lag: plan.lag,
                 n_asked: plan.n_asked,
                 n_valid: found.n_valid,
+                invalid: found.invalid,
                 n_bars: plan.n_bars,
                 device_use: found.device_use,
                 segments: engine.segments().to_vec(),

@@ -219,6 +219,14 @@ pub enum MarketError {
         /// What was given.
         text: String,
     },
+    /// A length of time could not be read.
+    #[error(
+        "{text:?} is not a length of time\n  hint: a whole number and one of ms, s, m, h, d, w, y, as in \"180d\" or \"2y\" (730 days)"
+    )]
+    Span {
+        /// What was given.
+        text: String,
+    },
     /// The target timeframe is not a multiple of the source's.
     #[error("{symbol}: {from} bars cannot be resampled to {to}: it is not a whole multiple", from = format_duration(*.from_ms), to = format_duration(*.to_ms))]
     Resample {

@@ -67,6 +67,21 @@ pub fn parse_duration(text: &str) -> Result<i64, MarketError> {
     count.checked_mul(unit_ms).filter(|&ms| ms > 0).ok_or_else(fail)
 }
 
+/// Reads the length of a period: what [`parse_duration`] reads, and `"2y"` as 730 days.
+///
+/// Only for lengths, not for bars: a bar of 365 days would be no calendar year.
+pub fn parse_span(text: &str) -> Result<i64, MarketError> {
+    let lower = text.trim().to_ascii_lowercase();
+    let digits = lower.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = lower.split_at(digits);
+    if !["y", "year", "years"].contains(&unit.trim()) {
+        return parse_duration(text).map_err(|_| MarketError::Span { text: text.to_string() });
+    }
+    let fail = || MarketError::Span { text: text.to_string() };
+    let count: i64 = if number.is_empty() { 1 } else { number.parse().map_err(|_| fail())? };
+    count.checked_mul(365 * DAY_MS).filter(|ms| *ms > 0).ok_or_else(fail)
+}
+
 /// Writes a duration in the largest unit that divides it: `900000` is `"15m"`.
 pub fn format_duration(ms: i64) -> String {
     UNITS
@@ -95,6 +110,17 @@ mod tests {
             ["", "15", "m15", "0m", "1M", "-5m", "1.5h", "99999999999999999999d", "9223372036854775807w"]
         {
             assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_year_is_365_days_long_and_no_bar() {
+        assert_eq!(parse_span("2y").unwrap(), 730 * DAY_MS);
+        assert_eq!(parse_span("1 Year").unwrap(), 365 * DAY_MS);
+        assert_eq!(parse_span("180d").unwrap(), 180 * DAY_MS);
+        assert!(parse_duration("1y").is_err());
+        for text in ["", "0y", "-1y", "1.5y", "6M", "99999999999999999y"] {
+            assert!(matches!(parse_span(text), Err(MarketError::Span { .. })), "{text}");
         }
     }
 

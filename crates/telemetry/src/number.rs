@@ -50,6 +50,41 @@ pub fn counted(value: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
 }
 
+/// A time for people: `0.42 s`, `12.3 s`, `4 min 7 s`, `2 h 5 min`.
+pub fn seconds(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match seconds {
+        _ if !seconds.is_finite() || seconds < 0.0 => "–".into(),
+        s if s < 10.0 => format!("{s:.2} s"),
+        s if s < 120.0 => format!("{s:.1} s"),
+        _ if whole < 7200 => format!("{} min {} s", whole / 60, whole % 60),
+        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+/// Reads a count as people write it: `20000`, `20_000`, `20,000`, `1e6`, `2.5e5`, `10k`, `1.5M`; `None` if it is no whole number.
+pub fn parse_count(text: &str) -> Option<u64> {
+    let plain: String = text.trim().chars().filter(|c| !matches!(c, '_' | ',')).collect();
+    if let Ok(count) = plain.parse::<u64>() {
+        return Some(count);
+    }
+    let (digits, factor) = match plain.char_indices().last()? {
+        (at, 'k' | 'K') => (&plain[..at], 1e3),
+        (at, 'm' | 'M') => (&plain[..at], 1e6),
+        (at, 'g' | 'G' | 'b' | 'B') => (&plain[..at], 1e9),
+        _ => (plain.as_str(), 1.0),
+    };
+    // `inf`, `nan` and the like are numbers to Rust, and to nobody who counts.
+    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let value = digits.parse::<f64>().ok()? * factor;
+    // Decimal fractions are not exact: 0.3M is no whole number to the last bit.
+    let count = value.round();
+    let is_whole = (value - count).abs() <= 1e-9 * count && count < 9e15;
+    is_whole.then_some(count as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,6 +108,49 @@ mod tests {
         ];
         for (value, with_zeros, without) in rows {
             assert_eq!((aligned(value).as_str(), short(value).as_str()), (with_zeros, without));
+        }
+    }
+
+    #[test]
+    fn times_have_the_units_that_people_use() {
+        let rows = [
+            (0.4211, "0.42 s"),
+            (12.34, "12.3 s"),
+            (247.4, "4 min 7 s"),
+            (7500.0, "2 h 5 min"),
+            (f64::NAN, "–"),
+        ];
+        for (value, text) in rows {
+            assert_eq!(seconds(value), text);
+        }
+        assert_eq!(seconds(119.99), "120.0 s");
+    }
+
+    #[test]
+    fn counts_are_read_as_people_write_them() {
+        let rows = [
+            ("20000", 20_000),
+            ("20_000", 20_000),
+            ("20,000", 20_000),
+            ("1e6", 1_000_000),
+            ("2.5e5", 250_000),
+            ("1E3", 1_000),
+            ("10k", 10_000),
+            ("1.5M", 1_500_000),
+            ("0.3m", 300_000),
+            (" 2M ", 2_000_000),
+            ("1b", 1_000_000_000),
+            ("0", 0),
+            ("18446744073709551615", u64::MAX),
+        ];
+        for (text, count) in rows {
+            assert_eq!(parse_count(text), Some(count), "{text}");
+        }
+        for text in [
+            "", "k", "1.5", "1e-3", "-1", "-1k", "inf", "nan", "1e400", "10 k x", "1kk", "0x10", "1e16",
+            "+5k",
+        ] {
+            assert_eq!(parse_count(text), None, "{text}");
         }
     }
 

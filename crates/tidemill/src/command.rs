@@ -3,6 +3,7 @@
 pub mod backtest;
 pub mod bench;
 pub mod color;
+pub mod completions;
 pub mod dash;
 pub mod data;
 pub mod doctor;

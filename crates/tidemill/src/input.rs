@@ -60,8 +60,8 @@ pub struct DataSource {
     /// Cut the in-sample part into this many blocks and reduce the objective over them.
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub folds: Option<usize>,
-    /// Data that the search never sees, to test its winners on: 2024-01-01.. or 2024-01-01..2025-01-01.
-    #[arg(long, value_name = "FROM..TO")]
+    /// Data that the search never sees, to test its winners on: from 2024-01-01 on, or 2024-01-01..2025-01-01.
+    #[arg(long, value_name = "FROM[..TO]")]
     pub holdout: Option<String>,
     /// Leave this much time out between two parts, for example 2d, so that they share nothing.
     #[arg(long, value_name = "DURATION")]
@@ -75,6 +75,12 @@ pub struct DataSource {
 pub fn stamp_parser() -> impl TypedValueParser<Value = BarStamp> {
     PossibleValuesParser::new(["open", "close"])
         .map(|text| if text == "close" { BarStamp::Close } else { BarStamp::Open })
+}
+
+/// Reads a count as people write it: `20000`, `10k`, `1e6`.
+pub fn parse_count(text: &str) -> Result<u64, String> {
+    tidemill_telemetry::number::parse_count(text)
+        .ok_or_else(|| "expected a whole number, for example 20000, 10k, 2M or 1e6".into())
 }
 
 /// Reads `NAME=VALUE`.
@@ -123,16 +129,18 @@ impl DataSource {
         let (holdout_from_ms, holdout_to_ms) = match &self.holdout {
             None => (None, None),
             Some(text) => {
-                let Some((from, to)) = text.split_once("..").filter(|(from, _)| !from.trim().is_empty())
-                else {
-                    bail!("--holdout {text}: write 2024-01-01.. or 2024-01-01..2025-01-01");
-                };
+                let parts = text.split_once("..");
+                // A share or a year alone would be read as a second of 1970.
+                let is_number = parts.is_none() && text.trim().parse::<f64>().is_ok();
+                let (from, to) = parts.unwrap_or((text, ""));
+                if from.trim().is_empty() || is_number {
+                    bail!("--holdout {text}: write 2024-01-01 or 2024-01-01..2025-01-01");
+                }
                 let end = Some(to.trim().to_string()).filter(|to| !to.is_empty());
                 (time(&Some(from.trim().to_string()), "--holdout")?, time(&end, "--holdout")?)
             }
         };
-        let embargo =
-            self.embargo.as_deref().map(timeframe::parse_duration).transpose().context("--embargo")?;
+        let embargo = self.embargo.as_deref().map(timeframe::parse_span).transpose().context("--embargo")?;
         let layout = Layout {
             from_ms: time(&self.from, "--from")?,
             to_ms: time(&self.to, "--to")?,

@@ -3,22 +3,18 @@
 /// Prints a line to standard error. If it is closed (`tidemill … 2>&1 | head`) the line is dropped and the run continues; the
 /// macro of the standard library would panic.
 macro_rules! eprintln {
-    ($($text:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($text)*);
-    }};
+    ($($text:tt)*) => { $crate::message::print(format_args!($($text)*), "\n") };
 }
 
 /// The same without a line end.
 macro_rules! eprint {
-    ($($text:tt)*) => {{
-        use std::io::Write as _;
-        let _ = write!(std::io::stderr(), $($text)*);
-    }};
+    ($($text:tt)*) => { $crate::message::print(format_args!($($text)*), "") };
 }
 
 mod command;
 mod input;
+mod message;
+mod progress;
 mod settings;
 mod table;
 mod trace;
@@ -28,10 +24,12 @@ mod year;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub use input::set_threads;
-pub use table::Table;
+pub use table::{Screen, Table};
+
+use table::{Display, stdout_screen};
 
 /// Back-test millions of parameter sets of a trading strategy, and rank them.
 #[derive(Parser)]
@@ -49,8 +47,32 @@ pub use table::Table;
 
 Exit codes: 0 done, 1 ran but a check failed, 2 bad input or error, 130 stopped by Ctrl-C.")]
 struct Cli {
+    /// Colours: auto shows them on a terminal, unless NO_COLOR is set.
+    #[arg(long, global = true, value_name = "auto|always|never", default_value = "auto")]
+    #[arg(hide_possible_values = true, hide_default_value = true)]
+    color: ColorWhen,
+    /// Print details of a run: the times of every batch, the advice of tuning rules, where the time went.
+    #[arg(short, long, global = true)]
+    verbose: bool,
     #[command(subcommand)]
     command: Command,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ColorWhen {
+    Auto,
+    Always,
+    Never,
+}
+
+impl ColorWhen {
+    fn choice(self) -> anstream::ColorChoice {
+        match self {
+            Self::Auto => anstream::ColorChoice::Auto,
+            Self::Always => anstream::ColorChoice::Always,
+            Self::Never => anstream::ColorChoice::Never,
+        }
+    }
 }
 
 #[derive(Subcommand)]
@@ -81,24 +103,33 @@ enum Command {
     Parity(command::parity::ParityArgs),
     /// Measure how fast this machine is.
     Bench(command::bench::BenchArgs),
+    /// Print the script that completes commands and flags in a shell.
+    Completions(command::completions::CompletionsArgs),
+    /// Print the manual page of the program or of a command.
+    Man(command::completions::ManArgs),
 }
 
 /// Runs the program with these arguments, the first of which is its name.
 pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitCode {
-    let result = match Cli::parse_from(args).command {
-        Command::Sweep(args) => command::sweep::run(args),
-        Command::Walkforward(args) => command::walkforward::run(args),
-        Command::Backtest(args) => command::backtest::run(args),
-        Command::Scan(args) => command::scan::run(args),
-        Command::Color(args) => command::color::run(args),
-        Command::Study(args) => command::study::run(args),
+    let cli = Cli::parse_from(args);
+    cli.color.choice().write_global();
+    let display = Display { screen: stdout_screen(), is_verbose: cli.verbose };
+    let result = match cli.command {
+        Command::Sweep(args) => command::sweep::run(args, &display),
+        Command::Walkforward(args) => command::walkforward::run(args, &display),
+        Command::Backtest(args) => command::backtest::run(args, &display),
+        Command::Scan(args) => command::scan::run(args, &display),
+        Command::Color(args) => command::color::run(args, &display),
+        Command::Study(args) => command::study::run(args, &display),
         Command::Monitor(args) => command::monitor::run(args),
         Command::Dash(args) => command::dash::run(args),
-        Command::Data(args) => command::data::run(args),
-        Command::Strategies(args) => command::strategies::run(args),
+        Command::Data(args) => command::data::run(args, &display),
+        Command::Strategies(args) => command::strategies::run(args, &display),
         Command::Doctor(args) => command::doctor::run(args),
-        Command::Parity(args) => command::parity::run(args),
-        Command::Bench(args) => command::bench::run(args),
+        Command::Parity(args) => command::parity::run(args, &display),
+        Command::Bench(args) => command::bench::run(args, &display),
+        Command::Completions(args) => command::completions::run(&args, Cli::command()),
+        Command::Man(args) => command::completions::man(&args, Cli::command()),
     };
     match result {
         Ok(code) => code,

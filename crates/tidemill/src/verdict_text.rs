@@ -1,12 +1,14 @@
 //! The verdict for people.
 
+use anstyle::AnsiColor;
+use tidemill_dash::terminal::wrapped;
 use tidemill_lab::number;
 use tidemill_lab::verdict::{VerdictReport, Winner, drop_of};
 
-use crate::table::Table;
+use crate::table::{Screen, Table};
 
 /// Does it hold up? All winners in a table, the best one in words.
-pub fn text(report: &VerdictReport) -> String {
+pub fn text(report: &VerdictReport, screen: &Screen) -> String {
     let Some(best) = report.winners.first() else { return String::new() };
     let mut header = vec!["#".to_string(), "verdict".into(), "survives".into()];
     header.extend(best.verdict.checks.iter().map(|check| check.name.to_string()));
@@ -14,15 +16,25 @@ pub fn text(report: &VerdictReport) -> String {
     for winner in &report.winners {
         table.row(cells(winner, best));
     }
-    let mut out = format!("\nDoes it hold up?\n\n{}", table.render(2));
+    let mut out = format!("\nDoes it hold up?\n\n{}", table.render(2, screen));
     out += &format!("\nTrial {} {}\n", best.trial, best.sentence);
     for check in &best.verdict.checks {
-        out += &format!("  {} {}: {}\n", if check.survived { "+" } else { "-" }, check.name, check.words);
+        out += &check_line(check.survived, check.name, &check.words, screen);
     }
     if best.verdict.has_market {
         out += &format!("  (the benchmark is {})\n", report.benchmark);
     }
     out
+}
+
+/// A check in words, after `+` if it was survived and `-` if it was not.
+pub fn check_line(is_survived: bool, name: &str, words: &str, screen: &Screen) -> String {
+    let mark = match is_survived {
+        true => screen.styled("+", AnsiColor::Green.on_default()),
+        false => screen.styled("-", AnsiColor::Red.on_default()),
+    };
+    let room = screen.width.map_or(usize::MAX, |width| width.saturating_sub(4).max(20));
+    format!("  {mark} {}\n", wrapped(&format!("{name}: {words}"), room).join("\n    "))
 }
 
 fn cells(winner: &Winner, best: &Winner) -> Vec<String> {

@@ -40,5 +40,7 @@ mod study;
 mod support;
 #[path = "cli/sweep.rs"]
 mod sweep;
+#[path = "cli/terminal.rs"]
+mod terminal;
 #[path = "cli/walkforward.rs"]
 mod walkforward;

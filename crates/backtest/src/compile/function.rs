@@ -14,6 +14,7 @@ use super::{Builder, Scope};
 use crate::diagnostic::nearest;
 use crate::expr::{Expr, Kind};
 use crate::graph::{Func, Node, NodeId, Op1, Op2, Source, Type};
+use crate::synonym;
 
 /// What a call gives.
 pub(super) enum Output {
@@ -123,7 +124,7 @@ pub fn functions() -> &'static [Signature] {
 }
 
 /// The function of this name.
-pub(super) fn signature(name: &str) -> Option<&'static Signature> {
+pub(crate) fn signature(name: &str) -> Option<&'static Signature> {
     functions().iter().find(|signature| signature.name == name)
 }
 
@@ -232,9 +233,11 @@ impl Builder<'_> {
     ) -> Option<Output> {
         let Some(signature) = signature(name) else {
             let names = || functions().iter().map(|signature| signature.name);
-            let hint = match nearest(name, names()).and_then(self::signature) {
-                Some(near) => format!("did you mean `{}`?", near.usage),
-                None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+            let meant = synonym::function(name).or_else(|| nearest(name, names()));
+            let hint = match (synonym::form(name), meant.and_then(self::signature)) {
+                (Some(hint), _) => hint.to_owned(),
+                (None, Some(near)) => format!("did you mean `{}`?", near.usage),
+                (None, None) => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
             };
             return self.error_with_hint(span, format!("unknown function `{name}`"), hint);
         };

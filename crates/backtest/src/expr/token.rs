@@ -96,6 +96,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, Diagnosti
                 '&' => problem.hint("write `and`"),
                 '|' => problem.hint("write `or`"),
                 '!' => problem.hint("write `not`"),
+                '%' => problem.hint("there are no per cents and no remainder here; write 0.02 for 2 %"),
                 '^' => problem.hint("there is no power operator here; multiply"),
                 _ => problem,
             });

@@ -3,6 +3,7 @@
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::document::{Item, Table, Value};
 use crate::expr::{self, Expr};
+use crate::synonym;
 
 #[derive(Default)]
 pub(super) struct Reader {
@@ -18,9 +19,11 @@ impl Reader {
     pub(super) fn known_keys(&mut self, table: &Table, known: &[&str], place: &str) {
         for entry in &table.entries {
             if !known.contains(&entry.key.as_str()) {
-                let hint = match nearest(&entry.key, known.iter().copied()) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("known keys are {}", known.join(", ")),
+                let near = nearest(&entry.key, known.iter().copied());
+                let hint = match (synonym::key(&entry.key, known), near) {
+                    (Some(hint), _) => hint.to_owned(),
+                    (None, Some(near)) => format!("did you mean `{near}`?"),
+                    (None, None) => format!("known keys are {}", known.join(", ")),
                 };
                 let message = format!("unknown key `{}` in {place}", entry.key);
                 self.error(Diagnostic::new(entry.span.clone(), message).hint(hint));

@@ -18,7 +18,7 @@ use tidemill_page::report::ReportPage;
 
 use crate::input::{DataSource, StrategyArgs, set_threads};
 use crate::settings::Settings;
-use crate::table::Table;
+use crate::table::{Display, Screen, Table};
 use crate::year;
 use tidemill_lab::benchmark::{AgainstMarket, benchmark_name};
 use tidemill_lab::number;
@@ -50,7 +50,7 @@ pub struct BacktestArgs {
     threads: Option<usize>,
 }
 
-pub fn run(args: BacktestArgs) -> Result<ExitCode> {
+pub fn run(args: BacktestArgs, display: &Display) -> Result<ExitCode> {
     let settings = Settings::load(args.options.config.as_deref())?;
     set_threads(args.threads.or(settings.run.threads))?;
     let strategy = args.options.open(&args.strategy, &settings)?;
@@ -72,7 +72,7 @@ pub fn run(args: BacktestArgs) -> Result<ExitCode> {
     if args.json {
         writeln!(out, "{}", to_json(&evaluation))?;
     } else {
-        write!(out, "{}", to_text(&evaluation))?;
+        write!(out, "{}", to_text(&evaluation, &display.screen))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -250,7 +250,7 @@ fn trades_csv(evaluation: &BacktestReport) -> String {
 /// Most segments shown as columns.
 const MAX_COLUMNS: usize = 6;
 
-fn to_text(evaluation: &BacktestReport) -> String {
+fn to_text(evaluation: &BacktestReport, screen: &Screen) -> String {
     let mut header =
         vec![format!("{}  ({})", evaluation.experiment.strategy.name, evaluation.experiment.data.origin)];
     header.push(if evaluation.test.is_some() { "in-sample".into() } else { "all".to_string() });
@@ -288,7 +288,7 @@ fn to_text(evaluation: &BacktestReport) -> String {
         }
         table.row(row);
     }
-    let mut out = table.render(1);
+    let mut out = table.render(1, screen);
     if evaluation.experiment.data.universe.symbols.len() > 1 {
         out += &format!("{POOL_NOTE}\n");
     }
@@ -316,7 +316,7 @@ fn to_text(evaluation: &BacktestReport) -> String {
                 format!("{:.3}", 100.0 * ret / trades as f64),
             ]);
         }
-        out += &format!("\n{}", table.render(1));
+        out += &format!("\n{}", table.render(1, screen));
     }
     out
 }

@@ -13,10 +13,11 @@ use tidemill_lab::{
 use tidemill_market::synth::{RegimeOptions, regime};
 use tidemill_search::SamplerKind;
 
-use super::sweep::{progress_bar, stop_flag};
+use super::sweep::stop_flag;
 use crate::input::set_threads;
+use crate::progress::ProgressLine;
 use crate::settings::GpuSettings;
-use crate::table::Table;
+use crate::table::{Display, Table};
 
 /// From few parameters to many.
 const STRATEGIES: [&str; 4] = ["zscore-dip", "ema-cross", "seller-exhaustion", "perps-trend"];
@@ -51,7 +52,7 @@ struct StrategySpeed {
     report: SweepReport,
 }
 
-pub fn run(args: BenchArgs) -> Result<ExitCode> {
+pub fn run(args: BenchArgs, display: &Display) -> Result<ExitCode> {
     set_threads(args.threads)?;
     if args.trials == 0 || args.bars == 0 {
         bail!("--trials and --bars must be at least 1");
@@ -66,7 +67,7 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
         devices.push(further);
     }
     let devices: Vec<Arc<Devices>> = devices.into_iter().map(Arc::new).collect();
-    let progress = progress_bar((STRATEGIES.len() * devices.len()) as u64 * args.trials, "{msg}");
+    let progress = ProgressLine::new((STRATEGIES.len() * devices.len()) as u64 * args.trials, "trials");
     let stop = stop_flag();
     let mut measured = Vec::new();
     for strategy in STRATEGIES {
@@ -93,7 +94,7 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
     if args.json {
         writeln!(out, "{}", document(&measured, n_different))?;
     } else {
-        write!(out, "{}", table(&measured).render(2))?;
+        write!(out, "{}", table(&measured).render(2, &display.screen))?;
         if devices.len() > 1 {
             writeln!(out, "best trials compared with the CPU: {n_different} differ")?;
         }

@@ -18,6 +18,7 @@ use tidemill_coloring::{Controller, Ending, PassEvent, RecordContext, RunRecorde
 use super::sweep::{device_choice, stop_flag};
 use crate::input::set_threads;
 use crate::settings::Settings;
+use crate::table::Display;
 use progress::Progress;
 use tidemill_lab::number;
 use tidemill_lab::{DeviceChoice, Devices};
@@ -110,11 +111,11 @@ enum Hypertune {
 }
 
 /// Runs the command.
-pub fn run(args: ColorArgs) -> Result<ExitCode> {
+pub fn run(args: ColorArgs, display: &Display) -> Result<ExitCode> {
     match args.command {
         Some(ColorCommand::Verify(args)) => verify::run(&args),
         Some(ColorCommand::Generate(args)) => generate::run(&args),
-        None => color(&args),
+        None => color(&args, display),
     }
 }
 
@@ -123,7 +124,7 @@ fn vertices(n: usize) -> String {
     if n == 1 { "1 vertex".to_owned() } else { format!("{} vertices", number::count(n as u64)) }
 }
 
-fn color(args: &ColorArgs) -> Result<ExitCode> {
+fn color(args: &ColorArgs, display: &Display) -> Result<ExitCode> {
     let Some(path) = &args.graph else { bail!("GRAPH is missing") };
     let settings = Settings::load(args.config.as_deref())?;
     set_threads(args.threads.or(settings.run.threads))?;
@@ -177,8 +178,10 @@ fn color(args: &ColorArgs) -> Result<ExitCode> {
         eprintln!("wrote {}", path.display());
     }
     store.close()?;
-    output::print(args, &instance, &outcome, began.elapsed().as_secs_f64())?;
-    progress.advice().for_each(|sentence| eprintln!("{sentence}"));
+    output::print(args, &instance, &outcome, began.elapsed().as_secs_f64(), &display.screen)?;
+    if display.is_verbose {
+        progress.advice().for_each(|sentence| eprintln!("{sentence}"));
+    }
     if outcome.ending == Ending::Stopped && store.is_folder() {
         eprintln!("  hint: --resume continues the run");
     }

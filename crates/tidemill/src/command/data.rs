@@ -16,7 +16,7 @@ use tidemill_market::timestamp::format_ms;
 use tidemill_market::{BarStamp, LoadOptions, Universe, check_output, load, write};
 
 use crate::input::stamp_parser;
-use crate::table::Table;
+use crate::table::{Display, Table};
 use tidemill_lab::number::count;
 
 /// More bars than this in one generated file are a typing error.
@@ -117,9 +117,9 @@ struct GenerateArgs {
     drift: Option<f64>,
 }
 
-pub fn run(args: DataArgs) -> Result<ExitCode> {
+pub fn run(args: DataArgs, display: &Display) -> Result<ExitCode> {
     match args.command {
-        DataCommand::Inspect(args) => inspect(&args),
+        DataCommand::Inspect(args) => inspect(&args, display),
         DataCommand::Convert(args) => convert(&args),
         DataCommand::Generate(args) => generate(&args),
     }
@@ -140,7 +140,7 @@ impl SourceArgs {
     }
 }
 
-fn inspect(args: &InspectArgs) -> Result<ExitCode> {
+fn inspect(args: &InspectArgs, display: &Display) -> Result<ExitCode> {
     let (universe, report) = args.source.load()?;
     let mut out = std::io::stdout().lock();
     if args.json {
@@ -180,7 +180,7 @@ fn inspect(args: &InspectArgs) -> Result<ExitCode> {
             longest,
         ]);
     }
-    write!(out, "{}\n{report}", table.render(4))?;
+    write!(out, "{}\n{report}", table.render(4, &display.screen))?;
     let extra: Vec<&str> = universe
         .symbols
         .first()

@@ -7,14 +7,14 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use tidemill_gpu::Device;
 use tidemill_lab::parity::{Difference, ParityRow};
 use tidemill_lab::{DeviceChoice, Devices, ParityCheck, ParityReport, number};
 
+use crate::progress::ProgressLine;
 use crate::settings::Settings;
-use crate::table::Table;
+use crate::table::{Display, Screen, Table};
 
 /// Compare a GPU with the CPU, bit for bit.
 #[derive(Args)]
@@ -52,7 +52,7 @@ pub struct ParityArgs {
 }
 
 /// Runs the command.
-pub fn run(args: ParityArgs) -> Result<ExitCode> {
+pub fn run(args: ParityArgs, display: &Display) -> Result<ExitCode> {
     let settings = Settings::load(args.config.as_deref())?;
     let devices = choose(&args, &settings)?;
     let is_emulated = devices[0].info().kind == tidemill_gpu::DeviceKind::Host;
@@ -76,7 +76,7 @@ pub fn run(args: ParityArgs) -> Result<ExitCode> {
         number::count(n_trials)
     );
     let began = Instant::now();
-    let progress = progress_bar(n_trials);
+    let progress = ProgressLine::new(n_trials, "trials");
     let report = check.run(&devices, &settings.gpu.device_options(), |n_trials| progress.inc(n_trials));
     progress.finish_and_clear();
     let shown = Shown {
@@ -88,7 +88,7 @@ pub fn run(args: ParityArgs) -> Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     match args.json {
         true => writeln!(out, "{}", shown.json())?,
-        false => write!(out, "{}", shown.text())?,
+        false => write!(out, "{}", shown.text(&display.screen))?,
     }
     out.flush()?;
     Ok(if shown.report.total.different == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -120,7 +120,7 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    fn text(&self) -> String {
+    fn text(&self, screen: &Screen) -> String {
         let mut table = Table::new(["strategy", "data", "segments", "trials", "trades", "differing"]);
         for ParityRow { names: [strategy, data, segments], compared } in &self.report.rows {
             table.row([
@@ -133,7 +133,7 @@ impl Shown<'_> {
             ]);
         }
         let total = &self.report.total;
-        let mut out = table.render(3);
+        let mut out = table.render(3, screen);
         let what = format!(
             "{} trials, {} of them trade by trade, {} trades, {} in {:.1} s",
             number::count(total.trials),
@@ -201,14 +201,6 @@ impl Shown<'_> {
     }
 }
 
-fn progress_bar(trials: u64) -> ProgressBar {
-    let bar = ProgressBar::new(trials);
-    let style = ProgressStyle::with_template("{bar:32} {human_pos}/{human_len} trials  {elapsed}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.enable_steady_tick(std::time::Duration::from_millis(200));
-    bar
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,11 +232,11 @@ mod tests {
             seed: 5,
             seconds: 1.0,
         };
-        assert!(shown(report(0, None)).text().ends_with(
+        assert!(shown(report(0, None)).text(&Screen::PLAIN).ends_with(
             "14 trials, 6 of them trade by trade, 4,000 trades, host in 1.0 s: not one bit differs\n"
         ));
         let other = shown(report(1, Some(first.clone())));
-        let text = other.text();
+        let text = other.text(&Screen::PLAIN);
         let expected = "first: trial 4 of a population of 7, zscore-dip on regimes (split 0.7), seed 5\n  \
              parameters: {\"window\":33}\n  LCG: equity is 1.0 on the CPU, 1.5 on the device\n";
         assert!(text.ends_with(expected), "{text}");
@@ -252,6 +244,9 @@ mod tests {
         assert_eq!(json["first"]["fields"][0]["device"]["value"], 1.5);
         assert_eq!(json["different"], 1);
         let drawn = shown(report(1, Some(FirstDifference { is_random: true, ..first })));
-        assert!(drawn.text().ends_with("name = \"drawn\""), "a random strategy is shown in full");
+        assert!(
+            drawn.text(&Screen::PLAIN).ends_with("name = \"drawn\""),
+            "a random strategy is shown in full"
+        );
     }
 }

@@ -8,11 +8,10 @@ mod watch;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use tidemill_backtest::diagnostic::nearest;
 use tidemill_gpu::TraceSpan;
 use tidemill_market::BarStamp;
@@ -25,7 +24,9 @@ use tidemill_telemetry::{Timestamp, format_smolstr};
 
 use super::sweep::{device_choice, stop_flag};
 use crate::input::{parse_setting, set_threads, stamp_parser};
+use crate::progress::ProgressLine;
 use crate::settings::{GpuSettings, Settings, StreamMode};
+use crate::table::{ColumnArgs, Display, Screen};
 use crate::trace::Trace;
 use market::Market;
 use output::ScanReport;
@@ -104,6 +105,8 @@ pub struct ScanArgs {
     /// Settings file [default: tidemill.toml in this folder, if there is one].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    #[command(flatten)]
+    columns: ColumnArgs,
     /// Print JSON: one object, with --watch one on each line.
     #[arg(long)]
     json: bool,
@@ -113,17 +116,24 @@ pub struct ScanArgs {
 const TOP: usize = 20;
 
 /// Runs the command.
-pub fn run(args: ScanArgs) -> Result<ExitCode> {
+pub fn run(args: ScanArgs, display: &Display) -> Result<ExitCode> {
     let settings = Settings::load(args.config.as_deref())?;
     set_threads(args.threads.or(settings.run.threads))?;
     let devices =
         Devices::choose(device_choice(args.device, &settings)?)?.with_wait_limit(settings.gpu.wait_limit());
-    run_on(args, &settings, devices, &mut std::io::stdout().lock())
+    run_on(args, &settings, devices, display, &mut std::io::stdout().lock())
 }
 
 /// Runs the command on these devices.
-fn run_on(args: ScanArgs, settings: &Settings, devices: Devices, out: &mut dyn Write) -> Result<ExitCode> {
+fn run_on(
+    args: ScanArgs,
+    settings: &Settings,
+    devices: Devices,
+    display: &Display,
+    out: &mut dyn Write,
+) -> Result<ExitCode> {
     let options = scan_options(&args)?;
+    args.columns.choose(&mut output::table())?;
     let device_options = device_options(args.streams, &settings.gpu)?;
     let source = market::Source::new(&args, settings)?;
     if args.watch && source.files.is_empty() {
@@ -134,7 +144,8 @@ fn run_on(args: ScanArgs, settings: &Settings, devices: Devices, out: &mut dyn W
     let timeline = args.timeline.as_deref().map(Trace::create).transpose()?;
     let scanner = make_scanner(&options, &devices, &device_options)?;
     let began = Timestamp::now();
-    let mut session = Session { args, options, devices, scanner, store, timeline, began, n_scans: 0 };
+    let screen = display.screen;
+    let mut session = Session { args, options, devices, scanner, store, timeline, began, screen, n_scans: 0 };
 
     // Before the data is read, so that no change is missed.
     let mut watch = FileWatcher::new(&source.files);
@@ -218,6 +229,7 @@ struct Session {
     store: Store,
     timeline: Option<Trace>,
     n_scans: u64,
+    screen: Screen,
     /// Distinguishes its runs from those of other sessions in one journal.
     began: Timestamp,
 }
@@ -266,7 +278,7 @@ impl Session {
         if self.args.json {
             report.write_json(out, !self.args.watch)?;
         } else {
-            write!(out, "{}", report.text(&self.scanner))?;
+            write!(out, "{}", report.text(&self.scanner, &self.screen)?)?;
         }
         out.flush()?;
         report.remarks().iter().for_each(|line| eprintln!("{line}"));
@@ -287,7 +299,7 @@ impl Session {
         spans: &mut Vec<TraceSpan>,
     ) -> Result<Scanned> {
         let symbols = market.symbols();
-        let progress = progress_bar(symbols.len() as u64);
+        let progress = ProgressLine::new(symbols.len() as u64, "symbols");
         let store = &self.store;
         let scanned = self.scanner.scan(&symbols, |event| {
             match &event {
@@ -317,14 +329,6 @@ fn trace_spans(batch: &BatchDone) -> impl Iterator<Item = TraceSpan> {
         let (begin_ms, end_ms) = (span.begin_ms, span.end_ms);
         Some(TraceSpan { device: span.device?, track: span.stream as u64, name, begin_ms, end_ms })
     })
-}
-
-fn progress_bar(symbols: u64) -> ProgressBar {
-    let bar = ProgressBar::new(symbols);
-    let style = ProgressStyle::with_template("{bar:32} {human_pos}/{human_len} symbols  {eta} left");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }
 
 /// `3 symbols`.

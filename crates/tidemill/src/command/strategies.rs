@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::table::Table;
+use crate::table::{Display, Table};
+use tidemill_backtest::diagnostic::nearest;
 use tidemill_lab::shipped::SHIPPED;
 
 /// List the shipped strategies, or print one.
@@ -17,13 +18,16 @@ pub struct StrategiesArgs {
     name: Option<String>,
 }
 
-pub fn run(args: StrategiesArgs) -> Result<ExitCode> {
+pub fn run(args: StrategiesArgs, display: &Display) -> Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     match args.name {
         Some(name) => match SHIPPED.iter().find(|(shipped, _)| *shipped == name) {
             Some((_, source)) => out.write_all(source.as_bytes())?,
             None => {
                 let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
+                if let Some(near) = nearest(&name.replace('_', "-"), names.iter().copied()) {
+                    bail!("there is no shipped strategy `{name}`\n  hint: did you mean `{near}`?");
+                }
                 bail!("there is no shipped strategy `{name}`; the shipped ones are {}", names.join(", "));
             }
         },
@@ -36,7 +40,7 @@ pub fn run(args: StrategiesArgs) -> Result<ExitCode> {
                     .map_or("", |text| text.trim_matches('"'));
                 table.row([name.to_string(), description.to_string()]);
             }
-            write!(out, "{}", table.render(2))?;
+            write!(out, "{}", table.render(2, &display.screen))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -17,6 +17,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use tidemill_search::{ExportFormat, FolderError, StudyFolder, export};
 
+use crate::table::Display;
 use tidemill_lab::number;
 
 /// List studies, show their results, export their trials.
@@ -67,11 +68,11 @@ fn parse_format(name: &str) -> Result<ExportFormat, String> {
     name.parse().map_err(|error: tidemill_search::folder::UnknownFormat| error.to_string())
 }
 
-pub fn run(args: StudyArgs) -> Result<ExitCode> {
+pub fn run(args: StudyArgs, display: &Display) -> Result<ExitCode> {
     match args.command {
-        StudyCommand::List(args) => list::run(&args),
-        StudyCommand::Show(args) => show::run(&args),
-        StudyCommand::Best(args) => best::run(&args),
+        StudyCommand::List(args) => list::run(&args, display),
+        StudyCommand::Show(args) => show::run(&args, display),
+        StudyCommand::Best(args) => best::run(&args, display),
         StudyCommand::Export(args) => export_trials(&args),
     }
 }

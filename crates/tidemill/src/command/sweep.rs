@@ -4,6 +4,7 @@ mod enqueue;
 mod output;
 mod progress;
 mod resolve;
+mod table;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -17,11 +18,12 @@ use tidemill_gpu::TraceSpan;
 use tidemill_lab::{DeviceChoice, Devices, Experiment, Runtime, Sweep, TuneOptions};
 use tidemill_telemetry::hypertune::Mode;
 
-use crate::input::{DataSource, StrategyArgs, set_threads};
+use crate::input::{DataSource, StrategyArgs, parse_count, set_threads};
 use crate::settings::Settings;
+use crate::table::{ColumnArgs, Display};
 use crate::trace::Trace;
 use progress::SweepProgress;
-pub(super) use progress::{fallback_warning, progress_bar};
+pub(super) use progress::{batch_line, fallback_warning};
 pub(super) use resolve::{Asked, Resolved, device_choice};
 
 /// Evaluate many parameter sets and rank them.
@@ -44,8 +46,8 @@ pub struct SweepArgs {
     options: StrategyArgs,
     #[command(flatten)]
     source: DataSource,
-    /// Number of parameter sets; a grid may have fewer [default: 10000].
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    /// Number of parameter sets, for example 20000, 10k or 1e6; a grid may have fewer [default: 10000].
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_count)]
     trials: Option<u64>,
     /// How parameter sets are chosen: auto, tpe, tpe-mv, ga, ga-seller, de, cmaes, nsga2, sobol, random or grid [default: auto].
     #[arg(long, value_name = "NAME")]
@@ -89,6 +91,8 @@ pub struct SweepArgs {
     /// Check whether the winners hold up: luck, market, overfitting, unseen data, costs, delay, order of levels, neighbours, trades.
     #[arg(long, value_name = "ON|OFF", default_value = "on")]
     verdict: Switch,
+    #[command(flatten)]
+    columns: ColumnArgs,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -108,7 +112,7 @@ enum Switch {
 }
 
 /// Runs the command.
-pub fn run(args: SweepArgs) -> Result<ExitCode> {
+pub fn run(args: SweepArgs, display: &Display) -> Result<ExitCode> {
     let settings = Settings::load(args.options.config.as_deref())?;
     set_threads(args.threads.or(settings.run.threads))?;
     let devices = Devices::choose(device_choice(args.device, &settings)?)?;
@@ -116,12 +120,19 @@ pub fn run(args: SweepArgs) -> Result<ExitCode> {
         &args,
         &settings,
         devices.with_wait_limit(settings.gpu.wait_limit()),
+        display,
         &mut std::io::stdout().lock(),
     )
 }
 
 /// Runs the command on these devices.
-fn run_on(args: &SweepArgs, settings: &Settings, devices: Devices, out: &mut dyn Write) -> Result<ExitCode> {
+fn run_on(
+    args: &SweepArgs,
+    settings: &Settings,
+    devices: Devices,
+    display: &Display,
+    out: &mut dyn Write,
+) -> Result<ExitCode> {
     let resolved = resolve(args, settings)?;
     let strategy = args.options.open_all(&args.strategy, settings)?;
     let (data, layout) = args.source.open(settings)?;
@@ -131,13 +142,16 @@ fn run_on(args: &SweepArgs, settings: &Settings, devices: Devices, out: &mut dyn
         ..runtime(devices, settings, resolved.cache_bytes)
     };
     let experiment = Experiment::new(strategy, data).layout(layout).runtime(runtime);
+    // Before the work, because a name with a typo must not cost a whole sweep.
+    args.columns.choose(&mut table::empty(&experiment))?;
     let notes = experiment.notes();
     notes.iter().for_each(|note| eprintln!("note: {note}"));
     let queue = enqueue::read(&args.enqueue)?;
     // Before the work: a path that cannot be written, or an address that cannot be served, is an error at once.
     let timeline = args.timeline.as_deref().map(Trace::create).transpose()?;
     let progress =
-        SweepProgress::new(&experiment, resolved.search.sampler, args.out.as_deref(), args.metrics)?;
+        SweepProgress::new(&experiment, resolved.search.sampler, args.out.as_deref(), args.metrics)?
+            .verbose(display.is_verbose);
     let observer = progress.clone();
     let mut sweep = experiment
         .sweep()
@@ -173,9 +187,9 @@ fn run_on(args: &SweepArgs, settings: &Settings, devices: Devices, out: &mut dyn
     if args.json {
         writeln!(out, "{}", output::json(&finished, interrupted))?;
     } else {
-        write!(out, "{}", output::text(&finished))?;
+        write!(out, "{}", output::text(&finished, &args.columns, &display.screen)?)?;
         out.flush()?;
-        output::remarks(&finished, resolved.hypertune);
+        output::remarks(&finished, resolved.hypertune, display.is_verbose);
         if let Some(dir) = &args.out {
             eprintln!("study: {}", dir.display());
         }

@@ -16,9 +16,11 @@ use tidemill_market::timeframe;
 use tidemill_telemetry::hypertune::Mode;
 
 use super::study::write_whole;
-use super::sweep::{Asked, Resolved, device_choice, fallback_warning, progress_bar, runtime};
-use crate::input::{DataSource, StrategyArgs, set_threads};
+use super::sweep::{Asked, Resolved, batch_line, device_choice, fallback_warning, runtime};
+use crate::input::{DataSource, StrategyArgs, parse_count, set_threads};
+use crate::progress::ProgressLine;
 use crate::settings::Settings;
+use crate::table::{ColumnArgs, Display};
 
 /// Trials of a window where none are given.
 const DEFAULT_TRIALS: u64 = 2_000;
@@ -38,7 +40,7 @@ pub struct WalkforwardArgs {
     options: StrategyArgs,
     #[command(flatten)]
     source: DataSource,
-    /// Length of the period that is searched, for example 180d.
+    /// Length of the period that is searched, for example 180d or 2y (730 days).
     #[arg(long, value_name = "DURATION")]
     train: String,
     /// Length of the period that is traded after it; the next window is that much later.
@@ -48,7 +50,7 @@ pub struct WalkforwardArgs {
     #[arg(long)]
     anchored: bool,
     /// Parameter sets of a window [default: 2000].
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_count)]
     trials: Option<u64>,
     /// How parameter sets are chosen, as in `tidemill sweep` [default: auto].
     #[arg(long, value_name = "NAME")]
@@ -77,17 +79,20 @@ pub struct WalkforwardArgs {
     /// Write a page with the stitched equity and the parameters through time.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    #[command(flatten)]
+    columns: ColumnArgs,
     /// Print JSON.
     #[arg(long)]
     json: bool,
 }
 
 /// Runs the command.
-pub fn run(args: WalkforwardArgs) -> Result<ExitCode> {
+pub fn run(args: WalkforwardArgs, display: &Display) -> Result<ExitCode> {
     let settings = Settings::load(args.options.config.as_deref())?;
     set_threads(args.threads.or(settings.run.threads))?;
     let devices = Devices::choose(device_choice(args.device, &settings)?)?;
-    let (code, document) = run_on(&args, &settings, devices.with_wait_limit(settings.gpu.wait_limit()))?;
+    let devices = devices.with_wait_limit(settings.gpu.wait_limit());
+    let (code, document) = run_on(&args, &settings, devices, display)?;
     let mut out = std::io::stdout().lock();
     out.write_all(document.as_bytes())?;
     out.flush()?;
@@ -95,7 +100,12 @@ pub fn run(args: WalkforwardArgs) -> Result<ExitCode> {
 }
 
 /// Runs the command on these devices; what is to be printed.
-fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: Devices) -> Result<(ExitCode, String)> {
+fn run_on(
+    args: &WalkforwardArgs,
+    settings: &Settings,
+    devices: Devices,
+    display: &Display,
+) -> Result<(ExitCode, String)> {
     refuse_parts(&args.source)?;
     if args.windows == 0 {
         bail!("--windows must be at least 1");
@@ -117,6 +127,8 @@ fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: Devices) -> Resu
     if let Some(dir) = &args.out {
         walk = walk.folder(dir);
     }
+    // Before the work, because a name with a typo must not cost a whole walk.
+    args.columns.choose(&mut text::table(&experiment.strategy))?;
     let n_windows = walk.windows()?.len() as u64;
     let Experiment { strategy, data, runtime, .. } = &experiment;
     eprintln!(
@@ -127,7 +139,7 @@ fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: Devices) -> Resu
         number::count(resolved.search.trials),
         runtime.devices.shown()
     );
-    let report = with_progress(walk, n_windows * resolved.search.trials)?;
+    let report = with_progress(walk, n_windows * resolved.search.trials, display.is_verbose)?;
     let Some(summary) = report.summary else {
         eprintln!("stopped before all windows were searched");
         if args.out.is_some() {
@@ -162,19 +174,29 @@ fn run_on(args: &WalkforwardArgs, settings: &Settings, devices: Devices) -> Resu
         write_whole(path, |file| Ok(file.write_all(html.as_bytes())?))?;
         eprintln!("page: {}", path.display());
     }
-    let shown = if args.json { format!("{whole}\n") } else { text::text(&summary, objective, pool_note) };
+    let shown = match args.json {
+        true => format!("{whole}\n"),
+        false => text::text(&summary, strategy, pool_note, &args.columns, &display.screen)?,
+    };
     Ok((ExitCode::SUCCESS, shown))
 }
 
 /// Runs it with a progress line.
-fn with_progress(walk: WalkForward, n_trials: u64) -> Result<tidemill_lab::WalkForwardReport> {
-    let progress = progress_bar(n_trials, "{msg}");
+fn with_progress(
+    walk: WalkForward,
+    n_trials: u64,
+    is_verbose: bool,
+) -> Result<tidemill_lab::WalkForwardReport> {
+    let progress = ProgressLine::new(n_trials, "trials");
     let bar = progress.clone();
     let report = walk
         .observe(move |event| match event {
             SweepEvent::BatchFinished { n_trials, .. } => bar.inc(*n_trials),
             SweepEvent::WindowTraded { n_done, n_windows, .. } => {
                 bar.set_message(format!("{n_done} of {n_windows} windows done"));
+            }
+            SweepEvent::BatchTimed { step, timing } if is_verbose => {
+                bar.suspend(|| eprintln!("{}", batch_line(step, timing)));
             }
             SweepEvent::FellBack { reason } => {
                 bar.suspend(|| eprintln!("{}", fallback_warning("the rest", reason)));
@@ -216,7 +238,7 @@ fn refuse_parts(source: &DataSource) -> Result<()> {
 }
 
 fn pace(args: &WalkforwardArgs) -> Result<Pace> {
-    let length = |text: &str, flag: &str| timeframe::parse_duration(text).with_context(|| flag.to_owned());
+    let length = |text: &str, flag: &str| timeframe::parse_span(text).with_context(|| flag.to_owned());
     Ok(Pace {
         train_ms: length(&args.train, "--train")?,
         test_ms: length(&args.test, "--test")?,

@@ -66,7 +66,7 @@ fn numbers_of_the_command_line_have_bounds() {
         ("backtest", "--threads 10000000", "threads must lie between 1 and 1024"),
         ("sweep", "--trials 0", "--trials"),
         ("sweep", "--trials -1", "--trials"),
-        ("sweep", "--trials 1e6", "--trials"),
+        ("sweep", "--trials 1e-6", "--trials"),
         ("sweep", "--trials 18446744073709551616", "--trials"),
         ("sweep", "--seed -1", "--seed"),
         ("sweep", "--top -1", "--top"),

@@ -86,7 +86,7 @@ fn a_timeline_shows_every_stage_on_its_device() {
     let place = Place::with_bars();
     let line = "sweep ema-cross --data lcg.csv --trials 64 --batch 16 --timeline trace.json";
     place.refused(&format!("{line}/none"), "--timeline trace.json/none");
-    let said = place.ok(&format!("{line} --device cpu"));
+    let said = place.ok(&format!("{line} --device cpu -v"));
     assert!(said.stderr.contains("note: no stage ran on a device"), "{}", said.stderr);
     assert_eq!(spans(&place, "trace.json"), []);
     if !emulates() {
@@ -109,14 +109,14 @@ fn a_sweep_tells_how_full_the_device_was() {
     let shares = |answer: &Value| ["busy", "fill"].map(|key| answer[key].as_f64().unwrap());
     let [busy, fill] = shares(&place.json(&format!("{line} --device cpu")));
     assert!(busy > 0.0 && busy == fill, "the CPU is as full as it is busy: {busy} {fill}");
-    let said = place.ok(&format!("{line} --device cpu"));
+    let said = place.ok(&format!("{line} --device cpu -v"));
     assert!(!said.stderr.contains("% full"), "{}", said.stderr);
     if !emulates() {
         return;
     }
     let [busy, fill] = shares(&place.json(&format!("{line} --device emulated")));
     assert!(busy > 0.0 && busy <= 1.0 && fill > 0.0, "{busy} {fill}");
-    let said = place.ok(&format!("{line} --device emulated --out runs/full"));
+    let said = place.ok(&format!("{line} --device emulated --out runs/full -v"));
     let (before, after) = said.stderr.split_once(" % full, sampler ").unwrap();
     assert!(before.contains("% of the time, device ") && after.contains("beside"), "{}", said.stderr);
     // Every record of the kernels but those of the first batch, before which there is no time to take a share of.

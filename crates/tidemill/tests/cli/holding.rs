@@ -65,8 +65,8 @@ fn what_is_held_out_is_refused_as_anything_else() {
         place.refused(&format!("{common} --objective holdout_sharpe --holdout 2024-02-01.."), "no metric");
     assert!(said.stderr.contains("never an objective"), "{}", said.stderr);
     place.refused(&format!("{common} --holdout 2999-01-01.."), "no bar lies in --holdout");
-    place.refused(&format!("{common} --holdout 2020"), "write 2024-01-01..");
-    place.refused(&format!("{common} --holdout ..2020-01-01"), "write 2024-01-01..");
+    place.refused(&format!("{common} --holdout 2020"), "write 2024-01-01 or");
+    place.refused(&format!("{common} --holdout ..2020-01-01"), "write 2024-01-01 or");
     place.refused(&format!("{common} --embargo soon"), "--embargo");
     let answer = place.json("backtest zscore-dip --data lcg.csv");
     let first = answer["segments"][0]["from"].as_str().unwrap();

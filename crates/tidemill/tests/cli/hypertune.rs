@@ -97,10 +97,12 @@ fn a_killed_and_resumed_sweep_repeats_its_decisions_and_they_alone_decide_the_tr
 fn advice_changes_nothing_and_is_given_in_words() {
     let place = eager();
     place.ok(&format!("{LINE} --out off --hypertune off"));
-    let said = place.ok(&format!("{LINE} --out advised --hypertune advise"));
+    let said = place.ok(&format!("{LINE} --out advised --hypertune advise -v"));
     same_lines(&exported(&place.path("advised")), &exported(&place.path("off")));
     assert!(decisions(&place, "advised").is_empty());
     assert!(said.stderr.contains("hypertune would change batch 4 → "), "{}", said.stderr);
+    let quiet = place.ok(&format!("{LINE} --hypertune advise"));
+    assert!(!quiet.stderr.contains("hypertune"), "advice is a detail: {}", quiet.stderr);
     assert!(!events(&place, "off").iter().any(|event| event.phase == "hypertune"));
     place.refused("sweep --hypertune perhaps", "possible values");
     place.write("tidemill.toml", "[hypertune]\nlow_busy = 3.0\n");

@@ -47,6 +47,8 @@ impl Place {
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidemill"));
         command.args(args).current_dir(self.dir.path()).stdin(Stdio::null());
+        // The terminal of the developer must not decide what a test sees.
+        command.env_remove("COLUMNS").env_remove("CLICOLOR_FORCE");
         command
     }
 

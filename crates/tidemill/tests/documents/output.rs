@@ -10,7 +10,7 @@ use regex_lite::Regex;
 static FILTERS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     [
         (r"[0-9][0-9.,e+]* (trials|bar-evaluations|symbols|iterations|it)/s", "SPEED"),
-        (r"[0-9][0-9.,]* (µs|ms|s|min)\b", "TIME"),
+        (r"[0-9][0-9.,]* (µs|ms|s|min|h)\b( [0-9]+ (s|min)\b)?", "TIME"),
         (r"on the CPU, [0-9]+ threads?( \([^)]*\))?", "DEVICE"),
         (
             r"evaluating [0-9]+ % of the time(, devices? [0-9]+ % full)?, sampler [0-9]+ % \([0-9]+ % of it beside the evaluation\)",

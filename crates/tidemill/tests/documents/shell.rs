@@ -47,6 +47,8 @@ impl Shell {
             format!("set -e\ntidemill() {{ \"$TIDEMILL_PROGRAM\" \"$@\"; }}\n{}\n", commands.join("\n"));
         let status = Command::new("sh")
             .args(["-c", &script])
+            .env_remove("COLUMNS")
+            .env_remove("CLICOLOR_FORCE")
             .env("TIDEMILL_PROGRAM", env!("CARGO_BIN_EXE_tidemill"))
             .current_dir(self.dir.path())
             .stdin(Stdio::null())

@@ -8,18 +8,24 @@ use tidemill_coloring::{Ending, Instance, Outcome, PhaseTotal, verify};
 use tidemill_telemetry::DeviceMode;
 
 use super::ColorArgs;
-use crate::table::Table;
+use crate::table::{Screen, Table};
 use tidemill_lab::number;
 
 /// Prints the outcome, after the verifier has checked it once more.
-pub fn print(args: &ColorArgs, instance: &Instance, outcome: &Outcome, seconds: f64) -> Result<()> {
+pub fn print(
+    args: &ColorArgs,
+    instance: &Instance,
+    outcome: &Outcome,
+    seconds: f64,
+    screen: &Screen,
+) -> Result<()> {
     let verified = verify(instance, &outcome.colors).map(|verified| verified.k);
     anyhow::ensure!(verified == Ok(outcome.k), "the colouring did not pass the verifier: {verified:?}");
     let mut out = std::io::stdout().lock();
     if args.json {
         writeln!(out, "{:#}", answer(instance, outcome, seconds))?;
     } else {
-        write!(out, "{}", text(instance, outcome))?;
+        write!(out, "{}", text(instance, outcome, screen))?;
     }
     out.flush()?;
     Ok(())
@@ -62,7 +68,7 @@ fn speed(total: &PhaseTotal) -> Option<f64> {
     (total.iterations > 0 && total.seconds > 0.0).then(|| total.iterations as f64 / total.seconds)
 }
 
-fn text(instance: &Instance, outcome: &Outcome) -> String {
+fn text(instance: &Instance, outcome: &Outcome, screen: &Screen) -> String {
     let proof = match outcome.k == outcome.bound {
         true => "which no colouring can beat".to_owned(),
         false => format!("at least {} are needed", outcome.bound),
@@ -96,7 +102,7 @@ fn text(instance: &Instance, outcome: &Outcome) -> String {
             format!("{:.2}", total.seconds),
         ]);
     }
-    text += &table.render(2);
+    text += &table.render(2, screen);
     if outcome.ending == Ending::Stopped {
         text += "\nstopped: this is the best so far\n";
     }

@@ -9,7 +9,7 @@ use tidemill_dash::terminal::{RunStatus, moment};
 use tidemill_telemetry::Timestamp;
 
 use super::{glimpse, pulse};
-use crate::table::Table;
+use crate::table::{Table, stderr_screen};
 use tidemill_lab::number;
 use tidemill_lab::stored::find::find_folders;
 
@@ -133,7 +133,7 @@ fn table(runs: &[RunDir]) -> String {
             number::short(snapshot.best),
         ]);
     }
-    table.render(5)
+    table.render(5, &stderr_screen())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use anyhow::Result;
 use serde::Serialize;
 use tidemill_market::atc::AtcOptions;
 use tidemill_market::timestamp::format_ms;
@@ -9,7 +10,7 @@ use tidemill_scan::{Ranking, Row, ScanCounts, ScanOptions, Scanned, Scanner};
 
 use super::market::Market;
 use super::{ScanArgs, TOP, symbols_text};
-use crate::table::Table;
+use crate::table::{Screen, Table, TextColumn};
 use tidemill_lab::number;
 
 /// Bars of the recent average that are drawn.
@@ -154,7 +155,7 @@ impl<'a> ScanReport<'a> {
     }
 
     /// The two lists as tables.
-    pub fn text(&self, scanner: &Scanner) -> String {
+    pub fn text(&self, scanner: &Scanner, screen: &Screen) -> Result<String> {
         let top = self.args.top.unwrap_or(TOP);
         let mut out = String::new();
         for (title, list) in [("LONG", &self.ranking.long), ("SHORT", &self.ranking.short)] {
@@ -162,7 +163,8 @@ impl<'a> ScanReport<'a> {
                 out += &format!("{title}: none\n\n");
                 continue;
             }
-            let mut table = Table::new(["#", "symbol", "class", "recent", "signal", "price", "bars"]);
+            let mut table = table();
+            self.args.columns.choose(&mut table)?;
             for (at, row) in list.iter().take(top).enumerate() {
                 let closes = &self.market.series[row.index].close;
                 // Computed anew for what is shown; the bits are those of the scan.
@@ -178,10 +180,10 @@ impl<'a> ScanReport<'a> {
                 ]);
             }
             let more = list.len().saturating_sub(top);
-            out += &format!("{title} ({})\n{}", number::count(list.len() as u64), table.render(4));
+            out += &format!("{title} ({})\n{}", number::count(list.len() as u64), table.render(4, screen));
             out += &if more > 0 { format!("({more} more; --top shows them)\n\n") } else { "\n".to_string() };
         }
-        out
+        Ok(out)
     }
 
     /// The window, and what has no signal, a line each.
@@ -237,6 +239,16 @@ impl<'a> ScanReport<'a> {
         }
         line + &format!(", {}", number::counted(counts.errors as u64, "error"))
     }
+}
+
+/// The table of a list without rows.
+pub fn table() -> Table {
+    let columns =
+        [("#", 9), ("symbol", 10), ("class", 8), ("recent", 4), ("signal", 9), ("price", 6), ("bars", 3)];
+    Table::new(columns.map(|(title, keep)| {
+        let column = TextColumn::new(title).keep(keep);
+        if title == "#" { column.named("rank") } else { column }
+    }))
 }
 
 /// Values from −1 to 1 as a line of blocks; what is not available is a blank.

@@ -29,7 +29,7 @@ fn scan(devices: Devices) -> Result<(String, Vec<(String, DeviceMode)>)> {
     let line = ["scan", "--json", "--bars", "60", "--streams", "3", "--journal"].map(Into::into);
     let args = Line::try_parse_from(line.into_iter().chain([journal.clone().into_os_string()])).unwrap().args;
     let mut out = Vec::new();
-    run_on(args, &Settings::default(), devices, &mut out)?;
+    run_on(args, &Settings::default(), devices, &Display::default(), &mut out)?;
     let records = read_journal(&journal).unwrap().map(Result::unwrap);
     let modes = records.filter_map(|record| Some((record.phase.to_string(), record.device?)));
     Ok((String::from_utf8(out).unwrap(), modes.collect()))

@@ -10,7 +10,7 @@ use serde_json::json;
 use tidemill_search::Value;
 
 use super::text;
-use crate::table::Table;
+use crate::table::{ColumnArgs, Display, Screen, Table};
 use tidemill_lab::StudyConfig;
 use tidemill_lab::number;
 use tidemill_lab::shipped::SHIPPED;
@@ -33,12 +33,14 @@ pub struct BestArgs {
     /// Number of trials [default: 1, or 10 with several objectives].
     #[arg(long, value_name = "K")]
     top: Option<usize>,
+    #[command(flatten)]
+    columns: ColumnArgs,
     /// Print JSON.
     #[arg(long)]
     json: bool,
 }
 
-pub fn run(args: &BestArgs) -> Result<ExitCode> {
+pub fn run(args: &BestArgs, display: &Display) -> Result<ExitCode> {
     let folder = super::open(&args.dir)?;
     let config = StudyConfig::read(folder.header());
     let survey = Survey::new(&folder, &config)?;
@@ -65,7 +67,7 @@ pub fn run(args: &BestArgs) -> Result<ExitCode> {
         });
         writeln!(out, "{}", serde_json::to_string_pretty(&document)?)?;
     } else if let ([row], None) = (&rows[..], &survey.front) {
-        write!(out, "{}", in_full(&survey, &names, row))?;
+        write!(out, "{}", in_full(&survey, &names, row, &display.screen))?;
         out.flush()?;
         let params = survey.axes.0.iter().map(|axis| axis.name.as_str()).zip(&row.params);
         if let Some(command) = backtest_command(&config, params) {
@@ -74,13 +76,13 @@ pub fn run(args: &BestArgs) -> Result<ExitCode> {
             );
         }
     } else {
-        write!(out, "{}", text::trials(&survey, &names, &rows))?;
+        write!(out, "{}", text::trials(&survey, &names, &rows, &args.columns, &display.screen)?)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Everything about one trial, a line each.
-fn in_full(survey: &Survey, objective_names: &[String], row: &Row) -> String {
+fn in_full(survey: &Survey, objective_names: &[String], row: &Row, screen: &Screen) -> String {
     let mut table = Table::new(["trial".to_string(), number::count(row.trial)]);
     for (name, value) in objective_names.iter().zip(&row.objectives) {
         table.row([name.clone(), text::score(*value)]);
@@ -90,14 +92,14 @@ fn in_full(survey: &Survey, objective_names: &[String], row: &Row) -> String {
         let value = value.as_ref().map_or_else(|| "not active".into(), ToString::to_string);
         params.row([axis.name.clone(), value]);
     }
-    let mut out = format!("{}\n{}", table.render(1), params.render(1));
+    let mut out = format!("{}\n{}", table.render(1, screen), params.render(1, screen));
     if !row.metrics.is_empty() {
         let mut metrics = Table::new(["metric", "value"]);
         for (name, value) in survey.metric_names.iter().zip(&row.metrics) {
             let label = text::label(name);
             metrics.row([label.to_string(), number::metric(label, *value)]);
         }
-        out += &format!("\n{}", metrics.render(1));
+        out += &format!("\n{}", metrics.render(1, screen));
     }
     out
 }

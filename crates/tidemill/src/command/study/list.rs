@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tidemill_search::StudyFolder;
 use tidemill_search::folder::HEADER_FILE;
 
-use crate::table::Table;
+use crate::table::{ColumnArgs, Display, Table, TextColumn};
 use tidemill_lab::StudyConfig;
 use tidemill_lab::number;
 use tidemill_lab::stored::find::find_folders;
@@ -24,6 +24,8 @@ pub struct ListArgs {
     /// Folder to search; folders whose names begin with a dot are skipped.
     #[arg(default_value = ".", value_name = "DIR")]
     dir: PathBuf,
+    #[command(flatten)]
+    columns: ColumnArgs,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -43,7 +45,7 @@ struct Study {
     state: State,
 }
 
-pub fn run(args: &ListArgs) -> Result<ExitCode> {
+pub fn run(args: &ListArgs, display: &Display) -> Result<ExitCode> {
     let is_study = |dir: &Path| dir.join(HEADER_FILE).is_file();
     let dirs =
         find_folders(&args.dir, is_study).with_context(|| format!("cannot list {}", args.dir.display()))?;
@@ -56,7 +58,9 @@ pub fn run(args: &ListArgs) -> Result<ExitCode> {
     } else if entries.is_empty() {
         eprintln!("no studies beneath {}", args.dir.display());
     } else {
-        write!(out, "{}", table(&entries).render(4))?;
+        let mut table = table(&entries);
+        args.columns.choose(&mut table)?;
+        write!(out, "{}", table.render(4, &display.screen))?;
     }
     out.flush()?;
     for StudyEntry { dir, study } in &entries {
@@ -85,9 +89,20 @@ fn look(dir: &Path) -> Result<Study> {
     Ok(Study { config, n_trials, n_valid, best, state })
 }
 
+/// The columns, and how much each matters on a narrow screen.
+const COLUMNS: [(&str, u8); 8] = [
+    ("study", 9),
+    ("strategy", 6),
+    ("sampler", 2),
+    ("state", 8),
+    ("trials", 7),
+    ("of", 3),
+    ("best", 8),
+    ("objective", 5),
+];
+
 fn table(entries: &[StudyEntry]) -> Table {
-    let mut table =
-        Table::new(["study", "strategy", "sampler", "state", "trials", "of", "best", "objective"]);
+    let mut table = Table::new(COLUMNS.map(|(title, keep)| TextColumn::new(title).keep(keep)));
     let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "–".into());
     for StudyEntry { dir, study } in entries {
         let dir = dir.display().to_string();

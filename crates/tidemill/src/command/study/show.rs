@@ -10,6 +10,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{page, text};
+use crate::table::{ColumnArgs, Display, Screen};
 use tidemill_lab::StudyConfig;
 use tidemill_lab::number;
 use tidemill_lab::stored::rows::{Row, fetch_with_importance};
@@ -35,6 +36,8 @@ pub struct ShowArgs {
     /// Also write a page with history, slices and parallel coordinates, which opens without a network.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    #[command(flatten)]
+    columns: ColumnArgs,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -60,7 +63,7 @@ pub struct StudyView<'a> {
     pub holding: Option<Value>,
 }
 
-pub fn run(args: &ShowArgs) -> Result<ExitCode> {
+pub fn run(args: &ShowArgs, display: &Display) -> Result<ExitCode> {
     let folder = super::open(&args.dir)?;
     let config = StudyConfig::read(folder.header());
     let survey = Survey::new(&folder, &config)?;
@@ -86,7 +89,7 @@ pub fn run(args: &ShowArgs) -> Result<ExitCode> {
     if args.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&document(&view))?)?;
     } else {
-        write!(out, "{}", in_words(&view))?;
+        write!(out, "{}", in_words(&view, &args.columns, &display.screen)?)?;
     }
     out.flush()?;
     if let (Some(path), Some(drawn)) = (&args.html, &drawn) {
@@ -113,19 +116,19 @@ pub fn trials_line(view: &StudyView<'_>) -> String {
     format!("{}{asked}, {} valid", number::count(survey.n_trials), number::count(survey.n_valid))
 }
 
-fn in_words(view: &StudyView<'_>) -> String {
+fn in_words(view: &StudyView<'_>, columns: &ColumnArgs, screen: &Screen) -> Result<String> {
     let survey = view.survey;
     let mut lines = vec![("study", view.dir.clone())];
     lines.extend(view.config.lines());
     lines.push(("trials", trials_line(view)));
     lines.push(("state", view.state.text()));
     let mut out: String =
-        lines.iter().map(|(name, text)| format!("{name:<9}  {}\n", wrapped(text))).collect();
+        lines.iter().map(|(name, text)| format!("{name:<9}  {}\n", wrapped(text, screen))).collect();
     if survey.n_trials == 0 {
-        return out + "\nNo trial is finished yet.\n";
+        return Ok(out + "\nNo trial is finished yet.\n");
     }
     if survey.n_valid == 0 {
-        return out + "\nNo trial is valid: none traded, or none met the requirements.\n";
+        return Ok(out + "\nNo trial is valid: none traded, or none met the requirements.\n");
     }
     if !view.top.is_empty() {
         let title = match &survey.front {
@@ -136,25 +139,27 @@ fn in_words(view: &StudyView<'_>) -> String {
             None if view.top.len() == 1 => "Best trial".to_string(),
             None => format!("Best {} trials", view.top.len()),
         };
-        out += &format!("\n{title}\n\n{}", text::trials(survey, &view.objective_names, &view.top));
+        let trials = text::trials(survey, &view.objective_names, &view.top, columns, screen)?;
+        out += &format!("\n{title}\n\n{trials}");
     }
     if let Some(holding) = &view.holding {
-        out += &text::holding(holding);
+        out += &text::holding(holding, screen);
     }
     for (objective_idx, name) in view.objective_names.iter().enumerate() {
-        let curve = text::convergence(&survey.improvements[objective_idx], survey.n_trials);
+        let curve = text::convergence(&survey.improvements[objective_idx], survey.n_trials, screen);
         out += &format!("\nConvergence of {name}\n\n{curve}");
     }
-    out + &format!("\nImportance of parameters\n\n{}", text::importance(survey, view.importance))
+    Ok(out + &format!("\nImportance of parameters\n\n{}", text::importance(survey, view.importance, screen)))
 }
 
 /// A list of settings in lines of bearable length, the second and further ones beneath the first.
-fn wrapped(text: &str) -> String {
-    const WIDTH: usize = 100;
+fn wrapped(text: &str, screen: &Screen) -> String {
+    // The names before it take eleven columns.
+    let room = screen.width.map_or(100, |width| width.saturating_sub(11).clamp(20, 100));
     let mut lines = vec![String::new()];
     for item in text.split_inclusive(", ") {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + item.chars().count() <= WIDTH => line.push_str(item),
+            Some(line) if line.chars().count() + item.chars().count() <= room => line.push_str(item),
             _ => lines.push(item.to_owned()),
         }
     }

@@ -1,10 +1,11 @@
 //! Trials, convergence and importance as plain text.
 
+use anyhow::Result;
 use tidemill_backtest::METRICS;
 use tidemill_search::Value;
 
-use crate::table::Table;
-use crate::verdict_text::drop_text;
+use crate::table::{ColumnArgs, Screen, Table, TextColumn};
+use crate::verdict_text::{check_line, drop_text};
 use tidemill_lab::number;
 use tidemill_lab::stored::rows::Row;
 use tidemill_lab::stored::survey::Survey;
@@ -21,6 +22,9 @@ const MAX_HEADING: usize = 20;
 
 /// Width of the curve in characters.
 const CURVE_WIDTH: usize = 60;
+
+/// Columns that are left for what stands behind the curve.
+const CURVE_LABEL: usize = 24;
 
 /// Most improvements that are listed.
 const MAX_STEPS: usize = 12;
@@ -67,45 +71,77 @@ pub fn shown_metrics(survey: &Survey, rows: &[&Row]) -> Vec<usize> {
 }
 
 /// Trials as a table: objectives, the most telling metrics, parameters.
-pub fn trials(survey: &Survey, objective_names: &[String], rows: &[&Row]) -> String {
+pub fn trials(
+    survey: &Survey,
+    objective_names: &[String],
+    rows: &[&Row],
+    columns: &ColumnArgs,
+    screen: &Screen,
+) -> Result<String> {
     let metrics = shown_metrics(survey, rows);
-    let varied: Vec<usize> =
-        (0..survey.axes.0.len()).filter(|param_idx| survey.axes.0[*param_idx].is_varied()).collect();
-    let params = &varied[..varied.len().min(MAX_PARAMS)];
-    let mut header = vec!["trial".to_string()];
+    // What is not shown can be chosen.
+    let hidden = (0..survey.metric_names.len()).filter(|place| !metrics.contains(place));
+    let places: Vec<usize> = metrics.iter().copied().chain(hidden).collect();
+    let n_varied = survey.axes.0.iter().filter(|axis| axis.is_varied()).count();
+    let mut header = vec![TextColumn::new("trial").keep(10)];
     // A long expression would make a wide column of short numbers.
     let is_short = |name: &String| name.chars().count() <= MAX_HEADING;
     header.extend(
-        objective_names.iter().map(|name| if is_short(name) { name.clone() } else { "objective".into() }),
+        objective_names
+            .iter()
+            .map(|name| TextColumn::new(if is_short(name) { name.as_str() } else { "objective" }).keep(10)),
     );
-    header.extend(metrics.iter().map(|place| label(&survey.metric_names[*place]).to_string()));
-    header.extend(params.iter().map(|param_idx| survey.axes.0[*param_idx].name.clone()));
+    header.extend(places.iter().enumerate().map(|(at, place)| {
+        let name = &survey.metric_names[*place];
+        let is_first = ["sharpe", "total_return", "max_drawdown", "trades"].contains(&name.as_str());
+        let keep = if at >= metrics.len() {
+            0
+        } else if is_first {
+            8
+        } else {
+            3
+        };
+        TextColumn::new(label(name)).named(name.as_str()).keep(keep)
+    }));
+    let mut n_shown = 0;
+    header.extend(survey.axes.0.iter().map(|axis| {
+        n_shown += usize::from(axis.is_varied());
+        let keep = if !axis.is_varied() || n_shown > MAX_PARAMS {
+            0
+        } else if n_shown <= 4 {
+            6
+        } else {
+            4
+        };
+        TextColumn::new(axis.name.as_str()).named(axis.name.as_str()).keep(keep)
+    }));
     let mut table = Table::new(header);
+    columns.choose(&mut table)?;
     for row in rows {
         let mut cells = vec![row.trial.to_string()];
         cells.extend(row.objectives.iter().map(|value| score(*value)));
         cells.extend(
-            metrics.iter().map(|at| number::metric(label(&survey.metric_names[*at]), row.metrics[*at])),
+            places.iter().map(|at| number::metric(label(&survey.metric_names[*at]), row.metrics[*at])),
         );
-        cells.extend(params.iter().map(|param_idx| short(&row.params[*param_idx])));
+        cells.extend(row.params.iter().map(short));
         table.row(cells);
     }
-    let mut out = table.render(0);
-    if varied.len() > params.len() {
-        out += &format!(
-            "({} more parameters; `tidemill study best` and --json show them)\n",
-            varied.len() - params.len()
-        );
+    let mut out = table.render(0, screen);
+    if n_varied > MAX_PARAMS {
+        let n_more = n_varied - MAX_PARAMS;
+        out += &format!("({n_more} more parameters; `tidemill study best` and --json show them)\n");
     }
-    out
+    Ok(out)
 }
 
 /// The best value so far over the length of the study, as a curve of one line and the improvements beneath.
-pub fn convergence(improvements: &[(u64, f64)], n_trials: u64) -> String {
+pub fn convergence(improvements: &[(u64, f64)], n_trials: u64, screen: &Screen) -> String {
     let (Some((_, last)), Some(_)) = (improvements.last(), n_trials.checked_sub(1)) else {
         return "no trial was valid\n".into();
     };
-    let width = CURVE_WIDTH.min(usize::try_from(n_trials).unwrap_or(CURVE_WIDTH));
+    let room =
+        screen.width.map_or(CURVE_WIDTH, |width| width.saturating_sub(CURVE_LABEL).clamp(8, CURVE_WIDTH));
+    let width = room.min(usize::try_from(n_trials).unwrap_or(room));
     let best_after = |n: u64| {
         let known = improvements.partition_point(|(trial, _)| *trial < n);
         known.checked_sub(1).map(|at| improvements[at].1)
@@ -127,7 +163,7 @@ pub fn convergence(improvements: &[(u64, f64)], n_trials: u64) -> String {
         table.row([number::count(trial), number::short(Some(value))]);
     }
     let from_to = format!("{} to {}", number::short(Some(low)), number::short(Some(*last)));
-    let listed = table.render(0);
+    let listed = table.render(0, screen);
     let hidden = improvements.len().saturating_sub(MAX_STEPS);
     let note = if hidden > 0 { format!("({hidden} improvements in between not shown)\n") } else { "".into() };
     format!("{curve}  {from_to}\n\n{listed}{note}")
@@ -139,7 +175,7 @@ fn steps(improvements: &[(u64, f64)]) -> Vec<(u64, f64)> {
 }
 
 /// Whether the winners hold up: each in a line, the first with all checks. What is missing in the document is left out.
-pub fn holding(document: &serde_json::Value) -> String {
+pub fn holding(document: &serde_json::Value, screen: &Screen) -> String {
     let Some(winners) = document["winners"].as_array().filter(|winners| !winners.is_empty()) else {
         return String::new();
     };
@@ -165,13 +201,12 @@ pub fn holding(document: &serde_json::Value) -> String {
         }
         table.row(row);
     }
-    let mut out = format!("\nDoes it hold up?\n\n{}\n", table.render(3));
+    let mut out = format!("\nDoes it hold up?\n\n{}\n", table.render(3, screen));
     let best = &winners[0];
     out += &format!("trial {} {}\n", best["trial"], best["sentence"].as_str().unwrap_or_default());
     for check in best["checks"].as_array().into_iter().flatten() {
-        let mark = if check["survived"] == true { "+" } else { "-" };
         let text = |key: &str| check[key].as_str().unwrap_or_default();
-        out += &format!("  {mark} {}: {}\n", text("name"), text("words"));
+        out += &check_line(check["survived"] == true, text("name"), text("words"), screen);
     }
     if let Some(benchmark) = document["benchmark"].as_str().filter(|_| best["has_market"] == true) {
         out += &format!("  (the benchmark is {benchmark})\n");
@@ -180,15 +215,19 @@ pub fn holding(document: &serde_json::Value) -> String {
 }
 
 /// Shares as bars, largest first.
-pub fn importance(survey: &Survey, shares: &[f64]) -> String {
+pub fn importance(survey: &Survey, shares: &[f64], screen: &Screen) -> String {
     let ranked = ranked(survey, shares);
     if ranked.first().is_none_or(|(_, share)| *share <= 0.0) {
         return "unknown: too few trials, or all alike\n".into();
     }
     let largest = ranked[0].1;
+    let longest = ranked.iter().take(MAX_BARS).map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    // A name, two gaps and `100.0 %` stand before a bar.
+    let bar_width =
+        screen.width.map_or(BAR_WIDTH, |width| width.saturating_sub(longest + 12).clamp(4, BAR_WIDTH));
     let mut table: Vec<[String; 3]> = Vec::new();
     for (name, share) in ranked.iter().take(MAX_BARS) {
-        let eighths = (share / largest * (BAR_WIDTH * 8) as f64).round() as usize;
+        let eighths = (share / largest * (bar_width * 8) as f64).round() as usize;
         let part = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
         let bar =
             if eighths == 0 { "▏".to_string() } else { format!("{}{part}", "█".repeat(eighths / 8)) };
@@ -236,7 +275,7 @@ mod tests {
                 "objective": { "in_sample": 2.0, "out_of_sample": unseen, "holdout": null },
                 "checks": [check("luck", true), check("costs", false)] })
         };
-        let text = holding(&json!({ "winners": [winner(7, Some(1.5)), winner(9, None)] }));
+        let text = holding(&json!({ "winners": [winner(7, Some(1.5)), winner(9, None)] }), &Screen::PLAIN);
         let lines: Vec<String> =
             text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         assert_eq!(lines[3], "trial survives verdict in sample out of sample drop [%]");
@@ -244,27 +283,27 @@ mod tests {
         assert!(
             text.ends_with("\ntrial 7 survives 1 of 2 checks: doubtful\n  + luck: why\n  - costs: why\n")
         );
-        assert_eq!(holding(&json!({})), "");
+        assert_eq!(holding(&json!({}), &Screen::PLAIN), "");
     }
 
     #[test]
     fn the_curve_rises_where_the_study_did() {
-        let text = convergence(&[(1, 0.0), (3, 7.0)], 4);
+        let text = convergence(&[(1, 0.0), (3, 7.0)], 4, &Screen::PLAIN);
         assert_eq!(text.lines().next(), Some(" ▁▁█  0 to 7"));
         assert!(text.contains("    3            7\n"), "{text}");
     }
 
     #[test]
     fn a_flat_curve_is_full_and_no_valid_trial_is_said() {
-        assert_eq!(convergence(&[(0, 2.0)], 3).lines().next(), Some("███  2 to 2"));
-        assert_eq!(convergence(&[], 3), "no trial was valid\n");
-        assert_eq!(convergence(&[], 0), "no trial was valid\n");
+        assert_eq!(convergence(&[(0, 2.0)], 3, &Screen::PLAIN).lines().next(), Some("███  2 to 2"));
+        assert_eq!(convergence(&[], 3, &Screen::PLAIN), "no trial was valid\n");
+        assert_eq!(convergence(&[], 0, &Screen::PLAIN), "no trial was valid\n");
     }
 
     #[test]
     fn many_improvements_are_thinned_with_both_ends_kept() {
         let improvements: Vec<(u64, f64)> = (0..100_u32).map(|at| (u64::from(at), f64::from(at))).collect();
-        let text = convergence(&improvements, 100);
+        let text = convergence(&improvements, 100, &Screen::PLAIN);
         assert!(text.contains("\n    0            0\n") && text.contains("\n   99           99\n"), "{text}");
         assert!(text.ends_with("(88 improvements in between not shown)\n"), "{text}");
     }

@@ -1,27 +1,18 @@
 //! What a sweep prints.
 
+use anyhow::Result;
 use serde_json::{Map, Value, json};
-use tidemill_backtest::segment::Role;
-use tidemill_backtest::{METRICS, Metric, POOL_NOTE};
+use tidemill_backtest::POOL_NOTE;
 use tidemill_lab::backtest::param_values;
-use tidemill_lab::score::{ObjectiveScores, ScoredTrial};
-use tidemill_lab::{DeviceUse, Experiment, SearchOptions, SweepReport, number};
+use tidemill_lab::score::ObjectiveScores;
+use tidemill_lab::{DeviceUse, Experiment, InvalidCounts, SearchOptions, SweepReport, number};
 use tidemill_telemetry::hypertune::Mode;
 
+use super::table;
 use crate::command::backtest::metrics_json;
-use crate::table::Table;
-use crate::verdict_text::{self, drop_text};
+use crate::table::{ColumnArgs, Screen};
+use crate::verdict_text;
 use crate::year;
-
-/// Metrics shown in the table besides the objective.
-const SHOWN: [Metric; 6] = [
-    Metric::Sharpe,
-    Metric::TotalReturn,
-    Metric::MaxDrawdown,
-    Metric::Trades,
-    Metric::WinRate,
-    Metric::ProfitFactor,
-];
 
 /// A sweep that has ended.
 pub struct Finished<'a> {
@@ -32,89 +23,19 @@ pub struct Finished<'a> {
     pub report: &'a SweepReport,
 }
 
-fn is_ambiguous(scored: &ScoredTrial) -> bool {
-    scored.train.get(Metric::Ambiguous).is_some_and(|count| count > 0.0)
-}
-
 /// The best trials as a table.
-pub fn text(finished: &Finished<'_>) -> String {
+pub fn text(finished: &Finished<'_>, columns: &ColumnArgs, screen: &Screen) -> Result<String> {
     let Finished { experiment, report, .. } = finished;
     let strategy = &experiment.strategy;
     if report.best.is_empty() {
         if report.n_valid > 0 {
-            return String::new();
+            return Ok(String::new());
         }
-        return format!(
-            "No trial was valid: {}.\n",
-            if strategy.require.is_some() {
-                "none traded, or none met `require` of [objective]"
-            } else {
-                "none traded, or the objective was never defined"
-            }
-        );
+        return Ok(report.invalid.as_ref().map_or_else(String::new, why_invalid));
     }
-    let label = |metric: Metric| METRICS.iter().find(|(m, ..)| *m == metric).map_or("", |(.., label)| *label);
-    // A plain metric as objective is shown under its name; of one segment it is not shown a second time.
-    let texts = strategy.objective_texts();
-    let plain = |text: &str| METRICS.iter().find(|(_, name, _)| *name == text).map(|(metric, ..)| *metric);
-    let titles: Vec<String> = match texts[..] {
-        [text] if plain(text).is_none() => vec!["objective".into()],
-        _ => texts.iter().map(|text| (*text).to_string()).collect(),
-    };
-    let several = report.segments.iter().filter(|segment| segment.role == Role::Train).count() > 1;
-    let shown: Vec<Metric> = SHOWN
-        .into_iter()
-        .filter(|metric| several || texts.iter().all(|text| plain(text) != Some(*metric)))
-        .chain(report.best.iter().any(is_ambiguous).then_some(Metric::Ambiguous))
-        .collect();
-    let mut header = vec!["#".to_string()];
-    header.extend(titles.iter().cloned());
-    header.extend(shown.iter().map(|metric| label(*metric).to_string()));
-    let tested = report.best.iter().any(|scored| scored.test.is_some());
-    if tested {
-        header.extend(titles.iter().map(|title| format!("OOS {title}")));
-        header.extend(["drop [%]".to_string(), "OOS Return [%]".to_string(), "OOS Trades".to_string()]);
-    }
-    let held_out = experiment.layout.holdout_from_ms.is_some();
-    let winner = |scored: &ScoredTrial| {
-        let winners = &report.verdict.as_ref()?.winners;
-        winners.iter().find(|winner| winner.trial == scored.trial.number)
-    };
-    if held_out {
-        header.extend([format!("holdout {}", titles[0]), "drop [%]".to_string()]);
-    }
-    let space = &report.space;
-    let free: Vec<usize> = (0..space.len()).filter(|at| space.params[*at].fixed.is_none()).collect();
-    let shown_params: Vec<usize> = free.iter().copied().take(16).collect();
-    header.extend(shown_params.iter().map(|at| space.params[*at].name.clone()));
-    let mut table = Table::new(header);
-    for scored in &report.best {
-        let mut row = vec![scored.trial.number.to_string()];
-        row.extend(scored.scores.iter().map(|score| number::short(score.ok())));
-        row.extend(shown.iter().map(|metric| number::metric(label(*metric), scored.train.get(*metric))));
-        if tested {
-            let test = |metric: Metric| scored.test.as_ref().and_then(|(_, metrics)| metrics.get(metric));
-            let score = |at: usize| scored.test.as_ref().and_then(|(scores, _)| scores[at].ok());
-            row.extend((0..titles.len()).map(|at| number::short(score(at))));
-            row.push(drop_text(scored.objective(), score(0)));
-            row.push(number::metric("[%]", test(Metric::TotalReturn)));
-            row.push(number::short(test(Metric::Trades)));
-        }
-        if held_out {
-            let value = winner(scored).and_then(|winner| winner.objective.holdout);
-            row.extend([number::short(value), drop_text(scored.objective(), value)]);
-        }
-        for at in &shown_params {
-            let value = space.params[*at].domain.decode(scored.trial.row[*at]);
-            row.push(match value {
-                None => "·".into(),
-                Some(tidemill_search::Value::Float(value)) => number::short(Some(value)),
-                Some(value) => value.to_string(),
-            });
-        }
-        table.row(row);
-    }
-    let mut out = table.render(0);
+    let mut table = table::filled(experiment, report);
+    columns.choose(&mut table)?;
+    let mut out = table.render(0, screen);
     let symbols = &experiment.data.universe.symbols;
     let names = symbols.iter().map(|bars| bars.symbol.as_str());
     let years = names.zip(report.symbol_year_days.iter().copied());
@@ -125,17 +46,43 @@ pub fn text(finished: &Finished<'_>) -> String {
     if strategy.objectives.len() > 1 {
         out += "No other trial is better in every objective.\n";
     }
-    if free.len() > shown_params.len() {
-        out += &format!(
-            "({} more parameters; use --json or --out to see them)\n",
-            free.len() - shown_params.len()
-        );
+    let n_free = strategy.params.iter().filter(|param| param.fixed.is_none()).count();
+    if n_free > table::MOST_PARAMS {
+        let n_more = n_free - table::MOST_PARAMS;
+        out += &format!("({n_more} more parameters; use --columns, --json or --out to see them)\n");
     }
-    out + &report.verdict.as_deref().map_or_else(String::new, verdict_text::text)
+    let verdict = report.verdict.as_deref();
+    Ok(out + &verdict.map_or_else(String::new, |verdict| verdict_text::text(verdict, screen)))
+}
+
+/// Why no trial has a score, how near the trials came, and what to do.
+fn why_invalid(invalid: &InvalidCounts) -> String {
+    let mut out = format!("No trial was valid. Of {}\n", number::counted(invalid.n_trials, "trial"));
+    let mut line = |count: u64, text: String| {
+        if count > 0 {
+            out += &format!("{:>12} {text}\n", number::count(count));
+        }
+    };
+    line(invalid.n_untraded, "made no trade".into());
+    for condition in &invalid.conditions {
+        let best =
+            condition.nearest.map(|nearest| format!("; at best {}", number::short(Some(nearest.found))));
+        let text = format!("traded and did not meet `{}`{}", condition.text, best.unwrap_or_default());
+        line(condition.n_failed, text);
+    }
+    line(invalid.n_undefined, "met all of that, but the objective is not defined for them".into());
+    let hint = if invalid.n_untraded == invalid.n_trials {
+        "`enter` was never true: look at its conditions, and at the ranges of [params]"
+    } else if invalid.conditions.iter().any(|condition| condition.n_failed > 0) {
+        "ask for less in `require` of [objective], or widen the ranges of [params]"
+    } else {
+        "choose another objective, or test on more data"
+    };
+    out + &format!("  hint: {hint}\n")
 }
 
 /// How long it took, and what the sampler cost.
-fn summary_line(report: &SweepReport) -> String {
+fn summary_line(report: &SweepReport, is_verbose: bool) -> String {
     let summary = &report.summary;
     let seconds = summary.wall.as_secs_f64();
     let n_new = summary.n_trials - summary.n_replayed;
@@ -143,15 +90,19 @@ fn summary_line(report: &SweepReport) -> String {
     if summary.n_replayed > 0 {
         line += &format!(", {} of them from earlier runs,", number::count(summary.n_replayed));
     }
+    let per_second = number::count((n_new as f64 / seconds) as u64);
+    let bars = match is_verbose {
+        true => format!(", {:.2e} bar-evaluations/s", n_new as f64 * report.n_bars as f64 / seconds),
+        false => String::new(),
+    };
     line += &format!(
-        " in {seconds:.2} s ({} trials/s, {:.2e} bar-evaluations/s), {} valid",
-        number::count((n_new as f64 / seconds) as u64),
-        n_new as f64 * report.n_bars as f64 / seconds,
+        " in {} ({per_second} trials/s{bars}), {} valid",
+        number::seconds(seconds),
         number::count(report.n_valid)
     );
     let timing = &summary.timing;
     let sampler = (timing.ask + timing.tell).as_secs_f64();
-    if n_new > 0 && seconds > 0.0 {
+    if is_verbose && n_new > 0 && seconds > 0.0 {
         line += &format!(
             "; evaluating {:.0} % of the time{}, sampler {:.0} % ({:.0} % of it beside the evaluation)",
             100.0 * timing.evaluate.as_secs_f64() / seconds,
@@ -175,16 +126,19 @@ fn fullness(report: &SweepReport) -> String {
 }
 
 /// Prints the notes that go with the table.
-pub fn remarks(finished: &Finished<'_>, hypertune: Mode) {
+pub fn remarks(finished: &Finished<'_>, hypertune: Mode, is_verbose: bool) {
     let report = finished.report;
     if report.n_valid == 0
         && let Some(window) = report.impossible_windows.last()
     {
         eprintln!("note: no symbol has enough bars for a window of {window}, a default of this strategy");
     }
-    eprintln!("{}", summary_line(report));
-    if let Some(verdict) = &report.verdict {
+    eprintln!("{}", summary_line(report, is_verbose));
+    if let Some(verdict) = report.verdict.as_ref().filter(|_| report.n_valid > 0) {
         eprintln!("{}", verdict_text::line(verdict));
+    }
+    if !is_verbose {
+        return;
     }
     report.advice.iter().for_each(|sentence| eprintln!("{sentence}"));
     if hypertune == Mode::Advise && !report.advice.is_empty() {

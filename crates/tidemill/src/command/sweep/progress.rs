@@ -7,12 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use indicatif::ProgressBar;
 use tidemill_lab::evaluator::BatchSpan;
 use tidemill_lab::event::Opening;
 use tidemill_lab::{Experiment, SweepEvent, number};
-use tidemill_search::SamplerKind;
+use tidemill_search::{SamplerKind, Timing};
 use tidemill_telemetry::{Journal, metrics, prometheus};
+
+use crate::progress::{ProgressLine, spinner};
 
 /// Shows a sweep to the people who run it.
 #[derive(Clone)]
@@ -24,8 +26,9 @@ struct Shared {
     sampler: SamplerKind,
     devices_note: Option<String>,
     out: Option<PathBuf>,
-    bar: Mutex<Option<ProgressBar>>,
-    best: Mutex<Option<f64>>,
+    shown: Mutex<Option<Shown>>,
+    /// Whether the times of every batch and the decisions of tuning rules are printed.
+    is_verbose: AtomicBool,
     /// When each stage ran on the devices, once the search is over.
     spans: Mutex<Arc<[BatchSpan]>>,
     /// Journal of the run, while it runs.
@@ -50,13 +53,19 @@ impl SweepProgress {
             sampler,
             devices_note: runtime.devices.note.clone(),
             out: out.map(Into::into),
-            bar: Mutex::default(),
-            best: Mutex::default(),
+            shown: Mutex::default(),
+            is_verbose: AtomicBool::new(false),
             spans: Mutex::default(),
             journal,
             is_open: AtomicBool::new(false),
             server: Mutex::new(server),
         })))
+    }
+
+    /// Whether the times of every batch and the decisions of tuning rules are printed.
+    pub fn verbose(self, is_verbose: bool) -> Self {
+        self.0.is_verbose.store(is_verbose, Ordering::SeqCst);
+        self
     }
 
     /// Whether the study was opened.
@@ -69,26 +78,24 @@ impl SweepProgress {
         match event {
             SweepEvent::Opened(opening) => self.opened(opening),
             SweepEvent::BatchFinished { totals, .. } => {
-                *lock(&self.0.best) = totals.best;
-                self.with_bar(|bar| bar.set_position(totals.trials));
+                if let Some(Shown::Line(line)) = &*lock(&self.0.shown) {
+                    line.set_position(totals.trials);
+                    line.set_message(format!("best {}", number::short(totals.best)));
+                }
             }
-            SweepEvent::BatchTimed(timing) => {
-                let ms = |time: Duration| time.as_secs_f64() * 1e3;
-                let best = number::short(*lock(&self.0.best));
-                self.with_bar(|bar| {
-                    bar.set_message(format!(
-                        "{best}  (ms: ask {:.1}, evaluate {:.1}, tell {:.1}, overlap {:.1}, idle {:.1})",
-                        ms(timing.ask),
-                        ms(timing.evaluate),
-                        ms(timing.tell),
-                        ms(timing.overlap),
-                        ms(timing.idle)
-                    ));
-                });
+            SweepEvent::BatchTimed { step, timing } if self.is_verbose() => {
+                self.say(&batch_line(step, timing));
+            }
+            SweepEvent::TuningConfig(proposal) if self.is_verbose() => {
+                if let Some(sentence) = proposal.sentence() {
+                    self.say(&sentence);
+                }
             }
             SweepEvent::FellBack { reason } => self.say(&fallback_warning("the rest", reason)),
             SweepEvent::Spans(spans) => *lock(&self.0.spans) = spans.clone(),
-            SweepEvent::Judging => self.replace_bar(Some(spinner("checking whether the winners hold up"))),
+            SweepEvent::Judging => {
+                self.replace(Some(Shown::Spinner(spinner("checking whether the winners hold up"))));
+            }
             SweepEvent::Ended { .. } => {
                 self.finish();
                 // Only the last owner can close the journal.
@@ -107,7 +114,7 @@ impl SweepProgress {
 
     /// Removes the progress line.
     pub fn finish(&self) {
-        self.replace_bar(None);
+        self.replace(None);
     }
 
     fn opened(&self, opening: &Opening) {
@@ -132,27 +139,47 @@ impl SweepProgress {
         }
         *lock(&self.0.journal) = Some(opening.journal.clone());
         self.0.is_open.store(true, Ordering::SeqCst);
-        self.replace_bar(Some(progress_bar(opening.n_asked, "best {msg}")));
+        self.replace(Some(Shown::Line(ProgressLine::new(opening.n_asked, "trials"))));
+    }
+
+    fn is_verbose(&self) -> bool {
+        self.0.is_verbose.load(Ordering::SeqCst)
     }
 
     fn say(&self, text: &str) {
-        match &*lock(&self.0.bar) {
-            Some(bar) => bar.suspend(|| eprintln!("{text}")),
+        match &*lock(&self.0.shown) {
+            Some(Shown::Line(line)) => line.suspend(|| eprintln!("{text}")),
+            Some(Shown::Spinner(bar)) => bar.suspend(|| eprintln!("{text}")),
             None => eprintln!("{text}"),
         }
     }
 
-    fn with_bar(&self, show: impl FnOnce(&ProgressBar)) {
-        if let Some(bar) = &*lock(&self.0.bar) {
-            show(bar);
+    fn replace(&self, shown: Option<Shown>) {
+        match std::mem::replace(&mut *lock(&self.0.shown), shown) {
+            Some(Shown::Line(line)) => line.finish_and_clear(),
+            Some(Shown::Spinner(bar)) => bar.finish_and_clear(),
+            None => {}
         }
     }
+}
 
-    fn replace_bar(&self, bar: Option<ProgressBar>) {
-        if let Some(before) = std::mem::replace(&mut *lock(&self.0.bar), bar) {
-            before.finish_and_clear();
-        }
-    }
+/// What stands in the last line of the terminal.
+enum Shown {
+    Line(ProgressLine),
+    Spinner(ProgressBar),
+}
+
+/// Where the time of a batch went, in milliseconds. `gpu` is the evaluation, also where the CPU does it.
+pub fn batch_line(step: &str, timing: &Timing) -> String {
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    format!(
+        "{step}: ask={:.1}ms gpu={:.1}ms tell={:.1}ms overlap={:.1}ms idle={:.1}ms",
+        ms(timing.ask),
+        ms(timing.evaluate),
+        ms(timing.tell),
+        ms(timing.overlap),
+        ms(timing.idle)
+    )
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -173,28 +200,4 @@ fn serve(addr: SocketAddr, journal: Arc<Mutex<Option<Arc<Journal>>>>) -> Result<
 /// The warning printed when the CPU takes over from a GPU.
 pub fn fallback_warning(what: &str, reason: &str) -> String {
     format!("warning: the GPU failed, so {what} runs on the CPU with the same results: {reason}")
-}
-
-/// The progress line of work without a known length.
-fn spinner(what: &'static str) -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
-    let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-    bar.set_message(what);
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
-}
-
-/// The progress line of a run; `after` stands at its end.
-pub fn progress_bar(trials: u64, after: &str) -> ProgressBar {
-    let bar = ProgressBar::new(trials);
-    let style = ProgressStyle::with_template(&format!(
-        "{{bar:32}} {{human_pos}}/{{human_len}} trials  {{rate}}/s  {{eta}} left  {after}"
-    ));
-    let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-        let _ = write!(out, "{}", number::count(state.per_sec() as u64));
-    };
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("rate", rate));
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }

@@ -6,6 +6,7 @@ use tidemill_lab::batch::MAX_BATCH;
 use tidemill_lab::{DeviceChoice, SearchOptions, number};
 use tidemill_telemetry::hypertune::Mode;
 
+use crate::input::parse_count;
 use crate::settings::Settings;
 
 /// The search options of the command line, shared by all commands that search.
@@ -37,7 +38,7 @@ impl Asked<'_> {
         let sampler = self.sampler.or(settings.sweep.sampler.as_deref()).unwrap_or("auto");
         let batch = match self.batch.or(settings.sweep.batch.as_deref()) {
             None | Some("auto") => None,
-            Some(text) => match text.parse::<usize>() {
+            Some(text) => match parse_count(text).map(|batch| batch as usize) {
                 Ok(batch) if (1..=MAX_BATCH).contains(&batch) => Some(batch),
                 _ => bail!(
                     "--batch {text}: write `auto` or a number from 1 to {}",

@@ -35,7 +35,7 @@ fn args(data: &Path, more: &[&str]) -> WalkforwardArgs {
 
 fn walked(data: &Path, more: &[&str]) -> String {
     let devices = Devices::choose(DeviceChoice::Cpu).unwrap();
-    let (code, text) = run_on(&args(data, more), &Settings::default(), devices).unwrap();
+    let (code, text) = run_on(&args(data, more), &Settings::default(), devices, &Display::default()).unwrap();
     assert_eq!(code, ExitCode::SUCCESS);
     text
 }
@@ -93,6 +93,9 @@ fn what_has_no_place_is_refused() {
         [&["--split", "0.5"][..], &["--folds", "3"], &["--holdout", "2020-02-01.."], &["--windows", "0"]]
     {
         let devices = Devices::choose(DeviceChoice::Cpu).unwrap();
-        assert!(run_on(&args(&data, more), &Settings::default(), devices).is_err(), "{more:?}");
+        assert!(
+            run_on(&args(&data, more), &Settings::default(), devices, &Display::default()).is_err(),
+            "{more:?}"
+        );
     }
 }

@@ -1,47 +1,69 @@
 //! A walk-forward as text.
 
+use anyhow::Result;
 use serde_json::Value;
-
-use crate::table::Table;
+use tidemill_backtest::Strategy;
 use tidemill_lab::number;
 use tidemill_lab::walkforward::WalkForwardSummary;
 
-/// Most parameters shown in the table.
+use crate::table::{ColumnArgs, Screen, Table, TextColumn};
+
+/// Most parameters shown in the table unless they are chosen.
 const MOST_PARAMS: usize = 12;
 
 /// All windows in a table, then their results together.
-pub fn text(summary: &WalkForwardSummary, objective: &str, pool_note: Option<&str>) -> String {
-    let names: Vec<&String> = summary
-        .windows
-        .iter()
-        .find(|step| step.trial.is_some())
-        .map(|step| step.parameters.keys().take(MOST_PARAMS).collect())
-        .unwrap_or_default();
-    let mut header: Vec<String> = ["#", "search from", "trade from", "to"].map(String::from).to_vec();
-    header.extend([format!("{objective} in"), "out".into()]);
-    if has_sharpe(objective) {
-        header.extend(["Sharpe in".into(), "out".into()]);
-    }
-    header.extend(["Return [%]".into(), "Trades".into()]);
-    header.extend(names.iter().map(|name| (*name).clone()));
-    let mut table = Table::new(header);
+pub fn text(
+    summary: &WalkForwardSummary,
+    strategy: &Strategy,
+    pool_note: Option<&str>,
+    columns: &ColumnArgs,
+    screen: &Screen,
+) -> Result<String> {
+    let mut table = table(strategy);
+    columns.choose(&mut table)?;
     for (at, step) in summary.windows.iter().enumerate() {
         let mut row = vec![(at + 1).to_string()];
         row.extend([step.train_from.clone(), step.test_from.clone(), step.test_to.clone()]);
         row.extend(step.objective.map(number::short));
-        row.extend(step.sharpe.iter().filter(|_| has_sharpe(objective)).map(|value| number::short(*value)));
+        let has_sharpe = has_sharpe(&strategy.objective().text);
+        row.extend(step.sharpe.iter().filter(|_| has_sharpe).map(|value| number::short(*value)));
         row.push(format!("{:.2}", 100.0 * step.total_return));
         row.push(step.trades.to_string());
-        row.extend(names.iter().map(|name| value_text(step.parameters.get(*name))));
+        row.extend(strategy.params.iter().map(|param| value_text(step.parameters.get(&param.name))));
         table.row(row);
     }
-    let mut out = table.render(0);
+    let mut out = table.render(0, screen);
     out += &pool_note.map_or_else(String::new, |note| format!("{note}\n"));
     out.push('\n');
     for (name, value) in summary.figures() {
         out += &format!("{name:<26}  {value}\n");
     }
-    out
+    Ok(out)
+}
+
+/// The table without rows.
+pub fn table(strategy: &Strategy) -> Table {
+    let objective = &strategy.objective().text;
+    let column = |title: &str, name: &str, keep: u8| TextColumn::new(title).named(name).keep(keep);
+    let mut header = vec![
+        column("#", "window", 10),
+        column("search from", "search_from", 3),
+        column("trade from", "trade_from", 8),
+        column("to", "to", 5),
+        column(&format!("{objective} in"), "in", 9),
+        column("out", "out", 10),
+    ];
+    if has_sharpe(objective) {
+        header.extend([column("Sharpe in", "sharpe_in", 4), column("out", "sharpe_out", 6)]);
+    }
+    header.extend([column("Return [%]", "return", 9), column("Trades", "trades", 7)]);
+    let mut n_shown = 0;
+    header.extend(strategy.params.iter().map(|param| {
+        n_shown += usize::from(param.fixed.is_none());
+        let keep = if param.fixed.is_some() || n_shown > MOST_PARAMS { 0 } else { 6 };
+        column(&param.name, &param.name, keep)
+    }));
+    Table::new(header)
 }
 
 /// Whether Sharpe ratios are worth columns of their own: where the objective is another one.
