@@ -183,6 +183,12 @@ pub fn remarks(finished: &Finished<'_>, hypertune: Mode) {
         eprintln!("note: no symbol has enough bars for a window of {window}, a default of this strategy");
     }
     eprintln!("{}", summary_line(report));
+    if report.summary.is_exhausted && finished.search.sampler.learns() {
+        eprintln!(
+            "the study ended before its {} trials: it tried every parameter set of the space",
+            number::count(finished.search.trials)
+        );
+    }
     if let Some(verdict) = &report.verdict {
         eprintln!("{}", verdict_text::line(verdict));
     }
@@ -258,6 +264,7 @@ pub fn json(finished: &Finished<'_>, interrupted: bool) -> Value {
         "resumed_from": summary.n_replayed,
         "asked": report.n_asked,
         "valid": report.n_valid,
+        "exhausted": summary.is_exhausted,
         "interrupted": interrupted,
         "seconds": seconds,
         "trials_per_second": n_new / seconds,
