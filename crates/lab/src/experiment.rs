@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{Engine, Strategy};
-use tidemill_search::{Enqueue, Sampler, SamplerKind, SamplerSettings, Space, Steered};
+use tidemill_search::{Enqueue, Sampler, SamplerKind, SamplerSettings, Space};
 
 use crate::backtest::BacktestReport;
 use crate::config::NamedSet;
@@ -101,8 +101,7 @@ pub fn build_sampler(
     settings: &SamplerSettings,
     queue: &[NamedSet],
 ) -> Result<Box<dyn Sampler>, LabError> {
-    let sampler = kind.build(space, settings)?;
-    let sampler: Box<dyn Sampler> = Box::new(Steered::new(space, settings.seed, sampler));
+    let sampler = kind.build_steered(space, settings)?;
     if queue.is_empty() {
         return Ok(sampler);
     }

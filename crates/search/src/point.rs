@@ -76,6 +76,12 @@ impl Points {
         self.len += range.len();
     }
 
+    /// Some of the parameter sets, by their places.
+    pub(crate) fn select(&self, chosen: &[usize]) -> Self {
+        let pick = |column: &Vec<f64>| chosen.iter().map(|idx| column[*idx]).collect();
+        Self { len: chosen.len(), columns: self.columns.iter().map(pick).collect() }
+    }
+
     /// Removes all parameter sets and keeps the memory.
     pub fn clear(&mut self) {
         self.columns.iter_mut().for_each(Vec::clear);

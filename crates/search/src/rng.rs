@@ -47,7 +47,7 @@ pub(crate) fn to_unit(bits: u64) -> f64 {
 }
 
 /// A bijection of 64 bits in which every input bit flips every output bit about half of the time.
-fn mix(mut bits: u64) -> u64 {
+pub(crate) fn mix(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^ (bits >> 31)

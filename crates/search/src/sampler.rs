@@ -6,6 +6,8 @@ mod cmaes;
 mod differential;
 mod enqueue;
 mod evolution;
+mod fingerprint;
+mod fresh;
 mod generational;
 mod genetic;
 mod grid;
@@ -30,6 +32,8 @@ pub use tpe::{Tpe, TpeMultivariate};
 
 use std::fmt;
 use std::str::FromStr;
+
+use fresh::Fresh;
 
 use crate::point::Points;
 use crate::score::Scores;
@@ -58,6 +62,12 @@ pub trait Sampler: Send {
 
     /// At most how many points are still to come; `None` if there is no end. Exact if no parameter is conditional.
     fn remaining(&self) -> Option<u64>;
+
+    /// Points that somebody else asks, and that need not be asked again.
+    fn exclude(&mut self, _points: &Points) {}
+
+    /// Points that were asked and will not be told, because they had been asked before.
+    fn retract(&mut self, _points: &Points) {}
 
     /// The knobs that can change while it runs.
     fn knobs(&self) -> Vec<SamplerKnob> {
@@ -185,8 +195,32 @@ impl SamplerKind {
         !matches!(self, Self::Genetic | Self::Differential | Self::CmaEs | Self::Generational)
     }
 
-    /// A sampler of this kind over a valid space.
+    /// A sampler of this kind over a valid space. One that learns asks no point twice, and ends where no other is left.
     pub fn build(self, space: &Space, settings: &SamplerSettings) -> Result<Box<dyn Sampler>, SamplerError> {
+        Ok(self.without_repeats(space, settings, self.plain(space, settings)?))
+    }
+
+    /// The same with the knobs of [`Steered`].
+    pub fn build_steered(
+        self,
+        space: &Space,
+        settings: &SamplerSettings,
+    ) -> Result<Box<dyn Sampler>, SamplerError> {
+        let steered = Steered::new(space, settings.seed, self.plain(space, settings)?);
+        Ok(self.without_repeats(space, settings, Box::new(steered)))
+    }
+
+    fn without_repeats(
+        self,
+        space: &Space,
+        settings: &SamplerSettings,
+        sampler: Box<dyn Sampler>,
+    ) -> Box<dyn Sampler> {
+        if self.learns() { Box::new(Fresh::new(space, settings, sampler)) } else { sampler }
+    }
+
+    /// A sampler that may ask a point twice.
+    fn plain(self, space: &Space, settings: &SamplerSettings) -> Result<Box<dyn Sampler>, SamplerError> {
         let &SamplerSettings { seed, n_trials, n_objectives, .. } = settings;
         if n_objectives > 1 && !self.serves_several_objectives() {
             return Err(SamplerError::SeveralObjectives { kind: self, n_objectives });

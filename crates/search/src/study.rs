@@ -81,6 +81,8 @@ pub struct StudySummary {
     pub n_replayed: u64,
     /// Whether nothing is left to do: all trials are finished, or a finite sampler has run out.
     pub is_complete: bool,
+    /// Whether the sampler ran out of points before all trials were done: each point of the space, or of the grid, was tried.
+    pub is_exhausted: bool,
     /// Where the time of the batches that were evaluated now went.
     pub timing: Timing,
     /// Time from start to end.
@@ -230,6 +232,7 @@ impl<'a> Study<'a> {
             n_batches: watch.n_batches,
             n_replayed,
             is_complete: is_complete?,
+            is_exhausted: schedule.is_exhausted(),
             timing: watch.timing,
             wall: began.elapsed(),
         })

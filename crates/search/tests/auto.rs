@@ -96,7 +96,7 @@ fn no_point_of_a_space_that_can_be_counted_is_tried_twice_while_others_are_left(
     let params =
         params.into_iter().map(|(name, domain)| Param::new(name, domain.clone(), domain.from_unit(0.0)));
     let space = Space { params: params.collect() };
-    for kind in [SamplerKind::Auto, SamplerKind::Genetic, SamplerKind::Differential] {
+    for kind in SamplerKind::ALL.into_iter().filter(|kind| kind.learns()) {
         for piece in [50, 7] {
             let mut sampler = kind.build(&space, &settings(Some(600))).expect("these suit every space");
             let mut seen = std::collections::BTreeSet::new();

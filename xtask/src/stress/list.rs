@@ -195,6 +195,10 @@ pub const LIST: &[TestFile] = &[
         tests: &[("a_live_study_can_be_read_at_any_moment", None)],
     },
     TestFile {
+        path: "crates/search/tests/fresh.rs",
+        tests: &[("a_study_ends_where_its_space_does_however_it_runs_and_is_interrupted", None)],
+    },
+    TestFile {
         path: "crates/search/tests/study.rs",
         tests: &[
             ("a_batch_is_asked_after_exactly_the_batches_before_the_lag_were_told", None),

@@ -3,7 +3,6 @@
 //! A point stays as long as fewer than `capacity` distinct points are better, however long ago it was told. There are no
 //! generations to wait for: every point that was told takes part at once, whoever proposed it.
 
-pub(super) mod fresh;
 pub(super) mod gene;
 
 use crate::point::Points;

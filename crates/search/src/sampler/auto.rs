@@ -5,27 +5,23 @@
 //! smooth, and which operator suits depends on the problem. So several run side by side. A member earns credit when a trial of its own enters the best of the study, and the shares follow what a trial
 //! of each member earned lately.
 //!
-//! Where the points of the space can be counted, none is proposed twice as long as there are others nearby.
-//!
 //! Some members are islands: they learn from their own trials alone, and from the few best of the study every now and then. A
 //! basin that draws everybody else then leaves them alone for a while.
 
 mod credit;
 mod migrant;
-mod pending;
 mod surface;
 
 use rayon::prelude::*;
 
 use crate::point::Points;
 use crate::rng::{Stream, to_unit};
-use crate::sampler::archive::fresh::Fresh;
+use crate::sampler::fingerprint::Pending;
 use crate::sampler::{Differential, Genetic, Nsga2, Sampler, SamplerKnob, SamplerSettings, Sobol, Tpe};
 use crate::score::Scores;
 use crate::space::Space;
 use credit::Credit;
 use migrant::Migrants;
-use pending::Pending;
 use surface::Surface;
 
 /// Place of the sequence that starts a study; it keeps a small share for ever.
@@ -97,9 +93,9 @@ pub struct Auto {
     n_params: usize,
     members: Vec<Member>,
     credit: Credit,
-    pending: Pending,
+    /// Which member proposed which trial.
+    pending: Pending<u8>,
     migrants: Migrants,
-    fresh: Option<Fresh>,
     /// Where the sequence that spreads trials over members begins.
     offset: u64,
     n_asked: u64,
@@ -130,7 +126,6 @@ impl Auto {
             credit,
             pending: Pending::default(),
             migrants: Migrants::default(),
-            fresh: Fresh::new(space, settings.seed),
             offset: Stream::new(settings.seed ^ SEED_TWIST, 0).bits(0),
             n_asked: 0,
             n_told: 0,
@@ -179,8 +174,8 @@ fn members(space: &Space, settings: &SamplerSettings) -> Vec<Member> {
         let own_batch = (settings.batch as f64 * role.start).ceil() as usize;
         let sampler: Box<dyn Sampler> = match role.method {
             Method::Densities => Box::new(Tpe::new(space, &SamplerSettings { batch: own_batch, ..settings })),
-            Method::Genetic => Box::new(Genetic::member(space, &settings)),
-            Method::Differential => Box::new(Differential::member(space, &settings)),
+            Method::Genetic => Box::new(Genetic::new(space, &settings)),
+            Method::Differential => Box::new(Differential::new(space, &settings)),
             Method::Surface => Box::new(Surface::new(space, &settings)),
             Method::Fronts => Box::new(Nsga2::new(space, &settings)),
         };
@@ -192,9 +187,8 @@ fn members(space: &Space, settings: &SamplerSettings) -> Vec<Member> {
 /// Some of the points with their scores.
 fn select(points: &Points, scores: &Scores, chosen: &[usize]) -> (Points, Scores) {
     let pick = |column: &[f64]| chosen.iter().map(|idx| column[*idx]).collect();
-    let point_columns = (0..points.n_params()).map(|param_idx| pick(points.column(param_idx))).collect();
     let score_columns = (0..scores.n_objectives()).map(|idx| pick(scores.column(idx))).collect();
-    (Points::from_columns(chosen.len(), point_columns), Scores::from_columns(chosen.len(), score_columns))
+    (points.select(chosen), Scores::from_columns(chosen.len(), score_columns))
 }
 
 impl Sampler for Auto {
@@ -221,11 +215,8 @@ impl Sampler for Auto {
                 .map(|owner| rests[usize::from(*owner)].next().copied().unwrap_or(f64::NAN))
                 .collect()
         };
-        let mut points = Points::from_columns(n, (0..self.n_params).into_par_iter().map(column).collect());
-        if let Some(fresh) = &mut self.fresh {
-            fresh.refresh(&mut points);
-        }
-        self.pending.push(&points, &owners);
+        let points = Points::from_columns(n, (0..self.n_params).into_par_iter().map(column).collect());
+        self.pending.push(&points, owners);
         points
     }
 
@@ -234,9 +225,6 @@ impl Sampler for Auto {
         let column = scores.column(0);
         self.credit.book(&owners, column);
         self.migrants.extend(points, column);
-        if let Some(fresh) = &mut self.fresh {
-            fresh.extend(points);
-        }
         let n_before = self.n_told;
         self.n_told += points.len() as u64;
         let is_exchange = self.n_told / self.exchange_period > n_before / self.exchange_period;
@@ -260,6 +248,10 @@ impl Sampler for Auto {
 
     fn remaining(&self) -> Option<u64> {
         None
+    }
+
+    fn retract(&mut self, points: &Points) {
+        self.pending.pop(points);
     }
 
     /// Those of its members; members with the same knob turn it together.

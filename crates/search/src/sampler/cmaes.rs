@@ -7,12 +7,11 @@
 mod covariance;
 mod model;
 
-use std::collections::BTreeMap;
-
 use rayon::prelude::*;
 
 use crate::point::Points;
 use crate::sampler::archive::gene::{Gene, Streams, normal, points_from_genes, reflect};
+use crate::sampler::fingerprint::Pending;
 use crate::sampler::{Sampler, SamplerSettings};
 use crate::score::Scores;
 use crate::space::Space;
@@ -58,8 +57,8 @@ pub struct CmaEs {
     n_points: usize,
     first_n_points: usize,
     n_starts: u64,
-    /// Which start proposed a point that was not told yet, and how many times, by fingerprint.
-    pending: BTreeMap<u64, (u64, u32)>,
+    /// Which start proposed a point that was not told yet.
+    pending: Pending<u64>,
     generation: Vec<GenerationPoint>,
     /// The best score told since the last start.
     best_told: f64,
@@ -103,7 +102,7 @@ impl CmaEs {
             n_points,
             first_n_points: n_points,
             n_starts: 0,
-            pending: BTreeMap::new(),
+            pending: Pending::default(),
             generation: Vec::with_capacity(n_points),
             best_told: f64::NEG_INFINITY,
             progress: Progress::default(),
@@ -229,25 +228,6 @@ impl CmaEs {
             }
         }
     }
-
-    /// Identifies a point among those that are out for evaluation.
-    fn fingerprint(&self, points: &Points, point_idx: usize) -> u64 {
-        self.genes.iter().fold(0x9e37_79b9_7f4a_7c15, |hash: u64, gene| {
-            let bits = points.value(point_idx, gene.param_idx).to_bits();
-            (hash ^ bits).wrapping_mul(0xbf58_476d_1ce4_e5b9).rotate_left(29)
-        })
-    }
-
-    /// Which start proposed a point; `None` if it was somebody else.
-    fn claim(&mut self, fingerprint: u64) -> Option<u64> {
-        let (start, count) = self.pending.get_mut(&fingerprint)?;
-        let start = *start;
-        *count -= 1;
-        if *count == 0 {
-            self.pending.remove(&fingerprint);
-        }
-        Some(start)
-    }
 }
 
 /// An option drawn by its frequency, from a number in `0..1`.
@@ -311,18 +291,13 @@ impl Sampler for CmaEs {
                 }
             }
         });
-        for point_idx in 0..n {
-            let fingerprint = self.fingerprint(&points, point_idx);
-            let entry = self.pending.entry(fingerprint).or_insert((self.n_starts, 0));
-            *entry = (self.n_starts, entry.1 + 1);
-        }
+        self.pending.push(&points, std::iter::repeat(self.n_starts));
         points
     }
 
     fn tell(&mut self, points: &Points, scores: &Scores) {
-        for point_idx in 0..points.len() {
+        for (point_idx, proposed_by) in self.pending.pop(points).into_iter().enumerate() {
             let score = scores.column(0)[point_idx];
-            let proposed_by = self.claim(self.fingerprint(points, point_idx));
             let is_welcome = match proposed_by {
                 // What an earlier start proposed would pull this one back to where that got stuck.
                 Some(start) => start == self.n_starts,
@@ -346,5 +321,9 @@ impl Sampler for CmaEs {
 
     fn remaining(&self) -> Option<u64> {
         None
+    }
+
+    fn retract(&mut self, points: &Points) {
+        self.pending.pop(points);
     }
 }

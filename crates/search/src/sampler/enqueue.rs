@@ -61,7 +61,8 @@ pub enum EnqueueError {
     },
 }
 
-/// Proposes known points before those of another sampler, which learns from all of them.
+/// Proposes known points before those of another sampler, which learns from all of them. Known points are asked as they are given, also
+/// twice; the other sampler does not ask them again if it asks no point twice.
 pub struct Enqueue {
     queue: Points,
     n_asked: usize,
@@ -73,14 +74,18 @@ impl Enqueue {
     pub fn new(
         space: &Space,
         mut points: Points,
-        inner: Box<dyn Sampler>,
+        mut inner: Box<dyn Sampler>,
     ) -> Result<Self, Vec<EnqueueError>> {
         if points.n_params() != space.len() {
             return Err(vec![EnqueueError::Shape { expected: space.len(), got: points.n_params() }]);
         }
         space.deactivate(&mut points);
         let errors = check(space, &points);
-        if errors.is_empty() { Ok(Self { queue: points, n_asked: 0, inner }) } else { Err(errors) }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        inner.exclude(&points);
+        Ok(Self { queue: points, n_asked: 0, inner })
     }
 
     /// Begins with points given as named values. What a point does not name has its fixed value or its default.
@@ -184,6 +189,14 @@ impl Sampler for Enqueue {
     fn remaining(&self) -> Option<u64> {
         let n_queued = (self.queue.len() - self.n_asked) as u64;
         self.inner.remaining().map(|remaining| remaining.saturating_add(n_queued))
+    }
+
+    fn exclude(&mut self, points: &Points) {
+        self.inner.exclude(points);
+    }
+
+    fn retract(&mut self, points: &Points) {
+        self.inner.retract(points);
     }
 
     fn knobs(&self) -> Vec<SamplerKnob> {

@@ -7,7 +7,6 @@
 use std::marker::PhantomData;
 
 use crate::point::Points;
-use crate::sampler::archive::fresh::Fresh;
 use crate::sampler::archive::gene::{Gene, Streams, points_from_genes};
 use crate::sampler::archive::{Archive, Pool};
 use crate::sampler::{Sampler, SamplerSettings, Sobol};
@@ -60,8 +59,6 @@ pub struct Evolution<O> {
     /// How many valid points make a start.
     n_start: u64,
     archive: Archive,
-    /// Keeps points from being asked twice; none if somebody else sees to that.
-    fresh: Option<Fresh>,
     n_asked: u64,
     operator: PhantomData<O>,
 }
@@ -70,39 +67,15 @@ pub struct Evolution<O> {
 impl<O: Operator> Evolution<O> {
     /// A sampler over a valid space.
     pub fn new(space: &Space, settings: &SamplerSettings) -> Self {
-        Self { fresh: Fresh::new(space, settings.seed), ..Self::member(space, settings) }
-    }
-
-    /// A sampler that may ask for a point twice.
-    pub(super) fn member(space: &Space, settings: &SamplerSettings) -> Self {
         Self {
             space: space.clone(),
             streams: Streams::new(settings.seed, O::SEED_TWIST),
             start: Sobol::new(space, settings.seed),
             n_start: n_start(settings),
             archive: Archive::new(space, n_elites(settings)),
-            fresh: None,
             n_asked: 0,
             operator: PhantomData,
         }
-    }
-
-    /// The next points, which may repeat others.
-    fn propose(&mut self, n: usize) -> Points {
-        let first_trial = self.n_asked;
-        self.n_asked += n as u64;
-        if self.archive.n_valid() < self.n_start {
-            return self.start.ask(n);
-        }
-        let Self { archive, streams, .. } = &*self;
-        let genes = archive.genes();
-        let recipes: Vec<O::Recipe> =
-            (0..n as u64).map(|idx| O::recipe(archive, streams, first_trial + idx)).collect();
-        points_from_genes(&self.space, genes, n, |gene_idx, column| {
-            let pool = &archive.pool(gene_idx);
-            let parents = Parents { gene_idx, n_genes: genes.len(), gene: &genes[gene_idx], pool, streams };
-            O::breed(&parents, first_trial, &recipes, column);
-        })
     }
 }
 
@@ -125,18 +98,24 @@ impl<O: Operator + Send + Sync> Sampler for Evolution<O> {
     }
 
     fn ask(&mut self, n: usize) -> Points {
-        let mut points = self.propose(n);
-        if let Some(fresh) = &mut self.fresh {
-            fresh.refresh(&mut points);
+        let first_trial = self.n_asked;
+        self.n_asked += n as u64;
+        if self.archive.n_valid() < self.n_start {
+            return self.start.ask(n);
         }
-        points
+        let Self { archive, streams, .. } = &*self;
+        let genes = archive.genes();
+        let recipes: Vec<O::Recipe> =
+            (0..n as u64).map(|idx| O::recipe(archive, streams, first_trial + idx)).collect();
+        points_from_genes(&self.space, genes, n, |gene_idx, column| {
+            let pool = &archive.pool(gene_idx);
+            let parents = Parents { gene_idx, n_genes: genes.len(), gene: &genes[gene_idx], pool, streams };
+            O::breed(&parents, first_trial, &recipes, column);
+        })
     }
 
     fn tell(&mut self, points: &Points, scores: &Scores) {
         self.archive.extend(points, scores);
-        if let Some(fresh) = &mut self.fresh {
-            fresh.extend(points);
-        }
     }
 
     fn remaining(&self) -> Option<u64> {

@@ -168,6 +168,14 @@ impl Sampler for Steered {
         self.inner.remaining()
     }
 
+    fn exclude(&mut self, points: &Points) {
+        self.inner.exclude(points);
+    }
+
+    fn retract(&mut self, points: &Points) {
+        self.inner.retract(points);
+    }
+
     fn knobs(&self) -> Vec<SamplerKnob> {
         let mut knobs = self.own_knobs().to_vec();
         knobs.extend(self.inner.knobs());

@@ -115,6 +115,11 @@ impl<'a> Schedule<'a> {
         self.n_told < n_due
     }
 
+    /// Whether the sampler ran out of points before all trials were asked.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.is_ended
+    }
+
     /// Whether there is nothing more to ask.
     pub(super) fn is_ended(&self) -> bool {
         self.is_ended || self.n_asked_trials >= self.n_trials

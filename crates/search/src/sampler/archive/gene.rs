@@ -49,11 +49,6 @@ impl Gene {
         self.n_values.unwrap_or(1) as usize
     }
 
-    /// A value by its number, counted from the lowest.
-    pub(in crate::sampler) fn level(&self, level_idx: u64) -> f64 {
-        self.scale.level(level_idx)
-    }
-
     /// Width of one step on the unit interval, 0 for a continuous parameter.
     pub(in crate::sampler) fn resolution(&self) -> f64 {
         self.n_values.map_or(0.0, |n_values| 1.0 / n_values as f64)

@@ -134,6 +134,12 @@ pub fn remarks(finished: &Finished<'_>, hypertune: Mode, is_verbose: bool) {
         eprintln!("note: no symbol has enough bars for a window of {window}, a default of this strategy");
     }
     eprintln!("{}", summary_line(report, is_verbose));
+    if report.summary.is_exhausted && finished.search.sampler.learns() {
+        eprintln!(
+            "the study ended before its {} trials: it tried every parameter set of the space",
+            number::count(finished.search.trials)
+        );
+    }
     if let Some(verdict) = report.verdict.as_ref().filter(|_| report.n_valid > 0) {
         eprintln!("{}", verdict_text::line(verdict));
     }
@@ -212,6 +218,7 @@ pub fn json(finished: &Finished<'_>, interrupted: bool) -> Value {
         "resumed_from": summary.n_replayed,
         "asked": report.n_asked,
         "valid": report.n_valid,
+        "exhausted": summary.is_exhausted,
         "interrupted": interrupted,
         "seconds": seconds,
         "trials_per_second": n_new / seconds,
