@@ -7,7 +7,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tidemill_search::{
     Batch, Choice, Domain, Enqueue, Evaluated, ExportFormat, FunctionEvaluator, Param, Points, Sampler,
-    SamplerKind, SamplerSettings, Score, Scores, Space, Study, StudyFolder, StudyHeader, StudySummary, export,
+    SamplerKind, SamplerSettings, Score, Scores, Space, Study, StudyFolder, StudyHeader, StudySummary,
+    export,
 };
 
 fn learning() -> impl Iterator<Item = SamplerKind> {
@@ -220,9 +221,14 @@ fn a_study_ends_where_its_space_does_however_it_runs_and_is_interrupted() {
     for kind in learning() {
         for lag in [0, 1, 2] {
             let place = tempfile::tempdir().expect("a folder");
-            let [serial, pipelined, parts] = ["serial", "pipelined", "parts"].map(|name| place.path().join(name));
+            let [serial, pipelined, parts] =
+                ["serial", "pipelined", "parts"].map(|name| place.path().join(name));
             let summary = study(kind, &serial, false, lag, None).expect("a study");
-            assert_eq!((summary.n_trials, summary.is_complete, summary.is_exhausted), (143, true, true), "{kind}");
+            assert_eq!(
+                (summary.n_trials, summary.is_complete, summary.is_exhausted),
+                (143, true, true),
+                "{kind}"
+            );
             study(kind, &pipelined, true, lag, None).expect("a study");
             assert!(exported(&serial) == exported(&pipelined), "{kind}, lag {lag}");
             for fails_at in [1, 3, 8] {

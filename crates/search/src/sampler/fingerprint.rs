@@ -123,7 +123,10 @@ mod tests {
         pending.push(&points(&[1.0, 2.0]), [0, 1]);
         pending.push(&points(&[0.0, 1.0]), [2, 3]);
         assert_eq!(pending.pop(&points(&[9.0, 1.0])), [None, Some(0)]);
-        assert_eq!(pending.pop(&points(&[2.0, 7.0, -0.0, 1.0, 1.0])), [Some(1), None, Some(2), Some(0), None]);
+        assert_eq!(
+            pending.pop(&points(&[2.0, 7.0, -0.0, 1.0, 1.0])),
+            [Some(1), None, Some(2), Some(0), None]
+        );
         assert!(pending.owners.is_empty());
     }
 }

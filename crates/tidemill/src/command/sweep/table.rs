@@ -109,11 +109,12 @@ fn columns<'a>(experiment: &'a Experiment, report: Option<&'a SweepReport>) -> V
     let mut n_free = 0;
     for (at, param) in strategy.params.iter().enumerate() {
         n_free += usize::from(param.fixed.is_none());
-        let keep = match n_free {
-            _ if param.fixed.is_some() => 0,
-            ..=FIRST_PARAMS => 6,
-            ..=MOST_PARAMS => 4,
-            _ => 0,
+        let keep = if param.fixed.is_some() || n_free > MOST_PARAMS {
+            0
+        } else if n_free > FIRST_PARAMS {
+            4
+        } else {
+            6
         };
         let cell = move |scored: &ScoredTrial| match param.domain.decode(scored.trial.row[at]) {
             None => "·".into(),
