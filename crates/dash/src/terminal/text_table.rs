@@ -138,8 +138,8 @@ impl TextTable {
         let mut out = String::new();
         let titles: Vec<&str> = self.columns.iter().map(|column| column.title.as_str()).collect();
         let heading = |text: &str| screen.styled(text, Style::new().bold());
-        self.lines(&mut out, &titles, &fitted, left, &heading);
-        let total = (total_width(&fitted)).min(room);
+        write_row(&mut out, &titles, &fitted, left, &heading);
+        let total = total_width(&fitted).min(room);
         out += &screen.styled(&"─".repeat(total), Style::new().dimmed());
         out.push('\n');
         let cell = |text: &str| match text.trim_end().ends_with('✗') {
@@ -148,7 +148,7 @@ impl TextTable {
         };
         for row in &self.rows {
             let cells: Vec<&str> = row.iter().map(String::as_str).collect();
-            self.lines(&mut out, &cells, &fitted, left, &cell);
+            write_row(&mut out, &cells, &fitted, left, &cell);
         }
         out + &self.left_out(&listed, &fitted, room)
     }
@@ -225,38 +225,6 @@ impl TextTable {
         self.rows.iter().filter_map(|row| row.get(at)).map(|cell| width(cell)).max().unwrap_or(0)
     }
 
-    /// Writes a row of cells, in as many lines as its longest text has.
-    fn lines(
-        &self,
-        out: &mut String,
-        cells: &[&str],
-        fitted: &[(usize, usize)],
-        left: usize,
-        shown: &dyn Fn(&str) -> String,
-    ) {
-        let broken: Vec<Vec<String>> = fitted
-            .iter()
-            .map(|(at, width)| wrapped(cells.get(*at).copied().unwrap_or_default(), *width))
-            .collect();
-        for line_idx in 0..broken.iter().map(Vec::len).max().unwrap_or(0).max(1) {
-            let (mut text, mut blanks) = (String::new(), 0);
-            for ((at, widest), lines) in fitted.iter().zip(&broken) {
-                let cell = lines.get(line_idx).map_or("", String::as_str);
-                let pad = widest.saturating_sub(width(cell));
-                let (before, after) = if *at < left { (0, pad) } else { (pad, 0) };
-                if !cell.is_empty() {
-                    text += &" ".repeat(blanks + before);
-                    text += &shown(cell);
-                    blanks = after + GAP;
-                } else {
-                    blanks += pad + GAP;
-                }
-            }
-            out.push_str(&text);
-            out.push('\n');
-        }
-    }
-
     /// Names the columns that did not fit.
     fn left_out(&self, listed: &[usize], fitted: &[(usize, usize)], room: usize) -> String {
         let is_shown = |at: &usize| fitted.iter().any(|(shown, _)| shown == at);
@@ -272,6 +240,37 @@ impl TextTable {
         let cure = if self.is_choosable { "--columns chooses" } else { "a wider terminal shows them" };
         let text = format!("(not shown: {}; {cure})", missing.join(", "));
         wrapped(&text, room).into_iter().map(|line| line + "\n").collect()
+    }
+}
+
+/// Writes a row of cells, in as many lines as its longest text has.
+fn write_row(
+    out: &mut String,
+    cells: &[&str],
+    fitted: &[(usize, usize)],
+    left: usize,
+    shown: &dyn Fn(&str) -> String,
+) {
+    let broken: Vec<Vec<String>> = fitted
+        .iter()
+        .map(|(at, width)| wrapped(cells.get(*at).copied().unwrap_or_default(), *width))
+        .collect();
+    for line_idx in 0..broken.iter().map(Vec::len).max().unwrap_or(0).max(1) {
+        let (mut text, mut blanks) = (String::new(), 0);
+        for ((at, widest), lines) in fitted.iter().zip(&broken) {
+            let cell = lines.get(line_idx).map_or("", String::as_str);
+            let pad = widest.saturating_sub(width(cell));
+            let (before, after) = if *at < left { (0, pad) } else { (pad, 0) };
+            if !cell.is_empty() {
+                text += &" ".repeat(blanks + before);
+                text += &shown(cell);
+                blanks = after + GAP;
+            } else {
+                blanks += pad + GAP;
+            }
+        }
+        out.push_str(&text);
+        out.push('\n');
     }
 }
 
