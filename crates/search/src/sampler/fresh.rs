@@ -63,24 +63,8 @@ impl Fresh {
         }
     }
 
-    /// A point that was not asked, from elsewhere; `None` if there is none left.
-    fn next_unasked(&mut self) -> Option<Vec<f64>> {
-        let Self { sobol, grid, asked, .. } = self;
-        if let Some(row) = sobol.next_unasked(asked, MAX_PASSED) {
-            return Some(row);
-        }
-        // What was asked stays so: once the sequence has hardly any point left, it is not looked at again.
-        sobol.is_done = true;
-        grid.as_mut().and_then(|grid| grid.next_unasked(asked, usize::MAX))
-    }
-}
-
-impl Sampler for Fresh {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-
-    fn ask(&mut self, n: usize) -> Points {
+    /// The next points.
+    fn draw(&mut self, n: usize) -> Points {
         let mut points = Points::new(self.n_params);
         let mut n_repeats = 0;
         while points.len() < n && !self.is_ended {
@@ -127,9 +111,33 @@ impl Sampler for Fresh {
         points
     }
 
+    /// A point that was not asked, from elsewhere; `None` if there is none left.
+    fn next_unasked(&mut self) -> Option<Vec<f64>> {
+        let Self { sobol, grid, asked, .. } = self;
+        if let Some(row) = sobol.next_unasked(asked, MAX_PASSED) {
+            return Some(row);
+        }
+        // What was asked stays so: once the sequence has hardly any point left, it is not looked at again.
+        sobol.is_done = true;
+        grid.as_mut().and_then(|grid| grid.next_unasked(asked, usize::MAX))
+    }
+}
+
+impl Sampler for Fresh {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn ask(&mut self, n: usize) -> Points {
+        // On a thread of the pool: from outside, each step of each redraw would wait until one of its threads is free.
+        rayon::scope(|_| self.draw(n))
+    }
+
     fn tell(&mut self, points: &Points, scores: &Scores) {
-        self.exclude(points);
-        self.inner.tell(points, scores);
+        rayon::scope(|_| {
+            self.exclude(points);
+            self.inner.tell(points, scores);
+        });
     }
 
     fn remaining(&self) -> Option<u64> {

@@ -129,6 +129,34 @@ fn two_studies_of_one_seed_export_the_same_bytes_whatever_the_threads_and_the_pi
 }
 
 #[test]
+fn a_study_without_a_set_left_to_try_ends_and_says_so() {
+    let place = Place::with_bars();
+    place.write(
+        "small.toml",
+        "name = \"small\"\n[params]\nn = { int = [5, 24], default = 10 }\nfar = { bool = true, default = false }\n\
+         [long]\nenter = \"close > sma(close, n)\"\nexit = \"close < sma(close, if(far, 2 * n, n))\"\n\
+         [objective]\nmaximize = \"sharpe\"\n",
+    );
+    let line = "sweep small.toml --data lcg.csv --trials 500 --batch 16 --out study";
+    let said = place.ok(line);
+    assert!(
+        said.stderr
+            .contains("the study ended before its 500 trials: it tried every parameter set of the space"),
+        "{}",
+        said.stderr
+    );
+    let (n_trials, ..) = stored(&place.path("study"));
+    assert_eq!(n_trials, 40);
+    let again = place.json(line);
+    assert_eq!((again["exhausted"].as_bool(), again["resumed_from"].as_u64()), (Some(true), Some(40)));
+    assert!(place.ok("study list").stdout.contains("complete"));
+    let all = exported(&place.path("study"));
+    let sets: std::collections::BTreeSet<&str> =
+        all.lines().skip(1).map(|line| line.splitn(4, ',').nth(1).unwrap_or(line)).collect();
+    assert_eq!(sets.len(), 20, "every window");
+}
+
+#[test]
 fn known_sets_are_tried_first() {
     let place = Place::with_bars();
     place.write("sets.json", r#"[{"window": 40, "threshold": 1.5}]"#);
