@@ -1,5 +1,7 @@
 //! `StudyConfig`: everything that decides the results of a study, as `study.toml` stores it.
 
+use std::path::Path;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tidemill_backtest::segment::Layout;
@@ -17,8 +19,10 @@ pub const CONFIG_VERSION: u32 = 2;
 /// How trials are proposed. All of it decides which trials a study has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchOptions {
-    /// Trials in all; a grid may have fewer.
+    /// Trials in all; a grid, or a space whose parameter sets are all tried, may have fewer. A stored study may be given more.
     pub trials: u64,
+    /// The trials that sampler, batch and lag are chosen for; those of the stored study, or `trials`, if it is not given.
+    pub plan_trials: Option<u64>,
     /// What proposes them.
     pub sampler: SamplerKind,
     /// Trials proposed at a time; chosen by [`auto_batch`](crate::batch::auto_batch) if it is not given.
@@ -31,8 +35,26 @@ pub struct SearchOptions {
 
 impl Default for SearchOptions {
     fn default() -> Self {
-        Self { trials: 10_000, sampler: SamplerKind::Auto, batch: None, lag: None, seed: 1 }
+        Self {
+            trials: 10_000,
+            plan_trials: None,
+            sampler: SamplerKind::Auto,
+            batch: None,
+            lag: None,
+            seed: 1,
+        }
     }
+}
+
+/// What a study decides once, when it is made, and keeps when it gets more trials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChosenPlan {
+    /// The trials that sampler, batch and lag are chosen for.
+    pub trials: u64,
+    /// Trials of a batch.
+    pub batch: usize,
+    /// By how many batches the sampler lags behind.
+    pub lag: usize,
 }
 
 /// A parameter set by name; what it does not name has its default.
@@ -114,6 +136,9 @@ pub struct SweepConfig {
     /// Requested number of trials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trials: Option<u64>,
+    /// The number of trials that sampler, batch and lag were chosen for: as a rule those requested when the study was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan_trials: Option<u64>,
     /// Name of the sampler.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampler: Option<String>,
@@ -156,13 +181,13 @@ pub struct AboutStudy {
 }
 
 impl StudyConfig {
-    /// The configuration of a study that is about to run; `batch` and `lag` are what was chosen.
+    /// The configuration of a study that is about to run; `chosen` is what follows from the options and the data.
     pub fn new(
         strategy: &Strategy,
         data: &Dataset,
         layout: &Layout,
         search: &SearchOptions,
-        (batch, lag): (usize, usize),
+        chosen: ChosenPlan,
         queue: &[NamedSet],
     ) -> Result<Self, LabError> {
         let fixed = strategy.params.iter().filter_map(|param| {
@@ -188,9 +213,10 @@ impl StudyConfig {
             segments: layout.clone(),
             sweep: SweepConfig {
                 trials: Some(search.trials),
+                plan_trials: Some(chosen.trials),
                 sampler: Some(search.sampler.name().into()),
-                batch: Some(batch),
-                lag: Some(lag),
+                batch: Some(chosen.batch),
+                lag: Some(chosen.lag),
                 enqueue: queue.iter().map(shown).collect(),
             },
             data: DataSize { symbols: Some(data.universe.symbols.len()), bars: Some(data.universe.n_bars()) },
@@ -239,8 +265,54 @@ impl StudyConfig {
     }
 
     /// Opens the folder of this study for writing, or makes it. A study of another configuration is refused.
-    pub fn open_folder(&self, dir: &std::path::Path) -> Result<OpenedFolder, LabError> {
+    pub fn open_folder(&self, dir: &Path) -> Result<OpenedFolder, LabError> {
         Ok(StudyFolder::open_or_create_upgraded(dir, &self.header()?, upgrade)?)
+    }
+
+    /// The same for a study that may have got more trials: `study.toml` then names them from here on.
+    ///
+    /// A grid is refused, because its points follow from the number of trials, and so are fewer trials than the study has.
+    pub fn open_or_raise(&self, dir: &Path) -> Result<OpenedFolder, LabError> {
+        let header = self.header()?;
+        let raised = match StudyFolder::open(dir) {
+            Ok(stored) => self.raised(dir, stored.header(), &header)?,
+            Err(_) => None,
+        };
+        let opened = StudyFolder::open_or_create_upgraded(dir, &header, |config| {
+            upgrade(config);
+            if let Some(trials) = raised {
+                set_requested(config, trials);
+            }
+        })?;
+        if raised.is_some() {
+            opened.folder.store_header()?;
+        }
+        Ok(opened)
+    }
+
+    /// The number of trials that the stored study is raised to, if more trials are all that differs; an error if it cannot have the
+    /// requested number. Where more differs, the folder lists all of it.
+    fn raised(&self, dir: &Path, stored: &StudyHeader, asked: &StudyHeader) -> Result<Option<u64>, LabError> {
+        let mut same = stored.clone();
+        upgrade(&mut same.config);
+        let (Some(n_stored), Some(n_asked)) = (requested(&same.config), self.sweep.trials) else {
+            return Ok(None);
+        };
+        if n_stored == n_asked || stored.semantics != asked.semantics {
+            return Ok(None);
+        }
+        set_requested(&mut same.config, n_asked);
+        if !same.differences(asked).is_empty() {
+            return Ok(None);
+        }
+        let dir = dir.to_owned();
+        if self.sweep.sampler.as_deref() == Some(SamplerKind::Grid.name()) {
+            return Err(LabError::GridTrials { dir, stored: n_stored, asked: n_asked });
+        }
+        if n_asked < n_stored {
+            return Err(LabError::FewerTrials { dir, stored: n_stored, asked: n_asked });
+        }
+        Ok(Some(n_asked))
     }
 
     /// The strategy of the study with the parameters of a trial; `None` if the study does not have its text.
@@ -360,8 +432,14 @@ impl StudyConfig {
     }
 }
 
-/// Brings a configuration of the first version into the present form.
+/// Brings a configuration of a former version into the present form.
 fn upgrade(config: &mut toml::Table) {
+    // Before a study could get more trials, it was planned for those that it has.
+    if let Some(trials) = requested(config).and_then(|trials| i64::try_from(trials).ok())
+        && let Some(toml::Value::Table(sweep)) = config.get_mut("sweep")
+    {
+        sweep.entry("plan_trials").or_insert(toml::Value::Integer(trials));
+    }
     if config.contains_key("version") {
         return;
     }
@@ -377,6 +455,17 @@ fn upgrade(config: &mut toml::Table) {
             first => first.into_iter().chain(further).collect(),
         };
         objective.insert("maximize".into(), toml::Value::Array(all));
+    }
+}
+
+/// The requested number of trials of a configuration.
+fn requested(config: &toml::Table) -> Option<u64> {
+    config.get("sweep")?.get("trials")?.as_integer()?.try_into().ok()
+}
+
+fn set_requested(config: &mut toml::Table, trials: u64) {
+    if let Some(toml::Value::Table(sweep)) = config.get_mut("sweep") {
+        sweep.insert("trials".into(), toml::Value::Integer(i64::try_from(trials).unwrap_or(i64::MAX)));
     }
 }
 
@@ -400,101 +489,4 @@ fn texts(table: &toml::Table) -> Vec<(String, String)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(config: toml::Table) -> StudyConfig {
-        StudyConfig::read(&StudyHeader {
-            version: "0.1.0".into(),
-            semantics: 2,
-            seed: 7,
-            data_hash: "abc".into(),
-            config,
-        })
-    }
-
-    #[test]
-    fn a_header_without_a_configuration_still_says_seed_and_version() {
-        let lines = read(toml::Table::new()).lines();
-        assert_eq!(lines, [("sampler", "seed 7".to_string()), ("version", "0.1.0, semantics 2".to_string())]);
-    }
-
-    fn first_version() -> toml::Table {
-        toml::toml! {
-            fixed = { window = 30 }
-            [about]
-            data = "btc.csv, 12,345 bars of 1h"
-            file = "ema.toml"
-            [strategy]
-            name = "ema"
-            [objective]
-            maximize = "sharpe"
-            further = ["calmar"]
-            require = "trades >= 30"
-            reduce = "mean"
-            [segments]
-            split = 0.7
-            [sweep]
-            trials = 5000
-            sampler = "nsga2"
-            batch = 64
-            lag = 1
-            enqueue = ["window=3", "window=4"]
-            [data]
-            symbols = 2
-            bars = 12345
-        }
-    }
-
-    #[test]
-    fn the_first_version_is_read() {
-        let config = read(first_version());
-        let lines: Vec<String> =
-            config.lines().iter().map(|(name, text)| format!("{name}: {text}")).collect();
-        assert_eq!(
-            lines,
-            [
-                "strategy: ema (ema.toml)",
-                "data: btc.csv, 12,345 bars of 1h",
-                &format!("pool: {POOL_NOTE}"),
-                "parts: in-sample the first 0.7",
-                "objective: sharpe; calmar, mean of segments, where trades >= 30",
-                "sampler: nsga2, seed 7, batch 64, lag 1, after 2 known points",
-                "fixed: window=30",
-                "version: 0.1.0, semantics 2",
-            ]
-        );
-        assert_eq!(config.sweep.trials, Some(5000));
-        assert_eq!(config.objective_names(2), ["sharpe", "calmar"]);
-        assert_eq!(config.objective_names(3), ["objective", "objective_2", "objective_3"]);
-    }
-
-    #[test]
-    fn what_is_written_is_read_back_and_a_study_of_the_first_version_goes_on() {
-        let config = read(first_version());
-        let again = StudyConfig::read(&config.header().unwrap());
-        assert_eq!(config, again);
-        let dir = tempfile::tempdir().unwrap();
-        let header = StudyHeader { config: first_version(), ..config.header().unwrap() };
-        drop(StudyFolder::create(dir.path(), &header).unwrap());
-        let opened = config.open_folder(dir.path()).unwrap();
-        assert!(opened.is_resumed);
-        drop(opened);
-        let other = StudyConfig { sweep: SweepConfig { lag: Some(2), ..config.sweep.clone() }, ..config };
-        let error = other.open_folder(dir.path()).unwrap_err().to_string();
-        assert!(error.contains("sweep.lag: 1 in the study, 2 requested"), "{error}");
-    }
-
-    #[test]
-    fn what_is_not_understood_is_left_out() {
-        let config = read(toml::toml! {
-            segments = "all of it"
-            [sweep]
-            trials = "many"
-            [strategy]
-            name = "ema"
-        });
-        assert_eq!(config.strategy.name.as_deref(), Some("ema"));
-        assert_eq!((config.sweep, config.segments), (SweepConfig::default(), Layout::default()));
-    }
-}
+mod tests;

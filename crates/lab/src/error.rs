@@ -10,6 +10,8 @@ use tidemill_market::MarketError;
 use tidemill_search::{EnqueueError, FolderError, SamplerError, SpaceError, StudyError};
 use tidemill_telemetry::{JournalError, ReadError};
 
+use crate::number;
+
 /// Why an experiment cannot run, or a stored study cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -89,6 +91,34 @@ pub enum LabError {
         case: String,
         /// The underlying error.
         error: GpuError,
+    },
+    /// A study cannot lose trials.
+    #[error(
+        "the study in {} has {} trials, and {} are requested: trials can be added, not removed\n  hint: --trials {stored} or more goes on with it; \
+         fewer trials need another folder",
+        dir.display(), number::count(*stored), number::count(*asked)
+    )]
+    FewerTrials {
+        /// Where the study is.
+        dir: PathBuf,
+        /// Its number of trials.
+        stored: u64,
+        /// The requested number.
+        asked: u64,
+    },
+    /// A grid cannot get other trials.
+    #[error(
+        "{} holds a grid of {} trials, and {} are requested: the levels of a grid follow from its number of trials\n  hint: choose another folder, \
+         or --trials {stored} to go on with this one; studies of all other samplers can be given more trials",
+        dir.display(), number::count(*stored), number::count(*asked)
+    )]
+    GridTrials {
+        /// Where the study is.
+        dir: PathBuf,
+        /// Its number of trials.
+        stored: u64,
+        /// The requested number.
+        asked: u64,
     },
     /// The study folder.
     #[error(transparent)]

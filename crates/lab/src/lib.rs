@@ -43,7 +43,7 @@ pub mod verdict;
 pub mod walkforward;
 
 pub use backtest::BacktestReport;
-pub use config::{NamedSet, SearchOptions, StudyConfig};
+pub use config::{ChosenPlan, NamedSet, SearchOptions, StudyConfig};
 pub use dataset::{Dataset, Recipe};
 pub use device::{DeviceChoice, Devices};
 pub use error::LabError;

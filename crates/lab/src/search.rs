@@ -11,7 +11,7 @@ use tidemill_search::{
 use tidemill_telemetry::SmolStr;
 
 use crate::batch::{auto_batch, auto_lag};
-use crate::config::{NamedSet, SearchOptions, StudyConfig};
+use crate::config::{ChosenPlan, NamedSet, SearchOptions, StudyConfig};
 use crate::error::LabError;
 use crate::evaluator::{EvaluatorView, StudyEvaluator};
 use crate::event::SweepEvent;
@@ -26,10 +26,8 @@ use crate::verdict::TrialSample;
 /// What follows from the engine and the options before the first trial.
 pub(crate) struct SearchPlan {
     pub space: Space,
-    /// Trials of a batch.
-    pub batch: usize,
-    /// By how many batches the sampler lags behind.
-    pub lag: usize,
+    /// What was decided when the study was made.
+    pub chosen: ChosenPlan,
     /// Bars of all segments.
     pub n_bars: u64,
     /// Trials that the sampler has to offer, at most those that the options ask for.
@@ -47,23 +45,24 @@ impl SearchPlan {
     ) -> Result<(Self, Box<dyn Sampler>), LabError> {
         let space = search_space(engine)?;
         let n_bars = engine.segments().iter().map(|segment| segment.range.len() as u64).sum();
-        // A study keeps the batch and the lag that it was made with, also where another version would choose others.
+        // A study keeps the batch and the lag that it was made with, also where another version would choose others, or more trials.
         let stored = folder.and_then(|folder| StudyFolder::open(folder).ok());
         let stored = stored.map(|folder| StudyConfig::read(folder.header()).sweep).unwrap_or_default();
+        let trials = options.plan_trials.or(stored.plan_trials).unwrap_or(options.trials);
         let batch = options.batch.or(stored.batch);
-        let batch = batch.unwrap_or_else(|| auto_batch(options.sampler, options.trials, n_bars));
+        let batch = batch.unwrap_or_else(|| auto_batch(options.sampler, trials, n_bars));
         let lag = options.lag.or(stored.lag);
         let n_free = space.params.iter().filter(|param| param.fixed.is_none()).count();
-        let lag = lag.unwrap_or_else(|| auto_lag(options.sampler, options.trials, n_free));
+        let lag = lag.unwrap_or_else(|| auto_lag(options.sampler, trials, n_free));
         let settings = SamplerSettings {
             seed: options.seed,
-            n_trials: Some(options.trials),
+            n_trials: Some(trials),
             batch,
             n_objectives: strategy.objectives.len(),
         };
         let sampler = build_sampler(options.sampler, &space, &settings, queue)?;
         let n_asked = sampler.remaining().map_or(options.trials, |left| left.min(options.trials));
-        Ok((Self { space, batch, lag, n_bars, n_asked }, sampler))
+        Ok((Self { space, chosen: ChosenPlan { trials, batch, lag }, n_bars, n_asked }, sampler))
     }
 }
 
@@ -119,7 +118,7 @@ impl Search<'_> {
         .sampled_by(self.sample.clone());
         let view = evaluator.view();
         let mut control = control(&view, sampler);
-        let SearchPlan { space, batch, lag, .. } = self.plan;
+        let SearchPlan { space, chosen, .. } = self.plan;
         let mut progress = Progress {
             best: Leaderboard::new(space, self.top, self.options.sampler.learns()),
             front: ParetoFront::new(),
@@ -139,8 +138,8 @@ impl Search<'_> {
         let metrics: Vec<&str> = METRICS.iter().map(|(_, name, _)| *name).collect();
         let mut study = Study::new(space, sampler)
             .trials(self.options.trials)
-            .batch(*batch)
-            .lag(*lag)
+            .batch(chosen.batch)
+            .lag(chosen.lag)
             .pipeline(self.runtime.pipeline)
             .objectives(self.strategy.objectives.len())
             .metrics(&metrics)

@@ -171,7 +171,7 @@ impl Sweep {
         let reporter = Reporter::new(journal.clone(), self.run_name(), self.observer.clone());
         reporter.report(SweepEvent::Opened(Opening {
             n_asked: plan.n_asked,
-            batch: plan.batch,
+            batch: plan.chosen.batch,
             n_stored: store.as_ref().and_then(|store| store.n_stored),
             made_by: store.as_ref().and_then(|store| store.made_by.clone()),
             journal,
@@ -204,8 +204,8 @@ impl Sweep {
             let symbols = 0..data.universe.symbols.len();
             Ok(SweepReport {
                 summary: found.summary,
-                batch: plan.batch,
-                lag: plan.lag,
+                batch: plan.chosen.batch,
+                lag: plan.chosen.lag,
                 n_asked: plan.n_asked,
                 n_valid: found.n_valid,
                 invalid: found.invalid,
@@ -269,9 +269,9 @@ impl Sweep {
             let tuned = TuningConfig {
                 mode: self.tuning.mode,
                 thresholds: self.tuning.thresholds.clone(),
-                batch: plan.batch,
-                most_batch: most_batch(options.sampler, options.trials),
-                lag: plan.lag,
+                batch: plan.chosen.batch,
+                most_batch: most_batch(options.sampler, plan.chosen.trials),
+                lag: plan.chosen.lag,
                 learns: options.sampler.learns(),
                 knobs: sampler.knobs(),
             };
@@ -286,7 +286,7 @@ impl Sweep {
                 config: told_config(
                     strategy,
                     options,
-                    [json!(plan.batch), json!(plan.lag)],
+                    [json!(plan.chosen.batch), json!(plan.chosen.lag)],
                     &runtime.devices,
                     self.tuning.mode,
                 ),
@@ -304,9 +304,8 @@ impl Sweep {
 
     fn open(&self, dir: &Path, plan: &SearchPlan) -> Result<Store, LabError> {
         let Experiment { strategy, data, layout, .. } = &self.experiment;
-        let chosen = (plan.batch, plan.lag);
-        let config = StudyConfig::new(strategy, data, layout, &self.options, chosen, &self.queue)?;
-        let opened = config.open_folder(dir)?;
+        let config = StudyConfig::new(strategy, data, layout, &self.options, plan.chosen, &self.queue)?;
+        let opened = config.open_or_raise(dir)?;
         let n_stored = opened.is_resumed.then(|| opened.folder.n_trials()).transpose()?;
         let decisions = tune::decisions(&opened.folder.journal_path())?;
         Ok(Store { folder: opened.folder, n_stored, made_by: opened.made_by, decisions })

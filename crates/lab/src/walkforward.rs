@@ -248,7 +248,7 @@ impl WalkForward {
         let dir = self.folder.as_ref().map(|dir| dir.join(format!("window-{:04}", at + 1)));
         let (plan, mut sampler) = SearchPlan::new(&engine, strategy, options, &[], dir.as_deref())?;
         let open = |dir: &PathBuf| -> Result<StudyFolder, LabError> {
-            let config = StudyConfig::new(strategy, data, &layout, options, (plan.batch, plan.lag), &[])?;
+            let config = StudyConfig::new(strategy, data, &layout, options, plan.chosen, &[])?;
             Ok(config.open_folder(dir)?.folder)
         };
         let folder = dir.as_ref().map(open).transpose()?;

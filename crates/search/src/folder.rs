@@ -119,8 +119,7 @@ impl StudyFolder {
     ///
     /// The header is written last: a folder without it is not a study, so that a kill in between leaves nothing half-made.
     pub fn create(dir: &Path, header: &StudyHeader) -> Result<Self, FolderError> {
-        let text = toml::to_string_pretty(&HeaderFile { format: FORMAT, header })
-            .map_err(|source| FolderError::Config { source: Box::new(source) })?;
+        let text = header_text(header)?;
         fs::create_dir_all(dir).map_err(FolderError::io("create the folder", dir))?;
         if dir.join(HEADER_FILE).exists() {
             return Err(FolderError::Exists { dir: dir.to_owned() });
@@ -132,6 +131,13 @@ impl StudyFolder {
         fs::create_dir_all(&trials_dir).map_err(FolderError::io("create the folder", &trials_dir))?;
         durable::write_file(&dir.join(HEADER_FILE), text.as_bytes())?;
         Ok(Self { dir: dir.to_owned(), header: header.clone(), lock: None })
+    }
+
+    /// Writes the header as it is in memory, after a change of the configuration by [`StudyFolder::open_or_create_upgraded`]. The old
+    /// file stays until the new one is whole.
+    pub fn store_header(&self) -> Result<(), FolderError> {
+        let folder = self.locked()?;
+        durable::write_file(&folder.dir.join(HEADER_FILE), header_text(&folder.header)?.as_bytes())
     }
 
     /// Opens an existing study for reading.
@@ -196,6 +202,12 @@ impl StudyFolder {
     pub fn n_trials(&self) -> Result<u64, FolderError> {
         read::count_trials(&self.dir)
     }
+}
+
+/// The contents of the file of a header.
+fn header_text(header: &StudyHeader) -> Result<String, FolderError> {
+    toml::to_string_pretty(&HeaderFile { format: FORMAT, header })
+        .map_err(|source| FolderError::Config { source: Box::new(source) })
 }
 
 /// Whether a folder holds nothing but what a killed `create` may have left.

@@ -82,6 +82,12 @@ impl Points {
         Self { len: chosen.len(), columns: self.columns.iter().map(pick).collect() }
     }
 
+    /// The first `n` parameter sets.
+    pub(crate) fn first(mut self, n: usize) -> Self {
+        self.columns.iter_mut().for_each(|column| column.truncate(n));
+        Self { len: n.min(self.len), ..self }
+    }
+
     /// Removes all parameter sets and keeps the memory.
     pub fn clear(&mut self) {
         self.columns.iter_mut().for_each(Vec::clear);

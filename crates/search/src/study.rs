@@ -111,12 +111,14 @@ impl<'a> Study<'a> {
     }
 
     /// How many trials there are in total, those of earlier runs in the same folder included. A finite sampler may end earlier.
+    ///
+    /// A study in a folder may be given more of them later: it then equals one that had so many from the start, with the same sampler.
     pub fn trials(mut self, n_trials: u64) -> Self {
         self.n_trials = n_trials;
         self
     }
 
-    /// How many trials are asked and evaluated at a time, at least 1; the last batch may have fewer. Results depend on it.
+    /// How many trials are asked and evaluated at a time, at least 1; of the last batch fewer may be evaluated. Results depend on it.
     pub fn batch(mut self, batch: usize) -> Self {
         self.batch = batch.max(1);
         self

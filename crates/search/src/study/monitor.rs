@@ -9,7 +9,8 @@ use crate::study::timing::{BatchStart, Timing};
 /// Something that happened in a study. Events come in the thread that runs it, batches in order.
 #[derive(Clone, Copy, Debug)]
 pub enum StudyEvent<'a> {
-    /// A batch was evaluated, or read back from the folder.
+    /// A batch was evaluated, or read back from the folder. One of which the folder held the first trials comes as two: those, and the rest
+    /// with the same number.
     Finished {
         /// The batch with its points.
         batch: &'a Batch,
@@ -48,7 +49,8 @@ impl StudyMonitor<'_> {
 
     pub(super) fn finished(&mut self, finished: &Finished, is_replayed: bool) {
         self.n_trials += finished.batch.points.len() as u64;
-        self.n_batches += 1;
+        // A batch that is read back in part and then completed counts once.
+        self.n_batches = self.n_batches.max(finished.batch.index + 1);
         if let Some(observer) = &mut self.observer {
             observer(StudyEvent::Finished {
                 batch: &finished.batch,

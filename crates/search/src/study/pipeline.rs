@@ -16,7 +16,7 @@ use crate::study::error::StudyError;
 use crate::study::evaluator::{Batch, Evaluated};
 use crate::study::in_flight::{Finished, InFlight};
 use crate::study::monitor::StudyMonitor;
-use crate::study::replay::Replayed;
+use crate::study::replay::{Replayed, UnfinishedBatch};
 use crate::study::schedule::Schedule;
 use crate::study::store::Store;
 use crate::study::timing::{BatchStart, BusyClock, SamplerWork, Timing};
@@ -86,35 +86,67 @@ fn propose(
     to_evaluator: &Sender<FromSampler>,
     from_evaluator: &Receiver<Arc<Evaluated>>,
 ) -> Result<bool, StudyError> {
-    let mut untold: VecDeque<(Batch, Option<Arc<Evaluated>>)> =
-        replayed.untold.into_iter().map(|finished| (finished.batch, Some(finished.evaluated))).collect();
+    let mut untold: VecDeque<UntoldBatch> = replayed
+        .untold
+        .into_iter()
+        .map(|finished| UntoldBatch::Replayed(finished.batch, finished.evaluated))
+        .collect();
     let mut unfinished = replayed.unfinished;
     loop {
         schedule.turn()?;
         while schedule.is_tell_due() {
-            let Some((batch, known)) = untold.pop_front() else { break };
-            let is_replayed = known.is_some();
-            let Some(evaluated) = known.or_else(|| from_evaluator.recv().ok()) else { return Ok(false) };
-            let (told, tell) = clock.measure(|| schedule.tell(&batch.points, &evaluated.scores));
+            let Some(oldest) = untold.pop_front() else { break };
+            let evaluated = match &oldest {
+                UntoldBatch::Replayed(_, evaluated) => Ok(evaluated.clone()),
+                UntoldBatch::Asked(_) | UntoldBatch::Completed(_) => from_evaluator.recv(),
+            };
+            let Ok(evaluated) = evaluated else { return Ok(false) };
+            let (told, tell) = clock.measure(|| match &oldest {
+                UntoldBatch::Replayed(batch, _) | UntoldBatch::Asked(batch) => {
+                    schedule.tell(&batch.points, &evaluated.scores)
+                }
+                UntoldBatch::Completed(unfinished) => {
+                    schedule.tell(&unfinished.whole.points, &unfinished.scores(&evaluated.scores))
+                }
+            });
             told?;
+            let is_replayed = matches!(oldest, UntoldBatch::Replayed(..));
             if !is_replayed && to_evaluator.send(FromSampler::Told { tell }).is_err() {
                 return Ok(false);
             }
         }
-        let (asked, ask) = match unfinished.take() {
-            Some(batch) => (Some(batch), SamplerWork::default()),
-            None if schedule.is_ended() => return Ok(true),
-            None => {
-                let (asked, ask) = clock.measure(|| schedule.ask());
-                (asked?, ask)
+        if let Some(unfinished) = unfinished.take() {
+            let (batch, ask) = (unfinished.rest(), SamplerWork::default());
+            untold.push_back(UntoldBatch::Completed(unfinished));
+            if to_evaluator.send(FromSampler::Asked { batch, ask }).is_err() {
+                return Ok(false);
             }
-        };
-        let Some(batch) = asked else { continue };
-        untold.push_back((batch.clone(), None));
+            continue;
+        }
+        if schedule.is_ended() {
+            // A last batch that was handed out in part is not told, but waited for.
+            let is_evaluated = |batch: &UntoldBatch| {
+                matches!(batch, UntoldBatch::Replayed(..)) || from_evaluator.recv().is_ok()
+            };
+            return Ok(untold.iter().all(is_evaluated));
+        }
+        let (asked, ask) = clock.measure(|| schedule.ask());
+        let Some(batch) = asked? else { continue };
+        untold.push_back(UntoldBatch::Asked(batch.clone()));
         if to_evaluator.send(FromSampler::Asked { batch, ask }).is_err() {
             return Ok(false);
         }
     }
+}
+
+/// A batch that was asked and not told.
+enum UntoldBatch {
+    /// Read back from the folder.
+    Replayed(Batch, Arc<Evaluated>),
+    /// With the evaluator, or behind it.
+    Asked(Batch),
+    /// The same, of which the first trials were read back.
+    Completed(UnfinishedBatch),
 }
 
 /// The caller's thread.

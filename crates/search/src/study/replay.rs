@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::folder::{StudyFolder, TrialBatch};
 use crate::point::Points;
+use crate::score::Scores;
 use crate::space::Space;
 use crate::study::error::StudyError;
 use crate::study::evaluator::{Batch, Evaluated};
@@ -20,14 +21,40 @@ pub(super) struct Replayed {
     /// Batches that are evaluated and not yet told.
     pub(super) untold: VecDeque<Finished>,
     /// The batch that was asked and is not wholly stored, if any.
-    pub(super) unfinished: Option<Batch>,
-    /// Number of stored trials in whole batches.
+    pub(super) unfinished: Option<UnfinishedBatch>,
+    /// Number of stored trials.
     pub(super) n_trials: u64,
     /// Whether it was told to stop on the way.
     pub(super) is_stopped: bool,
 }
 
-/// Replays the trials of a folder; `observe` sees each batch.
+/// A batch of which the first trials are stored: it was the last one of a study that has got more trials since, or files were lost.
+pub(super) struct UnfinishedBatch {
+    /// All of it.
+    pub(super) whole: Batch,
+    /// Scores of the trials that are stored.
+    stored: Scores,
+}
+
+impl UnfinishedBatch {
+    /// The trials that are not stored, as a batch to evaluate.
+    pub(super) fn rest(&self) -> Batch {
+        let n_stored = self.stored.len();
+        let mut points = Points::new(self.whole.points.n_params());
+        points.extend_from(&self.whole.points, n_stored..self.whole.points.len());
+        let first_trial = self.whole.first_trial + n_stored as u64;
+        Batch { index: self.whole.index, first_trial, points: Arc::new(points) }
+    }
+
+    /// The scores of all of it, given those of the rest.
+    pub(super) fn scores(&self, rest: &Scores) -> Scores {
+        let n_trials = self.stored.len() + rest.len();
+        let column = |idx: usize| [self.stored.column(idx), rest.column(idx)].concat();
+        Scores::from_columns(n_trials, (0..rest.n_objectives()).map(column).collect())
+    }
+}
+
+/// Replays the trials of a folder; `observe` sees each batch, and what is stored of an unfinished one.
 pub(super) fn replay(
     schedule: &mut Schedule,
     folder: &StudyFolder,
@@ -53,14 +80,18 @@ pub(super) fn replay(
             return Err(StudyError::Replay { trial: first_trial, problem });
         };
         compare(space, &stored, &batch.points)?;
+        replayed.n_trials += n_stored as u64;
+        let evaluated = Evaluated { scores: stored.to_scores(), metrics: stored.to_metrics() };
         if n_stored < batch.points.len() {
-            replayed.unfinished = Some(batch);
+            let points = Arc::new(Points::clone(&batch.points).first(n_stored));
+            let part = Batch { points, ..batch.clone() };
+            let stored = evaluated.scores.clone();
+            observe(&Finished { batch: part, evaluated: Arc::new(evaluated) });
+            replayed.unfinished = Some(UnfinishedBatch { whole: batch, stored });
             break;
         }
-        let evaluated = Evaluated { scores: stored.to_scores(), metrics: stored.to_metrics() };
         let finished = Finished { batch, evaluated: Arc::new(evaluated) };
         observe(&finished);
-        replayed.n_trials += n_stored as u64;
         replayed.untold.push_back(finished);
     }
     Ok(replayed)

@@ -3,6 +3,9 @@
 //! Batch `b` is asked after exactly the batches `0 … b − 1 − L` were told. Whoever drives a [`Schedule`], live or in replay, on one
 //! thread or on three, can only follow that order, which is why all of them get the same points. What a [`Controller`] changes holds from
 //! a batch on: it is applied in the turn of that batch, before anything is told for its sake.
+//!
+//! Every batch is asked in full, also where fewer trials are left. Of the last one the first trials are handed out then, and it is not
+//! told: a study that gets more trials later asks the same batch again, hands out all of it and goes on.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,7 +28,10 @@ pub(super) struct Schedule<'a> {
     n_asked_trials: u64,
     n_asked: u64,
     n_told: u64,
+    /// Whether the sampler ran out of points.
     is_ended: bool,
+    /// Whether the last batch was handed out in part.
+    is_cut: bool,
     /// Changes of earlier runs, by batch.
     recorded: VecDeque<Change>,
     controller: Option<&'a mut dyn Controller>,
@@ -52,6 +58,7 @@ impl<'a> Schedule<'a> {
             n_asked: 0,
             n_told: 0,
             is_ended: false,
+            is_cut: false,
             recorded: recorded.into(),
             controller: None,
             n_turned: 0,
@@ -104,20 +111,24 @@ impl<'a> Schedule<'a> {
         if is_applied { Ok(()) } else { Err(StudyError::Change(change.clone())) }
     }
 
-    /// How many trials the next batch has, at most.
+    /// How many trials of the next batch are handed out, at most.
     pub(super) fn next_len(&self) -> usize {
         usize::try_from(self.n_trials - self.n_asked_trials).unwrap_or(usize::MAX).min(self.batch)
     }
 
     /// Whether a batch must be told before the next is asked, or before all is done.
     pub(super) fn is_tell_due(&self) -> bool {
-        let n_due = if self.is_ended() { self.n_asked } else { self.n_asked.saturating_sub(self.lag) };
+        let n_due = if self.is_ended() {
+            self.n_asked - u64::from(self.is_cut)
+        } else {
+            self.n_asked.saturating_sub(self.lag)
+        };
         self.n_told < n_due
     }
 
     /// Whether the sampler ran out of points before all trials were asked.
     pub(super) fn is_exhausted(&self) -> bool {
-        self.is_ended
+        self.is_ended && self.n_asked_trials < self.n_trials
     }
 
     /// Whether there is nothing more to ask.
@@ -132,7 +143,7 @@ impl<'a> Schedule<'a> {
             return Ok(None);
         }
         let index = self.n_asked;
-        let n = self.next_len();
+        let (n, n_handed_out) = (self.batch, self.next_len());
         let sampler = &mut *self.sampler;
         let points = catch_unwind(AssertUnwindSafe(|| sampler.ask(n)))
             .map_err(|payload| self.panicked(index, &*payload))?;
@@ -154,6 +165,8 @@ impl<'a> Schedule<'a> {
         if points.is_empty() {
             return Ok(None);
         }
+        self.is_cut = points.len() > n_handed_out;
+        let points = if self.is_cut { points.first(n_handed_out) } else { points };
         let batch = Batch { index, first_trial: self.n_asked_trials, points: Arc::new(points) };
         self.n_asked += 1;
         self.n_asked_trials += batch.points.len() as u64;

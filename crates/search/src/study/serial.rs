@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
+use crate::score::Scores;
 use crate::study::error::StudyError;
+use crate::study::evaluator::Batch;
 use crate::study::in_flight::{Finished, InFlight};
 use crate::study::monitor::StudyMonitor;
 use crate::study::replay::Replayed;
@@ -20,33 +22,35 @@ pub(super) fn run(
     watch: &mut StudyMonitor,
 ) -> Result<bool, StudyError> {
     let mut unfinished = replayed.unfinished;
-    let mut untold: VecDeque<(Finished, Option<(Timing, BatchStart)>)> =
-        replayed.untold.into_iter().map(|finished| (finished, None)).collect();
+    // What is told: points and scores of whole batches.
+    let mut untold: VecDeque<(Batch, Scores, Option<(Timing, BatchStart)>)> = replayed
+        .untold
+        .into_iter()
+        .map(|finished| (finished.batch, finished.evaluated.scores.clone(), None))
+        .collect();
     loop {
         schedule.turn()?;
         while schedule.is_tell_due() {
-            let Some((oldest, timing)) = untold.pop_front() else { break };
-            let (told, tell) =
-                clock.measure(|| schedule.tell(&oldest.batch.points, &oldest.evaluated.scores));
+            let Some((oldest, scores, timing)) = untold.pop_front() else { break };
+            let (told, tell) = clock.measure(|| schedule.tell(&oldest.points, &scores));
             if let Some((mut timing, mut began)) = timing {
                 timing.tell = tell.took;
                 timing.overlap += tell.overlap;
                 began.tell = tell.began;
-                watch.timed(oldest.batch.index, timing, began);
+                watch.timed(oldest.index, timing, began);
             }
             told?;
         }
-        if schedule.is_ended() && unfinished.is_none() {
-            return Ok(true);
-        }
-        if watch.is_stopped() {
-            untold.iter().for_each(|(finished, timing)| {
-                timing.iter().for_each(|(timing, began)| watch.timed(finished.batch.index, *timing, *began));
+        let is_complete = schedule.is_ended() && unfinished.is_none();
+        if is_complete || watch.is_stopped() {
+            untold.iter().for_each(|(batch, _, timing)| {
+                timing.iter().for_each(|(timing, began)| watch.timed(batch.index, *timing, *began));
             });
-            return Ok(false);
+            return Ok(is_complete);
         }
-        let (asked, ask) = match unfinished.take() {
-            Some(batch) => (Some(batch), SamplerWork::default()),
+        let unfinished = unfinished.take();
+        let (asked, ask) = match &unfinished {
+            Some(unfinished) => (Some(unfinished.rest()), SamplerWork::default()),
             None => {
                 let (asked, ask) = clock.measure(|| schedule.ask());
                 (asked?, ask)
@@ -60,6 +64,11 @@ pub(super) fn run(
             store.append(&finished)?;
         }
         watch.finished(&finished, false);
-        untold.push_back((finished, Some((timing, began))));
+        let Finished { batch, evaluated } = finished;
+        let (batch, scores) = match unfinished {
+            Some(unfinished) => (unfinished.whole.clone(), unfinished.scores(&evaluated.scores)),
+            None => (batch, evaluated.scores.clone()),
+        };
+        untold.push_back((batch, scores, Some((timing, began))));
     }
 }

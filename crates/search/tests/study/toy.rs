@@ -93,6 +93,8 @@ impl Sampler for Toy {
 pub struct Diary {
     pub n_told: u64,
     pub told_at_ask: Vec<u64>,
+    /// How many points were asked each time.
+    pub lengths: Vec<usize>,
 }
 
 impl Sampler for Diary {
@@ -102,6 +104,7 @@ impl Sampler for Diary {
 
     fn ask(&mut self, n: usize) -> Points {
         self.told_at_ask.push(self.n_told);
+        self.lengths.push(n);
         Toy::new().ask(n)
     }
 

@@ -46,9 +46,13 @@ pub struct SweepArgs {
     options: StrategyArgs,
     #[command(flatten)]
     source: DataSource,
-    /// Number of parameter sets, for example 20000, 10k or 1e6; a grid may have fewer [default: 10000].
+    /// Number of parameter sets, for example 20000, 10k or 1e6; a grid, or a space whose sets are all tried, may have fewer. A stored study
+    /// may be given more [default: 10000].
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_count)]
     trials: Option<u64>,
+    /// Number of parameter sets that sampler, batch and lag are chosen for [default: --trials, or what the stored study was made with].
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_count)]
+    plan_trials: Option<u64>,
     /// How parameter sets are chosen: auto, tpe, tpe-mv, ga, ga-seller, de, cmaes, nsga2, sobol, random or grid [default: auto].
     #[arg(long, value_name = "NAME")]
     sampler: Option<String>,
@@ -230,6 +234,7 @@ pub(super) fn runtime(devices: Devices, settings: &Settings, cache_bytes: usize)
 fn resolve(args: &SweepArgs, settings: &Settings) -> Result<Resolved> {
     let asked = Asked {
         trials: args.trials,
+        plan_trials: args.plan_trials,
         sampler: args.sampler.as_deref(),
         batch: args.batch.as_deref(),
         lag: args.lag.as_deref(),

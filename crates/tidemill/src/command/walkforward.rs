@@ -211,6 +211,7 @@ fn with_progress(
 
 fn resolve(args: &WalkforwardArgs, settings: &Settings) -> Result<Resolved> {
     let asked = Asked {
+        plan_trials: None,
         trials: Some(args.trials.or(settings.sweep.trials).unwrap_or(DEFAULT_TRIALS)),
         sampler: args.sampler.as_deref(),
         batch: args.batch.as_deref(),

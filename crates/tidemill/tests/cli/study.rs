@@ -129,6 +129,52 @@ fn two_studies_of_one_seed_export_the_same_bytes_whatever_the_threads_and_the_pi
 }
 
 #[test]
+fn a_raised_study_equals_one_that_was_planned_for_as_few_and_had_all_trials_at_once() {
+    let place = Place::with_bars();
+    let sweep = "sweep zscore-dip --data lcg.csv --seed 5";
+    for (sampler, batch) in [
+        ("auto", "auto"),
+        ("tpe", "64"),
+        ("ga", "auto"),
+        ("de", "64"),
+        ("cmaes", "48"),
+        ("nsga2", "auto"),
+        ("tpe-mv", "32"),
+        ("ga-seller", "48"),
+        ("sobol", "auto"),
+        ("random", "auto"),
+    ] {
+        let line = format!("{sweep} --sampler {sampler} --batch {batch}");
+        place.ok(&format!("{line} --trials 500 --out {sampler}-raised"));
+        let raised = place.json(&format!("{line} --trials 800 --out {sampler}-raised"));
+        let whole = place.json(&format!("{line} --trials 800 --plan-trials 500 --out {sampler}-whole"));
+        assert_eq!(raised["trials"], 800, "{sampler}");
+        assert_eq!(raised["resumed_from"], 500, "{sampler}");
+        for part in ["best", "valid", "batch", "lag", "holding_up"] {
+            assert_eq!(raised[part], whole[part], "{sampler}: {part}");
+        }
+        let [raised, whole] = ["raised", "whole"].map(|name| place.path(&format!("{sampler}-{name}")));
+        same_lines(&exported(&raised), &exported(&whole));
+        let config = |dir: &Path| StudyFolder::open(dir).unwrap().header().config["sweep"].clone();
+        assert_eq!(config(&raised), config(&whole), "{sampler}");
+        assert_eq!(config(&raised)["plan_trials"].as_integer(), Some(500), "{sampler}");
+    }
+    // Trials cannot be taken away, and a grid has the levels that its number of trials gives it.
+    let said = place.refused(
+        &format!("{sweep} --sampler auto --batch auto --trials 500 --out auto-raised"),
+        "has 800 trials, and 500 are requested: trials can be added, not removed",
+    );
+    assert!(said.stderr.contains("hint: --trials 800 or more goes on with it"), "{}", said.stderr);
+    assert_eq!(n_stored(&place.path("auto-raised")), 800);
+    place.ok(&format!("{sweep} --sampler grid --trials 200 --out grid"));
+    place.refused(
+        &format!("{sweep} --sampler grid --trials 300 --out grid"),
+        "holds a grid of 200 trials, and 300 are requested",
+    );
+    place.refused(&format!("{sweep} --plan-trials 0"), "--plan-trials must be at least 1");
+}
+
+#[test]
 fn a_study_without_a_set_left_to_try_ends_and_says_so() {
     let place = Place::with_bars();
     place.write(

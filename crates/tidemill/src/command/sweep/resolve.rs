@@ -12,6 +12,7 @@ use crate::settings::Settings;
 /// The search options of the command line, shared by all commands that search.
 pub struct Asked<'a> {
     pub trials: Option<u64>,
+    pub plan_trials: Option<u64>,
     pub sampler: Option<&'a str>,
     pub batch: Option<&'a str>,
     pub lag: Option<&'a str>,
@@ -35,6 +36,9 @@ impl Asked<'_> {
         if trials == 0 {
             bail!("--trials must be at least 1");
         }
+        if self.plan_trials == Some(0) {
+            bail!("--plan-trials must be at least 1");
+        }
         let sampler = self.sampler.or(settings.sweep.sampler.as_deref()).unwrap_or("auto");
         let batch = match self.batch.or(settings.sweep.batch.as_deref()) {
             None | Some("auto") => None,
@@ -56,6 +60,7 @@ impl Asked<'_> {
         Ok(Resolved {
             search: SearchOptions {
                 trials,
+                plan_trials: self.plan_trials,
                 sampler: sampler.parse().map_err(|error| anyhow::anyhow!("sampler: {error}"))?,
                 batch,
                 lag,
