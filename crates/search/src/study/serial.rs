@@ -12,6 +12,14 @@ use crate::study::schedule::Schedule;
 use crate::study::store::Store;
 use crate::study::timing::{BatchStart, BusyClock, SamplerWork, Timing};
 
+/// A whole batch that is evaluated and not told.
+struct UntoldBatch {
+    batch: Batch,
+    scores: Scores,
+    /// Where its time went so far; none if it was read back.
+    times: Option<(Timing, BatchStart)>,
+}
+
 /// Runs what is left of a study; true if it is complete. All that was finished is in the store.
 pub(super) fn run(
     schedule: &mut Schedule,
@@ -22,29 +30,26 @@ pub(super) fn run(
     watch: &mut StudyMonitor,
 ) -> Result<bool, StudyError> {
     let mut unfinished = replayed.unfinished;
-    // What is told: points and scores of whole batches.
-    let mut untold: VecDeque<(Batch, Scores, Option<(Timing, BatchStart)>)> = replayed
-        .untold
-        .into_iter()
-        .map(|finished| (finished.batch, finished.evaluated.scores.clone(), None))
-        .collect();
+    let known =
+        |Finished { batch, evaluated }| UntoldBatch { batch, scores: evaluated.scores.clone(), times: None };
+    let mut untold: VecDeque<UntoldBatch> = replayed.untold.into_iter().map(known).collect();
     loop {
         schedule.turn()?;
         while schedule.is_tell_due() {
-            let Some((oldest, scores, timing)) = untold.pop_front() else { break };
-            let (told, tell) = clock.measure(|| schedule.tell(&oldest.points, &scores));
-            if let Some((mut timing, mut began)) = timing {
+            let Some(UntoldBatch { batch, scores, times }) = untold.pop_front() else { break };
+            let (told, tell) = clock.measure(|| schedule.tell(&batch.points, &scores));
+            if let Some((mut timing, mut began)) = times {
                 timing.tell = tell.took;
                 timing.overlap += tell.overlap;
                 began.tell = tell.began;
-                watch.timed(oldest.index, timing, began);
+                watch.timed(batch.index, timing, began);
             }
             told?;
         }
         let is_complete = schedule.is_ended() && unfinished.is_none();
         if is_complete || watch.is_stopped() {
-            untold.iter().for_each(|(batch, _, timing)| {
-                timing.iter().for_each(|(timing, began)| watch.timed(batch.index, *timing, *began));
+            untold.iter().for_each(|UntoldBatch { batch, times, .. }| {
+                times.iter().for_each(|(timing, began)| watch.timed(batch.index, *timing, *began));
             });
             return Ok(is_complete);
         }
@@ -69,6 +74,6 @@ pub(super) fn run(
             Some(unfinished) => (unfinished.whole.clone(), unfinished.scores(&evaluated.scores)),
             None => (batch, evaluated.scores.clone()),
         };
-        untold.push_back((batch, scores, Some((timing, began))));
+        untold.push_back(UntoldBatch { batch, scores, times: Some((timing, began)) });
     }
 }
