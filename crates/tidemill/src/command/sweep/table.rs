@@ -111,8 +111,8 @@ fn columns<'a>(experiment: &'a Experiment, report: Option<&'a SweepReport>) -> V
         n_free += usize::from(param.fixed.is_none());
         let keep = match n_free {
             _ if param.fixed.is_some() => 0,
-            ..=FIRST_PARAMS => 6,
-            ..=MOST_PARAMS => 4,
+            n if n <= FIRST_PARAMS => 6,
+            n if n <= MOST_PARAMS => 4,
             _ => 0,
         };
         let cell = move |scored: &ScoredTrial| match param.domain.decode(scored.trial.row[at]) {
