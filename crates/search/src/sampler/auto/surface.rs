@@ -113,8 +113,7 @@ impl Surface {
 
     fn fit(&self) -> [Vec<Peak>; 2] {
         let scores: Vec<f64> = self.kept.iter().map(|kept| kept.score).collect();
-        let units_of = |gene_idx: usize| self.kept.iter().map(|kept| kept.units[gene_idx]).collect();
-        summits(&self.genes, units_of, &scores)
+        summits(&self.genes, |trial_idx| &self.kept[trial_idx].units, &scores)
     }
 
     fn recipe(&self, trial: u64) -> Recipe {

@@ -1,8 +1,11 @@
 //! A surface fitted to trials by least squares: a sum of a parabola for each number and of a constant for each option.
 
+mod gram;
+
 use rayon::prelude::*;
 
 use crate::sampler::archive::gene::Gene;
+use gram::{Gram, N_PARTS, padded};
 
 /// The summit lies at most this many standard deviations away from the mean of the trials.
 const REACH: f64 = 3.0;
@@ -15,6 +18,12 @@ const N_ROUNDS: usize = 20;
 
 /// A gene that varies less is constant.
 const LEAST_SPREAD: f64 = 1e-12;
+
+/// With more columns than this their products take longer than the rounds that they save, and much memory.
+const MAX_GRAM: usize = 1024;
+
+/// Genes whose units are read at a time: as many as lie beside each other in a line of the cache.
+const GENES_AT_ONCE: usize = 8;
 
 /// What a surface follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,19 +59,28 @@ pub(super) fn n_coefficients(genes: &[Gene]) -> usize {
     genes.iter().map(|gene| if gene.is_category { gene.n_options() } else { 2 }).sum()
 }
 
-/// Where surfaces through trials are highest: one by scores and one by ranks. `units_of` is one gene of all trials, NaN where it is
+/// Where surfaces through trials are highest: one by scores and one by ranks. `units_of` are the genes of a trial, NaN where one is
 /// inactive; scores are best first.
-pub(super) fn summits(
+pub(super) fn summits<'a>(
     genes: &[Gene],
-    units_of: impl Fn(usize) -> Vec<f64> + Sync,
+    units_of: impl Fn(usize) -> &'a [f64] + Sync,
     scores: &[f64],
 ) -> [Vec<Peak>; 2] {
-    let term_of = |gene_idx: usize| term(&genes[gene_idx], &units_of(gene_idx));
-    let terms: Vec<(Term, Vec<Vec<f64>>)> = (0..genes.len()).into_par_iter().map(term_of).collect();
+    let terms_of = |(chunk_idx, some): (usize, &[Gene])| -> Vec<(Term, Vec<Vec<f64>>)> {
+        let mut units = vec![Vec::with_capacity(scores.len()); some.len()];
+        for trial_idx in 0..scores.len() {
+            let of_trial = &units_of(trial_idx)[chunk_idx * GENES_AT_ONCE..];
+            units.iter_mut().zip(of_trial).for_each(|(column, unit)| column.push(*unit));
+        }
+        some.iter().zip(&units).map(|(gene, units)| term(gene, units)).collect()
+    };
+    let chunks = genes.par_chunks(GENES_AT_ONCE).enumerate();
+    let terms: Vec<(Term, Vec<Vec<f64>>)> = chunks.flat_map_iter(terms_of).collect();
+    let targets = [Target::Score, Target::Rank].map(|target| targets(scores, target));
     let columns = terms.iter().flat_map(|(_, columns)| columns).map(Vec::as_slice).collect();
-    let design = Design::new(columns, scores.len());
-    let summit = |target: Target| {
-        let coefficients = solve(&design, &targets(scores, target), RIDGE * scores.len() as f64);
+    let problem = Problem::new(columns, &targets);
+    let summit = |target_idx: usize| {
+        let coefficients = problem.solve(target_idx, RIDGE * scores.len() as f64);
         let mut rest = coefficients.as_slice();
         let peak_of = |(term, columns): &(Term, Vec<Vec<f64>>)| {
             let (own, others) = rest.split_at(columns.len());
@@ -71,7 +89,7 @@ pub(super) fn summits(
         };
         terms.iter().map(peak_of).collect()
     };
-    let (by_score, by_rank) = rayon::join(|| summit(Target::Score), || summit(Target::Rank));
+    let (by_score, by_rank) = rayon::join(|| summit(0), || summit(1));
     [by_score, by_rank]
 }
 
@@ -88,7 +106,7 @@ fn targets(scores: &[f64], target: Target) -> Vec<f64> {
     })
 }
 
-/// The columns of a gene in the design matrix, one for each coefficient.
+/// The columns of a gene in the design matrix, one for each coefficient; zeros follow the trials.
 fn term(gene: &Gene, units: &[f64]) -> (Term, Vec<Vec<f64>>) {
     if gene.is_category {
         let column = |option: usize| {
@@ -105,8 +123,9 @@ fn term(gene: &Gene, units: &[f64]) -> (Term, Vec<Vec<f64>>) {
         return (Term::Constant { unit: known().next().copied().unwrap_or(0.5) }, Vec::new());
     }
     let standard = |unit: &f64| if unit.is_nan() { 0.0 } else { (unit - mean) / spread };
-    let linear: Vec<f64> = units.iter().map(standard).collect();
+    let mut linear: Vec<f64> = units.iter().map(standard).collect();
     let square = centred(linear.iter().map(|number| number * number).collect());
+    linear.resize(square.len(), 0.0);
     (Term::Parabola { mean, spread }, vec![linear, square])
 }
 
@@ -127,224 +146,91 @@ fn peak(term: Term, coefficients: &[f64]) -> Peak {
     }
 }
 
+/// A column less its mean, with zeros behind it.
 fn centred(mut column: Vec<f64>) -> Vec<f64> {
     let mean = column.iter().sum::<f64>() / column.len().max(1) as f64;
     column.iter_mut().for_each(|value| *value -= mean);
+    column.resize(padded(column.len()), 0.0);
     column
 }
 
-/// Trials of a tile. Sums over a tile stay in registers, and a tile of all columns in a near cache.
-const TILE: usize = 32;
-
-/// Parts in which a sum of products is formed, which a processor adds side by side.
-const N_PARTS: usize = 8;
-
-/// The columns of a least-squares problem, one after the other and tile by tile: a round of the solution reads a tile twice before
-/// it goes on.
-struct Design<'a> {
+/// A least-squares problem with two targets.
+struct Problem<'a> {
     columns: Vec<&'a [f64]>,
-    /// All columns of the first whole tile, then all of the next.
-    tiles: Vec<[f64; TILE]>,
-    n_trials: usize,
+    targets: &'a [Vec<f64>; 2],
+    /// The products of all columns, then of the targets.
+    gram: Option<Gram>,
 }
 
-impl<'a> Design<'a> {
-    fn new(columns: Vec<&'a [f64]>, n_trials: usize) -> Self {
-        let mut tiles = vec![[0.0; TILE]; n_trials / TILE * columns.len()];
-        tiles.par_chunks_mut(columns.len().max(1)).enumerate().for_each(|(tile_idx, tile)| {
-            let trials = TILE * tile_idx..TILE * (tile_idx + 1);
-            tile.iter_mut()
-                .zip(&columns)
-                .for_each(|(slot, column)| slot.copy_from_slice(&column[trials.clone()]));
-        });
-        Self { columns, tiles, n_trials }
+impl<'a> Problem<'a> {
+    fn new(columns: Vec<&'a [f64]>, targets: &'a [Vec<f64>; 2]) -> Self {
+        let all = || columns.iter().copied().chain(targets.iter().map(Vec::as_slice)).collect::<Vec<_>>();
+        let gram = (columns.len() <= MAX_GRAM).then(|| Gram::new(&all()));
+        Self { columns, targets, gram }
     }
 
-    fn n_columns(&self) -> usize {
-        self.columns.len()
-    }
-
-    /// Trials in whole tiles.
-    fn n_in_tiles(&self) -> usize {
-        self.n_trials / TILE * TILE
-    }
-
-    /// The product of each column with `values`.
-    fn products(&self, values: &[f64]) -> Vec<f64> {
-        let mut parts = vec![[0.0; N_PARTS]; self.n_columns()];
-        for (columns, values) in self.tiles.chunks(self.n_columns().max(1)).zip(values.chunks_exact(TILE)) {
-            add_products(columns.iter().map(<[f64; TILE]>::as_slice), values, &mut parts);
+    /// The product of each column with a target.
+    fn with_target(&self, target_idx: usize) -> Vec<f64> {
+        let n_columns = self.columns.len();
+        match &self.gram {
+            Some(gram) => (0..n_columns).map(|at| gram.value(at, n_columns + target_idx)).collect(),
+            None => self.columns.par_iter().map(|column| dot(column, &self.targets[target_idx])).collect(),
         }
-        self.finish(&values[self.n_in_tiles()..], parts)
     }
 
     /// The product of each column with the sum of all columns, each times its step.
     fn apply(&self, steps: &[f64]) -> Vec<f64> {
-        let mut parts = vec![[0.0; N_PARTS]; self.n_columns()];
-        for columns in self.tiles.chunks(self.n_columns().max(1)) {
-            apply_tile(columns, steps, &mut parts);
+        if let Some(gram) = &self.gram {
+            return gram.apply(steps);
         }
-        let from = self.n_in_tiles();
-        let mut image = vec![0.0; self.n_trials - from];
+        let mut image = vec![0.0; self.targets[0].len()];
         for (column, step) in self.columns.iter().zip(steps) {
-            image.iter_mut().zip(&column[from..]).for_each(|(sum, value)| *sum += step * value);
+            image.iter_mut().zip(*column).for_each(|(sum, value)| *sum += step * value);
         }
-        self.finish(&image, parts)
+        self.columns.par_iter().map(|column| dot(column, &image)).collect()
     }
 
-    /// Adds the trials behind the last whole tile to the parts of products, and the parts to each other.
-    fn finish(&self, values: &[f64], mut parts: Vec<[f64; N_PARTS]>) -> Vec<f64> {
-        let from = self.n_in_tiles();
-        let n_whole = values.len() / N_PARTS * N_PARTS;
-        let whole = self.columns.iter().map(|column| &column[from..from + n_whole]);
-        add_products(whole, &values[..n_whole], &mut parts);
-        let rests = self.columns.iter().map(|column| product(&column[from + n_whole..], &values[n_whole..]));
-        rests.zip(parts).map(|(rest, parts)| parts.iter().sum::<f64>() + rest).collect()
-    }
-}
-
-/// Adds products with `values` to the parts of each column.
-fn add_products<'a>(columns: impl Iterator<Item = &'a [f64]>, values: &[f64], parts: &mut [[f64; N_PARTS]]) {
-    for (column, parts) in columns.zip(parts) {
-        let mut sums = *parts;
-        for (column, values) in column.chunks_exact(N_PARTS).zip(values.chunks_exact(N_PARTS)) {
-            for lane in 0..N_PARTS {
-                sums[lane] += column[lane] * values[lane];
+    /// The coefficients for a target, with a ridge, by conjugate gradients.
+    fn solve(&self, target_idx: usize, ridge: f64) -> Vec<f64> {
+        let mut coefficients = vec![0.0; self.columns.len()];
+        let mut residual = self.with_target(target_idx);
+        let mut direction = residual.clone();
+        let mut size = dot(&residual, &residual);
+        let small = 1e-24 * size;
+        for _ in 0..N_ROUNDS {
+            if size <= small {
+                break;
             }
+            let mut applied = self.apply(&direction);
+            applied.iter_mut().zip(&direction).for_each(|(applied, step)| *applied += ridge * step);
+            let length = size / dot(&direction, &applied);
+            for (((coefficient, rest), step), applied) in
+                coefficients.iter_mut().zip(&mut residual).zip(&direction).zip(&applied)
+            {
+                *coefficient += length * step;
+                *rest -= length * applied;
+            }
+            let next = dot(&residual, &residual);
+            for (step, rest) in direction.iter_mut().zip(&residual) {
+                *step = rest + next / size * *step;
+            }
+            size = next;
         }
-        *parts = sums;
+        coefficients
     }
 }
 
-/// A sum of products one after the other.
-fn product(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-/// A sum of products in parts.
+/// A sum of products in parts, then of those that are left.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let n_whole = a.len() / N_PARTS * N_PARTS;
-    let mut parts = [[0.0; N_PARTS]];
-    add_products(std::iter::once(&a[..n_whole]), &b[..n_whole], &mut parts);
-    parts[0].iter().sum::<f64>() + product(&a[n_whole..], &b[n_whole..])
-}
-
-/// Adds the products of the columns of a tile with the sum of all of them, each times its step. Most of the time of a fit goes here.
-fn apply_tile(columns: &[[f64; TILE]], steps: &[f64], parts: &mut [[f64; N_PARTS]]) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has what the function needs.
-            return unsafe { apply_tile_avx512(columns, steps, parts) };
-        }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: as above.
-            return unsafe { apply_tile_avx2(columns, steps, parts) };
+    let (whole, rest) = (a.chunks_exact(N_PARTS), a.chunks_exact(N_PARTS).remainder());
+    let mut parts = [0.0; N_PARTS];
+    for (a, b) in whole.zip(b.chunks_exact(N_PARTS)) {
+        for (part, sum) in parts.iter_mut().enumerate() {
+            *sum += a[part] * b[part];
         }
     }
-    apply_tile_anywhere(columns, steps, parts);
-}
-
-fn apply_tile_anywhere(columns: &[[f64; TILE]], steps: &[f64], parts: &mut [[f64; N_PARTS]]) {
-    let mut image = [0.0; TILE];
-    for (column, step) in columns.iter().zip(steps) {
-        image.iter_mut().zip(column).for_each(|(sum, value)| *sum += step * value);
-    }
-    add_products(columns.iter().map(<[f64; TILE]>::as_slice), &image, parts);
-}
-
-/// The same bits with vectors. Left to itself, the compiler takes one number of each of several columns at a time, which is ten times
-/// slower.
-#[cfg(target_arch = "x86_64")]
-macro_rules! apply_tile_by {
-    ($name:ident, $feature:literal, $lanes:literal, $zero:ident, $set:ident, $load:ident, $store:ident, $add:ident, $mul:ident) => {
-        #[target_feature(enable = $feature)]
-        #[allow(clippy::modulo_one, reason = "the widest vectors hold all parts")]
-        fn $name(columns: &[[f64; TILE]], steps: &[f64], parts: &mut [[f64; N_PARTS]]) {
-            use std::arch::x86_64::*;
-            const N_SUMS: usize = N_PARTS / $lanes;
-            let mut image = [$zero(); TILE / $lanes];
-            for (column, step) in columns.iter().zip(steps) {
-                let step = $set(*step);
-                for at in 0..TILE / $lanes {
-                    // SAFETY: the last of these vectors ends where the tile does.
-                    let some = unsafe { $load(column.as_ptr().add($lanes * at)) };
-                    image[at] = $add(image[at], $mul(step, some));
-                }
-            }
-            for (column, parts) in columns.iter().zip(parts) {
-                let mut sums = [$zero(); N_SUMS];
-                for at in 0..N_SUMS {
-                    // SAFETY: the last of these vectors ends where the parts do.
-                    sums[at] = unsafe { $load(parts.as_ptr().add($lanes * at)) };
-                }
-                for at in 0..TILE / $lanes {
-                    // SAFETY: the last of these vectors ends where the tile does.
-                    let some = unsafe { $load(column.as_ptr().add($lanes * at)) };
-                    sums[at % N_SUMS] = $add(sums[at % N_SUMS], $mul(some, image[at]));
-                }
-                for at in 0..N_SUMS {
-                    // SAFETY: the last of these vectors ends where the parts do.
-                    unsafe { $store(parts.as_mut_ptr().add($lanes * at), sums[at]) };
-                }
-            }
-        }
-    };
-}
-
-#[cfg(target_arch = "x86_64")]
-apply_tile_by!(
-    apply_tile_avx2,
-    "avx2",
-    4,
-    _mm256_setzero_pd,
-    _mm256_set1_pd,
-    _mm256_loadu_pd,
-    _mm256_storeu_pd,
-    _mm256_add_pd,
-    _mm256_mul_pd
-);
-
-#[cfg(target_arch = "x86_64")]
-apply_tile_by!(
-    apply_tile_avx512,
-    "avx512f",
-    8,
-    _mm512_setzero_pd,
-    _mm512_set1_pd,
-    _mm512_loadu_pd,
-    _mm512_storeu_pd,
-    _mm512_add_pd,
-    _mm512_mul_pd
-);
-
-/// Least squares with a ridge, by conjugate gradients.
-fn solve(design: &Design, target: &[f64], ridge: f64) -> Vec<f64> {
-    let mut coefficients = vec![0.0; design.n_columns()];
-    let mut residual = design.products(target);
-    let mut direction = residual.clone();
-    let mut size = dot(&residual, &residual);
-    let small = 1e-24 * size;
-    for _ in 0..N_ROUNDS {
-        if size <= small {
-            break;
-        }
-        let mut applied = design.apply(&direction);
-        applied.iter_mut().zip(&direction).for_each(|(applied, step)| *applied += ridge * step);
-        let length = size / dot(&direction, &applied);
-        for (((coefficient, rest), step), applied) in
-            coefficients.iter_mut().zip(&mut residual).zip(&direction).zip(&applied)
-        {
-            *coefficient += length * step;
-            *rest -= length * applied;
-        }
-        let next = dot(&residual, &residual);
-        for (step, rest) in direction.iter_mut().zip(&residual) {
-            *step = rest + next / size * *step;
-        }
-        size = next;
-    }
-    coefficients
+    let others = rest.iter().zip(b.chunks_exact(N_PARTS).remainder()).map(|(a, b)| a * b);
+    parts.iter().sum::<f64>() + others.sum::<f64>()
 }
 
 #[cfg(test)]
@@ -353,6 +239,10 @@ mod tests {
     use crate::domain::{Choice, Domain};
     use crate::rng::Stream;
     use crate::space::{Param, Space};
+
+    fn rows(columns: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        (0..columns[0].len()).map(|trial| columns.iter().map(|column| column[trial]).collect()).collect()
+    }
 
     #[test]
     fn the_summit_of_a_sum_of_parabolas_and_options_is_found() {
@@ -376,7 +266,8 @@ mod tests {
         trials.sort_by(|a, b| score(*b).total_cmp(&score(*a)));
         let column = |of: &dyn Fn(u64) -> f64| trials.iter().map(|trial| of(*trial)).collect::<Vec<_>>();
         let columns = [column(&|t| number(0, t)), column(&|t| number(1, t)), column(&third), column(&option)];
-        let summits = summits(&genes, |gene_idx| columns[gene_idx].clone(), &column(&score));
+        let rows = rows(&columns);
+        let summits = summits(&genes, |trial_idx| &rows[trial_idx], &column(&score));
         for (peaks, tolerance) in summits.iter().zip([0.01, 0.25]) {
             assert!((peaks[0].unit - 0.3).abs() < tolerance, "{peaks:?}");
             assert!((peaks[1].unit - 0.8).abs() < tolerance, "{peaks:?}");
@@ -386,23 +277,16 @@ mod tests {
     }
 
     #[test]
-    fn all_ways_to_apply_a_tile_compute_the_same_bits() {
+    fn a_problem_has_one_solution_with_and_without_the_products_of_its_columns() {
         let numbers = Stream::new(3, 0);
-        let column =
-            |column_idx: u64| std::array::from_fn(|at| numbers.unit(column_idx * 64 + at as u64) - 0.5);
-        let columns: Vec<[f64; TILE]> = (0..37).map(column).collect();
-        let steps: Vec<f64> = (0..37).map(|at| libm::exp10(40.0 * numbers.unit(9000 + at) - 20.0)).collect();
-        let start = vec![[0.25; N_PARTS]; 37];
-        let (mut expected, mut found) = (start.clone(), start.clone());
-        apply_tile_anywhere(&columns, &steps, &mut expected);
-        apply_tile(&columns, &steps, &mut found);
-        assert_eq!(found, expected);
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            let mut found = start;
-            // SAFETY: the processor has what the function needs.
-            unsafe { apply_tile_avx2(&columns, &steps, &mut found) };
-            assert_eq!(found, expected);
+        let column = |at: u64| (0..40).map(|trial| numbers.unit(64 * at + trial) - 0.5).collect();
+        let columns: Vec<Vec<f64>> = (0..13).map(column).collect();
+        let targets = [column(20), column(21)];
+        let quick = Problem::new(columns.iter().map(Vec::as_slice).collect(), &targets);
+        let plain = Problem { columns: quick.columns.clone(), targets: &targets, gram: None };
+        for target_idx in 0..2 {
+            let (quick, plain) = (quick.solve(target_idx, 0.04), plain.solve(target_idx, 0.04));
+            assert!(quick.iter().zip(&plain).all(|(a, b)| (a - b).abs() < 1e-9), "{quick:?} {plain:?}");
         }
     }
 
@@ -412,7 +296,8 @@ mod tests {
         let space = Space { params: vec![Param::new("a", unit.clone(), 0.0), Param::new("b", unit, 0.0)] };
         let columns = [vec![0.4; 50], (0..50).map(|idx| f64::from(idx) / 49.0).collect()];
         let genes = Gene::of_space(&space);
-        let [peaks, _] = summits(&genes, |gene_idx| columns[gene_idx].clone(), &[2.0; 50]);
+        let rows = rows(&columns);
+        let [peaks, _] = summits(&genes, |trial_idx| &rows[trial_idx], &[2.0; 50]);
         assert_eq!(peaks[0], Peak { unit: 0.4, spread: 0.0 });
         assert!((peaks[1].unit - 0.5).abs() < 1e-9);
     }
