@@ -35,9 +35,10 @@ pub(super) fn is_flexible(plan: &Plan, slot: usize) -> bool {
     at_one_bar && !plan.slots.iter().any(is_read)
 }
 
-/// What an entry of the prefix sums is that a function reads.
-fn prefix_entry(func: Func) -> Option<&'static str> {
-    func.sums_read().map(|moments| if moments == Moments::Sum { "DoubleDouble" } else { "PairSums" })
+/// What an entry of the prefix sums is that a function reads, and the kind of the field that leads to them.
+fn prefix_entry(func: Func) -> Option<(&'static str, &'static str)> {
+    let of = |moments| if moments == Moments::Sum { ("DoubleDouble", "SUM") } else { ("PairSums", "PAIR") };
+    func.sums_read().map(of)
 }
 
 /// Of a function's inputs those that are columns of numbers.
@@ -210,7 +211,8 @@ impl Writer<'_> {
 
     /// A type that tests conditions at one bar.
     fn tests(&self, name: &str, tapes: &[&Tape]) -> String {
-        let mut out = self.frame(name, tapes);
+        let frame = self.frame(tapes);
+        let mut out = frame.types(name) + &frame.table(name);
         let _ = writeln!(
             out,
             "struct {name} {{\n  static const int N = {}, AT_ONCE = {};\n  typedef {name}Frame Frame;",
@@ -220,6 +222,11 @@ impl Writer<'_> {
         let _ = writeln!(
             out,
             "  static __device__ Frame bind(const World& world, u32 row, u32 symbol) {{ return bind_{name}(world, row, symbol); }}"
+        );
+        let _ = writeln!(
+            out,
+            "  static __device__ void bind_by_lanes(Frame& f, const World& world, u32 row, u32 symbol) {{ ::bind_by_lanes((char*)&f, {name}_bindings, {}, world, row, symbol); }}",
+            frame.bindings.len()
         );
         out.push_str(
             "  static __device__ bool holds(int which, const Frame& f, i64 bar) {\n    switch (which) {\n",
@@ -241,7 +248,7 @@ impl Writer<'_> {
 
     /// A type that computes a series at one bar, and compares it.
     fn series(&self, name: &str, tape: &Tape, op: Option<Op2>) -> String {
-        let mut out = self.frame(name, &[tape]);
+        let mut out = self.frame(&[tape]).types(name);
         let _ = writeln!(out, "struct {name} {{\n  typedef {name}Frame Frame;");
         let _ = writeln!(
             out,
@@ -282,7 +289,7 @@ impl Writer<'_> {
     fn walk(&self) -> String {
         let sides: Vec<(usize, &SidePlan)> =
             self.plan.sides.iter().enumerate().filter_map(|(at, side)| Some((at, side.as_ref()?))).collect();
-        let mut out = self.frame("walk", &self.walk_tapes());
+        let mut out = self.frame(&self.walk_tapes()).types("walk");
         out.push_str("typedef walkFrame WalkFrame;\n");
         let mut condition = 0;
         for ((side, plan), name) in sides.iter().zip(["FirstSide", "SecondSide"]) {
@@ -354,7 +361,7 @@ impl Writer<'_> {
     }
 
     /// The columns and scalars that some formulas read, bound to one row and symbol.
-    fn frame(&self, name: &str, tapes: &[&Tape]) -> String {
+    fn frame(&self, tapes: &[&Tape]) -> FrameText {
         let mut columns: BTreeSet<usize> = BTreeSet::new();
         let mut scalars: BTreeSet<usize> = BTreeSet::new();
         let mut shifts: BTreeSet<usize> = BTreeSet::new();
@@ -377,62 +384,116 @@ impl Writer<'_> {
             let Slot::Call { func, inputs, .. } = &self.plan.slots[*slot] else { continue };
             columns.extend(numbers_read(func, inputs));
         }
-        let mut fields = String::new();
-        let mut binds = String::new();
+        let mut frame = FrameText::default();
         for slot in &columns {
-            let _ = writeln!(fields, "  const double* c{slot};");
-            let _ = writeln!(binds, "  f.c{slot} = column_of(world, {slot}, row, symbol);");
+            let field = format!("c{slot}");
+            frame.bind(
+                "const double*",
+                &field,
+                "COLUMN",
+                *slot,
+                &format!("column_of(world, {slot}, row, symbol)"),
+            );
         }
         for scalar in &scalars {
-            let _ = writeln!(fields, "  double k{scalar};");
-            let _ = writeln!(binds, "  f.k{scalar} = scalar_of(world, {scalar}, row);");
+            frame.bind(
+                "double",
+                &format!("k{scalar}"),
+                "SCALAR",
+                *scalar,
+                &format!("scalar_of(world, {scalar}, row)"),
+            );
         }
         for shift in &shifts {
-            let _ = writeln!(fields, "  i64 s{shift};");
-            let _ = writeln!(binds, "  f.s{shift} = bars_ago(scalar_of(world, {shift}, row));");
+            let value = format!("bars_ago(scalar_of(world, {shift}, row))");
+            frame.bind("i64", &format!("s{shift}"), "SHIFT", *shift, &value);
         }
         for slot in &flexible {
-            self.write_flexible(*slot, &mut fields, &mut binds);
+            self.write_flexible(*slot, &mut frame);
         }
         if !flexible.is_empty() {
-            fields.push_str("  u32 n_bars;\n");
-            binds.push_str("  f.n_bars = world.start[symbol + 1] - world.start[symbol];\n");
+            frame.bind("u32", "n_bars", "LENGTH", 0, "world.start[symbol + 1] - world.start[symbol]");
         }
-        format!(
-            "struct {name}Frame {{\n{fields}}};\n__device__ inline {name}Frame bind_{name}(const World& world, u32 row, u32 symbol) {{\n  {name}Frame f = {{}};\n{binds}  return f;\n}}\n"
-        )
+        frame
     }
 
     /// What a slot is read by that may have no column: windows, sums, and its value at one bar.
-    fn write_flexible(&self, slot: usize, fields: &mut String, binds: &mut String) {
+    fn write_flexible(&self, slot: usize, frame: &mut FrameText) {
         let Slot::Call { func, inputs, arguments, .. } = &self.plan.slots[slot] else { return };
-        let entry = prefix_entry(func);
         let mut windows = Vec::new();
         for (k, argument) in arguments.iter().enumerate() {
-            let _ = writeln!(fields, "  u32 w{slot}_{k};");
-            let _ = writeln!(binds, "  f.w{slot}_{k} = window(scalar_of(world, {argument}, row));");
-            windows.push(format!("w{slot}_{k}"));
+            let (field, value) =
+                (format!("w{slot}_{k}"), format!("window(scalar_of(world, {argument}, row))"));
+            frame.bind("u32", &field, "WINDOW", *argument, &value);
+            windows.push(field);
         }
         let windows = windows.join(", ");
         let mut value = format!("{}_at(", func.name);
         for column in numbers_read(func, inputs) {
             let _ = write!(value, "c{column}, ");
         }
-        if entry.is_some() {
+        if let Some((entry, kind)) = prefix_entry(func) {
             let _ = write!(value, "q{slot}.entries, q{slot}.counts, ");
-        }
-        let _ = write!(value, "n_bars, bar, {windows})");
-        if let Some(entry) = entry {
             let prefix = inputs[inputs.len() - 1];
-            let _ = writeln!(fields, "  Sums<{entry}> q{slot};");
-            let _ = writeln!(
-                binds,
-                "  if (!f.c{slot}) f.q{slot} = sums_of<{entry}>(world, {prefix}, row, symbol);"
-            );
+            let sums =
+                format!("f.c{slot} ? Sums<{entry}>() : sums_of<{entry}>(world, {prefix}, row, symbol)");
+            frame.bind(&format!("Sums<{entry}>"), &format!("q{slot}"), kind, prefix, &sums);
         }
         let _ = writeln!(
-            fields,
-            "  __device__ double at{slot}(u32 bar) const {{ return c{slot} ? c{slot}[bar] : {value}; }}"
+            frame.fields,
+            "  __device__ double at{slot}(u32 bar) const {{ return c{slot} ? c{slot}[bar] : {value}n_bars, bar, {windows}); }}"
         );
+    }
+}
+
+/// The text of a frame: its fields, and how they are bound by one thread or by all lanes of a warp.
+#[derive(Default)]
+struct FrameText {
+    fields: String,
+    binds: String,
+    /// Bytes of all fields.
+    size: usize,
+    /// Kind, place in bytes, and the slot or scalar that the field comes from.
+    bindings: Vec<(&'static str, usize, usize)>,
+}
+
+impl FrameText {
+    fn bind(&mut self, of: &str, field: &str, kind: &'static str, from: usize, value: &str) {
+        let _ = writeln!(self.fields, "  {of} {field};");
+        let _ = writeln!(self.binds, "  f.{field} = {value};");
+        let (size, alignment) = match kind {
+            "WINDOW" | "LENGTH" => (4, 4),
+            "SUM" | "PAIR" => (16, 8),
+            _ => (8, 8),
+        };
+        let at = self.size.next_multiple_of(alignment);
+        self.size = at + size;
+        self.bindings.push((kind, at, from));
+    }
+
+    /// The frame, and a function that binds it.
+    fn types(&self, name: &str) -> String {
+        let Self { fields, binds, .. } = self;
+        format!(
+            "struct {name}Frame {{\n{fields}}};\n__device__ inline {name}Frame bind_{name}(const World& world, u32 row, u32 symbol) {{\n  {name}Frame f = {{}};\n{binds}  return f;\n}}\n"
+        )
+    }
+
+    /// What lanes bind.
+    fn table(&self, name: &str) -> String {
+        let mut out = format!("__device__ const Binding {name}_bindings[] = {{");
+        for (kind, at, from) in &self.bindings {
+            let _ = write!(out, "{{{kind}_FIELD, {at}, {from}}}, ");
+        }
+        // An array must not be empty, and neither is a struct.
+        let size = self.size.next_multiple_of(8);
+        let _ = writeln!(out, "{{LENGTH_FIELD, 0, 0}}}};");
+        if size > 0 {
+            let _ = writeln!(
+                out,
+                "static_assert(sizeof({name}Frame) == {size}, \"fields lie where lanes bind them\");"
+            );
+        }
+        out
     }
 }

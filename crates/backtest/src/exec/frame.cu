@@ -56,6 +56,39 @@ template <class T> __device__ inline Sums<T> sums_of(const World& world, u32 slo
   return {entries + first, (const Counts*)(entries + n) + first};
 }
 
+// Where a field of a frame comes from.
+#define COLUMN_FIELD 0
+#define SCALAR_FIELD 1
+#define SHIFT_FIELD 2
+#define WINDOW_FIELD 3
+#define SUM_FIELD 4
+#define PAIR_FIELD 5
+#define LENGTH_FIELD 6
+
+struct Binding {
+  unsigned short kind, at;  // at: bytes from the begin of the frame
+  u32 from;                 // slot or scalar
+};
+
+__device__ inline void bind_field(char* frame, const Binding& binding, const World& world, u32 row, u32 symbol) {
+  char* field = frame + binding.at;
+  u32 from = binding.from;
+  switch (binding.kind) {
+    case COLUMN_FIELD: *(const double**)field = column_of(world, from, row, symbol); break;
+    case SCALAR_FIELD: *(double*)field = scalar_of(world, from, row); break;
+    case SHIFT_FIELD: *(i64*)field = bars_ago(scalar_of(world, from, row)); break;
+    case WINDOW_FIELD: *(u32*)field = window(scalar_of(world, from, row)); break;
+    case SUM_FIELD: *(Sums<DoubleDouble>*)field = sums_of<DoubleDouble>(world, from, row, symbol); break;
+    case PAIR_FIELD: *(Sums<PairSums>*)field = sums_of<PairSums>(world, from, row, symbol); break;
+    default: *(u32*)field = world.start[symbol + 1] - world.start[symbol];
+  }
+}
+
+// Binds a frame that the lanes of a warp share, each lane its fields: one lane alone would wait for memory field by field.
+__device__ inline void bind_by_lanes(char* frame, const Binding* bindings, u32 n, const World& world, u32 row, u32 symbol) {
+  for (u32 at = threadIdx.x & 31; at < n; at += 32) bind_field(frame, bindings[at], world, row, symbol);
+}
+
 __device__ inline double read(const double* column, i64 bar, i64 ago) {
   return ago >= 0 && ago <= bar ? column[bar - ago] : NA;
 }

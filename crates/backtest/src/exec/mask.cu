@@ -106,7 +106,7 @@ template <class C> __device__ void write_mask(const MaskArgs& args) {
   u32 n_words = 2 * (world.word_start[tile.symbol + 1] - world.word_start[tile.symbol]);
   Frame own;
   if (!IS_SMALL) own = C::bind(world, row, tile.symbol);
-  if (IS_SMALL && lane == 0) *(Frame*)frames[warp] = C::bind(world, row, tile.symbol);
+  if (IS_SMALL) C::bind_by_lanes(*(Frame*)frames[warp], world, row, tile.symbol);
   __syncwarp(all);
   const Frame& frame = IS_SMALL ? *(const Frame*)frames[warp] : own;
 
