@@ -31,11 +31,6 @@ pub use table::{Screen, Table};
 
 use table::{Display, stdout_screen};
 
-/// A batch of trials takes and frees millions of small pieces on all threads; this allocator keeps what it has, where that of the system gives
-/// it back and gets it anew, page by page.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Back-test millions of parameter sets of a trading strategy, and rank them.
 #[derive(Parser)]
 #[command(name = "tidemill", version, propagate_version = true, max_term_width = 120)]
