@@ -85,6 +85,11 @@ impl Cache {
         }
     }
 
+    /// Whether so many bytes more leave a quarter of the budget to others.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        self.bytes.saturating_add(bytes) <= self.budget / 4 * 3
+    }
+
     /// Makes room for so many bytes, so that their memory can be that of what is dropped.
     pub fn make_room(&mut self, bytes: usize, spare: &Spare) {
         if self.bytes.saturating_add(bytes) > self.budget {
@@ -128,5 +133,6 @@ mod tests {
         assert!(cache.contains(&key(0)) && cache.contains(&key(19)) && !cache.contains(&key(3)));
         cache.make_room(3_900, &Spare::new(0));
         assert_eq!(cache.bytes(), 0);
+        assert!(cache.has_room(3_000) && !cache.has_room(3_001));
     }
 }

@@ -96,8 +96,8 @@ pub struct Engine<'a> {
     cache: Cache,
     spare: Spare,
     block_words: usize,
-    /// Whether the last chunk was evaluated from its last trial to its first.
-    is_backwards: bool,
+    /// Chunks of trials evaluated so far, and the one under way. Every other one goes from its last trial to its first.
+    n_chunks: u64,
 }
 
 impl<'a> Engine<'a> {
@@ -138,7 +138,7 @@ impl<'a> Engine<'a> {
             cache: Cache::new(cache_bytes),
             spare: Spare::new(cache_bytes / 4),
             block_words: options.block_words.clamp(1, MOST_WORDS),
-            is_backwards: true,
+            n_chunks: 0,
         })
     }
 
@@ -241,8 +241,8 @@ impl<'a> Engine<'a> {
         let mut tuples = Tuples::new(&scalars);
         let sharing = self.sharing(&mut tuples);
         let mut order = sharing.order(&self.plan.slots, &mut tuples);
-        self.is_backwards = !self.is_backwards;
-        if self.is_backwards {
+        self.n_chunks += 1;
+        if self.n_chunks.is_multiple_of(2) {
             order.reverse();
         }
         order

@@ -299,14 +299,16 @@ impl Engine<'_> {
             }
         }
         let trials: Vec<usize> = missing.iter().map(|(at, _)| firsts[*at]).collect();
+        let bytes = trials.len() * demand.bar_bytes * self.symbols[symbol].bars.len();
         if demand.is_kept {
-            let bytes = trials.len() * demand.bar_bytes * self.symbols[symbol].bars.len();
             self.cache.make_room(bytes, &self.spare);
         }
+        // What a later chunk may ask for again stays as long as nothing has to go for it.
+        let is_kept = demand.is_kept || self.n_chunks > 1 && self.cache.has_room(bytes);
         let made = compute(self, &trials);
         for ((at, key), item) in missing.into_iter().zip(made) {
             items[at] = Arc::new(item);
-            if demand.is_kept {
+            if is_kept {
                 self.cache.insert(key, items[at].clone(), &self.spare);
             }
         }
