@@ -5,9 +5,10 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tidemill_backtest::segment::Layout;
+use tidemill_backtest::strategy::ParamSpec;
 use tidemill_backtest::{Overrides, POOL_NOTE, SEMANTICS, Strategy};
 use tidemill_search::folder::OpenedFolder;
-use tidemill_search::{SamplerKind, StudyFolder, StudyHeader, Value};
+use tidemill_search::{Param, SamplerKind, Space, StudyFolder, StudyHeader, Value};
 
 use crate::dataset::{Dataset, Recipe};
 use crate::error::LabError;
@@ -320,13 +321,35 @@ impl StudyConfig {
         &self,
         params: impl Iterator<Item = (&'a str, &'a Value)>,
     ) -> Result<Option<Strategy>, LabError> {
+        self.strategy_with(params.map(|(name, value)| (name.to_owned(), value.to_string())))
+    }
+
+    /// The strategy as it was searched: what was fixed is set, everything else is free.
+    pub fn searched_strategy(&self) -> Result<Option<Strategy>, LabError> {
+        self.strategy_with(self.fixed_texts().into_iter())
+    }
+
+    /// The parameters that were searched and their ranges; conditions are left out, as stored trials show what was active.
+    pub fn searched_space(&self) -> Result<Option<Space>, LabError> {
+        let param = |spec: &ParamSpec| Param {
+            fixed: spec.fixed,
+            ..Param::new(spec.name.clone(), spec.domain.clone(), spec.default)
+        };
+        let strategy = self.searched_strategy()?;
+        Ok(strategy.map(|strategy| Space { params: strategy.params.iter().map(param).collect() }))
+    }
+
+    fn strategy_with(
+        &self,
+        params: impl Iterator<Item = (String, String)>,
+    ) -> Result<Option<Strategy>, LabError> {
         let Some(source) = &self.strategy.source else { return Ok(None) };
         let mut set: Vec<(String, String)> = self
             .execution
             .iter()
             .map(|(key, value)| (format!("execution.{key}"), value.to_string()))
             .collect();
-        set.extend(params.map(|(name, value)| (name.to_owned(), value.to_string())));
+        set.extend(params);
         let file = self.about.file.as_deref().unwrap_or("strategy.toml");
         let mut overrides = Overrides { profile: self.strategy.profile.clone(), set, objectives: Vec::new() };
         let strategy = Strategy::parse(file, source, &overrides)?;

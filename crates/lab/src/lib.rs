@@ -29,6 +29,7 @@ pub mod experiment;
 pub mod fill;
 pub mod invalid;
 pub mod leaderboard;
+pub mod neighbour;
 pub mod number;
 pub mod parity;
 pub mod record;

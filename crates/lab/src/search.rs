@@ -167,7 +167,7 @@ impl Search<'_> {
 
 /// Hears of every batch.
 struct Progress<'a> {
-    best: Leaderboard<'a>,
+    best: Leaderboard,
     /// Those that no other one beats in every respect, of several objectives.
     front: ParetoFront,
     n_valid: u64,

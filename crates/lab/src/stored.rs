@@ -5,6 +5,7 @@ pub mod find;
 pub mod rows;
 pub mod state;
 pub mod survey;
+pub mod unseen;
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tidemill_telemetry::Snapshot;
 
-use super::model::{Backtest, BarQuery, BarWindow, Parameters, Trial, TrialPage, TrialQuery};
+use super::model::{Backtest, BarQuery, BarWindow, Parameters, Trial, TrialPage, TrialQuery, UnseenTrials};
 use crate::terminal::ProcessState;
 
 /// Knows where runs are and what they hold besides their journals.
@@ -27,6 +27,9 @@ pub trait RunSource: Send + Sync + 'static {
 
     /// Some of the trials of a run, sorted and filtered.
     fn trials(&self, dir: &Path, query: &TrialQuery) -> Result<TrialPage, SourceError>;
+
+    /// Some trials evaluated again on the part that the search did not see.
+    fn unseen(&self, dir: &Path, trials: &[u64]) -> Result<UnseenTrials, SourceError>;
 
     /// The parameters of a run, and the trials drawn across them.
     fn parameters(&self, dir: &Path) -> Result<Parameters, SourceError>;

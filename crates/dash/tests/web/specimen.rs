@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tidemill_dash::terminal::ProcessState;
 use tidemill_dash::web::{
     Backtest, BarQuery, BarWindow, Column, ColumnKind, Options, Parameters, RunSource, Server, SourceError,
-    Token, Trial, TrialPage, TrialQuery, serve,
+    Token, Trial, TrialPage, TrialQuery, UnseenTrials, serve,
 };
 use tidemill_telemetry::{Event, Follower, Journal, Snapshot};
 
@@ -42,7 +42,9 @@ impl RunSource for Echo {
     fn trials(&self, _: &Path, query: &TrialQuery) -> Result<TrialPage, SourceError> {
         let bound = query.filter.bind(&["trades"]);
         bound.map_err(|error| SourceError::Invalid { message: error.to_string() })?;
-        let row = json!([query.sort, query.is_descending, query.filter.text(), query.offset, query.limit]);
+        let fold = format!("{:?}", query.fold);
+        let row =
+            json!([query.sort, query.is_descending, query.filter.text(), query.offset, query.limit, fold]);
         let column = Column {
             name: "trades".into(),
             label: "# Trades".into(),
@@ -55,9 +57,17 @@ impl RunSource for Echo {
             sort: "trades".into(),
             n_trials: 1,
             n_matched: 1,
+            n_folded: None,
+            n_rows: 1,
             offset: query.offset,
+            counts: vec![1],
             rows: vec![row.as_array().cloned().unwrap_or_default()],
         })
+    }
+
+    fn unseen(&self, _: &Path, trials: &[u64]) -> Result<UnseenTrials, SourceError> {
+        let rows = trials.iter().map(|trial| (*trial, vec![json!(0.5)])).collect();
+        Ok(UnseenTrials { columns: Vec::new(), rows })
     }
 
     fn parameters(&self, _: &Path) -> Result<Parameters, SourceError> {

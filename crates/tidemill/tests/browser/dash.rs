@@ -37,15 +37,15 @@ impl Drop for Dash {
     }
 }
 
-/// A folder with one finished sweep in it, `runs/dip`, made once for all tests.
+/// A folder with one finished sweep in it, `runs/dip`, and its answer in `dip.json`, made once for all tests.
 pub fn finished() -> &'static Place {
     static PLACE: OnceLock<Place> = OnceLock::new();
     PLACE.get_or_init(|| {
         let place = Place::new();
         place.ok("data generate --kind lcg --bars 5000 --out lcg.csv");
-        place.ok(
-            "sweep --data lcg.csv --trials 400 --batch 32 --split 0.7 --seed 3 --device cpu --out runs/dip",
-        );
+        let sweep = "sweep --data lcg.csv --trials 400 --batch 32 --split 0.7 --seed 3 --device cpu --json";
+        let said = place.ok(&format!("{sweep} --out runs/dip"));
+        place.write("dip.json", said.stdout);
         place
     })
 }

@@ -7,7 +7,7 @@ use crate::dash::{Dash, finished};
 
 fn numbers(page: &mut Page, column: &str) -> Vec<f64> {
     let expression = format!(
-        "(() => {{ const heads = [...document.querySelectorAll('.trials th button')]; \
+        "(() => {{ const heads = [...document.querySelectorAll('.trials thead tr:last-child th')]; \
          const at = heads.findIndex((head) => head.dataset.column === '{column}'); \
          return [...document.querySelectorAll('.trials tbody tr')].map((row) => \
          Number(row.children[at].textContent.replace('−', '-').replaceAll(',', ''))); }})()"
@@ -70,7 +70,7 @@ fn a_run_is_listed_and_drawn() {
 fn trials_are_sorted_filtered_and_turned_by_the_page() {
     let Some(mut page) = chromium::open() else { return };
     let dash = Dash::start(finished(), &[]);
-    page.go(&dash.page("run/dip/trials"));
+    page.go(&dash.page("run/dip/trials?fold=no"));
     page.wait("document.querySelectorAll('.trials tbody tr').length === 50");
     let best = numbers(&mut page, "objective");
     assert!(best.windows(2).all(|pair| pair[0] >= pair[1]), "{best:?}");
@@ -100,12 +100,95 @@ fn trials_are_sorted_filtered_and_turned_by_the_page() {
     page.problems.retain(|problem| !problem.contains("400 (Bad Request)"));
 
     // The URL holds the query.
-    page.go(&dash.page("run/dip/trials?sort=trades&order=asc&offset=50"));
+    page.go(&dash.page("run/dip/trials?sort=trades&order=asc&offset=50&fold=no"));
     page.wait("document.querySelector('.pages')?.textContent.includes('51 – 100')");
     page.click(".pages [aria-label='Next page']");
     page.wait("document.querySelector('.pages').textContent.includes('101 – 150')");
     page.click(".trials tbody tr:nth-child(3) td:nth-child(2)");
     page.wait("location.hash.startsWith('#/run/dip/trial/')");
+    is_sound(&mut page, &dash.link);
+}
+
+#[test]
+fn neighbours_share_a_row_and_unfold() {
+    let Some(mut page) = chromium::open() else { return };
+    let place = finished();
+    let dash = Dash::start(place, &[]);
+    page.go(&dash.page("run/dip/trials"));
+    page.wait("document.querySelector('.trials .unfold')");
+    // The sets that share a row are those of which the sweep lists one.
+    let sweep: Value = serde_json::from_str(&place.read("dip.json")).unwrap();
+    let listed: Vec<f64> =
+        sweep["best"].as_array().unwrap().iter().map(|best| best["trial"].as_f64().unwrap()).collect();
+    assert_eq!(numbers(&mut page, "trial")[..listed.len()], listed);
+    // No trial is lost: every one stands in one row.
+    let counts =
+        page.eval("fetch('api/runs/dip/trials?fold=groups&limit=500').then((answer) => answer.json())");
+    let sum = |key: &str| -> u64 { counts[key].as_array().unwrap().iter().filter_map(Value::as_u64).sum() };
+    assert_eq!(sum("counts"), 400);
+    let n_groups = counts["n_rows"].as_u64().unwrap();
+    assert!(n_groups > 10 && n_groups < 400, "{n_groups}");
+    assert!(page.text(".tools").contains(&format!("400 trials in {n_groups} groups")));
+
+    let rows = "document.querySelectorAll('.trials tbody tr').length";
+    let before = page.eval(rows).as_u64().unwrap();
+    let size = page.eval("Number(document.querySelector('.unfold').textContent.replace(/[^0-9]/g, ''))");
+    let size = size.as_u64().unwrap();
+    let shown = (size - 1).min(20);
+    page.click(".trials .unfold");
+    page.wait(&format!("document.querySelectorAll('.trials .is-member:not(.is-rest)').length === {shown}"));
+    // None of its neighbours is better, valid or not, and all have figures out of sample too.
+    let scores = numbers(&mut page, "objective");
+    page.wait(
+        "(() => { const at = [...document.querySelectorAll('.trials thead tr:last-child th')]\
+         .findIndex((head) => head.dataset.column === 'test_objective'); \
+         return at > 0 && [...document.querySelectorAll('.trials .is-member:not(.is-rest)')]\
+         .some((row) => /[0-9]/.test(row.children[at].textContent)); })()",
+    );
+    assert!(!scores[1..=shown as usize].iter().any(|score| *score > scores[0]), "{scores:?}");
+    assert_eq!(page.eval("document.activeElement.getAttribute('aria-expanded')"), "true");
+    page.key("Enter");
+    page.wait(&format!("{rows} === {before}"));
+    // Without folding there is one row per trial.
+    page.click(".check input");
+    page.wait("location.hash.includes('fold=no') && !document.querySelector('.unfold')");
+    page.wait(&format!("{rows} === 50"));
+    is_sound(&mut page, &dash.link);
+}
+
+#[test]
+fn figures_out_of_sample_are_those_of_the_sweep() {
+    let Some(mut page) = chromium::open() else { return };
+    let place = finished();
+    let dash = Dash::start(place, &[]);
+    let sweep: Value = serde_json::from_str(&place.read("dip.json")).unwrap();
+    let best = sweep["best"].as_array().unwrap();
+    page.go(&dash.page("run/dip/trials"));
+    page.wait("document.querySelector('.trials thead [data-column=test_total_return]')");
+    let trials: Vec<String> = best.iter().map(|one| one["trial"].to_string()).collect();
+    let told = page.eval(&format!(
+        "fetch('api/runs/dip/unseen?trials={}').then((answer) => answer.json())",
+        trials.join(",")
+    ));
+    let names: Vec<&str> =
+        told["columns"].as_array().unwrap().iter().map(|column| column["name"].as_str().unwrap()).collect();
+    let at = |name: &str| names.iter().position(|other| *other == name).unwrap();
+    let rows = told["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), best.len());
+    for row in rows {
+        let own = best.iter().find(|one| one["trial"] == row[0]).unwrap();
+        assert_eq!(row[1][at("test_objective")], own["out_of_sample"]["objective"]);
+        for name in ["total_return", "trades", "max_drawdown"] {
+            // The browser drops the point of a whole number.
+            let told = row[1][at(&format!("test_{name}"))].as_f64();
+            assert_eq!(told, own["out_of_sample"]["metrics"][name].as_f64(), "{name}");
+        }
+    }
+    // And the first row of the table has them, as people read them.
+    let first = numbers(&mut page, "test_total_return")[0];
+    let stored = best[0]["out_of_sample"]["metrics"]["total_return"].as_f64().unwrap();
+    assert!((first - 100.0 * stored).abs() < 0.006, "{first} {stored}");
+    assert!(page.text(".trials .spans").contains("Out of sample"));
     is_sound(&mut page, &dash.link);
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use tidemill_dash::terminal::ProcessState;
 use tidemill_dash::web::{
     Backtest, BarQuery, BarWindow, Parameters, RunSource, SourceError, Trial, TrialPage, TrialQuery,
+    UnseenTrials,
 };
 use tidemill_search::folder::HEADER_FILE;
 use tidemill_search::{FolderError, StudyFolder};
@@ -40,6 +41,11 @@ impl RunSource for Studies {
 
     fn trials(&self, dir: &Path, query: &TrialQuery) -> Result<TrialPage, SourceError> {
         trials::page(&study(dir)?, query)
+    }
+
+    fn unseen(&self, dir: &Path, numbers: &[u64]) -> Result<UnseenTrials, SourceError> {
+        let study = study(dir)?;
+        trials::unseen(&study, || self.evaluations.data(&study), numbers)
     }
 
     fn parameters(&self, dir: &Path) -> Result<Parameters, SourceError> {

@@ -1,12 +1,19 @@
 //! The columns of a study's trials, and the cells of a batch of them.
 
 use serde_json::{Value as Json, json};
+use tidemill_backtest::{METRICS, Metric};
 use tidemill_dash::web::{Cell, Column, ColumnKind};
 use tidemill_search::TrialBatch;
 use tidemill_search::folder::Column as Values;
 
-use crate::command::study::text::{SHOWN, label};
+use crate::command::study::text::{self, label};
 use tidemill_lab::StudyConfig;
+
+/// Metrics that a table shows unless others are chosen.
+const SHOWN: [&str; 4] = ["sharpe", "total_return", "max_drawdown", "trades"];
+
+/// What the names of figures out of sample begin with.
+const UNSEEN: &str = "test_";
 
 /// Where a column of the table is in a batch.
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +43,12 @@ impl Table {
             table.add(Place::Objective(at), &name, text, ColumnKind::Objective, true);
         }
         for (at, (name, _)) in batch.metrics.iter().enumerate() {
-            let is_shown = SHOWN.contains(&name.as_str()) && !config.objective.maximize.contains(name);
-            table.add(Place::Metric(at), name, label(name), ColumnKind::Metric, is_shown);
+            let (kind, of) = match name.strip_prefix(UNSEEN) {
+                Some(of) => (ColumnKind::Unseen, of),
+                None => (ColumnKind::Metric, name.as_str()),
+            };
+            let is_shown = SHOWN.contains(&of) && !config.objective.maximize.iter().any(|text| text == of);
+            table.add(Place::Metric(at), name, label(of), kind, is_shown);
         }
         for (at, (name, _)) in batch.params.iter().enumerate() {
             let is_fixed = config.fixed.iter().any(|(fixed, _)| fixed == name);
@@ -50,9 +61,20 @@ impl Table {
         // A parameter may be called like a metric.
         let is_taken = self.columns.iter().any(|column| column.name == name);
         let name = if is_taken { format!("params.{name}") } else { name.to_owned() };
-        let is_percent = kind == ColumnKind::Metric && label.ends_with("[%]");
-        self.columns.push(Column { name, label: label.to_owned(), kind, is_percent, is_shown });
+        self.columns.push(column(name, label, kind, is_shown));
         self.places.push(place);
+    }
+
+    /// The columns of figures out of sample that a study does not store: the first objective, and the usual metrics.
+    pub fn unseen(config: &StudyConfig) -> Vec<(Column, Option<Metric>)> {
+        let kind = ColumnKind::Unseen;
+        let objective = config.objective.maximize.first().map_or("objective", String::as_str);
+        let mut columns = vec![(column(format!("{UNSEEN}objective"), objective, kind, true), None)];
+        let usual = METRICS.iter().filter(|(_, name, _)| text::SHOWN.contains(name) && *name != objective);
+        columns.extend(usual.map(|(metric, name, label)| {
+            (column(format!("{UNSEEN}{name}"), label, kind, SHOWN.contains(name)), Some(*metric))
+        }));
+        columns
     }
 
     /// The names of all columns.
@@ -101,4 +123,9 @@ impl Table {
         };
         self.places.iter().enumerate().map(value).collect()
     }
+}
+
+fn column(name: String, label: &str, kind: ColumnKind, is_shown: bool) -> Column {
+    let is_figure = matches!(kind, ColumnKind::Metric | ColumnKind::Unseen);
+    Column { name, label: label.to_owned(), kind, is_percent: is_figure && label.ends_with("[%]"), is_shown }
 }
