@@ -17,6 +17,7 @@ mod model;
 mod route;
 mod server;
 mod source;
+mod summary;
 mod token;
 mod view;
 
@@ -27,4 +28,5 @@ pub use model::{
 };
 pub use server::{Options, Server, WebError, serve};
 pub use source::{RunSource, SourceError};
+pub use summary::{BestEvaluated, BestTrial, StudySummary, VerdictSummary};
 pub use token::{Token, TokenError};

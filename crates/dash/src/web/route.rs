@@ -75,6 +75,7 @@ pub(super) fn router(app: Arc<App>, guard: Arc<Guard>) -> Router {
         .route("/api/runs", get(runs))
         .route("/api/runs/{run}", get(run))
         .route("/api/runs/{run}/events", get(events))
+        .route("/api/runs/{run}/summary", get(summary))
         .route("/api/runs/{run}/trials", get(trials))
         .route("/api/runs/{run}/unseen", get(unseen))
         .route("/api/runs/{run}/parameters", get(parameters))
@@ -105,7 +106,7 @@ async fn runs(State(app): AppState) -> ResponseResult {
             .runs(source)?
             .into_iter()
             .map(|(name, dir)| match source.glimpse(&dir) {
-                Ok(snapshot) => RunLine::new(&name, &snapshot, source.pulse(&dir)),
+                Ok(snapshot) => RunLine::new(&name, &snapshot, source.pulse(&dir), source.has_trials(&dir)),
                 Err(error) => RunLine::damaged(&name, error.to_string()),
             })
             .collect();
@@ -149,6 +150,22 @@ async fn events(State(app): AppState, name: PathResult<String>) -> ResponseResul
 async fn look(app: &Arc<App>, dir: &std::path::Path) -> Result<RunSections, Refusal> {
     let (app, dir) = (app.clone(), dir.to_owned());
     quick(move || Ok(app.live.look(&dir, &*app.source)?)).await
+}
+
+#[derive(Deserialize)]
+struct SummaryParams {
+    points: Option<usize>,
+}
+
+async fn summary(
+    State(app): AppState,
+    name: PathResult<String>,
+    asked: QueryResult<SummaryParams>,
+) -> ResponseResult {
+    let dir = locate(&app, name)?;
+    let Query(asked) = asked.map_err(|error| Refusal::bad(error.body_text()))?;
+    let points = at_most("points", asked.points.unwrap_or(BARS), MAX_BARS)?.max(2);
+    work(&app, move |source| Ok(fresh(source.summary(&dir, points)?))).await
 }
 
 #[derive(Deserialize)]

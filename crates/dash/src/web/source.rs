@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use tidemill_telemetry::Snapshot;
 
 use super::model::{Backtest, BarQuery, BarWindow, Parameters, Trial, TrialPage, TrialQuery, UnseenTrials};
+use super::summary::StudySummary;
 use crate::terminal::ProcessState;
 
 /// Knows where runs are and what they hold besides their journals.
@@ -24,6 +25,9 @@ pub trait RunSource: Send + Sync + 'static {
 
     /// Whether a run has trials that can be listed.
     fn has_trials(&self, dir: &Path) -> bool;
+
+    /// What a study found; curves have at most this many points.
+    fn summary(&self, dir: &Path, points: usize) -> Result<StudySummary, SourceError>;
 
     /// Some of the trials of a run, sorted and filtered.
     fn trials(&self, dir: &Path, query: &TrialQuery) -> Result<TrialPage, SourceError>;

@@ -43,6 +43,8 @@ fn questions_reach_the_source_as_they_were_meant() {
     let all = trials("?sort=sharpe&order=asc&filter=trades%20%3E%3D%2030&offset=100&limit=20&fold=groups");
     assert_eq!(all.json()["rows"][0], json!(["sharpe", false, "trades >= 30", 100, 20, "Groups"]));
     assert_eq!(trials("?fold=17").json()["rows"][0][5], "Of(17)");
+    let summary = get(place.address(), "/api/runs/first/summary?points=60").json();
+    assert_eq!((&summary["n_trials"], &summary["verdict"]["grade"]), (&json!(60), &json!("luck")));
     let unseen = get(place.address(), "/api/runs/first/unseen?trials=3,17").json();
     assert_eq!(unseen["rows"], json!([[3, [0.5]], [17, [0.5]]]));
     let bars = get(place.address(), "/api/runs/first/bars?symbol=BTC&from=-5&to=7&points=33").json();

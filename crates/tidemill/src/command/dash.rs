@@ -6,6 +6,7 @@ mod chart;
 mod evaluation;
 mod parameters;
 mod source;
+mod summary;
 mod table;
 mod trials;
 

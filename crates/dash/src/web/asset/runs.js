@@ -1,11 +1,61 @@
-// The list of runs.
+// The list of runs: what each found first, then how it does.
 
-import { get, link } from "./api.js";
+import { get, link, runPath } from "./api.js";
 import { h, replace } from "./dom.js";
 import { empty, failure, pill } from "./widget.js";
 import { ago, count, percent, short } from "./format.js";
+import { PARTS } from "./summary.js";
+import { sparkline } from "./plot.js";
 
 const EVERY_MS = 2000;
+
+// The least time between two looks at the summary of a run that is not over.
+const SUMMARY_MS = 10000;
+
+// Points of the small equity lines.
+const POINTS = 60;
+
+const SHOWN_PARTS = ["in_sample", "out_of_sample", "holdout"];
+
+// What runs found, asked for one after the other and kept for as long as the list is open.
+const summaries = (changed) => {
+  const known = new Map();
+  const asked = new AbortController();
+  let queue = [];
+  let isBusy = false;
+
+  const work = async () => {
+    if (isBusy) return;
+    isBusy = true;
+    while (queue.length > 0 && !asked.signal.aborted) {
+      const { name, key } = queue.shift();
+      let told = null;
+      try {
+        told = await get(runPath(name, `/summary?points=${POINTS}`), asked.signal);
+      } catch (error) {
+        if (error.name === "AbortError") break;
+      }
+      known.set(name, { key, at: Date.now(), told: told ?? known.get(name)?.told ?? null });
+      changed();
+    }
+    isBusy = false;
+  };
+
+  return {
+    of: (name) => known.get(name)?.told ?? null,
+    look: (runs) => {
+      queue = [];
+      for (const run of runs.filter((one) => one.has_trials)) {
+        const key = JSON.stringify([run.state, run.best, run.state === "running" ? 0 : run.done]);
+        const own = known.get(run.name);
+        const isOld = own && own.key !== key && (run.state !== "running" || Date.now() - own.at > SUMMARY_MS);
+        if (!own || isOld) queue.push({ name: run.name, key });
+      }
+      work();
+    },
+    close: () => asked.abort(),
+  };
+};
 
 const progress = (run) => {
   if (!run.total)
@@ -21,7 +71,22 @@ const progress = (run) => {
   );
 };
 
-const row = (run) =>
+const verdict = (told) =>
+  told ? h("span", { class: "verdict-pill", "data-grade": told.verdict.grade ?? "none" }, told.verdict.words) : "–";
+
+// The return of the best trial on a part, and what the benchmark made there.
+const part = (told, name) => {
+  const found = told?.best?.parts?.find((one) => one.part === name);
+  if (!found) return "–";
+  const { total_return: made } = found.metrics;
+  const held = found.market?.benchmark_return;
+  return [
+    h("span", { class: made > 0 ? "good" : made < 0 ? "bad" : "" }, percent(made, 1, true)),
+    held !== undefined && h("span", { class: "muted cell-sub" }, `market ${percent(held, 1, true)}`),
+  ];
+};
+
+const row = (run, told) =>
   h(
     "tr",
     {},
@@ -31,11 +96,12 @@ const row = (run) =>
       h("a", { class: "row-link", href: link("run", run.name) }, run.name),
       h("span", { class: "muted run-sub" }, run.error ?? run.title),
     ),
-    h("td", { "data-label": "Kind" }, run.workload || "–"),
+    h("td", { "data-label": "Verdict" }, verdict(told)),
+    SHOWN_PARTS.map((name) => h("td", { class: "num", "data-label": PARTS[name] }, h("span", {}, part(told, name)))),
+    h("td", { class: "spark-cell", "data-label": "Equity" }, told?.best?.curve ? sparkline(told.best.curve) : "–"),
     h("td", { "data-label": "State" }, pill(run.state)),
     h("td", { "data-label": "Progress" }, progress(run)),
     h("td", { class: "num", "data-label": "Best" }, short(run.best)),
-    h("td", { class: "num muted", "data-label": "Started" }, ago(run.started)),
     h("td", { class: "num muted", "data-label": "Last event" }, ago(run.last)),
   );
 
@@ -64,7 +130,7 @@ export const runsView = (main) => {
     const found = runs.filter((run) =>
       `${run.name} ${run.title} ${run.workload} ${run.state}`.toLowerCase().includes(wanted),
     );
-    const state = JSON.stringify([found, Math.floor(Date.now() / 10000)]);
+    const state = JSON.stringify([found, found.map((run) => known.of(run.name)), Math.floor(Date.now() / 10000)]);
     if (state === shown) return;
     shown = state;
     // What has the focus keeps it, as a list that is read anew must not lose it.
@@ -97,16 +163,27 @@ export const runsView = (main) => {
             h(
               "tr",
               {},
-              ["Run", "Kind", "State", "Progress"].map((text) => h("th", { scope: "col" }, text)),
-              ["Best", "Started", "Last event"].map((text) => h("th", { scope: "col", class: "num" }, text)),
+              ["Run", "Verdict"].map((text) => h("th", { scope: "col" }, text)),
+              SHOWN_PARTS.map((name) =>
+                h("th", { scope: "col", class: "num", title: "Return of the best trial, and of the benchmark" }, PARTS[name]),
+              ),
+              ["Equity of the best", "State", "Progress"].map((text) => h("th", { scope: "col" }, text)),
+              ["Best", "Last event"].map((text) => h("th", { scope: "col", class: "num" }, text)),
             ),
           ),
-          h("tbody", {}, found.map(row)),
+          h(
+            "tbody",
+            {},
+            found.map((run) => row(run, known.of(run.name))),
+          ),
         ),
       ),
     );
+    known.look(found);
     if (focused) list.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   };
+
+  const known = summaries(() => !isClosed && draw());
 
   const load = async () => {
     try {
@@ -127,6 +204,7 @@ export const runsView = (main) => {
     close: () => {
       isClosed = true;
       clearTimeout(timer);
+      known.close();
     },
   };
 };

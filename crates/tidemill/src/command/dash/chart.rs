@@ -2,20 +2,20 @@
 
 use tidemill_dash::web::{Backtest, BarQuery, BarWindow, Curve, SourceError, SymbolLine, Trade};
 use tidemill_market::{Bars, Universe};
-use tidemill_page::report::{self, EquityKind, SymbolSeries};
+use tidemill_page::report::{self, EquityKind, ReportPage, SymbolSeries};
 
 use super::evaluation::Evaluated;
 
 /// Most trades in an answer; of more, the first.
 const MAX_TRADES: usize = 5000;
 
-/// Days of a curve; of more, evenly spread ones.
+/// Days of a curve of a trial.
 const MAX_DAYS: usize = 3000;
 
 /// Curve, figures and trades of one symbol or of all.
 pub fn backtest(evaluated: &Evaluated, symbol: Option<&str>) -> Result<Backtest, SourceError> {
     let report = &evaluated.report;
-    let is_additive = report.equity_kind == EquityKind::Additive;
+    let is_additive = is_additive(report);
     let series =
         match symbol {
             Some(name) => {
@@ -44,7 +44,7 @@ pub fn backtest(evaluated: &Evaluated, symbol: Option<&str>) -> Result<Backtest,
         segments: if report.segments.is_empty() { vec!["total".into()] } else { report.segments.clone() },
         figures: report.metrics.iter().map(|row| (row.label.clone(), figure(row))).collect(),
         is_additive,
-        curve: drawn.map(|drawn| curve(drawn, is_additive)).unwrap_or_default(),
+        curve: drawn.map(|drawn| curve(drawn, is_additive, MAX_DAYS)).unwrap_or_default(),
         n_trades: trades.len(),
         trades: trades
             .into_iter()
@@ -93,8 +93,19 @@ fn told_trade(symbol: &str, trade: &report::TradeRow) -> Trade {
     }
 }
 
-/// Equity and how far it is below its highest, which counts from the start.
-fn curve(of: &report::Curve, is_additive: bool) -> Curve {
+/// Whether equity is a sum of price differences.
+pub fn is_additive(report: &ReportPage) -> bool {
+    report.equity_kind == EquityKind::Additive
+}
+
+/// Equity of all symbols together, in at most this many days.
+pub fn all_symbols(report: &ReportPage, most: usize) -> Curve {
+    let drawn = report.portfolio.as_ref().or_else(|| report.series.first().map(|series| &series.curve));
+    drawn.map(|drawn| curve(drawn, is_additive(report), most)).unwrap_or_default()
+}
+
+/// Equity and how far it is below its highest, which counts from the start; of more days than `most`, evenly spread ones.
+fn curve(of: &report::Curve, is_additive: bool, most: usize) -> Curve {
     let mut highest = of.start;
     let drawdown: Vec<f64> = of
         .equity
@@ -105,7 +116,7 @@ fn curve(of: &report::Curve, is_additive: bool) -> Curve {
         })
         .collect();
     // Evenly spread days would miss the deepest one, which is what a drawdown is looked at for.
-    let step = of.equity.len().div_ceil(MAX_DAYS).max(1);
+    let step = of.equity.len().div_ceil(most).max(1);
     let deepest = |from: usize| {
         let stretch = &drawdown[from..(from + step).min(drawdown.len())];
         stretch.iter().copied().fold(0.0, f64::min)
@@ -175,7 +186,7 @@ mod tests {
         let mut equity: Vec<(i64, f64)> = (0..10_000).map(|day| (day, 2.0)).collect();
         equity[0].1 = 0.5;
         equity[5001].1 = 1.0;
-        let curve = curve(&report::Curve { start: 1.0, equity, buy_hold: Vec::new() }, false);
+        let curve = curve(&report::Curve { start: 1.0, equity, buy_hold: Vec::new() }, false, MAX_DAYS);
         assert!(curve.ms.len() <= MAX_DAYS);
         assert_eq!(curve.ms.last(), Some(&9999));
         assert_eq!(curve.drawdown[0], -0.5);

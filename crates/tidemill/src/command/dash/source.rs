@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use tidemill_dash::terminal::ProcessState;
 use tidemill_dash::web::{
-    Backtest, BarQuery, BarWindow, Parameters, RunSource, SourceError, Trial, TrialPage, TrialQuery,
-    UnseenTrials,
+    Backtest, BarQuery, BarWindow, Parameters, RunSource, SourceError, StudySummary, Trial, TrialPage,
+    TrialQuery, UnseenTrials,
 };
 use tidemill_search::folder::HEADER_FILE;
 use tidemill_search::{FolderError, StudyFolder};
 use tidemill_telemetry::Snapshot;
 
 use super::evaluation::Evaluations;
-use super::{chart, parameters, trials};
+use super::{chart, parameters, summary, trials};
 use crate::command::monitor::{choose, glimpse, pulse};
 
 /// Reads the folders of runs, and evaluates trials again.
@@ -37,6 +37,10 @@ impl RunSource for Studies {
 
     fn has_trials(&self, dir: &Path) -> bool {
         dir.join(HEADER_FILE).is_file()
+    }
+
+    fn summary(&self, dir: &Path, points: usize) -> Result<StudySummary, SourceError> {
+        summary::of(&study(dir)?, &self.evaluations, points)
     }
 
     fn trials(&self, dir: &Path, query: &TrialQuery) -> Result<TrialPage, SourceError> {

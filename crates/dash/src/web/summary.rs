@@ -1,0 +1,77 @@
+//! What a run found, as plain data: the answers about the strategy, not about the machine.
+
+use serde::Serialize;
+use serde_json::Value;
+use tidemill_page::report::TimeMark;
+
+use super::model::Curve;
+
+/// A study: its verdict, and its best trial on every part of the data.
+#[derive(Clone, Debug, Serialize)]
+pub struct StudySummary {
+    /// Name of the strategy, if it is known.
+    pub strategy: Option<String>,
+    /// What was maximised.
+    pub objective: String,
+    /// Number of trials.
+    pub n_trials: u64,
+    /// Those that have a score.
+    pub n_valid: u64,
+    /// Whether the best trial holds up.
+    pub verdict: VerdictSummary,
+    /// The best trial; none without a valid one.
+    pub best: Option<BestTrial>,
+}
+
+/// Whether the best trial of a study holds up.
+#[derive(Clone, Debug, Serialize)]
+pub struct VerdictSummary {
+    /// `good`, `doubtful` or `luck`; none if it was not judged.
+    pub grade: Option<String>,
+    /// The verdict in a few words, or that there is none.
+    pub words: String,
+    /// How many checks it survives, or why it was not judged.
+    pub sentence: String,
+    /// The checks: objects with `name`, `survived` and `words`.
+    pub checks: Value,
+}
+
+/// The best trial of a study.
+#[derive(Clone, Debug, Serialize)]
+pub struct BestTrial {
+    /// Number of the trial.
+    pub trial: u64,
+    /// Its first objective, in sample.
+    pub objective: Option<f64>,
+    /// Its parameters; null where one was not active.
+    pub parameters: Vec<(String, Value)>,
+    /// Parameters that lie at an end of their range, in words.
+    pub edges: Vec<String>,
+    /// The trial evaluated again, or why that is not possible.
+    #[serde(flatten)]
+    pub evaluated: BestEvaluated,
+}
+
+/// The best trial evaluated again.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum BestEvaluated {
+    /// Its result.
+    Yes {
+        /// The parts of the data, in the order of time, then all of them together.
+        parts: Vec<Value>,
+        /// What it is compared with; none where equity is a sum of price differences.
+        benchmark: Option<String>,
+        /// Whether equity is a sum of price differences, and not a product of returns.
+        is_additive: bool,
+        /// Equity by the day.
+        curve: Curve,
+        /// Times at which a part begins.
+        marks: Vec<TimeMark>,
+    },
+    /// It cannot be evaluated.
+    No {
+        /// Why.
+        unavailable: String,
+    },
+}
