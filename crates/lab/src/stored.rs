@@ -6,6 +6,7 @@ pub mod rows;
 pub mod state;
 pub mod survey;
 pub mod unseen;
+pub mod walk;
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -6,7 +6,7 @@
 mod summary;
 mod window;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -58,6 +58,11 @@ pub struct WalkForwardReport {
     pub year_days: f64,
     /// What it is compared with, if it can be compared.
     pub benchmark: Option<String>,
+}
+
+/// Folder of the study of a window, by its number from 1, in the folder of the walk-forward.
+pub fn window_folder(dir: &Path, number: usize) -> PathBuf {
+    dir.join(format!("window-{number:04}"))
 }
 
 /// The result of a window; `None` if it was stopped.
@@ -245,7 +250,7 @@ impl WalkForward {
         let layout = window.layout(layout.embargo_ms);
         let mut engine = self.experiment.engine(&layout, n_workers)?;
         let options = &self.options;
-        let dir = self.folder.as_ref().map(|dir| dir.join(format!("window-{:04}", at + 1)));
+        let dir = self.folder.as_ref().map(|dir| window_folder(dir, at + 1));
         let (plan, mut sampler) = SearchPlan::new(&engine, strategy, options, &[], dir.as_deref())?;
         let open = |dir: &PathBuf| -> Result<StudyFolder, LabError> {
             let config = StudyConfig::new(strategy, data, &layout, options, plan.chosen, &[])?;

@@ -14,7 +14,7 @@ macro_rules! assets {
 const ASSETS: &[(&str, &str)] = assets! {
     "index.html" "icon.svg"
     "style.css" "card.css" "table.css" "control.css" "plot.css" "narrow.css"
-    "main.js" "api.js" "widget.js" "plot.js" "lanes.js" "runs.js" "run.js" "summary.js"
+    "main.js" "api.js" "widget.js" "plot.js" "lanes.js" "runs.js" "run.js" "summary.js" "walk.js"
     "trials.js"
     "parameters.js" "combination.js" "trial.js" "chart.js"
 };

@@ -76,6 +76,7 @@ pub(super) fn router(app: Arc<App>, guard: Arc<Guard>) -> Router {
         .route("/api/runs/{run}", get(run))
         .route("/api/runs/{run}/events", get(events))
         .route("/api/runs/{run}/summary", get(summary))
+        .route("/api/runs/{run}/walk", get(walk))
         .route("/api/runs/{run}/trials", get(trials))
         .route("/api/runs/{run}/unseen", get(unseen))
         .route("/api/runs/{run}/parameters", get(parameters))
@@ -163,9 +164,24 @@ async fn summary(
     asked: QueryResult<SummaryParams>,
 ) -> ResponseResult {
     let dir = locate(&app, name)?;
-    let Query(asked) = asked.map_err(|error| Refusal::bad(error.body_text()))?;
-    let points = at_most("points", asked.points.unwrap_or(BARS), MAX_BARS)?.max(2);
+    let points = asked_points(asked)?;
     work(&app, move |source| Ok(fresh(source.summary(&dir, points)?))).await
+}
+
+async fn walk(
+    State(app): AppState,
+    name: PathResult<String>,
+    asked: QueryResult<SummaryParams>,
+) -> ResponseResult {
+    let dir = locate(&app, name)?;
+    let points = asked_points(asked)?;
+    work(&app, move |source| Ok(fresh(source.walk(&dir, points)?))).await
+}
+
+/// How many points a curve may have.
+fn asked_points(asked: QueryResult<SummaryParams>) -> Result<usize, Refusal> {
+    let Query(asked) = asked.map_err(|error| Refusal::bad(error.body_text()))?;
+    Ok(at_most("points", asked.points.unwrap_or(BARS), MAX_BARS)?.max(2))
 }
 
 #[derive(Deserialize)]

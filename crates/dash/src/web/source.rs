@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tidemill_telemetry::Snapshot;
 
 use super::model::{Backtest, BarQuery, BarWindow, Parameters, Trial, TrialPage, TrialQuery, UnseenTrials};
-use super::summary::StudySummary;
+use super::summary::{StudySummary, WalkSummary};
 use crate::terminal::ProcessState;
 
 /// Knows where runs are and what they hold besides their journals.
@@ -28,6 +28,9 @@ pub trait RunSource: Send + Sync + 'static {
 
     /// What a study found; curves have at most this many points.
     fn summary(&self, dir: &Path, points: usize) -> Result<StudySummary, SourceError>;
+
+    /// What a walk-forward made; curves have at most this many points.
+    fn walk(&self, dir: &Path, points: usize) -> Result<WalkSummary, SourceError>;
 
     /// Some of the trials of a run, sorted and filtered.
     fn trials(&self, dir: &Path, query: &TrialQuery) -> Result<TrialPage, SourceError>;

@@ -75,3 +75,32 @@ pub enum BestEvaluated {
         unavailable: String,
     },
 }
+
+/// A walk-forward: what its windows made, one after the other, beside the benchmark.
+#[derive(Clone, Debug, Serialize)]
+pub struct WalkSummary {
+    /// What was walked: strategy, objective, lengths of the windows.
+    pub setting: Value,
+    /// The result in words.
+    pub words: String,
+    /// The same at more length.
+    pub sentence: String,
+    /// Figures of all windows together, as names and texts.
+    pub figures: Vec<(String, String)>,
+    /// The windows, in the order of time.
+    pub windows: Value,
+    /// What the benchmark made, by window; empty where that is not known.
+    pub held: Vec<f64>,
+    /// Name of the benchmark, where there is one.
+    pub benchmark: Option<String>,
+    /// Whether equity is a sum of price differences.
+    pub is_additive: bool,
+    /// Return of the stitched equity.
+    pub total_return: Option<f64>,
+    /// Comparison with the benchmark.
+    pub market: Value,
+    /// The stitched equity by the day.
+    pub curve: Curve,
+    /// Why the benchmark is not drawn.
+    pub unavailable: Option<String>,
+}

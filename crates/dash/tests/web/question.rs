@@ -67,6 +67,8 @@ fn bad_questions_are_told_what_is_wrong() {
         ("/api/runs/first/trials?fold=all", 400, "`fold` is `groups` or the number of a trial"),
         ("/api/runs/first/unseen?trials=1,x", 400, "a list of numbers"),
         ("/api/runs/first/unseen", 400, "trials"),
+        ("/api/runs/first/summary?points=4001", 400, "`points` is at most 4000"),
+        ("/api/runs/first/walk?points=60", 422, "no walk of 60 points"),
         ("/api/runs/first/bars?points=99999999999999999999", 400, "points"),
         ("/api/runs/first/trials/x", 404, "no such trial"),
         ("/api/runs/first/trials/-1", 404, "no such trial"),

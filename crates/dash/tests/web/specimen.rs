@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tidemill_dash::terminal::ProcessState;
 use tidemill_dash::web::{
     Backtest, BarQuery, BarWindow, Column, ColumnKind, Options, Parameters, RunSource, Server, SourceError,
-    StudySummary, Token, Trial, TrialPage, TrialQuery, UnseenTrials, VerdictSummary, serve,
+    StudySummary, Token, Trial, TrialPage, TrialQuery, UnseenTrials, VerdictSummary, WalkSummary, serve,
 };
 use tidemill_telemetry::{Event, Follower, Journal, Snapshot};
 
@@ -54,6 +54,10 @@ impl RunSource for Echo {
             verdict,
             best: None,
         })
+    }
+
+    fn walk(&self, _: &Path, points: usize) -> Result<WalkSummary, SourceError> {
+        Err(SourceError::Unavailable { message: format!("no walk of {points} points"), hint: None })
     }
 
     fn trials(&self, _: &Path, query: &TrialQuery) -> Result<TrialPage, SourceError> {

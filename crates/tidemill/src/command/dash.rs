@@ -9,6 +9,7 @@ mod source;
 mod summary;
 mod table;
 mod trials;
+mod walk;
 
 use std::io::Write;
 use std::net::SocketAddr;

@@ -7,6 +7,7 @@ import { clock, compact, count, milliseconds, moment, percent, seconds, short } 
 import { lanesPlot } from "./lanes.js";
 import { linePlot } from "./plot.js";
 import { studyPanel } from "./summary.js";
+import { walkPanel } from "./walk.js";
 
 const stat = (label) => {
   const value = h("dd", {}, "–");
@@ -28,7 +29,8 @@ const named = (run, head, name) => {
 export const runView = (main, run) => {
   let axis = "done";
   let isBuilt = false;
-  let study = null;
+  // What the run found, if it is a study or a walk-forward.
+  let panel = null;
   const stats = {
     best: stat("Best"),
     rate: stat("Speed"),
@@ -131,7 +133,9 @@ export const runView = (main, run) => {
     top: best = [],
     config: told = {},
   }) => {
-    search.hidden = points.length + best.length === 0 && !head.has_trials;
+    // The best of one window is not that of the next.
+    const isSearch = points.length + best.length > 0 || head.has_trials;
+    search.hidden = !isSearch || head.workload === "walkforward";
     cards.busy.hidden = shares.length === 0 && head.is_over;
     cards.rate.hidden = speeds.length === 0 && head.is_over;
     cards.config.hidden = Object.keys(told).length === 0;
@@ -359,13 +363,13 @@ export const runView = (main, run) => {
       delta = sections;
     }
     const { head } = sections;
-    if (head.has_trials && !study) {
-      study = studyPanel(run);
-      replace(found, study.node);
+    if (!panel) panel = head.has_trials ? studyPanel(run) : head.workload === "walkforward" ? walkPanel(run) : null;
+    if (panel && !panel.node.isConnected) {
+      replace(found, panel.node);
+      // The best trial stands there.
+      stats.best.node.remove();
     }
-    study?.look(head);
-    // The best trial of a study stands above.
-    stats.best.node.hidden = study !== null;
+    panel?.look(head, sections.values);
     if (delta.head) drawHead(head);
     drawCards(sections);
     if (delta.head || delta.warnings || delta.fallbacks) drawAlerts(sections);
@@ -403,7 +407,7 @@ export const runView = (main, run) => {
   return {
     close: () => {
       stop();
-      study?.close();
+      panel?.close();
     },
   };
 };

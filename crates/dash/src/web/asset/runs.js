@@ -28,10 +28,10 @@ const summaries = (changed) => {
     if (isBusy) return;
     isBusy = true;
     while (queue.length > 0 && !asked.signal.aborted) {
-      const { name, key } = queue.shift();
+      const { name, key, path } = queue.shift();
       let told = null;
       try {
-        told = await get(runPath(name, `/summary?points=${POINTS}`), asked.signal);
+        told = await get(runPath(name, `/${path}?points=${POINTS}`), asked.signal);
       } catch (error) {
         if (error.name === "AbortError") break;
       }
@@ -45,11 +45,13 @@ const summaries = (changed) => {
     of: (name) => known.get(name)?.told ?? null,
     look: (runs) => {
       queue = [];
-      for (const run of runs.filter((one) => one.has_trials)) {
+      for (const run of runs) {
+        const isWalk = run.workload === "walkforward" && run.state === "complete";
+        if (!run.has_trials && !isWalk) continue;
         const key = JSON.stringify([run.state, run.best, run.state === "running" ? 0 : run.done]);
         const own = known.get(run.name);
         const isOld = own && own.key !== key && (run.state !== "running" || Date.now() - own.at > SUMMARY_MS);
-        if (!own || isOld) queue.push({ name: run.name, key });
+        if (!own || isOld) queue.push({ name: run.name, key, path: isWalk ? "walk" : "summary" });
       }
       work();
     },
@@ -71,12 +73,18 @@ const progress = (run) => {
   );
 };
 
-const verdict = (told) =>
-  told ? h("span", { class: "verdict-pill", "data-grade": told.verdict.grade ?? "none" }, told.verdict.words) : "–";
+// A study is judged; of a walk-forward there is the probability that its Sharpe ratio is above 0.
+const verdict = (told) => {
+  if (!told) return "–";
+  if (!told.verdict) return h("span", { class: "prose-cell", title: told.sentence }, told.words);
+  return h("span", { class: "verdict-pill", "data-grade": told.verdict.grade ?? "none" }, told.verdict.words);
+};
 
-// The return of the best trial on a part, and what the benchmark made there.
+// The return on a part, and what the benchmark made there: of the best trial, or of all windows as they were traded.
 const part = (told, name) => {
-  const found = told?.best?.parts?.find((one) => one.part === name);
+  const parts = told?.best?.parts ?? [];
+  const walked = { part: "out_of_sample", metrics: { total_return: told?.total_return }, market: told?.market };
+  const found = (told?.windows ? [walked] : parts).find((one) => one.part === name);
   if (!found) return "–";
   const { total_return: made } = found.metrics;
   const held = found.market?.benchmark_return;
@@ -84,6 +92,11 @@ const part = (told, name) => {
     h("span", { class: made > 0 ? "good" : made < 0 ? "bad" : "" }, percent(made, 1, true)),
     held !== undefined && h("span", { class: "muted cell-sub" }, `market ${percent(held, 1, true)}`),
   ];
+};
+
+const drawn = (told) => {
+  const curve = told?.curve ?? told?.best?.curve;
+  return curve ? sparkline(curve) : "–";
 };
 
 const row = (run, told) =>
@@ -98,7 +111,7 @@ const row = (run, told) =>
     ),
     h("td", { "data-label": "Verdict" }, verdict(told)),
     SHOWN_PARTS.map((name) => h("td", { class: "num", "data-label": PARTS[name] }, h("span", {}, part(told, name)))),
-    h("td", { class: "spark-cell", "data-label": "Equity" }, told?.best?.curve ? sparkline(told.best.curve) : "–"),
+    h("td", { class: "spark-cell", "data-label": "Equity" }, drawn(told)),
     h("td", { "data-label": "State" }, pill(run.state)),
     h("td", { "data-label": "Progress" }, progress(run)),
     h("td", { class: "num", "data-label": "Best" }, short(run.best)),

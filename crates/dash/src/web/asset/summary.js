@@ -134,7 +134,7 @@ export const legend = (...names) =>
   h(
     "div",
     { class: "legend" },
-    names.map(([kind, text]) => h("span", {}, h("i", { class: kind }), text)),
+    names.filter(Boolean).map(([kind, text]) => h("span", {}, h("i", { class: kind }), text)),
   );
 
 // The best trials by rank, in sample and out of sample. Neighbours are one row.

@@ -105,7 +105,7 @@ pub fn all_symbols(report: &ReportPage, most: usize) -> Curve {
 }
 
 /// Equity and how far it is below its highest, which counts from the start; of more days than `most`, evenly spread ones.
-fn curve(of: &report::Curve, is_additive: bool, most: usize) -> Curve {
+pub fn curve(of: &report::Curve, is_additive: bool, most: usize) -> Curve {
     let mut highest = of.start;
     let drawdown: Vec<f64> = of
         .equity

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use tidemill_dash::terminal::ProcessState;
 use tidemill_dash::web::{
     Backtest, BarQuery, BarWindow, Parameters, RunSource, SourceError, StudySummary, Trial, TrialPage,
-    TrialQuery, UnseenTrials,
+    TrialQuery, UnseenTrials, WalkSummary,
 };
 use tidemill_search::folder::HEADER_FILE;
 use tidemill_search::{FolderError, StudyFolder};
 use tidemill_telemetry::Snapshot;
 
 use super::evaluation::Evaluations;
-use super::{chart, parameters, summary, trials};
+use super::{chart, parameters, summary, trials, walk};
 use crate::command::monitor::{choose, glimpse, pulse};
 
 /// Reads the folders of runs, and evaluates trials again.
@@ -41,6 +41,10 @@ impl RunSource for Studies {
 
     fn summary(&self, dir: &Path, points: usize) -> Result<StudySummary, SourceError> {
         summary::of(&study(dir)?, &self.evaluations, points)
+    }
+
+    fn walk(&self, dir: &Path, points: usize) -> Result<WalkSummary, SourceError> {
+        walk::of(dir, &self.evaluations, points)
     }
 
     fn trials(&self, dir: &Path, query: &TrialQuery) -> Result<TrialPage, SourceError> {
@@ -72,7 +76,7 @@ impl RunSource for Studies {
 }
 
 /// Opens the study of a run.
-fn study(dir: &Path) -> Result<StudyFolder, SourceError> {
+pub fn study(dir: &Path) -> Result<StudyFolder, SourceError> {
     match StudyFolder::open(dir) {
         Ok(folder) => Ok(folder),
         Err(FolderError::NotAStudy { .. }) => Err(SourceError::Unavailable {
