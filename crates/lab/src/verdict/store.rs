@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::VerdictReport;
+use super::{VerdictReport, headline};
 use crate::error::LabError;
+use crate::parts::Parts;
 
 /// Name of the file in a study folder.
 const FILE: &str = "verdict.json";
@@ -42,6 +44,28 @@ pub fn read(dir: &Path, n_trials: u64) -> Result<Option<Value>, LabError> {
     Ok(is_of_these.then(|| document["holding_up"].take()))
 }
 
+/// A winner of a stored report, for those who show it.
+#[derive(Clone, Debug)]
+pub struct StoredWinner {
+    /// Number of the trial.
+    pub trial: u64,
+    /// The verdict in a line.
+    pub headline: String,
+    /// Its figures on every part; `None` in a report that an earlier version wrote.
+    pub parts: Option<Parts>,
+}
+
+/// The winners of a stored report, best first.
+pub fn winners(report: &Value) -> Vec<StoredWinner> {
+    let winners = report["winners"].as_array().map_or(&[][..], Vec::as_slice);
+    let read = |winner: &Value| {
+        let trial = winner["trial"].as_u64()?;
+        let headline = headline(trial, winner["sentence"].as_str()?);
+        Some(StoredWinner { trial, headline, parts: Parts::deserialize(&winner["parts"]).ok() })
+    };
+    winners.iter().filter_map(read).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +84,7 @@ mod tests {
             benchmark: "buy and hold".into(),
             pool: None,
             winners: Vec::new(),
+            equity: Vec::new(),
         };
         write(dir.path(), 7, &report).unwrap();
         assert_eq!(read(dir.path(), 7).unwrap().unwrap()["independent_trials"], 4.5);
