@@ -52,14 +52,49 @@ pub struct BestTrial {
     pub evaluated: BestEvaluated,
 }
 
-/// The best trial evaluated again.
+/// Figures of a parameter set on every part of the data, side by side.
+#[derive(Clone, Debug, Serialize)]
+pub struct PartTable {
+    /// The parts in the order of time, then all of them together.
+    pub columns: Vec<PartColumn>,
+    /// The figures.
+    pub rows: Vec<PartRow>,
+}
+
+/// A part of the data.
+#[derive(Clone, Debug, Serialize)]
+pub struct PartColumn {
+    /// Its key: `in_sample`, `out_of_sample`, `holdout` or `whole`.
+    pub part: &'static str,
+    /// Its name for people.
+    pub label: &'static str,
+    /// First day.
+    pub from: String,
+    /// Last day.
+    pub to: String,
+}
+
+/// One figure on every part.
+#[derive(Clone, Debug, Serialize)]
+pub struct PartRow {
+    /// Its key, such as `total_return`.
+    pub key: &'static str,
+    /// Its name for people.
+    pub label: String,
+    /// Its values; null where it is not defined.
+    pub values: Vec<Option<f64>>,
+    /// The same for people.
+    pub texts: Vec<String>,
+}
+
+/// The figures of the best trial on every part.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum BestEvaluated {
     /// Its result.
     Yes {
-        /// The parts of the data, in the order of time, then all of them together.
-        parts: Vec<Value>,
+        /// Its figures, by part.
+        parts: PartTable,
         /// What it is compared with; none where equity is a sum of price differences.
         benchmark: Option<String>,
         /// Whether equity is a sum of price differences, and not a product of returns.

@@ -33,13 +33,18 @@ fn a_run_is_listed_and_drawn() {
     let Some(mut page) = chromium::open() else { return };
     let dash = Dash::start(finished(), &[]);
     page.go(&dash.page(""));
-    page.wait("document.querySelector('.runs .row-link')");
-    assert_eq!(page.text(".runs .row-link"), "dip");
+    page.wait("document.querySelectorAll('.runs .row-link').length === 3");
+    page.eval("document.querySelector('.search').focus()");
+    page.write("parts");
+    page.wait("document.querySelectorAll('.runs .row-link').length === 1");
+    assert_eq!(page.text(".runs .row-link"), "parts");
     assert_eq!(page.text(".runs .pill"), "complete");
     assert!(page.text(".runs tbody").contains("100 %"));
 
-    page.click(".runs tbody tr");
-    page.wait("document.querySelector('.plot .line')");
+    page.eval(
+        "location.hash = document.querySelector('.row-link').getAttribute('href').replace('parts', 'dip')",
+    );
+    page.wait("document.querySelector('section[aria-label=Convergence] .line')");
     assert!(page.eval("location.hash") == "#/run/dip");
     assert!(page.text(".amount").starts_with("400 of 400 trials"));
     // The curve is as long as the plot is wide, and rises.
@@ -57,13 +62,179 @@ fn a_run_is_listed_and_drawn() {
     assert!(page.text("section[aria-label=Configuration]").contains("zscore-dip"));
 
     // Over time instead of trials, by the keys that every group of choices has.
-    page.eval("document.querySelector('.choice input').focus()");
+    page.eval("document.querySelector('section[aria-label=Convergence] .choice input').focus()");
     page.key("ArrowRight");
     page.wait("document.querySelector('section[aria-label=Convergence]').textContent.includes(' s')");
-    // The best leads to its page.
-    page.click("section[aria-label='Best found'] tbody a");
+    // What improved on all before is a panel of its own; the newest is the best, and leads to its page.
+    page.click("section[aria-label=Improvements] tbody a");
     page.wait("location.hash.includes('/trial/')");
     is_sound(&mut page, &dash.link);
+}
+
+/// The answer of the sweep `runs/parts`.
+fn parts_answer() -> Value {
+    serde_json::from_str(&finished().read("parts.json")).unwrap()
+}
+
+#[test]
+fn a_run_tells_of_the_strategy_before_the_machine() {
+    let Some(mut page) = chromium::open() else { return };
+    let dash = Dash::start(finished(), &[]);
+    let answer = parts_answer();
+    let winner = &answer["holding_up"]["winners"][0];
+    page.go(&dash.page("run/parts"));
+    page.wait("document.querySelector('.study.is-ready')");
+    // The verdict, in the words of the sweep.
+    let sentence = winner["sentence"].as_str().unwrap();
+    let (survives, words) = sentence.rsplit_once(": ").unwrap();
+    assert_eq!(page.text(".verdict .grade"), words);
+    assert!(page.text(".verdict").contains(survives), "{sentence}");
+    assert_eq!(
+        page.eval("document.querySelectorAll('.checks li').length"),
+        winner["checks"].as_array().unwrap().len()
+    );
+    // Every part stands beside the others, and none of its figures is another one than the sweep's.
+    for (column, part) in ["in_sample", "out_of_sample", "holdout", "whole"].into_iter().enumerate() {
+        let figures = &winner["parts"][part];
+        let told = |page: &mut Page, key: &str| -> f64 {
+            let cell = format!(".parts [data-figure={key}] [data-part={part}]");
+            page.text(&cell).replace('−', "-").parse().unwrap()
+        };
+        let return_ = 100.0 * figures["metrics"]["total_return"].as_f64().unwrap();
+        assert!((told(&mut page, "total_return") - return_).abs() < 0.006, "{part}: {return_}");
+        let market = &figures["market"];
+        for (key, scale) in [("benchmark_return", 100.0), ("excess_return", 100.0), ("alpha", 100.0)] {
+            let wanted = scale * market[key].as_f64().unwrap();
+            assert!((told(&mut page, key) - wanted).abs() < 0.006, "{part} {key}: {wanted}");
+        }
+        assert_eq!(told(&mut page, "trades"), figures["metrics"]["trades"].as_f64().unwrap());
+        let right = page.eval(&format!(
+            "(() => {{ const box = document.querySelector('.parts [data-part={part}]').getBoundingClientRect(); \
+             return box.right <= document.querySelector('.parts').parentElement.getBoundingClientRect().right + 1; }})()"
+        ));
+        assert_eq!(right, true, "column {column} is in sight");
+    }
+    // Two lines, of the trial and of the benchmark, on either scale.
+    let lines = "section[aria-label='Equity of the best trial'] .line";
+    assert_eq!(page.eval(&format!("document.querySelectorAll({lines:?}).length")), 2);
+    let path = format!("document.querySelector({lines:?}).getAttribute('d')");
+    let linear = page.eval(&path);
+    page.eval(
+        "document.querySelector('section[aria-label=\"Equity of the best trial\"] input[value=log]').click()",
+    );
+    assert_ne!(page.eval(&path), linear);
+    // What the machine did comes after all of it.
+    let top = |page: &mut Page, what: &str| -> f64 {
+        page.eval(&format!("document.querySelector({what:?}).getBoundingClientRect().top")).as_f64().unwrap()
+    };
+    let machine = top(&mut page, "h2.section");
+    for what in [".verdict", ".parts", ".best", "section[aria-label=Improvements]"] {
+        assert!(top(&mut page, what) < machine, "{what}");
+    }
+    for what in ["section[aria-label=Lanes]", "section[aria-label=Speed]", ".stats"] {
+        assert!(top(&mut page, what) > machine, "{what}");
+    }
+    is_sound(&mut page, &dash.link);
+}
+
+#[test]
+fn the_best_trials_are_the_best_by_rank() {
+    let Some(mut page) = chromium::open() else { return };
+    let dash = Dash::start(finished(), &[]);
+    page.go(&dash.page("run/parts"));
+    page.wait("document.querySelector('.study.is-ready .best')");
+    let told = page.eval(
+        "[...document.querySelectorAll('.best tbody tr')].map((row) => row.children[1].textContent.replaceAll(',', ''))",
+    );
+    let told: Vec<u64> =
+        told.as_array().unwrap().iter().map(|text| text.as_str().unwrap().parse().unwrap()).collect();
+    let answer = parts_answer();
+    let listed: Vec<u64> =
+        answer["best"].as_array().unwrap().iter().map(|best| best["trial"].as_u64().unwrap()).collect();
+    assert_eq!(told[..listed.len()], listed);
+    assert!(page.text(".best .spans").contains("Out of sample"));
+    is_sound(&mut page, &dash.link);
+}
+
+#[test]
+fn the_list_of_runs_has_verdicts_and_every_part_beside_its_benchmark() {
+    let Some(mut page) = chromium::open() else { return };
+    let dash = Dash::start(finished(), &[]);
+    page.go(&dash.page(""));
+    // One after the other is asked for what it found.
+    page.wait("document.querySelectorAll('.runs .plot-spark').length === 3");
+    let answer = parts_answer();
+    let winner = &answer["holding_up"]["winners"][0];
+    let row = "[...document.querySelectorAll('.runs tbody tr')].find((row) => row.querySelector('.row-link').textContent === 'parts')";
+    let cell = |page: &mut Page, label: &str| -> String {
+        let text = page.eval(&format!("{row}.querySelector('[data-label=\"{label}\"]').textContent"));
+        text.as_str().unwrap().replace('−', "-")
+    };
+    assert!(winner["sentence"].as_str().unwrap().ends_with(&cell(&mut page, "Verdict")));
+    for (label, part) in
+        [("In sample", "in_sample"), ("Out of sample", "out_of_sample"), ("Holdout", "holdout")]
+    {
+        let figures = &winner["parts"][part];
+        let told = cell(&mut page, label);
+        let percent = |value: &Value| format!("{:+.1} %", 100.0 * value.as_f64().unwrap());
+        let wanted = format!(
+            "{}market {}",
+            percent(&figures["metrics"]["total_return"]),
+            percent(&figures["market"]["benchmark_return"])
+        );
+        assert_eq!(told, wanted, "{part}");
+    }
+    // Columns of the machine come last.
+    let heads = page.eval("[...document.querySelectorAll('.runs thead th')].map((head) => head.textContent)");
+    let heads: Vec<&str> = heads.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert_eq!(heads[..2], ["Run", "Verdict"]);
+    assert_eq!(heads[heads.len() - 4..], ["State", "Progress", "Best", "Last event"]);
+    is_sound(&mut page, &dash.link);
+}
+
+#[test]
+fn a_walk_forward_has_a_page_of_its_own() {
+    let Some(mut page) = chromium::open() else { return };
+    let place = finished();
+    let dash = Dash::start(place, &[]);
+    let stored: Value = serde_json::from_str(&place.read("runs/walk/walkforward.json")).unwrap();
+    let made = &stored["walk_forward"];
+    page.go(&dash.page("run/walk"));
+    page.wait("document.querySelector('.walk.is-ready .windows')");
+    let windows = made["windows"].as_array().unwrap();
+    let rows = page.eval("[...document.querySelectorAll('.windows tbody tr')].map((row) => row.innerText)");
+    assert_eq!(rows.as_array().unwrap().len(), windows.len());
+    for (row, window) in rows.as_array().unwrap().iter().zip(windows) {
+        let row = row.as_str().unwrap().replace('−', "-");
+        assert!(row.contains(window["test_from"].as_str().unwrap()), "{row}");
+        let percent = format!("{:+.2} %", 100.0 * window["total_return"].as_f64().unwrap());
+        assert!(row.contains(&percent), "{percent}: {row}");
+    }
+    let figure = |page: &mut Page, name: &str| -> f64 {
+        let text = page.text(&format!(".walk [data-figure='{name}'] td"));
+        text.replace('−', "-").replace(" %", "").parse().unwrap()
+    };
+    let market = &made["market"];
+    for (name, value) in [
+        ("Stitched return", &made["total_return"]),
+        ("Benchmark", &market["benchmark_return"]),
+        ("Excess", &market["excess_return"]),
+        ("Max. drawdown", &made["max_drawdown"]),
+    ] {
+        assert!((figure(&mut page, name) - 100.0 * value.as_f64().unwrap()).abs() < 0.006, "{name}");
+    }
+    // Equity, benchmark and drawdown are drawn; the equity ends where the return says.
+    let lines =
+        "document.querySelectorAll('section[aria-label=\"Stitched equity and drawdown\"] .line').length";
+    assert_eq!(page.eval(lines), 3);
+    let curve = page.eval("fetch('api/runs/walk/walk').then((answer) => answer.json())");
+    let last = |key: &str| curve["curve"][key].as_array().unwrap().last().unwrap().as_f64().unwrap();
+    assert!((last("equity") - 1.0 - made["total_return"].as_f64().unwrap()).abs() < 1e-12);
+    assert!((last("buy_hold") - 1.0 - market["benchmark_return"].as_f64().unwrap()).abs() < 1e-9);
+    // The set that a window chose leads to its trades.
+    page.click(".windows tbody a");
+    page.wait("document.querySelector('.trades tbody tr, .empty-title')");
+    assert!(page.text(".page-head").contains("Rank 1 of"));
 }
 
 #[test]
@@ -71,6 +242,7 @@ fn trials_are_sorted_filtered_and_turned_by_the_page() {
     let Some(mut page) = chromium::open() else { return };
     let dash = Dash::start(finished(), &[]);
     page.go(&dash.page("run/dip/trials?fold=no"));
+    page.wait("document.querySelector('.trials thead [data-column=test_objective]')");
     page.wait("document.querySelectorAll('.trials tbody tr').length === 50");
     let best = numbers(&mut page, "objective");
     assert!(best.windows(2).all(|pair| pair[0] >= pair[1]), "{best:?}");
@@ -284,6 +456,8 @@ fn nothing_is_wider_than_a_phone_in_light_and_dark() {
     let pages = [
         ("", ".runs .row-link"),
         ("run/dip", ".plot .line"),
+        ("run/parts", ".study.is-ready .parts"),
+        ("run/walk", ".walk.is-ready .windows"),
         ("run/dip/trials", ".trials tbody tr"),
         ("run/dip/parameters", ".slice canvas"),
         ("run/dip/trial/0", "section[aria-label=Parameters] dt"),

@@ -98,12 +98,18 @@ export const linePlot = (options) => {
       const anchor = at > inner.x1 - 24 ? "end" : at < inner.x0 + 12 ? "start" : "middle";
       return s("text", { class: "tick", x: at, y: height - 7, "text-anchor": anchor }, xText(x));
     });
+    // A label that would run into the one before it stands below that.
+    let [end, row] = [-Infinity, 0];
     const marks = (data.marks ?? [])
       .filter((mark) => mark.x > area.left && mark.x < area.right)
-      .map((mark) => [
-        s("line", { class: "mark", x1: toX(mark.x), x2: toX(mark.x), y1: inner.y1, y2: inner.y0 }),
-        mark.label && s("text", { class: "tick", x: toX(mark.x) + 5, y: inner.y1 + 10 }, mark.label),
-      ]);
+      .map((mark) => {
+        const x = toX(mark.x);
+        if (mark.label) [row, end] = [x < end ? row + 1 : 0, x + 12 + 6 * mark.label.length];
+        return [
+          s("line", { class: "mark", x1: x, x2: x, y1: inner.y1, y2: inner.y0 }),
+          mark.label && s("text", { class: "tick", x: x + 5, y: inner.y1 + 10 + 13 * row }, mark.label),
+        ];
+      });
     replace(picture, grid, below, marks, data.series.map(line), s("g", { class: "cursor" }));
     if (cursor !== null) point(cursor);
   };

@@ -4,7 +4,6 @@ import { get, link, runPath } from "./api.js";
 import { h, replace } from "./dom.js";
 import { empty, failure, pill } from "./widget.js";
 import { ago, count, percent, short } from "./format.js";
-import { PARTS } from "./summary.js";
 import { sparkline } from "./plot.js";
 
 const EVERY_MS = 2000;
@@ -15,7 +14,7 @@ const SUMMARY_MS = 10000;
 // Points of the small equity lines.
 const POINTS = 60;
 
-const SHOWN_PARTS = ["in_sample", "out_of_sample", "holdout"];
+const PARTS = { in_sample: "In sample", out_of_sample: "Out of sample", holdout: "Holdout" };
 
 // What runs found, asked for one after the other and kept for as long as the list is open.
 const summaries = (changed) => {
@@ -80,17 +79,22 @@ const verdict = (told) => {
   return h("span", { class: "verdict-pill", "data-grade": told.verdict.grade ?? "none" }, told.verdict.words);
 };
 
-// The return on a part, and what the benchmark made there: of the best trial, or of all windows as they were traded.
+// Returns on a part: its own and that of the benchmark. Of a walk-forward, what its windows made as they were traded.
+const returns = (told, name) => {
+  if (told?.windows) return name === "out_of_sample" ? [told.total_return, told.market?.benchmark_return] : null;
+  const { columns = [], rows = [] } = told?.best?.parts ?? {};
+  const at = columns.findIndex((column) => column.part === name);
+  const of = (key) => rows.find((row) => row.key === key)?.values[at] ?? null;
+  return at < 0 ? null : [of("total_return"), of("benchmark_return")];
+};
+
 const part = (told, name) => {
-  const parts = told?.best?.parts ?? [];
-  const walked = { part: "out_of_sample", metrics: { total_return: told?.total_return }, market: told?.market };
-  const found = (told?.windows ? [walked] : parts).find((one) => one.part === name);
+  const found = returns(told, name);
   if (!found) return "–";
-  const { total_return: made } = found.metrics;
-  const held = found.market?.benchmark_return;
+  const [made, held] = found;
   return [
     h("span", { class: made > 0 ? "good" : made < 0 ? "bad" : "" }, percent(made, 1, true)),
-    held !== undefined && h("span", { class: "muted cell-sub" }, `market ${percent(held, 1, true)}`),
+    typeof held === "number" && h("span", { class: "muted cell-sub" }, `market ${percent(held, 1, true)}`),
   ];
 };
 
@@ -110,7 +114,7 @@ const row = (run, told) =>
       h("span", { class: "muted run-sub" }, run.error ?? run.title),
     ),
     h("td", { "data-label": "Verdict" }, verdict(told)),
-    SHOWN_PARTS.map((name) => h("td", { class: "num", "data-label": PARTS[name] }, h("span", {}, part(told, name)))),
+    Object.keys(PARTS).map((name) => h("td", { class: "num", "data-label": PARTS[name] }, h("span", {}, part(told, name)))),
     h("td", { class: "spark-cell", "data-label": "Equity" }, drawn(told)),
     h("td", { "data-label": "State" }, pill(run.state)),
     h("td", { "data-label": "Progress" }, progress(run)),
@@ -138,6 +142,15 @@ export const runsView = (main) => {
     },
   });
   const head = h("div", { class: "page-head" }, h("div", {}, h("h1", {}, "Runs"), summary), search);
+
+  // A row is made anew only where it changed, so that a click is not lost when another run tells what it found.
+  const rows = new Map();
+  const rowOf = (run) => {
+    const told = known.of(run.name);
+    const key = JSON.stringify([run, told, ago(run.last)]);
+    if (rows.get(run.name)?.key !== key) rows.set(run.name, { key, node: row(run, told) });
+    return rows.get(run.name).node;
+  };
 
   const draw = () => {
     const found = runs.filter((run) =>
@@ -177,7 +190,7 @@ export const runsView = (main) => {
               "tr",
               {},
               ["Run", "Verdict"].map((text) => h("th", { scope: "col" }, text)),
-              SHOWN_PARTS.map((name) =>
+              Object.keys(PARTS).map((name) =>
                 h("th", { scope: "col", class: "num", title: "Return of the best trial, and of the benchmark" }, PARTS[name]),
               ),
               ["Equity of the best", "State", "Progress"].map((text) => h("th", { scope: "col" }, text)),
@@ -187,7 +200,7 @@ export const runsView = (main) => {
           h(
             "tbody",
             {},
-            found.map((run) => row(run, known.of(run.name))),
+            found.map((run) => rowOf(run)),
           ),
         ),
       ),

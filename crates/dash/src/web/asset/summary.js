@@ -13,32 +13,13 @@ const EVERY_MS = 4000;
 const BEST = 10;
 const BEST_PARAMS = 6;
 
-export const PARTS = {
-  in_sample: "In sample",
-  out_of_sample: "Out of sample",
-  holdout: "Holdout",
-  whole: "Whole period",
-};
+// Figures that are coloured by their sign.
+const TONED = ["total_return", "excess_return", "alpha"];
 
-const signed = (value) => percent(value, 2, true);
-const toned = (value, text) => [text(value), value > 0 ? "good" : value < 0 ? "bad" : ""];
+const tone = (key, value) => (!TONED.includes(key) || !value ? "" : value > 0 ? "good" : "bad");
 
-// Rows of the table of parts: label, value of a part, text with its colour. Those against the market are absent where there is none.
-const FIGURES = [
-  ["Return", (part) => part.metrics.total_return, (value) => toned(value, signed)],
-  ["Benchmark", (part) => part.market?.benchmark_return, (value) => [signed(value)]],
-  ["Excess", (part) => part.market?.excess_return, (value) => toned(value, signed)],
-  ["Sharpe ratio", (part) => part.metrics.sharpe, (value) => [short(value)]],
-  ["Max. drawdown", (part) => part.metrics.max_drawdown, (value) => [percent(value, 2)]],
-  ["Trades", (part) => part.metrics.trades, (value) => [count(value)]],
-  ["Beta", (part) => part.market?.beta, (value) => [short(value)]],
-  ["Alpha, a year", (part) => part.market?.alpha, (value) => toned(value, signed)],
-  ["t of alpha", (part) => part.market?.t_alpha, (value) => [short(value)]],
-];
-
-const isMarket = (label) => ["Benchmark", "Excess", "Beta", "Alpha, a year", "t of alpha"].includes(label);
-
-export const partsTable = (parts, hasMarket) =>
+// Figures as rows, parts as columns: no figure of one part stands for all.
+export const partsTable = ({ columns, rows }) =>
   h(
     "table",
     { class: "table is-dense parts" },
@@ -49,12 +30,13 @@ export const partsTable = (parts, hasMarket) =>
         "tr",
         {},
         h("th", { scope: "col" }, h("span", { class: "hidden" }, "Figure")),
-        parts.map((part) =>
+        columns.map((column) =>
           h(
             "th",
-            { scope: "col", class: "num", "data-part": part.part },
-            PARTS[part.part] ?? part.part,
-            part.from && h("span", { class: "part-dates" }, `${part.from} – ${part.to}`),
+            { scope: "col", class: "num", "data-part": column.part },
+            h("span", { class: "part-name" }, column.label),
+            h("span", { class: "part-dates" }, `${column.from} –`),
+            h("span", { class: "part-dates" }, column.to),
           ),
         ),
       ),
@@ -62,16 +44,18 @@ export const partsTable = (parts, hasMarket) =>
     h(
       "tbody",
       {},
-      FIGURES.filter(([label]) => hasMarket || !isMarket(label)).map(([label, value, text]) =>
+      rows.map((row) =>
         h(
           "tr",
-          { "data-figure": label },
-          h("th", { scope: "row" }, label),
-          parts.map((part) => {
-            const found = value(part) ?? null;
-            const [shown, tone] = found === null ? ["–"] : text(found);
-            return h("td", { class: `num ${tone ?? ""}`, "data-part": part.part }, shown);
-          }),
+          { "data-figure": row.key },
+          h("th", { scope: "row" }, row.label),
+          row.texts.map((text, at) =>
+            h(
+              "td",
+              { class: `num ${tone(row.key, row.values[at])}`, "data-part": columns[at].part },
+              text.replace("-", "−"),
+            ),
+          ),
         ),
       ),
     ),
@@ -249,7 +233,7 @@ export const studyPanel = (run) => {
     );
     equityCard.hidden = !trial.parts;
     if (!trial.parts) return replace(parts, empty(`${told.objective} ${short(trial.objective)} in sample`));
-    replace(parts, partsTable(trial.parts, trial.benchmark !== null));
+    replace(parts, partsTable(trial.parts));
     replace(names, legend(["c0", "best trial"], ["c3", trial.benchmark ?? "buy and hold"]));
     equity.update("best trial", trial.benchmark, trial.curve, trial.marks, trial.is_additive);
   };

@@ -38,7 +38,9 @@ export const trialsView = (main, run, query) => {
   let extra = new Set((query.get("columns") ?? "").split(",").filter(Boolean));
   let answer = null;
   // Columns that are not stored but evaluated for the trials shown, and the values by the number of the trial.
-  let unseen = { columns: [], rows: new Map() };
+  const unseen = { columns: [], rows: new Map() };
+  // Cells that wait for them, so that nothing under the pointer is made anew when they come.
+  let waiting = [];
   // Members of the groups that are unfolded, by the trial that stands for each.
   let unfolded = new Map();
   let asked = null;
@@ -149,10 +151,12 @@ export const trialsView = (main, run, query) => {
     if (rows.length === 0 || answer.columns.some((column) => column.kind === "unseen")) return;
     try {
       const told = await get(runPath(run.name, `/unseen?trials=${rows.map((values) => values[0])}`), signal);
+      const isNew = unseen.columns.length !== told.columns.length;
       unseen.columns = told.columns;
       for (const [trial, values] of told.rows) unseen.rows.set(trial, values);
       trouble.hidden = true;
-      if (told.columns.length > 0) draw();
+      if (isNew) return draw();
+      for (const { node, trial, column, at } of waiting) setText(node, cell(column, unseen.rows.get(trial)?.[at]));
     } catch (error) {
       if (error.name === "AbortError") throw error;
       setText(trouble, `No figures out of sample: ${error.message}`);
@@ -256,7 +260,9 @@ export const trialsView = (main, run, query) => {
     }
     const value = isEvaluated ? unseen.rows.get(trial)?.[at] : values[at];
     const isFirst = column.kind === "objective" || column.name === "test_objective";
-    return h("td", { class: `num ${isFirst ? "strong" : ""}` }, cell(column, value));
+    const node = h("td", { class: `num ${isFirst ? "strong" : ""}` }, cell(column, value));
+    if (isEvaluated) waiting.push({ node, trial, column, at });
+    return node;
   };
 
   const draw = () => {
@@ -268,6 +274,7 @@ export const trialsView = (main, run, query) => {
     const which = looked < matched ? `, the first ${count(looked)} in this order in ${groups}` : ` in ${groups}`;
     setText(summary, looked === null ? trials : `${trials}${which}`);
     more.hidden = true;
+    waiting = [];
     drawMenu();
     if (rows.length === 0) {
       replace(

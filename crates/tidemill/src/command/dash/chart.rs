@@ -2,7 +2,7 @@
 
 use tidemill_dash::web::{Backtest, BarQuery, BarWindow, Curve, SourceError, SymbolLine, Trade};
 use tidemill_market::{Bars, Universe};
-use tidemill_page::report::{self, EquityKind, ReportPage, SymbolSeries};
+use tidemill_page::report::{self, EquityKind, SymbolSeries};
 
 use super::evaluation::Evaluated;
 
@@ -15,7 +15,7 @@ const MAX_DAYS: usize = 3000;
 /// Curve, figures and trades of one symbol or of all.
 pub fn backtest(evaluated: &Evaluated, symbol: Option<&str>) -> Result<Backtest, SourceError> {
     let report = &evaluated.report;
-    let is_additive = is_additive(report);
+    let is_additive = report.equity_kind == EquityKind::Additive;
     let series =
         match symbol {
             Some(name) => {
@@ -91,17 +91,6 @@ fn told_trade(symbol: &str, trade: &report::TradeRow) -> Trade {
         bars: trade.bars,
         reason: trade.reason.clone(),
     }
-}
-
-/// Whether equity is a sum of price differences.
-pub fn is_additive(report: &ReportPage) -> bool {
-    report.equity_kind == EquityKind::Additive
-}
-
-/// Equity of all symbols together, in at most this many days.
-pub fn all_symbols(report: &ReportPage, most: usize) -> Curve {
-    let drawn = report.portfolio.as_ref().or_else(|| report.series.first().map(|series| &series.curve));
-    drawn.map(|drawn| curve(drawn, is_additive(report), most)).unwrap_or_default()
 }
 
 /// Equity and how far it is below its highest, which counts from the start; of more days than `most`, evenly spread ones.

@@ -8,11 +8,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lru::LruCache;
-use serde_json::{Value, json};
-use tidemill_backtest::{Metric, Metrics, Strategy};
+use tidemill_backtest::Strategy;
 use tidemill_dash::web::SourceError;
-use tidemill_lab::benchmark::{benchmark_name, has_market};
-use tidemill_lab::{BacktestReport, Dataset, Experiment, StudyConfig};
+use tidemill_lab::parts::Parts;
+use tidemill_lab::{Dataset, Experiment, StudyConfig};
 use tidemill_page::report::ReportPage;
 use tidemill_search::StudyFolder;
 
@@ -30,9 +29,7 @@ pub struct Evaluated {
     /// Its result, without the prices.
     pub report: ReportPage,
     /// Its figures on every part of the data.
-    pub parts: Vec<Value>,
-    /// What it is compared with, if it can be compared.
-    pub benchmark: Option<String>,
+    pub parts: Parts,
     /// Whether its objective is the one that the study has.
     pub is_as_stored: bool,
 }
@@ -98,34 +95,13 @@ impl Evaluations {
             series.ts_ms = Vec::new();
         }
         let stored = told.figures.first().and_then(|figure| figure.value.as_f64());
-        let evaluated = Arc::new(Evaluated {
-            report,
-            parts: parts(&evaluation),
-            benchmark: has_market(&evaluation.experiment.strategy)
-                .then(|| benchmark_name(evaluation.experiment.data.benchmark.as_ref()).to_owned()),
-            is_as_stored: evaluation.score.ok() == stored,
-        });
+        let is_as_stored = evaluation.score.ok() == stored;
+        // A search chose it.
+        let parts = Parts { searched: true, ..evaluation.parts };
+        let evaluated = Arc::new(Evaluated { report, parts, is_as_stored });
         trials().put(key, evaluated.clone());
         Ok(evaluated)
     }
-}
-
-fn parts(report: &BacktestReport) -> Vec<Value> {
-    let names = [("in_sample", Some(report.train)), ("out_of_sample", report.test)];
-    let part = |(at, (name, metrics)): (usize, (&str, Option<Metrics>))| {
-        let metrics = metrics?;
-        Some(json!({
-            "part": name,
-            "metrics": {
-                "total_return": metrics.get(Metric::TotalReturn),
-                "sharpe": metrics.get(Metric::Sharpe),
-                "max_drawdown": metrics.get(Metric::MaxDrawdown),
-                "trades": metrics.get(Metric::Trades),
-            },
-            "market": report.against.get(at),
-        }))
-    };
-    names.into_iter().enumerate().filter_map(part).collect()
 }
 
 fn load(study: &StudyFolder) -> Result<Dataset, SourceError> {

@@ -1,11 +1,18 @@
 //! What a study found: its verdict, and its best trial on every part of the data.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
-use tidemill_dash::web::{BestEvaluated, BestTrial, SourceError, StudySummary, VerdictSummary};
+use tidemill_dash::web::{
+    BestEvaluated, BestTrial, PartColumn, PartRow, PartTable, SourceError, StudySummary, VerdictSummary,
+};
+use tidemill_lab::parts::{self, EquityMark, PartFigures, Parts};
 use tidemill_lab::stored::rows::fetch;
 use tidemill_lab::stored::state::State;
 use tidemill_lab::stored::survey::Survey;
-use tidemill_lab::{StudyConfig, number, verdict};
+use tidemill_lab::verdict::store;
+use tidemill_lab::{StudyConfig, number};
+use tidemill_market::{DAY_MS, timestamp};
+use tidemill_page::report::{Curve, TimeMark};
 use tidemill_search::StudyFolder;
 
 use super::chart;
@@ -20,15 +27,33 @@ pub fn of(
 ) -> Result<StudySummary, SourceError> {
     let config = StudyConfig::read(study.header());
     let survey = Survey::new(study, &config).map_err(|error| failed(&error))?;
-    let judged = verdict::store::read(study.dir(), survey.n_trials).map_err(|error| failed(&error))?;
+    let judged = store::read(study.dir(), survey.n_trials).map_err(|error| failed(&error))?;
     let winner = judged.as_ref().map(|judged| &judged["winners"][0]).filter(|winner| winner.is_object());
     let verdict = match winner {
         Some(winner) => told(winner),
         None => not_judged(study, &config, &survey),
     };
+    // The verdict keeps the figures of its winner; without one, the trial is evaluated again.
+    let stored = judged.as_ref().and_then(|judged| {
+        let winner = store::winners(judged).into_iter().next()?;
+        Some((winner.parts?, Vec::<EquityMark>::deserialize(&judged["equity"]).ok()?))
+    });
     let first =
         winner.and_then(|winner| winner["trial"].as_u64()).or_else(|| survey.best(1).first().copied());
-    let best = first.map(|trial| best(study, evaluations, &survey, trial, points)).transpose()?;
+    let best = match first {
+        Some(trial) => {
+            let evaluated = match stored {
+                Some((parts, equity)) => drawn(&parts, &equity, points),
+                None => match evaluations.of(study, trial) {
+                    Ok(evaluated) => drawn(&evaluated.parts, &evaluated.parts.equity(), points),
+                    // What is stored is there without the data too.
+                    Err(error) => BestEvaluated::No { unavailable: error.to_string() },
+                },
+            };
+            Some(best(study, &survey, trial, evaluated)?)
+        }
+        None => None,
+    };
     Ok(StudySummary {
         strategy: config.strategy.name.clone(),
         objective: config.objective_names(survey.n_objectives()).join("; "),
@@ -37,6 +62,41 @@ pub fn of(
         verdict,
         best,
     })
+}
+
+/// Figures by part, and equity over the whole period.
+fn drawn(parts: &Parts, equity: &[EquityMark], points: usize) -> BestEvaluated {
+    let column = |part: &PartFigures| PartColumn {
+        part: part.part.key(),
+        label: part.part.label(),
+        from: part.from.clone(),
+        to: part.to.clone(),
+    };
+    let row = |row: parts::PartRow| PartRow {
+        texts: row.texts().collect(),
+        key: row.key,
+        label: row.label,
+        values: row.values,
+    };
+    let begins = [&parts.out_of_sample, &parts.holdout].into_iter().flatten();
+    let mark = |part: &PartFigures| {
+        Some(TimeMark { ms: timestamp::parse_ms(&part.from)?, label: part.part.label().to_owned() })
+    };
+    let curve = Curve {
+        start: if parts.additive { 0.0 } else { 1.0 },
+        equity: equity.iter().map(|mark| (mark.0 * DAY_MS, mark.1)).collect(),
+        buy_hold: equity.iter().map(|mark| (mark.0 * DAY_MS, mark.2)).collect(),
+    };
+    BestEvaluated::Yes {
+        parts: PartTable {
+            columns: parts.shown().into_iter().map(column).collect(),
+            rows: parts.summary().into_iter().map(row).collect(),
+        },
+        benchmark: (!parts.additive).then(|| parts.benchmark.clone()),
+        is_additive: parts.additive,
+        curve: chart::curve(&curve, parts.additive, points),
+        marks: begins.filter_map(mark).collect(),
+    }
 }
 
 /// The stored verdict on a winner.
@@ -69,26 +129,14 @@ fn not_judged(study: &StudyFolder, config: &StudyConfig, survey: &Survey) -> Ver
 
 fn best(
     study: &StudyFolder,
-    evaluations: &Evaluations,
     survey: &Survey,
     trial: u64,
-    points: usize,
+    evaluated: BestEvaluated,
 ) -> Result<BestTrial, SourceError> {
     let rows = fetch(study, survey, &[trial].into()).map_err(|error| failed(&error))?;
     let rows = rows.of(&[trial]);
     let row =
         rows.first().ok_or_else(|| SourceError::Missing { what: format!("there is no trial {trial}") })?;
-    let evaluated = match evaluations.of(study, trial) {
-        Ok(evaluated) => BestEvaluated::Yes {
-            parts: evaluated.parts.clone(),
-            benchmark: evaluated.benchmark.clone(),
-            is_additive: chart::is_additive(&evaluated.report),
-            curve: chart::all_symbols(&evaluated.report, points),
-            marks: evaluated.report.series.first().map(|series| series.marks.clone()).unwrap_or_default(),
-        },
-        // What is stored is there without the data too.
-        Err(error) => BestEvaluated::No { unavailable: error.to_string() },
-    };
     let params = survey.axes.0.iter().zip(&row.params);
     Ok(BestTrial {
         trial,
