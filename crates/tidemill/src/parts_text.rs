@@ -1,6 +1,7 @@
 //! The figures of a parameter set by part, for people.
 
 use tidemill_lab::Parts;
+use tidemill_page::kit::parts::{PartColumn, PartsRow, PartsTable};
 
 use crate::table::{Screen, Table};
 
@@ -21,4 +22,30 @@ pub fn text(title: &str, parts: &Parts, screen: &Screen) -> String {
         out += "All data was searched: nothing here is a test (--split and --holdout keep data for one).\n";
     }
     out
+}
+
+/// The same for a page.
+pub fn page_table(parts: &Parts) -> PartsTable {
+    PartsTable {
+        columns: parts
+            .shown()
+            .into_iter()
+            .map(|part| PartColumn {
+                key: part.part.key().into(),
+                label: part.part.label().into(),
+                from: part.from.clone(),
+                to: part.to.clone(),
+            })
+            .collect(),
+        rows: parts
+            .summary()
+            .into_iter()
+            .map(|row| PartsRow {
+                key: row.key.into(),
+                texts: row.texts().collect(),
+                label: row.label,
+                values: row.values,
+            })
+            .collect(),
+    }
 }

@@ -287,6 +287,13 @@ pub const LIST: &[TestFile] = &[
         ],
     },
     TestFile {
+        path: "crates/tidemill/tests/browser/report.rs",
+        tests: &[
+            ("equity_has_a_logarithmic_axis_and_prices_the_lines_of_the_strategy", Some(10)),
+            ("tiles_tables_and_months_are_those_of_the_embedded_trades_and_days", Some(10)),
+        ],
+    },
+    TestFile {
         path: "crates/tidemill/tests/cli/color.rs",
         tests: &[
             ("an_interrupt_ends_with_the_best_so_far", None),

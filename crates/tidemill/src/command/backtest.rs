@@ -306,6 +306,7 @@ fn to_text(evaluation: &BacktestReport, screen: &Screen) -> String {
 }
 
 fn write_report(evaluation: &BacktestReport, path: &Path) -> Result<()> {
-    let html = tidemill_page::report::html(&page::report(evaluation)).context("cannot build the report")?;
+    let html = tidemill_page::report::html(&page::report_with_lines(evaluation)?)
+        .context("cannot build the report")?;
     std::fs::write(path, html).with_context(|| format!("cannot write {}", path.display()))
 }
