@@ -28,7 +28,5 @@ pub use model::{
 };
 pub use server::{Options, Server, WebError, serve};
 pub use source::{RunSource, SourceError};
-pub use summary::{
-    BestEvaluated, BestTrial, PartColumn, PartRow, PartTable, StudySummary, VerdictSummary, WalkSummary,
-};
+pub use summary::{BestEvaluated, BestTrial, StudySummary, VerdictSummary, WalkSummary};
 pub use token::{Token, TokenError};

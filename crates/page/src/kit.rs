@@ -28,6 +28,8 @@ const FORMAT: &str = include_str!("kit/format.js");
 const CANVAS: &str = include_str!("kit/canvas.js");
 /// Parameters as axes.
 const AXIS: &str = include_str!("kit/axis.js");
+/// Two parameters against each other.
+const HEAT: &str = include_str!("kit/heat.js");
 /// Parallel coordinates.
 const PARALLEL: &str = include_str!("kit/parallel.js");
 /// Figures by part of the data.
@@ -42,7 +44,7 @@ const SECTION: &str = include_str!("kit/section.js");
 const SWITCH: &str = include_str!("kit/switch.js");
 
 /// Names and texts of the files that the dashboard serves.
-pub const SERVED: [(&str, &str); 11] = [
+pub const SERVED: [(&str, &str); 12] = [
     ("colour.css", COLOUR),
     ("chart.css", CHART),
     ("theme.js", THEME),
@@ -51,6 +53,7 @@ pub const SERVED: [(&str, &str); 11] = [
     ("canvas.js", CANVAS),
     ("axis.js", AXIS),
     ("parts.js", PARTS),
+    ("heat.js", HEAT),
     ("parallel.js", PARALLEL),
     ("overview.js", OVERVIEW),
     ("price.js", PRICE),

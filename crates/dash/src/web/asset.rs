@@ -16,7 +16,7 @@ const ASSETS: &[(&str, &str)] = assets! {
     "style.css" "card.css" "table.css" "control.css" "plot.css" "narrow.css"
     "main.js" "api.js" "widget.js" "plot.js" "lanes.js" "runs.js" "run.js" "summary.js" "walk.js"
     "trials.js"
-    "parameters.js" "combination.js" "trial.js" "chart.js"
+    "parameters.js" "combination.js" "landscape.js" "trial.js" "chart.js"
 };
 
 fn all() -> impl Iterator<Item = (&'static str, &'static str)> {

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use tidemill_page::kit::parts::PartsTable;
 use tidemill_page::report::TimeMark;
 
 use super::model::Curve;
@@ -52,41 +53,6 @@ pub struct BestTrial {
     pub evaluated: BestEvaluated,
 }
 
-/// Figures of a parameter set on every part of the data, side by side.
-#[derive(Clone, Debug, Serialize)]
-pub struct PartTable {
-    /// The parts in the order of time, then all of them together.
-    pub columns: Vec<PartColumn>,
-    /// The figures.
-    pub rows: Vec<PartRow>,
-}
-
-/// A part of the data.
-#[derive(Clone, Debug, Serialize)]
-pub struct PartColumn {
-    /// Its key: `in_sample`, `out_of_sample`, `holdout` or `whole`.
-    pub part: &'static str,
-    /// Its name for people.
-    pub label: &'static str,
-    /// First day.
-    pub from: String,
-    /// Last day.
-    pub to: String,
-}
-
-/// One figure on every part.
-#[derive(Clone, Debug, Serialize)]
-pub struct PartRow {
-    /// Its key, such as `total_return`.
-    pub key: &'static str,
-    /// Its name for people.
-    pub label: String,
-    /// Its values; null where it is not defined.
-    pub values: Vec<Option<f64>>,
-    /// The same for people.
-    pub texts: Vec<String>,
-}
-
 /// The figures of the best trial on every part.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
@@ -94,7 +60,7 @@ pub enum BestEvaluated {
     /// Its result.
     Yes {
         /// Its figures, by part.
-        parts: PartTable,
+        parts: PartsTable,
         /// What it is compared with; none where equity is a sum of price differences.
         benchmark: Option<String>,
         /// Whether equity is a sum of price differences, and not a product of returns.

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::chromium::{self, Page};
 use crate::dash::{Dash, finished};
+use crate::support::Place;
 
 fn numbers(page: &mut Page, column: &str) -> Vec<f64> {
     let expression = format!(
@@ -97,7 +98,7 @@ fn a_run_tells_of_the_strategy_before_the_machine() {
     for (column, part) in ["in_sample", "out_of_sample", "holdout", "whole"].into_iter().enumerate() {
         let figures = &winner["parts"][part];
         let told = |page: &mut Page, key: &str| -> f64 {
-            let cell = format!(".parts [data-figure={key}] [data-part={part}]");
+            let cell = format!(".parts [data-figure={key}][data-part={part}]");
             page.text(&cell).replace('−', "-").parse().unwrap()
         };
         let return_ = 100.0 * figures["metrics"]["total_return"].as_f64().unwrap();
@@ -131,10 +132,40 @@ fn a_run_tells_of_the_strategy_before_the_machine() {
     for what in [".verdict", ".parts", ".best", "section[aria-label=Improvements]"] {
         assert!(top(&mut page, what) < machine, "{what}");
     }
-    for what in ["section[aria-label=Lanes]", "section[aria-label=Speed]", ".stats"] {
+    for what in ["section[aria-label=Lanes]", "section[aria-label=Phases]", ".stats"] {
         assert!(top(&mut page, what) > machine, "{what}");
     }
     is_sound(&mut page, &dash.link);
+}
+
+#[test]
+fn a_winner_at_the_end_of_a_range_and_a_missing_verdict_are_said() {
+    let Some(mut page) = chromium::open() else { return };
+    let place = Place::with_bars();
+    let strategy = include_str!("../../../../strategies/zscore-dip.toml").replace("[10, 200]", "[50, 51]");
+    place.write("tight.toml", strategy);
+    let sweep = "sweep tight.toml --data lcg.csv --trials 40 --verdict off --device cpu --out runs/tight";
+    place.ok(sweep);
+    let dash = Dash::start(&place, &[]);
+    page.go(&dash.page("run/tight"));
+    page.wait("document.querySelector('.study.is-ready .parts')");
+    assert!(page.text(".hints").contains("end of its range 50 … 51: a wider range may hold better sets"));
+    assert_eq!(page.text(".verdict .grade"), "not judged");
+    // Without a split there is one part, and it is called what it is.
+    let parts = page.eval(
+        "[...document.querySelectorAll('.parts thead th')].map((head) => head.firstChild?.textContent)",
+    );
+    assert_eq!(parts.as_array().unwrap()[1..], ["in sample"]);
+    is_sound(&mut page, &dash.link);
+
+    // Without the data there is what the study stores, and the reason.
+    std::fs::remove_file(place.path("lcg.csv")).unwrap();
+    let dash = Dash::start(&place, &[]);
+    page.go(&dash.page("run/tight"));
+    page.wait(
+        "document.querySelector('.study.is-ready .hints')?.textContent.includes('is not there any more')",
+    );
+    assert!(page.text(".study").contains("in sample") && page.text(".best").contains("In sample"));
 }
 
 #[test]
@@ -444,6 +475,42 @@ fn parameters_are_weighed_and_brushed() {
     page.wait("/ of [0-9]+ trials pass/.test(document.querySelector('.parallel-summary').textContent)");
     page.key("Escape");
     page.wait("document.querySelector('.parallel-summary').textContent.includes('Drag along')");
+    is_sound(&mut page, &dash.link);
+}
+
+#[test]
+fn two_parameters_are_mapped_and_scores_compared_with_those_out_of_sample() {
+    let Some(mut page) = chromium::open() else { return };
+    let dash = Dash::start(finished(), &[]);
+    page.go(&dash.page("run/dip/parameters"));
+    page.wait("Number(document.querySelector('.heat canvas')?.dataset.cells) > 3");
+    let picture =
+        "(() => { const node = document.querySelector('.heat canvas'); return node.toDataURL(); })()";
+    let before = page.eval(picture);
+    // A switch has two cells upwards, whatever lies across.
+    page.eval(
+        "(() => { const select = document.querySelector('.heat select[aria-label=\"Parameter upwards\"]'); \
+         select.value = [...select.options].find((one) => one.textContent === 'use_stop').value; \
+         select.dispatchEvent(new Event('change')); })()",
+    );
+    page.wait(&format!("{picture} !== {before}"));
+    assert!(
+        page.eval("Number(document.querySelector('.heat canvas').dataset.cells)").as_u64().unwrap() <= 28
+    );
+    // The scatter has both coordinates of every trial that it draws, and says how alike the two orders are.
+    page.wait("Number(document.querySelector('.scatter canvas')?.dataset.points) > 50");
+    let words = page.text(".scatter .note");
+    let found: f64 = words
+        .split("Rank correlation ")
+        .nth(1)
+        .and_then(|rest| rest.split(':').next())
+        .map(|text| text.replace('−', "-"))
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_else(|| panic!("{words}"));
+    assert!((-1.0..=1.0).contains(&found), "{words}");
+    let same = "import('./landscape.js').then(({ rankCorrelation }) => \
+         [[[1, 10], [2, 20], [3, 30]], [[1, 3], [2, 2], [3, 1]], [[1, 1], [1, 2], [2, 1], [2, 2]], [[1, 1], [2, 1]]].map(rankCorrelation))";
+    assert_eq!(page.eval(same), serde_json::json!([1, -1, 0, null]));
     is_sound(&mut page, &dash.link);
 }
 

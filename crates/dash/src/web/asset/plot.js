@@ -3,7 +3,7 @@
 import { h, replace } from "./dom.js";
 import { s } from "./widget.js";
 import { makeCanvas } from "./canvas.js";
-import { niceTicks, short, tickText, timeTicks } from "./format.js";
+import { logTicks, niceTicks, short, tickText, timeTicks } from "./format.js";
 
 const MARGIN = { left: 56, right: 14, top: 10, bottom: 24 };
 
@@ -219,17 +219,6 @@ export const linePlot = (options) => {
       draw();
     },
   };
-};
-
-// Ticks of a logarithmic axis: 1, 2 and 5 times powers of ten, or where these are too few the linear ones.
-const logTicks = (low, high, wanted) => {
-  const out = [];
-  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1)
-    for (const digit of [1, 2, 5]) {
-      const tick = digit * 10 ** power;
-      if (tick >= low && tick <= high) out.push(tick);
-    }
-  return out.length < 3 ? niceTicks(low, high, wanted) : out;
 };
 
 const timed = (found) => ({

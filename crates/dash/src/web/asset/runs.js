@@ -83,7 +83,7 @@ const verdict = (told) => {
 const returns = (told, name) => {
   if (told?.windows) return name === "out_of_sample" ? [told.total_return, told.market?.benchmark_return] : null;
   const { columns = [], rows = [] } = told?.best?.parts ?? {};
-  const at = columns.findIndex((column) => column.part === name);
+  const at = columns.findIndex((column) => column.key === name);
   const of = (key) => rows.find((row) => row.key === key)?.values[at] ?? null;
   return at < 0 ? null : [of("total_return"), of("benchmark_return")];
 };

@@ -4,6 +4,7 @@ import { get, link, runPath } from "./api.js";
 import { h, replace, setText } from "./dom.js";
 import { card, choice, empty } from "./widget.js";
 import { count, date, percent, short } from "./format.js";
+import { partsTable } from "./parts.js";
 import { linePlot } from "./plot.js";
 import { cell } from "./trials.js";
 
@@ -12,54 +13,6 @@ const EVERY_MS = 4000;
 
 const BEST = 10;
 const BEST_PARAMS = 6;
-
-// Figures that are coloured by their sign.
-const TONED = ["total_return", "excess_return", "alpha"];
-
-const tone = (key, value) => (!TONED.includes(key) || !value ? "" : value > 0 ? "good" : "bad");
-
-// Figures as rows, parts as columns: no figure of one part stands for all.
-export const partsTable = ({ columns, rows }) =>
-  h(
-    "table",
-    { class: "table is-dense parts" },
-    h(
-      "thead",
-      {},
-      h(
-        "tr",
-        {},
-        h("th", { scope: "col" }, h("span", { class: "hidden" }, "Figure")),
-        columns.map((column) =>
-          h(
-            "th",
-            { scope: "col", class: "num", "data-part": column.part },
-            h("span", { class: "part-name" }, column.label),
-            h("span", { class: "part-dates" }, `${column.from} –`),
-            h("span", { class: "part-dates" }, column.to),
-          ),
-        ),
-      ),
-    ),
-    h(
-      "tbody",
-      {},
-      rows.map((row) =>
-        h(
-          "tr",
-          { "data-figure": row.key },
-          h("th", { scope: "row" }, row.label),
-          row.texts.map((text, at) =>
-            h(
-              "td",
-              { class: `num ${tone(row.key, row.values[at])}`, "data-part": columns[at].part },
-              text.replace("-", "−"),
-            ),
-          ),
-        ),
-      ),
-    ),
-  );
 
 const checks = (list) =>
   h(
@@ -233,7 +186,9 @@ export const studyPanel = (run) => {
     );
     equityCard.hidden = !trial.parts;
     if (!trial.parts) return replace(parts, empty(`${told.objective} ${short(trial.objective)} in sample`));
-    replace(parts, partsTable(trial.parts));
+    const table = partsTable(trial.parts);
+    table?.classList.add("table", "is-dense");
+    replace(parts, table);
     replace(names, legend(["c0", "best trial"], ["c3", trial.benchmark ?? "buy and hold"]));
     equity.update("best trial", trial.benchmark, trial.curve, trial.marks, trial.is_additive);
   };

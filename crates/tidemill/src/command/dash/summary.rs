@@ -2,10 +2,9 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tidemill_dash::web::{
-    BestEvaluated, BestTrial, PartColumn, PartRow, PartTable, SourceError, StudySummary, VerdictSummary,
-};
-use tidemill_lab::parts::{self, EquityMark, PartFigures, Parts};
+use tidemill_dash::web::{BestEvaluated, BestTrial, SourceError, StudySummary, VerdictSummary};
+use tidemill_lab::edge::{Edge, edges};
+use tidemill_lab::parts::{EquityMark, PartFigures, Parts};
 use tidemill_lab::stored::rows::fetch;
 use tidemill_lab::stored::state::State;
 use tidemill_lab::stored::survey::Survey;
@@ -18,6 +17,7 @@ use tidemill_search::StudyFolder;
 use super::chart;
 use super::evaluation::Evaluations;
 use super::source::failed;
+use crate::parts_text::page_table;
 
 /// Summary of a study as it is now.
 pub fn of(
@@ -50,7 +50,7 @@ pub fn of(
                     Err(error) => BestEvaluated::No { unavailable: error.to_string() },
                 },
             };
-            Some(best(study, &survey, trial, evaluated)?)
+            Some(best(study, &config, &survey, trial, evaluated)?)
         }
         None => None,
     };
@@ -66,18 +66,6 @@ pub fn of(
 
 /// Figures by part, and equity over the whole period.
 fn drawn(parts: &Parts, equity: &[EquityMark], points: usize) -> BestEvaluated {
-    let column = |part: &PartFigures| PartColumn {
-        part: part.part.key(),
-        label: part.part.label(),
-        from: part.from.clone(),
-        to: part.to.clone(),
-    };
-    let row = |row: parts::PartRow| PartRow {
-        texts: row.texts().collect(),
-        key: row.key,
-        label: row.label,
-        values: row.values,
-    };
     let begins = [&parts.out_of_sample, &parts.holdout].into_iter().flatten();
     let mark = |part: &PartFigures| {
         Some(TimeMark { ms: timestamp::parse_ms(&part.from)?, label: part.part.label().to_owned() })
@@ -88,10 +76,7 @@ fn drawn(parts: &Parts, equity: &[EquityMark], points: usize) -> BestEvaluated {
         buy_hold: equity.iter().map(|mark| (mark.0 * DAY_MS, mark.2)).collect(),
     };
     BestEvaluated::Yes {
-        parts: PartTable {
-            columns: parts.shown().into_iter().map(column).collect(),
-            rows: parts.summary().into_iter().map(row).collect(),
-        },
+        parts: page_table(parts),
         benchmark: (!parts.additive).then(|| parts.benchmark.clone()),
         is_additive: parts.additive,
         curve: chart::curve(&curve, parts.additive, points),
@@ -129,6 +114,7 @@ fn not_judged(study: &StudyFolder, config: &StudyConfig, survey: &Survey) -> Ver
 
 fn best(
     study: &StudyFolder,
+    config: &StudyConfig,
     survey: &Survey,
     trial: u64,
     evaluated: BestEvaluated,
@@ -138,11 +124,14 @@ fn best(
     let row =
         rows.first().ok_or_else(|| SourceError::Missing { what: format!("there is no trial {trial}") })?;
     let params = survey.axes.0.iter().zip(&row.params);
+    // A study without the text of its strategy does not know its ranges.
+    let space = config.searched_space().map_err(|error| failed(&error))?;
+    let edges = space.map_or_else(Vec::new, |space| edges(&space, &row.params));
     Ok(BestTrial {
         trial,
         objective: row.objectives.first().copied().filter(|value| value.is_finite()),
         parameters: params.map(|(axis, value)| (axis.name.clone(), json!(value))).collect(),
-        edges: Vec::new(),
+        edges: edges.iter().map(Edge::sentence).collect(),
         evaluated,
     })
 }
