@@ -366,6 +366,13 @@ impl StudyConfig {
         self.data.symbols.is_some_and(|symbols| symbols > 1)
     }
 
+    /// How the objectives of several segments become one, such as `mean`; `None` where an objective is that of the pool or of one segment,
+    /// and so the metric of the same name.
+    pub fn reduction(&self) -> Option<&str> {
+        let has_several = self.is_pooled() || self.segments.folds.is_some_and(|folds| folds > 1);
+        self.objective.reduce.as_deref().filter(|reduce| has_several && *reduce != "pooled")
+    }
+
     /// Names for this many objectives: what was maximised, or the names of the columns.
     pub fn objective_names(&self, n_objectives: usize) -> Vec<String> {
         if self.objective.maximize.len() == n_objectives {

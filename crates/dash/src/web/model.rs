@@ -146,7 +146,7 @@ pub struct Backtest {
     pub symbol: Option<String>,
     /// All symbols.
     pub symbols: Vec<SymbolLine>,
-    /// Names of the columns of figures: `total`, or `in-sample` and `out-of-sample`, or more.
+    /// Names of the columns of figures: the parts of the data, then single segments where those are few.
     pub segments: Vec<String>,
     /// Figures of the result: label, and a text for each column.
     pub figures: Vec<(String, Vec<String>)>,

@@ -148,7 +148,7 @@ export const studyPanel = (run) => {
   const verdict = h("section", { class: "card verdict", "aria-label": "Verdict" }, h("div", {}, grade, sentence), detail);
   const parts = h("div", { class: "scroll is-whole" });
   const hints = h("div", { class: "hints" });
-  const equity = equityPlot("Equity of the best trial by the day, beside its benchmark");
+  const equity = equityPlot("Equity of the best trial by the day, beside its benchmark", 330);
   const names = h("span");
   const bestTitle = h("a", { href: link("run", run.name, "trials") }, "All trials");
   const best = h("div", { class: "scroll is-whole" }, empty("Nothing was found yet"));
@@ -188,6 +188,8 @@ export const studyPanel = (run) => {
     if (!trial.parts) return replace(parts, empty(`${told.objective} ${short(trial.objective)} in sample`));
     const table = partsTable(trial.parts);
     table?.classList.add("table", "is-dense");
+    // A line breaks between two dates, not inside one.
+    for (const dates of table?.querySelectorAll("small") ?? []) setText(dates, dates.textContent.replaceAll("-", "\u2011"));
     replace(parts, table);
     replace(names, legend(["c0", "best trial"], ["c3", trial.benchmark ?? "buy and hold"]));
     equity.update("best trial", trial.benchmark, trial.curve, trial.marks, trial.is_additive);

@@ -41,7 +41,7 @@ pub fn backtest(evaluated: &Evaluated, symbol: Option<&str>) -> Result<Backtest,
     Ok(Backtest {
         symbol: series.map(|series| series.symbol.clone()),
         symbols: report.series.iter().map(|series| line(series, is_additive)).collect(),
-        segments: if report.segments.is_empty() { vec!["total".into()] } else { report.segments.clone() },
+        segments: report.segments.clone(),
         figures: report.metrics.iter().map(|row| (row.label.clone(), figure(row))).collect(),
         is_additive,
         curve: drawn.map(|drawn| curve(drawn, is_additive, MAX_DAYS)).unwrap_or_default(),

@@ -83,7 +83,8 @@ impl Evaluations {
         let (told, params) = trials::one(study, trial)?;
         let config = StudyConfig::read(study.header());
         let experiment = Experiment::new(strategy(&config, &params)?, self.data(study)?);
-        let evaluation = experiment.layout(config.segments).backtest().map_err(|error| failed(&error))?;
+        let mut evaluation = experiment.layout(config.segments).backtest().map_err(|error| failed(&error))?;
+        evaluation.parts.searched = true;
         let mut report = backtest::page_report(&evaluation);
         for series in &mut report.series {
             // The chart reads prices from the data itself.
@@ -96,9 +97,7 @@ impl Evaluations {
         }
         let stored = told.figures.first().and_then(|figure| figure.value.as_f64());
         let is_as_stored = evaluation.score.ok() == stored;
-        // A search chose it.
-        let parts = Parts { searched: true, ..evaluation.parts };
-        let evaluated = Arc::new(Evaluated { report, parts, is_as_stored });
+        let evaluated = Arc::new(Evaluated { report, parts: evaluation.parts, is_as_stored });
         trials().put(key, evaluated.clone());
         Ok(evaluated)
     }

@@ -40,14 +40,14 @@ impl Table {
         let n_objectives = 1 + batch.further_objectives.len();
         for (at, text) in config.objective_names(n_objectives).iter().enumerate() {
             let name = if at == 0 { "objective".to_owned() } else { format!("objective_{}", at + 1) };
-            table.add(Place::Objective(at), &name, text, ColumnKind::Objective, true);
+            table.add(Place::Objective(at), &name, &objective(text, config), ColumnKind::Objective, true);
         }
         for (at, (name, _)) in batch.metrics.iter().enumerate() {
             let (kind, of) = match name.strip_prefix(UNSEEN) {
                 Some(of) => (ColumnKind::Unseen, of),
                 None => (ColumnKind::Metric, name.as_str()),
             };
-            let is_shown = SHOWN.contains(&of) && !config.objective.maximize.iter().any(|text| text == of);
+            let is_shown = SHOWN.contains(&of) && !is_objective(of, config);
             table.add(Place::Metric(at), name, label(of), kind, is_shown);
         }
         for (at, (name, _)) in batch.params.iter().enumerate() {
@@ -68,9 +68,11 @@ impl Table {
     /// The columns of figures out of sample that a study does not store: the first objective, and the usual metrics.
     pub fn unseen(config: &StudyConfig) -> Vec<(Column, Option<Metric>)> {
         let kind = ColumnKind::Unseen;
-        let objective = config.objective.maximize.first().map_or("objective", String::as_str);
-        let mut columns = vec![(column(format!("{UNSEEN}objective"), objective, kind, true), None)];
-        let usual = METRICS.iter().filter(|(_, name, _)| text::SHOWN.contains(name) && *name != objective);
+        let first = config.objective.maximize.first().map_or("objective", String::as_str);
+        let mut columns =
+            vec![(column(format!("{UNSEEN}objective"), &objective(first, config), kind, true), None)];
+        let usual =
+            METRICS.iter().filter(|(_, name, _)| text::SHOWN.contains(name) && !is_objective(name, config));
         columns.extend(usual.map(|(metric, name, label)| {
             (column(format!("{UNSEEN}{name}"), label, kind, SHOWN.contains(name)), Some(*metric))
         }));
@@ -128,4 +130,14 @@ impl Table {
 fn column(name: String, label: &str, kind: ColumnKind, is_shown: bool) -> Column {
     let is_figure = matches!(kind, ColumnKind::Metric | ColumnKind::Unseen);
     Column { name, label: label.to_owned(), kind, is_percent: is_figure && label.ends_with("[%]"), is_shown }
+}
+
+/// Label of an objective: it says how those of several segments become one.
+fn objective(text: &str, config: &StudyConfig) -> String {
+    config.reduction().map_or_else(|| text.to_owned(), |reduce| format!("{text}, {reduce}"))
+}
+
+/// Whether a metric repeats an objective.
+fn is_objective(metric: &str, config: &StudyConfig) -> bool {
+    config.reduction().is_none() && config.objective.maximize.iter().any(|text| text == metric)
 }
