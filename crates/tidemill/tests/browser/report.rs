@@ -125,7 +125,8 @@ fn tiles_tables_and_months_are_those_of_the_embedded_trades_and_days() {
         let embedded = Embedded::read(&mut page);
         assert!(embedded.trades.len() > 20 && embedded.days.len() > 100);
         for (key, value) in embedded.figures() {
-            let shown = texts(&mut page, &format!("#metric-table [data-figure={key}][data-column='whole period']"));
+            let shown =
+                texts(&mut page, &format!("#metric-table [data-figure={key}][data-column='whole period']"));
             assert!(says(&shown[0], value), "{key} in the table: {shown:?}, recomputed {value}");
             for tile in texts(&mut page, &format!("#headline [data-figure={key}] dd")) {
                 assert!(says(&tile, value), "{key} in a tile: {tile}, recomputed {value}");
@@ -135,7 +136,9 @@ fn tiles_tables_and_months_are_those_of_the_embedded_trades_and_days() {
             }
         }
         // Every part of the table above is that of the JSON document.
-        for (key, part) in [("in_sample", "in sample"), ("out_of_sample", "out of sample"), ("holdout", "holdout")] {
+        for (key, part) in
+            [("in_sample", "in sample"), ("out_of_sample", "out of sample"), ("holdout", "holdout")]
+        {
             let stored = answer["parts"][key]["metrics"]["total_return"].as_f64().unwrap();
             for cell in [
                 format!("#parts [data-figure=total_return][data-part={key}]"),
