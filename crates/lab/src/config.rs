@@ -338,6 +338,16 @@ impl StudyConfig {
         Ok(Some(Strategy::parse(file, source, &overrides)?))
     }
 
+    /// The strategy as it was searched: with the parameters that are fixed, and all others free.
+    pub fn searched_strategy(&self) -> Result<Option<Strategy>, LabError> {
+        let fixed: NamedSet = self
+            .fixed
+            .iter()
+            .filter_map(|(name, value)| Some((name.clone(), value.clone().try_into().ok()?)))
+            .collect();
+        self.strategy(fixed.iter().map(|(name, value)| (name.as_str(), value)))
+    }
+
     /// Whether figures are those of several symbols together.
     pub fn is_pooled(&self) -> bool {
         self.data.symbols.is_some_and(|symbols| symbols > 1)

@@ -18,7 +18,8 @@ use clap::{Args, Subcommand};
 use tidemill_search::{ExportFormat, FolderError, StudyFolder, export};
 
 use crate::table::Display;
-use tidemill_lab::number;
+use tidemill_lab::stored::survey::Survey;
+use tidemill_lab::{InvalidCounts, StudyConfig, number};
 
 /// List studies, show their results, export their trials.
 #[derive(Args)]
@@ -88,6 +89,18 @@ fn open(dir: &Path) -> Result<StudyFolder> {
         }
         other => Ok(other?),
     }
+}
+
+/// Why no trial of a study is valid, where none is and the study can tell.
+fn invalid(folder: &StudyFolder, config: &StudyConfig, survey: &Survey) -> Result<Option<InvalidCounts>> {
+    let has_none = survey.n_trials > 0 && survey.n_valid == 0;
+    Ok(if has_none { InvalidCounts::of_study(folder, config)? } else { None })
+}
+
+/// The same in words.
+fn why_invalid(invalid: Option<&InvalidCounts>) -> String {
+    const UNKNOWN: &str = "No trial was valid: none traded, or none met the requirements.\n";
+    invalid.map_or_else(|| UNKNOWN.into(), InvalidCounts::text)
 }
 
 fn export_trials(args: &ExportArgs) -> Result<ExitCode> {

@@ -203,6 +203,30 @@ fn a_study_without_a_set_left_to_try_ends_and_says_so() {
 }
 
 #[test]
+fn a_study_without_a_valid_trial_says_why_and_how_near_it_came() {
+    let place = Place::with_bars();
+    let strict = place.ok("strategies zscore-dip").stdout.replace("trades >= 100", "trades >= 900000");
+    assert!(strict.contains("trades >= 900000"), "{strict}");
+    place.write("strict.toml", strict);
+    let swept = place.ok("sweep strict.toml --data lcg.csv --trials 40 --set window=30 --out study");
+    assert!(swept.stdout.contains("did not meet `trades >= 900000`; at best "), "{}", swept.stdout);
+    // The trials alone tell the same as the search did.
+    assert_eq!(place.ok("study best study").stdout, swept.stdout);
+    let shown = place.ok("study show study").stdout;
+    assert!(shown.ends_with(&format!("\n{}", swept.stdout)), "{shown}");
+    let invalid = place.json("study show study")["invalid"].clone();
+    assert_eq!(invalid["n_trials"], 40);
+    let condition = &invalid["conditions"][0];
+    assert_eq!(
+        (condition["text"].as_str(), condition["n_failed"].is_u64()),
+        (Some("trades >= 900000"), true)
+    );
+    assert_eq!(condition["nearest"]["wanted"], 900_000.0);
+    let best = place.json("study best study");
+    assert_eq!((best["best"].as_array().map(Vec::len), &best["invalid"]), (Some(0), &invalid));
+}
+
+#[test]
 fn known_sets_are_tried_first() {
     let place = Place::with_bars();
     place.write("sets.json", r#"[{"window": 40, "threshold": 1.5}]"#);

@@ -47,10 +47,7 @@ pub fn run(args: &BestArgs, display: &Display) -> Result<ExitCode> {
     if survey.n_trials == 0 {
         bail!("{} has no finished trial yet", args.dir.display());
     }
-    if survey.n_valid == 0 {
-        let tried = number::counted(survey.n_trials, "trial");
-        bail!("{} has no valid trial: {tried}, and none traded or met the requirements", args.dir.display());
-    }
+    let invalid = super::invalid(&folder, &config, &survey)?;
     let keep = args.top.unwrap_or(if survey.front.is_some() { FRONT_SHOWN } else { 1 });
     let best = survey.best(keep);
     let rows = fetch(&folder, &survey, &best.iter().copied().collect())?;
@@ -64,8 +61,11 @@ pub fn run(args: &BestArgs, display: &Display) -> Result<ExitCode> {
             "trials": survey.n_trials,
             "front": survey.front.as_ref().map(|front| front.members().len()),
             "best": rows.iter().map(|row| row.json(&survey)).collect::<Vec<serde_json::Value>>(),
+            "invalid": invalid,
         });
         writeln!(out, "{}", serde_json::to_string_pretty(&document)?)?;
+    } else if survey.n_valid == 0 {
+        write!(out, "{}", super::why_invalid(invalid.as_ref()))?;
     } else if let ([row], None) = (&rows[..], &survey.front) {
         write!(out, "{}", in_full(&survey, &names, row, &display.screen))?;
         out.flush()?;

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use super::{page, text};
 use crate::table::{ColumnArgs, Display, Screen};
-use tidemill_lab::StudyConfig;
 use tidemill_lab::number;
 use tidemill_lab::stored::rows::{Row, fetch_with_importance};
 use tidemill_lab::stored::state::State;
 use tidemill_lab::stored::survey::{Survey, thinned};
+use tidemill_lab::{InvalidCounts, StudyConfig};
 
 /// Most improvements in the JSON document and in the page.
 const MAX_IMPROVEMENTS: usize = 1000;
@@ -61,6 +61,8 @@ pub struct StudyView<'a> {
     pub importance: &'a [f64],
     /// Whether the winners hold up, as the sweep found it when it was complete.
     pub holding: Option<Value>,
+    /// Why no trial is valid, where none is and the study can tell.
+    pub invalid: Option<InvalidCounts>,
 }
 
 pub fn run(args: &ShowArgs, display: &Display) -> Result<ExitCode> {
@@ -82,6 +84,7 @@ pub fn run(args: &ShowArgs, display: &Display) -> Result<ExitCode> {
         top: rows.of(&top),
         importance: &importance,
         holding: tidemill_lab::verdict::store::read(&args.dir, survey.n_trials)?,
+        invalid: super::invalid(&folder, &config, &survey)?,
         config: &config,
         survey: &survey,
     };
@@ -128,7 +131,7 @@ fn in_words(view: &StudyView<'_>, columns: &ColumnArgs, screen: &Screen) -> Resu
         return Ok(out + "\nNo trial is finished yet.\n");
     }
     if survey.n_valid == 0 {
-        return Ok(out + "\nNo trial is valid: none traded, or none met the requirements.\n");
+        return Ok(out + "\n" + &super::why_invalid(view.invalid.as_ref()));
     }
     if !view.top.is_empty() {
         let title = match &survey.front {
@@ -211,5 +214,6 @@ fn document(view: &StudyView<'_>) -> Value {
         "convergence": convergence,
         "importance": importance,
         "holding_up": view.holding,
+        "invalid": view.invalid,
     })
 }

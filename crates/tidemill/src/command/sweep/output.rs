@@ -31,7 +31,7 @@ pub fn text(finished: &Finished<'_>, columns: &ColumnArgs, screen: &Screen) -> R
         if report.n_valid > 0 {
             return Ok(String::new());
         }
-        return Ok(report.invalid.as_ref().map_or_else(String::new, why_invalid));
+        return Ok(report.invalid.as_ref().map_or_else(String::new, InvalidCounts::text));
     }
     let mut table = table::filled(experiment, report);
     columns.choose(&mut table)?;
@@ -53,32 +53,6 @@ pub fn text(finished: &Finished<'_>, columns: &ColumnArgs, screen: &Screen) -> R
     }
     let verdict = report.verdict.as_deref();
     Ok(out + &verdict.map_or_else(String::new, |verdict| verdict_text::text(verdict, screen)))
-}
-
-/// Why no trial has a score, how near the trials came, and what to do.
-fn why_invalid(invalid: &InvalidCounts) -> String {
-    let mut out = format!("No trial was valid. Of {}\n", number::counted(invalid.n_trials, "trial"));
-    let mut line = |count: u64, text: String| {
-        if count > 0 {
-            out += &format!("{:>12} {text}\n", number::count(count));
-        }
-    };
-    line(invalid.n_untraded, "made no trade".into());
-    for condition in &invalid.conditions {
-        let best =
-            condition.nearest.map(|nearest| format!("; at best {}", number::short(Some(nearest.found))));
-        let text = format!("traded and did not meet `{}`{}", condition.text, best.unwrap_or_default());
-        line(condition.n_failed, text);
-    }
-    line(invalid.n_undefined, "met all of that, but the objective is not defined for them".into());
-    let hint = if invalid.n_untraded == invalid.n_trials {
-        "`enter` was never true: look at its conditions, and at the ranges of [params]"
-    } else if invalid.conditions.iter().any(|condition| condition.n_failed > 0) {
-        "ask for less in `require` of [objective], or widen the ranges of [params]"
-    } else {
-        "choose another objective, or test on more data"
-    };
-    out + &format!("  hint: {hint}\n")
 }
 
 /// How long it took, and what the sampler cost.
@@ -234,6 +208,7 @@ pub fn json(finished: &Finished<'_>, interrupted: bool) -> Value {
         },
         "year_days": report.year_days,
         "best": best,
+        "invalid": report.invalid,
     });
     if let Some(verdict) = &report.verdict {
         out["holding_up"] = json!(**verdict);
