@@ -66,6 +66,14 @@ pub enum LabError {
     /// Points to begin with are wrong.
     #[error("{}", lines(.0))]
     Enqueue(Vec<EnqueueError>),
+    /// What is to be tried first cannot be read.
+    #[error("--enqueue {argument}: {reason}")]
+    EnqueueArgument {
+        /// As it was given.
+        argument: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// There is no such device.
     #[error(
         "--device {choice}: {error}\n  hint: `tidemill doctor` looks for the cause; with --device cpu the results are the same"

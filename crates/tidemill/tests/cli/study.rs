@@ -238,6 +238,60 @@ fn known_sets_are_tried_first() {
 }
 
 #[test]
+fn the_best_sets_of_a_study_are_tried_first() {
+    let place = Place::with_bars();
+    place.ok("sweep zscore-dip --data lcg.csv --trials 300 --out first");
+    let best = place.json("study best first --top 10")["best"].clone();
+    let line = "sweep zscore-dip --data lcg.csv --trials 60 --seed 9";
+    let said = place.ok(&format!("{line} --enqueue first --out second"));
+    assert!(!said.stderr.contains("left out"), "{}", said.stderr);
+    let trials: serde_json::Value =
+        serde_json::from_str(&place.ok("study export second --format json").stdout).unwrap();
+    for at in 0..10 {
+        assert_eq!(trials[at]["params"], best[at]["parameters"], "trial {at}");
+        assert_eq!(trials[at]["objective"], best[at]["objective"], "trial {at}");
+    }
+    // Resumed with the same words it is the same study.
+    let again = place.json(&format!("{line} --enqueue first --out second"));
+    assert_eq!(again["resumed_from"], 60);
+
+    // An earlier form of a strategy may have had other parameters.
+    let zscore = place.ok("strategies zscore-dip").stdout;
+    place
+        .write("narrow.toml", zscore.replace("use_stop = ", "use_level = ").replace("use_stop", "use_level"));
+    let line = "sweep narrow.toml --data lcg.csv --trials 60 --set window=30";
+    let said = place.ok(&format!("{line} --enqueue first --out third"));
+    for note in [
+        "note: --enqueue first: left out what is no parameter of this strategy: use_stop\n",
+        "note: --enqueue first: left out what is fixed here: window\n",
+    ] {
+        assert!(said.stderr.contains(note), "{}", said.stderr);
+    }
+    // A value outside the range is refused as that of a file is.
+    place.write(
+        "low.toml",
+        zscore.replace("window = { int = [10, 200], default = 50", "window = { int = [3, 4], default = 3"),
+    );
+    assert_ne!(place.read("low.toml"), zscore);
+    place.refused(
+        "sweep low.toml --data lcg.csv --trials 9 --enqueue first",
+        "which is not an integer from 3 to 4",
+    );
+    place.write(
+        "other.toml",
+        zscore
+            .replace("window", "w")
+            .replace("threshold", "t")
+            .replace("max_hold", "m")
+            .replace("use_stop", "u")
+            .replace("stop_atr", "s"),
+    );
+    place.refused("sweep other.toml --data lcg.csv --enqueue first", "no parameter that is searched here");
+    std::fs::create_dir(place.path("empty")).unwrap();
+    place.refused("sweep zscore-dip --data lcg.csv --enqueue empty", "empty is not a study");
+}
+
+#[test]
 fn several_objectives_give_trials_that_no_other_one_beats() {
     let place = Place::with_bars();
     let answer = place.json("sweep zscore-dip --data lcg.csv --trials 300 --objective sharpe --objective=trades --top 50 --out study");
