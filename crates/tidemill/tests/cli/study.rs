@@ -98,6 +98,44 @@ fn another_configuration_is_refused_with_every_difference() {
 }
 
 #[test]
+fn comments_and_formatting_do_not_make_another_study_and_rules_do() {
+    let place = Place::with_bars();
+    let text = place.ok("strategies zscore-dip").stdout;
+    let line = "sweep mine.toml --data lcg.csv --trials 60";
+    place.write("mine.toml", &text);
+    place.ok(&format!("{line} --out study"));
+    let whole = exported(&place.path("study"));
+
+    let tidy: String = text.lines().filter(|line| !line.starts_with('#')).fold(String::new(), |all, line| {
+        all + &line.replace("score < -threshold", "score<-threshold").replace("trades >= 100", "trades>=100")
+            + "  # a remark\n"
+    });
+    assert_ne!(tidy, text);
+    place.write("mine.toml", &tidy);
+    let again = place.json(&format!("{line} --out study"));
+    assert_eq!((again["resumed_from"].as_u64(), again["trials"].as_u64()), (Some(60), Some(60)));
+    // It may be raised as well, and then has the text that it was raised with.
+    place.ok("sweep mine.toml --data lcg.csv --trials 90 --out study");
+    assert!(exported(&place.path("study")).starts_with(&whole));
+    assert!(place.read("study/study.toml").contains("# a remark"));
+
+    let (window, threshold) = (
+        "window = { int = [10, 200], default = 50 }\n",
+        "threshold = { float = [0.5, 4.0], default = 2.0 }\n",
+    );
+    for (from, to) in [
+        ("score < -threshold", "score <= -threshold"),
+        ("trades >= 100", "trades >= 99"),
+        (&format!("{window}{threshold}"), &format!("{threshold}{window}")),
+    ] {
+        let changed = text.replace(from, to);
+        assert_ne!(changed, text, "{from}");
+        place.write("mine.toml", &changed);
+        place.refused("sweep mine.toml --data lcg.csv --trials 90 --out study", "with another configuration");
+    }
+}
+
+#[test]
 fn a_finished_study_is_shown_again_without_work() {
     let place = Place::with_bars();
     let line = "sweep zscore-dip --data lcg.csv --trials 200 --out study";
