@@ -296,8 +296,7 @@ impl StudyConfig {
     /// The number of trials that the stored study is raised to, if more trials are all that differs; an error if it cannot have the
     /// requested number. Where more differs, the folder lists all of it.
     fn raised(&self, dir: &Path, stored: &StudyHeader, asked: &StudyHeader) -> Result<Option<u64>, LabError> {
-        let mut same = stored.clone();
-        self.upgrade(&mut same.config);
+        let mut same = self.worded_alike(stored);
         let (Some(n_stored), Some(n_asked)) = (requested(&same.config), self.sweep.trials) else {
             return Ok(None);
         };

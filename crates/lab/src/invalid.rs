@@ -6,11 +6,12 @@ use serde::Serialize;
 use tidemill_backtest::expr::Expr;
 use tidemill_backtest::objective::{Margin, Scoring};
 use tidemill_backtest::{METRICS, Metric, Metrics, Strategy};
-use tidemill_search::{Evaluated, Param, Points, Space, StudyFolder, TrialBatch};
+use tidemill_search::{Evaluated, Param, Points, Space, StudyFolder};
 
 use crate::config::StudyConfig;
 use crate::error::LabError;
 use crate::number;
+use crate::stored::reopen::evaluated;
 
 /// The reasons why the trials of a search are invalid. A trial that fails several conditions counts for each of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -58,10 +59,8 @@ impl InvalidCounts {
         let mut counts = Self::new(&strategy);
         for batch in folder.trials()? {
             let batch = batch?;
-            let (Some(points), Some(metrics)) = (batch.to_points(&space), metric_columns(&batch)) else {
-                return Ok(None);
-            };
-            counts.count(&strategy, &points, &Evaluated { scores: batch.to_scores(), metrics });
+            let Some((points, evaluated)) = evaluated(&batch, &space) else { return Ok(None) };
+            counts.count(&strategy, &points, &evaluated);
         }
         Ok(Some(counts))
     }
@@ -129,13 +128,6 @@ impl InvalidCounts {
             self.n_undefined += u64::from(is_traded && meets_all);
         }
     }
-}
-
-/// The stored metrics in the order of [`METRICS`], NaN where undefined; `None` if one of them is not stored.
-fn metric_columns(batch: &TrialBatch) -> Option<Vec<Vec<f64>>> {
-    let of = |name: &str| batch.metrics.iter().find(|(stored, _)| stored == name);
-    let column = |values: &[Option<f64>]| values.iter().map(|value| value.unwrap_or(f64::NAN)).collect();
-    METRICS.iter().map(|(_, name, _)| of(name).map(|(_, values)| column(values))).collect()
 }
 
 #[cfg(test)]

@@ -36,6 +36,8 @@ mod settings;
 mod shared_data;
 #[path = "cli/study.rs"]
 mod study;
+#[path = "cli/study_manage.rs"]
+mod study_manage;
 #[path = "cli/support.rs"]
 mod support;
 #[path = "cli/sweep.rs"]

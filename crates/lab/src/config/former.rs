@@ -2,6 +2,7 @@
 
 use tidemill_backtest::expr;
 use tidemill_backtest::{Overrides, Strategy};
+use tidemill_search::StudyHeader;
 
 use super::{CONFIG_VERSION, StudyConfig};
 
@@ -35,6 +36,13 @@ impl StudyConfig {
         {
             set(stored, "objective", "maximize", own.clone().into());
         }
+    }
+
+    /// The header of a stored study in the form of this version and, where it says the same, in the words of this study.
+    pub fn worded_alike(&self, header: &StudyHeader) -> StudyHeader {
+        let mut header = header.clone();
+        self.upgrade(&mut header.config);
+        header
     }
 
     /// Whether two texts are the same strategy under the profile of the study.
