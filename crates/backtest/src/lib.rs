@@ -27,6 +27,8 @@ pub mod trade;
 pub const SEMANTICS: u32 = 3;
 
 pub use cuda::{DeviceDetail, DeviceEngine, DeviceOptions, FoundTrade, Stage, StageSpan};
-pub use exec::engine::{Benchmark, Detail, Engine, EngineOptions, Outcome, POOL_NOTE, pool_year_days};
+pub use exec::engine::{
+    Benchmark, Detail, Engine, EngineOptions, Outcome, POOL_NOTE, SegmentPool, pool_year_days,
+};
 pub use metric::{METRICS, Metric, Metrics};
 pub use strategy::{Overrides, Strategy, StrategyError};

@@ -10,6 +10,7 @@ use crate::backtest::BacktestReport;
 use crate::config::NamedSet;
 use crate::dataset::Dataset;
 use crate::error::LabError;
+use crate::parts::PartsEngine;
 use crate::runtime::Runtime;
 use crate::sweep::Sweep;
 use crate::walkforward::{Pace, WalkForward};
@@ -74,6 +75,14 @@ impl Experiment {
         let mut notes = self.data.notes.clone();
         notes.extend(self.strategy.remarks(&self.data.universe));
         notes
+    }
+
+    /// Evaluates parameter sets on every part of the data, the holdout included.
+    pub(crate) fn parts_engine(&self, layout: &Layout) -> Result<PartsEngine<'_>, LabError> {
+        let Self { strategy, data, runtime, .. } = self;
+        let segments = [layout.segments(&data.universe)?, layout.holdout(&data.universe)?];
+        let named = data.benchmark.as_ref();
+        Ok(PartsEngine::new(strategy, &data.universe, segments, named, runtime.engine_options())?)
     }
 
     pub(crate) fn engine(&self, layout: &Layout, cache_share: usize) -> Result<Engine<'_>, LabError> {

@@ -40,7 +40,7 @@ pub use benchmark::Benchmark;
 use block::BlockPlan;
 use demand::Demand;
 pub use detail::Detail;
-pub use pool::POOL_NOTE;
+pub use pool::{POOL_NOTE, SegmentPool};
 use pool::{Pool, Row};
 use prepare::Prepared;
 

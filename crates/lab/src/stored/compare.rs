@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use serde_json::Value;
 use tidemill_search::StudyHeader;
 
 use super::StoredStudy;
 use super::survey::{Survey, thinned};
 use crate::error::LabError;
+use crate::verdict::store::{StoredWinner, winners};
 
 /// Most improvements that are kept of a study.
 const MOST_IMPROVEMENTS: usize = 1000;
@@ -39,27 +39,10 @@ pub struct ComparedStudy {
     pub objective: String,
     /// Number of the trial that is best in it, and its value.
     pub best: Option<(u64, f64)>,
-    /// The first judged winner: its objective and Sharpe ratio on each part of the data, and what it made beyond the benchmark.
-    pub judged: Option<JudgedWinner>,
+    /// The first judged winner with its figures on every part of the data.
+    pub judged: Option<StoredWinner>,
     /// Trials that were better than all before, with their values.
     pub improvements: Vec<(u64, f64)>,
-}
-
-/// The best winner as `verdict.json` has it. Each figure: in sample, out of sample, on the holdout.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct JudgedWinner {
-    /// Number of the trial.
-    pub trial: u64,
-    /// The first objective.
-    pub objective: [Option<f64>; 3],
-    /// The Sharpe ratio, by the year.
-    pub sharpe: [Option<f64>; 3],
-    /// Return beyond the benchmark.
-    pub excess_return: [Option<f64>; 3],
-    /// The verdict in a word or two.
-    pub grade: String,
-    /// The verdict in a sentence.
-    pub sentence: String,
 }
 
 /// A setting, and its value in each study; `None` where it is absent.
@@ -70,10 +53,6 @@ pub struct DifferingSetting {
     /// By study.
     pub values: Vec<Option<String>>,
 }
-
-/// Names of the parts of the data, in the order of the figures of a [`JudgedWinner`].
-pub const PARTS: [(&str, &str); 3] =
-    [("in_sample", "in sample"), ("out_of_sample", "out of sample"), ("holdout", "holdout")];
 
 impl Comparison {
     /// Compares studies that are on disk.
@@ -118,7 +97,7 @@ impl ComparedStudy {
             valid: n_valid,
             objective: study.config.objective_names(survey.n_objectives()).swap_remove(0),
             best: improvements.last().copied(),
-            judged: verdict.as_ref().and_then(JudgedWinner::first),
+            judged: verdict.as_ref().and_then(|verdict| winners(verdict).into_iter().next()),
             improvements: thinned(improvements.len(), MOST_IMPROVEMENTS).map(|at| improvements[at]).collect(),
         })
     }
@@ -127,23 +106,6 @@ impl ComparedStudy {
     pub fn best_after(&self, n: u64) -> Option<f64> {
         let known = self.improvements.partition_point(|(trial, _)| *trial < n);
         (n <= self.trials).then(|| known.checked_sub(1).map(|at| self.improvements[at].1))?
-    }
-}
-
-impl JudgedWinner {
-    /// The first winner of a stored verdict.
-    fn first(verdict: &Value) -> Option<Self> {
-        let winner = verdict["winners"].as_array()?.first()?;
-        let figures = |of: &dyn Fn(&str) -> Option<f64>| PARTS.map(|(part, _)| of(part));
-        let sentence = winner["sentence"].as_str().unwrap_or_default().to_owned();
-        Some(Self {
-            trial: winner["trial"].as_u64()?,
-            objective: figures(&|part| winner["objective"][part].as_f64()),
-            sharpe: figures(&|part| winner["sharpe"][part].as_f64()),
-            excess_return: figures(&|part| winner["market"][part]["excess_return"].as_f64()),
-            grade: sentence.rsplit(": ").next().unwrap_or_default().to_owned(),
-            sentence,
-        })
     }
 }
 
@@ -193,8 +155,6 @@ fn only_differing_line(values: &mut [Option<String>]) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -222,21 +182,5 @@ mod tests {
         );
         let comparison = Comparison { studies: vec![study], settings: Vec::new(), warnings: Vec::new() };
         assert_eq!(comparison.milestones(), [10, 50]);
-    }
-
-    #[test]
-    fn the_first_winner_has_its_figures_by_part() {
-        let verdict = json!({ "winners": [{
-            "trial": 4, "sentence": "survives 3 of 8 checks: probably luck",
-            "objective": { "in_sample": 2.0, "out_of_sample": 1.0, "holdout": null },
-            "sharpe": { "in_sample": 2.5, "out_of_sample": null, "holdout": 0.5 },
-            "market": { "in_sample": { "excess_return": 0.1 }, "out_of_sample": null, "holdout": null },
-        }] });
-        let winner = JudgedWinner::first(&verdict).unwrap();
-        assert_eq!((winner.trial, winner.grade.as_str()), (4, "probably luck"));
-        assert_eq!(winner.objective, [Some(2.0), Some(1.0), None]);
-        assert_eq!(winner.sharpe, [Some(2.5), None, Some(0.5)]);
-        assert_eq!(winner.excess_return, [Some(0.1), None, None]);
-        assert_eq!(JudgedWinner::first(&json!({ "winners": [] })), None);
     }
 }

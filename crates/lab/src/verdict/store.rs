@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::VerdictReport;
+use super::{VerdictReport, headline};
 use crate::error::LabError;
+use crate::parts::Parts;
 
 /// Name of the file in a study folder.
 pub const FILE: &str = "verdict.json";
@@ -15,10 +17,8 @@ pub const FILE: &str = "verdict.json";
 /// A stored report on as many trials or more that judges more winners stays, and `false` is returned: a run that shows fewer trials must not
 /// take a verdict away.
 pub fn write(dir: &Path, n_trials: u64, report: &VerdictReport) -> Result<bool, LabError> {
-    let n_winners = |stored: &Value| stored["holding_up"]["winners"].as_array().map_or(0, Vec::len);
     if let Ok(Some(stored)) = document(dir)
-        && stored["trials"].as_u64() >= Some(n_trials)
-        && n_winners(&stored) > report.winners.len()
+        && says_more(&stored, n_trials, report.winners.len())
     {
         return Ok(false);
     }
@@ -34,6 +34,12 @@ pub fn write(dir: &Path, n_trials: u64, report: &VerdictReport) -> Result<bool, 
         .map_err(LabError::io("write", &path))?;
     std::fs::rename(&draft, &path).map_err(LabError::io("write", &path))?;
     Ok(true)
+}
+
+/// Whether a stored document judges more winners of as many trials, or of more.
+fn says_more(stored: &Value, n_trials: u64, n_winners: usize) -> bool {
+    let n_stored = stored["holding_up"]["winners"].as_array().map_or(0, Vec::len);
+    stored["trials"].as_u64() >= Some(n_trials) && n_stored > n_winners
 }
 
 /// The stored report, if it is one on `n_trials` trials.
@@ -58,31 +64,37 @@ fn document(dir: &Path) -> Result<Option<Value>, LabError> {
     Ok(Some(document).filter(|document| document["version"] == 1))
 }
 
+/// A winner of a stored report, for those who show it.
+#[derive(Clone, Debug, Serialize)]
+pub struct StoredWinner {
+    /// Number of the trial.
+    pub trial: u64,
+    /// The verdict in a line.
+    pub headline: String,
+    /// Its figures on every part; `None` in a report that an earlier version wrote.
+    pub parts: Option<Parts>,
+}
+
+/// The winners of a stored report, best first.
+pub fn winners(report: &Value) -> Vec<StoredWinner> {
+    let winners = report["winners"].as_array().map_or(&[][..], Vec::as_slice);
+    let read = |winner: &Value| {
+        let trial = winner["trial"].as_u64()?;
+        let headline = headline(trial, winner["sentence"].as_str()?);
+        Some(StoredWinner { trial, headline, parts: Parts::deserialize(&winner["parts"]).ok() })
+    };
+    winners.iter().filter_map(read).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use tidemill_verdict::{Evidence, Standard, Verdict};
-
     use super::*;
-    use crate::verdict::{Objectives, Sharpes, Winner};
 
-    fn report(trials: &[u64]) -> VerdictReport {
-        let winner = |trial: &u64| Winner {
-            trial: *trial,
-            verdict: Verdict::new(&Evidence::default(), &Standard::default()),
-            sentence: String::new(),
-            sharpe: Sharpes::default(),
-            objective: Objectives::default(),
-            moments: None,
-            probabilistic: None,
-            deflated: None,
-            deflated_by_spread: None,
-            deflated_beyond_market: None,
-            market: None,
-            min_track_record_days: None,
-            neighbors: None,
-            trades: None,
-        };
-        VerdictReport {
+    #[test]
+    fn a_report_is_read_back_for_as_many_trials_only() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(read(dir.path(), 7).unwrap(), None);
+        let report = VerdictReport {
             trials: 5,
             independent_trials: 4.5,
             mean_correlation: None,
@@ -91,38 +103,27 @@ mod tests {
             overfit: None,
             benchmark: "buy and hold".into(),
             pool: None,
-            winners: trials.iter().map(winner).collect(),
-        }
-    }
-
-    #[test]
-    fn a_report_is_read_back_for_as_many_trials_only() {
-        let dir = tempfile::tempdir().unwrap();
-        assert_eq!(read(dir.path(), 7).unwrap(), None);
-        assert!(write(dir.path(), 7, &report(&[])).unwrap());
+            winners: Vec::new(),
+            equity: Vec::new(),
+        };
+        assert!(write(dir.path(), 7, &report).unwrap());
         assert_eq!(read(dir.path(), 7).unwrap().unwrap()["independent_trials"], 4.5);
         assert_eq!(read(dir.path(), 8).unwrap(), None);
         std::fs::write(dir.path().join(FILE), "{").unwrap();
         assert!(read(dir.path(), 7).unwrap_err().to_string().contains("is damaged"));
-        assert!(write(dir.path(), 7, &report(&[])).unwrap(), "a damaged one is replaced");
+        assert!(write(dir.path(), 7, &report).unwrap(), "a damaged one is replaced");
+        let two = r#"{ "version": 1, "trials": 7, "holding_up": { "winners": [{}, {}] } }"#;
+        std::fs::write(dir.path().join(FILE), two).unwrap();
+        assert!(!write(dir.path(), 7, &report).unwrap());
+        assert_eq!(std::fs::read_to_string(dir.path().join(FILE)).unwrap(), two);
+        assert!(write(dir.path(), 8, &report).unwrap(), "of more trials it is another verdict");
     }
 
     #[test]
     fn a_report_with_fewer_winners_does_not_replace_one_with_more() {
-        let dir = tempfile::tempdir().unwrap();
-        let winners = |n_trials: u64| {
-            let stored = read(dir.path(), n_trials).unwrap()?;
-            let trial = |winner: &Value| winner["trial"].as_u64().unwrap();
-            Some(stored["winners"].as_array().unwrap().iter().map(trial).collect::<Vec<u64>>())
-        };
-        assert!(write(dir.path(), 7, &report(&[3, 1])).unwrap());
-        assert!(!write(dir.path(), 7, &report(&[3])).unwrap());
-        assert!(!write(dir.path(), 6, &report(&[3])).unwrap());
-        assert_eq!(winners(7), Some(vec![3, 1]));
-        // As many are judged anew, and more trials are another study to judge.
-        assert!(write(dir.path(), 7, &report(&[3, 2])).unwrap());
-        assert_eq!(winners(7), Some(vec![3, 2]));
-        assert!(write(dir.path(), 8, &report(&[5])).unwrap());
-        assert_eq!((winners(7), winners(8)), (None, Some(vec![5])));
+        let stored = json!({ "trials": 7, "holding_up": { "winners": [{}, {}] } });
+        let says_more = |n_trials, n_winners| super::says_more(&stored, n_trials, n_winners);
+        assert!(says_more(7, 1) && says_more(6, 1));
+        assert!(!says_more(7, 2) && !says_more(8, 1) && !says_more(8, 0));
     }
 }

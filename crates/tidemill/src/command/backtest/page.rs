@@ -1,15 +1,14 @@
 //! Fills in the report page.
 
 use serde_json::Value;
-use tidemill_backtest::segment::Role;
 use tidemill_backtest::strategy::Sizing;
-use tidemill_backtest::{Benchmark, METRICS, Metrics, POOL_NOTE};
+use tidemill_backtest::{Benchmark, POOL_NOTE};
 use tidemill_market::{DAY_MS, timeframe, timestamp};
 use tidemill_page::report::{Curve, EquityKind, MetricRow, ReportPage, SymbolSeries, TimeMark, TradeRow};
 
-use tidemill_lab::BacktestReport;
+use tidemill_lab::{BacktestReport, PartName};
 
-use super::{finite, market_figures};
+use super::finite;
 use tidemill_lab::number;
 
 /// Most segments shown as columns.
@@ -37,9 +36,6 @@ pub(super) fn report(evaluation: &BacktestReport) -> ReportPage {
     });
     if symbols.len() > 1 {
         notes.push(POOL_NOTE.into());
-    }
-    if evaluation.test.is_some() {
-        notes.insert(0, "The headline figures are those of the in-sample part; the table shows both.".into());
     }
     notes.extend(super::notes(evaluation).cloned());
     let (segments, metrics) = metric_rows(evaluation);
@@ -86,67 +82,26 @@ fn execution_rows(evaluation: &BacktestReport) -> Vec<(String, String)> {
     }
 }
 
+/// All figures, a column for each part that is shown and for single segments where those say more.
 fn metric_rows(evaluation: &BacktestReport) -> (Vec<String>, Vec<MetricRow>) {
-    let mut names = Vec::new();
-    let mut columns: Vec<Metrics> = Vec::new();
-    if let Some(test) = evaluation.test {
-        names.extend(["in-sample".to_string(), "out-of-sample".to_string()]);
-        columns.extend([evaluation.train, test]);
-    }
-    if super::shows_segments(evaluation, MAX_COLUMNS) {
-        names.extend(evaluation.segments.iter().map(|segment| segment.name.clone()));
-        columns.extend(&evaluation.segment_metrics);
-    }
-    let mut rows: Vec<MetricRow> = METRICS
-        .iter()
-        .map(|(metric, key, label)| MetricRow {
-            key: key.to_string(),
-            label: label.to_string(),
-            value: evaluation.train.get(*metric),
-            text: number::metric(label, evaluation.train.get(*metric)),
-            segments: columns
-                .iter()
-                .map(|metrics| metrics.get(*metric).map(|value| number::metric(label, Some(value))))
-                .collect(),
-        })
-        .collect();
-    let label = "Buy & Hold Return [%]";
-    let held = |market: &Benchmark| finite(market.total_return);
-    let mut of_columns = Vec::new();
-    if evaluation.test.is_some() {
-        of_columns.extend(evaluation.held.parts.iter().map(held));
-    }
-    if columns.len() > of_columns.len() {
-        of_columns.extend(evaluation.held.segments.iter().map(held));
-    }
-    let text = |label: &str, value: Option<f64>| value.map(|value| number::metric(label, Some(value)));
-    let value = held(&evaluation.held.parts[0]);
-    let mut extra = vec![MetricRow {
-        key: "buy_hold_return".into(),
-        label: label.into(),
-        value,
-        text: number::metric(label, value),
-        segments: of_columns.into_iter().map(|value| text(label, value)).collect(),
-    }];
-    // What is compared with the market are totals; single segments have no such figures.
-    let compared: Vec<_> = evaluation.against.iter().map(market_figures).collect();
-    for (at, (key, label, value)) in compared.first().into_iter().flatten().enumerate() {
-        let mut segments: Vec<Option<String>> = Vec::new();
-        if evaluation.test.is_some() {
-            segments.extend(compared.iter().map(|figures| text(label, figures[at].2)));
+    let parts = &evaluation.parts;
+    let mut names: Vec<String> = parts.shown().iter().map(|part| part.part.label().to_owned()).collect();
+    let n_segments =
+        if super::shows_segments(evaluation, MAX_COLUMNS) { evaluation.segments.len() } else { 0 };
+    names.extend(evaluation.segments[..n_segments].iter().map(|segment| segment.name.clone()));
+    let rows = parts.table().into_iter().map(|row| {
+        let text = |value: f64| number::metric(&row.label, Some(value));
+        let of_segments = (0..n_segments).map(|at| super::segment_value(evaluation, at, row.key));
+        let whole = row.values.last().copied().flatten();
+        MetricRow {
+            key: row.key.into(),
+            value: whole,
+            text: number::metric(&row.label, whole),
+            segments: row.values.iter().copied().chain(of_segments).map(|value| value.map(text)).collect(),
+            label: row.label,
         }
-        segments.resize(columns.len(), None);
-        extra.push(MetricRow {
-            key: (*key).into(),
-            label: (*label).into(),
-            value: *value,
-            text: number::metric(label, *value),
-            segments,
-        });
-    }
-    let place = 5.min(rows.len());
-    rows.splice(place..place, extra);
-    (names, rows)
+    });
+    (names, rows.collect())
 }
 
 fn symbol_series(evaluation: &BacktestReport, symbol: usize, additive: bool) -> SymbolSeries {
@@ -179,9 +134,9 @@ fn symbol_series(evaluation: &BacktestReport, symbol: usize, additive: bool) -> 
         .skip(1)
         .map(|at| {
             let segment = &evaluation.segments[*at];
-            let label = match segment.role {
-                Role::Test => "out-of-sample".to_string(),
-                Role::Train => segment.name.clone(),
+            let label = match evaluation.segment_parts[*at] {
+                PartName::InSample => segment.name.clone(),
+                unseen => unseen.label().to_owned(),
             };
             TimeMark { ms: bars.ts_ms[segment.range.start], label }
         })
@@ -202,20 +157,18 @@ fn symbol_series(evaluation: &BacktestReport, symbol: usize, additive: bool) -> 
     }
 }
 
-/// What holding came to by the end of each of these days: its parts one after the other.
-fn held_by(days: &[i64], parts: &[Benchmark; 2], additive: bool) -> Vec<(i64, f64)> {
-    let mut changes: Vec<(i64, f64)> = parts.iter().flat_map(|part| part.daily.iter().copied()).collect();
-    changes.sort_by_key(|(day, _)| *day);
-    let mut changes = changes.into_iter().peekable();
+/// What holding came to by the end of each of these days.
+fn held_by(days: &[i64], held: &Benchmark, additive: bool) -> Vec<(i64, f64)> {
+    let mut changes = held.daily.iter().copied().peekable();
     let mut value = if additive { 0.0 } else { 1.0 };
-    let mut held = Vec::with_capacity(days.len());
+    let mut values = Vec::with_capacity(days.len());
     for day in days {
         while let Some((_, change)) = changes.next_if(|(changed, _)| changed <= day) {
             value = if additive { value + change } else { value * (1.0 + change) };
         }
-        held.push((day * DAY_MS, value));
+        values.push((day * DAY_MS, value));
     }
-    held
+    values
 }
 
 /// Equity at the end of each day, carried on from segment to segment, beside holding the benchmark.
@@ -247,36 +200,16 @@ fn curve(evaluation: &BacktestReport, symbol: usize, segments: &[usize], additiv
         }
     }
     let shown: Vec<i64> = equity.iter().map(|(ms, _)| ms / DAY_MS).collect();
-    let buy_hold = held_by(&shown, &evaluation.held.symbols[symbol], additive);
+    let buy_hold = held_by(&shown, &evaluation.symbol_held[symbol], additive);
     Curve { start, equity, buy_hold }
 }
 
-/// All symbols together as the pooled metrics see them: equal parts of capital in each, kept by the day.
+/// All symbols together over the whole period, as its figures see them.
 fn portfolio(evaluation: &BacktestReport, additive: bool) -> Curve {
-    let symbols = &evaluation.experiment.data.universe.symbols;
-    let start = if additive { 0.0 } else { 1.0 };
-    // Changes of all symbols by day.
-    let mut changes: std::collections::BTreeMap<i64, f64> = std::collections::BTreeMap::new();
-    for at in 0..symbols.len() {
-        let mine: Vec<usize> =
-            (0..evaluation.segments.len()).filter(|s| evaluation.segments[*s].symbol == at).collect();
-        let curve = curve(evaluation, at, &mine, additive);
-        let change = |now: f64, before: f64| if additive { now - before } else { now / before - 1.0 };
-        let mut before = start;
-        for (day, equity) in &curve.equity {
-            *changes.entry(*day).or_default() +=
-                if before > 0.0 || additive { change(*equity, before) } else { 0.0 };
-            before = *equity;
-        }
+    let marks = evaluation.parts.equity();
+    Curve {
+        start: if additive { 0.0 } else { 1.0 },
+        equity: marks.iter().map(|mark| (mark.0 * DAY_MS, mark.1)).collect(),
+        buy_hold: marks.iter().map(|mark| (mark.0 * DAY_MS, mark.2)).collect(),
     }
-    let share = if additive { 1.0 } else { 1.0 / symbols.len() as f64 };
-    let mut value = start;
-    let mut equity = Vec::with_capacity(changes.len());
-    for (day, change) in changes {
-        value = if additive { value + change } else { value * (1.0 + change * share) };
-        equity.push((day, value));
-    }
-    let days: Vec<i64> = equity.iter().map(|(ms, _)| ms / DAY_MS).collect();
-    let buy_hold = held_by(&days, &evaluation.held.parts, additive);
-    Curve { start, equity, buy_hold }
 }

@@ -10,12 +10,14 @@ use serde_json::json;
 use tidemill_search::Value;
 
 use super::text;
+use crate::parts_text;
 use crate::table::{ColumnArgs, Display, Screen, Table};
 use tidemill_lab::StudyConfig;
 use tidemill_lab::number;
 use tidemill_lab::shipped::SHIPPED;
 use tidemill_lab::stored::rows::{Row, fetch};
 use tidemill_lab::stored::survey::Survey;
+use tidemill_lab::verdict;
 
 /// Trials of the front that are shown unless a number is given.
 const FRONT_SHOWN: usize = 10;
@@ -53,6 +55,9 @@ pub fn run(args: &BestArgs, display: &Display) -> Result<ExitCode> {
     let rows = fetch(&folder, &survey, &best.iter().copied().collect())?;
     let rows = rows.of(&best);
     let names = config.objective_names(survey.n_objectives());
+    let holding = verdict::store::read(&args.dir, survey.n_trials)?;
+    let winners = holding.as_ref().map_or_else(Vec::new, verdict::store::winners);
+    let judged = |row: &Row| winners.iter().find(|winner| winner.trial == row.trial);
     let mut out = std::io::stdout().lock();
     if args.json {
         let document = json!({
@@ -60,13 +65,27 @@ pub fn run(args: &BestArgs, display: &Display) -> Result<ExitCode> {
             "objectives": names,
             "trials": survey.n_trials,
             "front": survey.front.as_ref().map(|front| front.members().len()),
-            "best": rows.iter().map(|row| row.json(&survey)).collect::<Vec<serde_json::Value>>(),
+            "best": rows.iter().map(|row| {
+                let mut document = row.json(&survey);
+                if let Some(winner) = judged(row) {
+                    document["verdict"] = json!(winner.headline);
+                    document["parts"] = json!(winner.parts);
+                }
+                document
+            }).collect::<Vec<serde_json::Value>>(),
             "invalid": invalid,
         });
         writeln!(out, "{}", serde_json::to_string_pretty(&document)?)?;
     } else if survey.n_valid == 0 {
         write!(out, "{}", super::why_invalid(invalid.as_ref()))?;
     } else if let ([row], None) = (&rows[..], &survey.front) {
+        if let Some(winner) = judged(row) {
+            writeln!(out, "{}\n", winner.headline)?;
+            if let Some(parts) = &winner.parts {
+                let title = format!("trial {}", winner.trial);
+                writeln!(out, "{}", parts_text::text(&title, parts, &display.screen))?;
+            }
+        }
         write!(out, "{}", in_full(&survey, &names, row, &display.screen))?;
         out.flush()?;
         let params = survey.axes.0.iter().map(|axis| axis.name.as_str()).zip(&row.params);
@@ -94,7 +113,7 @@ fn in_full(survey: &Survey, objective_names: &[String], row: &Row, screen: &Scre
     }
     let mut out = format!("{}\n{}", table.render(1, screen), params.render(1, screen));
     if !row.metrics.is_empty() {
-        let mut metrics = Table::new(["metric", "value"]);
+        let mut metrics = Table::new(["metric", "in sample"]);
         for (name, value) in survey.metric_names.iter().zip(&row.metrics) {
             let label = text::label(name);
             metrics.row([label.to_string(), number::metric(label, *value)]);

@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use tidemill_lab::number;
+use tidemill_lab::parts::Parts;
 use tidemill_lab::stored::StoredStudy;
-use tidemill_lab::stored::compare::{ComparedStudy, Comparison, PARTS};
+use tidemill_lab::stored::compare::{ComparedStudy, Comparison};
 use tidemill_page::compare::{ComparePage, CompareTable, ConvergenceCurve};
 
 use crate::table::{Display, Screen, Table};
@@ -41,7 +42,9 @@ pub fn run(args: &CompareArgs, display: &Display) -> Result<ExitCode> {
     }
     out.flush()?;
     comparison.warnings.iter().for_each(|warning| eprintln!("note: {warning}"));
-    for study in comparison.studies.iter().filter(|study| study.judged.is_none() && study.valid > 0) {
+    let is_judged =
+        |study: &&ComparedStudy| study.judged.as_ref().is_some_and(|winner| winner.parts.is_some());
+    for study in comparison.studies.iter().filter(|study| !is_judged(study) && study.valid > 0) {
         eprintln!("note: `tidemill study judge {}` judges its winners", study.study);
     }
     if let Some(path) = &args.html {
@@ -58,8 +61,15 @@ fn in_words(comparison: &Comparison, screen: &Screen) -> String {
         true => "The studies do not differ in any setting.\n".to_owned(),
         false => format!("What differs\n\n{}", rendered(settings, usize::MAX, screen)),
     };
+    let mut verdicts = Table::new(["study", "trials", "valid", "verdict"]);
+    for study in &comparison.studies {
+        let counts = [study.trials, study.valid].map(number::count);
+        let [trials, valid] = counts;
+        verdicts.row([study.study.clone(), trials, valid, verdict(study).to_owned()]);
+    }
     format!(
-        "{settings}\nBest trials\n\n{}\nBest {} in sample after so many trials\n\n{}",
+        "{}\n{settings}\nBest trials\n\n{}\nBest {} in sample after so many trials\n\n{}",
+        verdicts.render(4, screen),
         rendered(results(comparison), 2, screen),
         comparison.studies[0].objective,
         rendered(convergence(comparison), 1, screen)
@@ -83,47 +93,53 @@ fn settings(comparison: &Comparison) -> CompareTable {
     CompareTable { header: std::iter::once("setting".into()).chain(names).collect(), rows: rows.collect() }
 }
 
-/// Parts of the data on which any study has a figure.
-fn shown_parts(comparison: &Comparison) -> Vec<usize> {
-    let has = |part: &usize| {
-        let judged = comparison.studies.iter().filter_map(|study| study.judged.as_ref());
-        judged.into_iter().any(|winner| winner.objective[*part].or(winner.sharpe[*part]).is_some())
-    };
-    (0..PARTS.len()).filter(|part| *part == 0 || has(part)).collect()
+/// The best trial of each study, a row for each part of the data.
+fn results(comparison: &Comparison) -> CompareTable {
+    let judged = comparison.studies.iter().filter_map(|study| study.judged.as_ref()?.parts.as_ref());
+    // Figures that some study has, in their order.
+    let mut labels: Vec<String> = Vec::new();
+    for row in judged.flat_map(Parts::summary).filter(|row| !row.label.starts_with("Return of ")) {
+        if !labels.contains(&row.label) {
+            labels.push(row.label);
+        }
+    }
+    let mut table = CompareTable::default();
+    table.header = ["study", "part", "trial", "objective"].map(Into::into).into();
+    table.header.extend(labels.iter().map(|label| match label.as_str() {
+        "Excess Return [%]" => "beyond benchmark [%]".to_owned(),
+        label => label.to_owned(),
+    }));
+    for study in &comparison.studies {
+        let Some((winner, parts)) = study.judged.as_ref().and_then(|it| Some((it, it.parts.as_ref()?)))
+        else {
+            let (trial, best) = study.best.unzip();
+            let trial = trial.map_or_else(|| "–".into(), number::count);
+            let mut cells = vec![study.study.clone(), "in sample".into(), trial, number::short(best)];
+            cells.resize(table.header.len(), "–".into());
+            table.rows.push(cells);
+            continue;
+        };
+        let figures = parts.summary();
+        for (at, part) in parts.shown().into_iter().enumerate() {
+            let mut cells =
+                vec![String::new(), part.part.label().into(), String::new(), number::short(part.objective)];
+            if at == 0 {
+                cells[0].clone_from(&study.study);
+                cells[2] = number::count(winner.trial);
+            }
+            cells.extend(labels.iter().map(|label| {
+                let row = figures.iter().find(|row| row.label == *label);
+                number::metric(label, row.and_then(|row| row.values[at]))
+            }));
+            table.rows.push(cells);
+        }
+    }
+    table
 }
 
-fn results(comparison: &Comparison) -> CompareTable {
-    let parts = shown_parts(comparison);
-    let mut header: Vec<String> = ["study", "verdict", "trials", "valid", "trial"].map(Into::into).into();
-    let is_sharpe = comparison.studies.iter().all(|study| study.objective == "sharpe");
-    let objective = comparison.studies[0].objective.as_str();
-    // Where the objective is the Sharpe ratio, it is not shown twice.
-    let names = [Some(objective), (!is_sharpe).then_some("Sharpe"), Some("excess [%]")];
-    for name in names.into_iter().flatten() {
-        header.extend(parts.iter().map(|part| format!("{name} {}", PARTS[*part].1)));
-    }
-    let row = |study: &ComparedStudy| {
-        let winner = study.judged.clone().unwrap_or_default();
-        let is_judged = study.judged.is_some();
-        let (trial, best) = study.best.unzip();
-        let verdict = if is_judged { winner.grade.as_str() } else { "not judged" };
-        let trial = if is_judged { Some(winner.trial) } else { trial };
-        let mut cells = vec![
-            study.study.clone(),
-            verdict.to_owned(),
-            number::count(study.trials),
-            number::count(study.valid),
-            trial.map_or_else(|| "–".into(), number::count),
-        ];
-        let in_sample = |part: &usize| best.filter(|_| *part == 0 && !is_judged);
-        cells.extend(parts.iter().map(|part| number::short(winner.objective[*part].or(in_sample(part)))));
-        if !is_sharpe {
-            cells.extend(parts.iter().map(|part| number::short(winner.sharpe[*part])));
-        }
-        cells.extend(parts.iter().map(|part| number::metric("[%]", winner.excess_return[*part])));
-        cells
-    };
-    CompareTable { header, rows: comparison.studies.iter().map(row).collect() }
+/// The verdict on the winner of a study.
+fn verdict(study: &ComparedStudy) -> &str {
+    study.judged.as_ref().map_or("not judged", |winner| winner.headline.as_str())
 }
 
 fn convergence(comparison: &Comparison) -> CompareTable {
@@ -138,15 +154,12 @@ fn convergence(comparison: &Comparison) -> CompareTable {
 
 fn page(comparison: &Comparison) -> ComparePage {
     let studies = &comparison.studies;
-    let verdict = |study: &ComparedStudy| {
-        study.judged.as_ref().map_or_else(|| "not judged".into(), |winner| winner.sentence.clone())
-    };
     let names: Vec<&str> = studies.iter().map(|study| study.study.as_str()).collect();
     ComparePage {
         title: names.join(", "),
         subtitle: format!("Tidemill {}", env!("CARGO_PKG_VERSION")),
         warnings: comparison.warnings.clone(),
-        verdicts: studies.iter().map(|study| (study.study.clone(), verdict(study))).collect(),
+        verdicts: studies.iter().map(|study| (study.study.clone(), verdict(study).to_owned())).collect(),
         results: results(comparison),
         settings: settings(comparison),
         objective: studies[0].objective.clone(),

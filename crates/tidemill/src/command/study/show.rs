@@ -10,11 +10,13 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{page, text};
+use crate::parts_text;
 use crate::table::{ColumnArgs, Display, Screen};
 use tidemill_lab::number;
 use tidemill_lab::stored::rows::{Row, fetch_with_importance};
 use tidemill_lab::stored::state::State;
 use tidemill_lab::stored::survey::{Survey, thinned};
+use tidemill_lab::verdict::store::winners;
 use tidemill_lab::{InvalidCounts, StudyConfig};
 
 /// Most improvements in the JSON document and in the page.
@@ -132,6 +134,13 @@ fn in_words(view: &StudyView<'_>, columns: &ColumnArgs, screen: &Screen) -> Resu
     }
     if survey.n_valid == 0 {
         return Ok(out + "\n" + &super::why_invalid(view.invalid.as_ref()));
+    }
+    if let Some(winner) = view.holding.as_ref().and_then(|holding| winners(holding).into_iter().next()) {
+        out += &format!("\n{}\n", winner.headline);
+        let title = format!("trial {}", winner.trial);
+        out += &winner
+            .parts
+            .map_or_else(String::new, |parts| format!("\n{}", parts_text::text(&title, &parts, screen)));
     }
     if !view.top.is_empty() {
         let title = match &survey.front {

@@ -9,7 +9,7 @@ use tidemill_lab::{DeviceUse, Experiment, InvalidCounts, SearchOptions, SweepRep
 use tidemill_telemetry::hypertune::Mode;
 
 use super::table;
-use crate::command::backtest::metrics_json;
+use crate::parts_text;
 use crate::table::{ColumnArgs, Screen};
 use crate::verdict_text;
 use crate::year;
@@ -35,7 +35,8 @@ pub fn text(finished: &Finished<'_>, columns: &ColumnArgs, screen: &Screen) -> R
     }
     let mut table = table::filled(experiment, report);
     columns.choose(&mut table)?;
-    let mut out = table.render(0, screen);
+    let mut out = winner(report, screen);
+    out += &table.render(0, screen);
     let symbols = &experiment.data.universe.symbols;
     let names = symbols.iter().map(|bars| bars.symbol.as_str());
     let years = names.zip(report.symbol_year_days.iter().copied());
@@ -53,6 +54,16 @@ pub fn text(finished: &Finished<'_>, columns: &ColumnArgs, screen: &Screen) -> R
     }
     let verdict = report.verdict.as_deref();
     Ok(out + &verdict.map_or_else(String::new, |verdict| verdict_text::text(verdict, screen)))
+}
+
+/// The verdict on the best trial and its figures on every part of the data.
+fn winner(report: &SweepReport, screen: &Screen) -> String {
+    let (Some(best), Some(parts)) = (report.best.first(), &report.parts) else { return String::new() };
+    let judged = report.verdict.as_ref().and_then(|verdict| verdict.winners.first());
+    let headline = judged
+        .map_or_else(|| format!("Trial {} is not judged", best.trial.number), |winner| winner.headline());
+    let title = format!("trial {}", best.trial.number);
+    format!("{headline}\n\n{}\n", parts_text::text(&title, parts, screen))
 }
 
 /// How long it took, and what the sampler cost.
@@ -157,9 +168,9 @@ pub fn json(finished: &Finished<'_>, interrupted: bool) -> Value {
                 "trial": scored.trial.number,
                 "objective": objective(&scored.scores),
                 "parameters": Map::from_iter(param_values(&report.space, &scored.trial.row)),
-                "metrics": metrics_json(&scored.train),
+                "metrics": scored.train,
                 "out_of_sample": scored.test.as_ref().map(|(scores, metrics)| {
-                    let mut part = json!({ "objective": objective(scores), "metrics": metrics_json(metrics) });
+                    let mut part = json!({ "objective": objective(scores), "metrics": metrics });
                     if several {
                         part["objectives"] = json!(values(scores));
                     }
@@ -207,6 +218,7 @@ pub fn json(finished: &Finished<'_>, interrupted: bool) -> Value {
             "idle": timing.idle.as_secs_f64(),
         },
         "year_days": report.year_days,
+        "parts": report.parts,
         "best": best,
         "invalid": report.invalid,
     });
