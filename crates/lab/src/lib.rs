@@ -40,6 +40,7 @@ mod search;
 pub mod shipped;
 pub mod stored;
 pub mod sweep;
+pub mod test_column;
 pub mod tune;
 pub mod verdict;
 pub mod walkforward;
