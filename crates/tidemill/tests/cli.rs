@@ -44,5 +44,7 @@ mod support;
 mod sweep;
 #[path = "cli/terminal.rs"]
 mod terminal;
+#[path = "cli/trial.rs"]
+mod trial;
 #[path = "cli/walkforward.rs"]
 mod walkforward;

@@ -35,7 +35,7 @@ impl StoredStudy {
     pub fn judge(&self, experiment: &Experiment, top: usize) -> Result<Option<JudgedStudy>, LabError> {
         let folder = self.folder.locked()?;
         let dir = folder.dir();
-        let Experiment { strategy, data, layout, runtime } = experiment;
+        let Experiment { strategy, data, layout, runtime, .. } = experiment;
         let mut engine = experiment.engine(layout, 1)?;
         engine.keep_blocks(verdict::n_blocks(engine.n_train_days()));
         let space = search_space(&engine)?;

@@ -108,7 +108,7 @@ fn open(dir: &Path) -> Result<StudyFolder> {
 }
 
 /// The same with what it says about itself.
-fn stored(dir: &Path) -> Result<StoredStudy> {
+pub(super) fn stored(dir: &Path) -> Result<StoredStudy> {
     let folder = open(dir)?;
     Ok(StoredStudy { config: StudyConfig::read(folder.header()), folder })
 }

@@ -196,6 +196,9 @@ fn run_on(
         output::remarks(&finished, resolved.hypertune, display.is_verbose);
         if let Some(dir) = &args.out {
             eprintln!("study: {}", dir.display());
+            if let Some(best) = report.best.first() {
+                output::point_to_trial(dir, best.trial.number);
+            }
         }
     }
     if interrupted {

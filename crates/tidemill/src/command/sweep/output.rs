@@ -1,11 +1,15 @@
 //! What a sweep prints.
 
+use std::path::Path;
+
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 use tidemill_backtest::POOL_NOTE;
 use tidemill_lab::backtest::param_values;
 use tidemill_lab::score::ObjectiveScores;
-use tidemill_lab::{DeviceUse, Experiment, InvalidCounts, SearchOptions, SweepReport, number};
+use tidemill_lab::stored::reopen::backtest_command;
+use tidemill_lab::{DeviceUse, Experiment, InvalidCounts, SearchOptions, StudyConfig, SweepReport, number};
+use tidemill_search::StudyFolder;
 use tidemill_telemetry::hypertune::Mode;
 
 use super::table;
@@ -134,6 +138,16 @@ pub fn remarks(finished: &Finished<'_>, hypertune: Mode, is_verbose: bool) {
     report.advice.iter().for_each(|sentence| eprintln!("{sentence}"));
     if hypertune == Mode::Advise && !report.advice.is_empty() {
         eprintln!("  hint: --hypertune on applies this, --hypertune off stops the advice");
+    }
+}
+
+/// Prints how to look at the best trial of a stored study.
+pub fn point_to_trial(dir: &Path, trial: u64) {
+    let command = StudyFolder::open(dir)
+        .ok()
+        .and_then(|folder| backtest_command(&StudyConfig::read(folder.header()), dir, trial));
+    if let Some(command) = command {
+        eprintln!("the best trial: {command}");
     }
 }
 
