@@ -238,7 +238,7 @@ impl WalkForward {
 
     /// Searches a window and trades its winner; `None` if it was stopped.
     fn window(&self, at: usize, window: &Window, n_workers: usize, reporter: &Reporter) -> WindowOutcome {
-        let Experiment { strategy, data, layout, runtime } = &self.experiment;
+        let Experiment { strategy, data, layout, runtime, .. } = &self.experiment;
         if runtime.is_stopped() {
             return Ok(None);
         }

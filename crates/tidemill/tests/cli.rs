@@ -36,11 +36,15 @@ mod settings;
 mod shared_data;
 #[path = "cli/study.rs"]
 mod study;
+#[path = "cli/study_manage.rs"]
+mod study_manage;
 #[path = "cli/support.rs"]
 mod support;
 #[path = "cli/sweep.rs"]
 mod sweep;
 #[path = "cli/terminal.rs"]
 mod terminal;
+#[path = "cli/trial.rs"]
+mod trial;
 #[path = "cli/walkforward.rs"]
 mod walkforward;

@@ -347,6 +347,14 @@ pub const LIST: &[TestFile] = &[
         ],
     },
     TestFile {
+        path: "crates/tidemill/tests/cli/study_manage.rs",
+        tests: &[("a_study_that_was_stopped_is_judged_as_far_as_it_got", None)],
+    },
+    TestFile {
+        path: "crates/tidemill/tests/cli/trial.rs",
+        tests: &[("every_printed_command_gives_the_figures_beside_it", None)],
+    },
+    TestFile {
         path: "crates/tidemill/tests/cli/walkforward.rs",
         tests: &[("stopped_and_killed_on_the_way_it_comes_to_the_same_bytes", None)],
     },

@@ -12,8 +12,8 @@ use tidemill_search::{StudyFolder, TrialBatch, Value};
 
 use super::source::failed;
 use super::table::Table;
-use crate::command::study::best::backtest_command;
 use tidemill_lab::StudyConfig;
+use tidemill_lab::stored::reopen::backtest_command;
 
 /// What trials are sorted by: what is not there last, then numbers and texts, equals by their number.
 #[derive(Clone, Debug)]
@@ -177,7 +177,9 @@ pub fn one(study: &StudyFolder, trial: u64) -> Result<(Trial, Params), SourceErr
     };
     let rank = score.map(|score| 1 + scores.iter().filter(|other| **other > score).count() as u64);
     let n_trials = study.n_trials().map_err(|error| failed(&error))?;
-    let command = backtest_command(&config, params.iter().map(|(name, value)| (name.as_str(), value)));
+    // The reader's terminal may be in another folder.
+    let dir = std::path::absolute(study.dir()).unwrap_or_else(|_| study.dir().to_owned());
+    let command = backtest_command(&config, &dir, trial);
     Ok((Trial { trial, rank, n_trials, figures, command }, params))
 }
 

@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use super::{page, text};
 use crate::parts_text;
 use crate::table::{ColumnArgs, Display, Screen};
-use tidemill_lab::StudyConfig;
 use tidemill_lab::number;
 use tidemill_lab::stored::rows::{Row, fetch_with_importance};
 use tidemill_lab::stored::state::State;
 use tidemill_lab::stored::survey::{Survey, thinned};
 use tidemill_lab::verdict::store::winners;
+use tidemill_lab::{InvalidCounts, StudyConfig};
 
 /// Most improvements in the JSON document and in the page.
 const MAX_IMPROVEMENTS: usize = 1000;
@@ -63,6 +63,8 @@ pub struct StudyView<'a> {
     pub importance: &'a [f64],
     /// Whether the winners hold up, as the sweep found it when it was complete.
     pub holding: Option<Value>,
+    /// Why no trial is valid, where none is and the study can tell.
+    pub invalid: Option<InvalidCounts>,
 }
 
 pub fn run(args: &ShowArgs, display: &Display) -> Result<ExitCode> {
@@ -84,6 +86,7 @@ pub fn run(args: &ShowArgs, display: &Display) -> Result<ExitCode> {
         top: rows.of(&top),
         importance: &importance,
         holding: tidemill_lab::verdict::store::read(&args.dir, survey.n_trials)?,
+        invalid: super::invalid(&folder, &config, &survey)?,
         config: &config,
         survey: &survey,
     };
@@ -130,7 +133,7 @@ fn in_words(view: &StudyView<'_>, columns: &ColumnArgs, screen: &Screen) -> Resu
         return Ok(out + "\nNo trial is finished yet.\n");
     }
     if survey.n_valid == 0 {
-        return Ok(out + "\nNo trial is valid: none traded, or none met the requirements.\n");
+        return Ok(out + "\n" + &super::why_invalid(view.invalid.as_ref()));
     }
     if let Some(winner) = view.holding.as_ref().and_then(|holding| winners(holding).into_iter().next()) {
         out += &format!("\n{}\n", winner.headline);
@@ -220,5 +223,6 @@ fn document(view: &StudyView<'_>) -> Value {
         "convergence": convergence,
         "importance": importance,
         "holding_up": view.holding,
+        "invalid": view.invalid,
     })
 }
