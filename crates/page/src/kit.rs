@@ -28,6 +28,8 @@ const FORMAT: &str = include_str!("kit/format.js");
 const CANVAS: &str = include_str!("kit/canvas.js");
 /// Parameters as axes.
 const AXIS: &str = include_str!("kit/axis.js");
+/// Heat map of two parameters.
+const HEAT: &str = include_str!("kit/heat.js");
 /// Parallel coordinates.
 const PARALLEL: &str = include_str!("kit/parallel.js");
 /// Figures by part of the data.
@@ -42,7 +44,7 @@ const SECTION: &str = include_str!("kit/section.js");
 const SWITCH: &str = include_str!("kit/switch.js");
 
 /// Names and texts of the files that the dashboard serves.
-pub const SERVED: [(&str, &str); 11] = [
+pub const SERVED: [(&str, &str); 12] = [
     ("colour.css", COLOUR),
     ("chart.css", CHART),
     ("theme.js", THEME),
@@ -51,6 +53,7 @@ pub const SERVED: [(&str, &str); 11] = [
     ("canvas.js", CANVAS),
     ("axis.js", AXIS),
     ("parts.js", PARTS),
+    ("heat.js", HEAT),
     ("parallel.js", PARALLEL),
     ("overview.js", OVERVIEW),
     ("price.js", PRICE),
@@ -68,8 +71,8 @@ const BASE: [&str; 7] = [THEME, DOM, FORMAT, CANVAS, SECTION, SWITCH, PARTS];
 /// The price chart and what it needs beyond `BASE`.
 pub const PRICE_CHART: [&str; 2] = [OVERVIEW, PRICE];
 
-/// The parallel coordinates and what they need beyond `BASE`.
-pub const PARALLEL_COORDINATES: [&str; 2] = [AXIS, PARALLEL];
+/// The charts of parameters and what they need beyond `BASE`.
+pub const PARAMETER_CHARTS: [&str; 3] = [AXIS, HEAT, PARALLEL];
 
 /// A page that is one file.
 pub struct Page<'a> {

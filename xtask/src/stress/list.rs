@@ -294,6 +294,10 @@ pub const LIST: &[TestFile] = &[
         ],
     },
     TestFile {
+        path: "crates/tidemill/tests/browser/study.rs",
+        tests: &[("a_study_shows_its_verdict_a_heat_map_and_what_was_kept_out_of_sample", Some(10))],
+    },
+    TestFile {
         path: "crates/tidemill/tests/cli/color.rs",
         tests: &[
             ("an_interrupt_ends_with_the_best_so_far", None),
