@@ -5,14 +5,16 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tidemill_backtest::segment::Layout;
-use tidemill_backtest::strategy::ParamSpec;
 use tidemill_backtest::{Overrides, POOL_NOTE, SEMANTICS, Strategy};
 use tidemill_search::folder::OpenedFolder;
-use tidemill_search::{Param, SamplerKind, Space, StudyFolder, StudyHeader, Value};
+use tidemill_search::{SamplerKind, StudyFolder, StudyHeader, Value};
 
 use crate::dataset::{Dataset, Recipe};
 use crate::error::LabError;
 use crate::number;
+use former::{requested, set_requested, upgrade};
+
+mod former;
 
 /// Version of the stored form. The first one had no number and named the first objective apart from the others.
 pub const CONFIG_VERSION: u32 = 2;
@@ -267,7 +269,7 @@ impl StudyConfig {
 
     /// Opens the folder of this study for writing, or makes it. A study of another configuration is refused.
     pub fn open_folder(&self, dir: &Path) -> Result<OpenedFolder, LabError> {
-        Ok(StudyFolder::open_or_create_upgraded(dir, &self.header()?, upgrade)?)
+        Ok(StudyFolder::open_or_create_upgraded(dir, &self.header()?, |config| self.upgrade(config))?)
     }
 
     /// The same for a study that may have got more trials: `study.toml` then names them from here on.
@@ -280,7 +282,7 @@ impl StudyConfig {
             Err(_) => None,
         };
         let opened = StudyFolder::open_or_create_upgraded(dir, &header, |config| {
-            upgrade(config);
+            self.upgrade(config);
             if let Some(trials) = raised {
                 set_requested(config, trials);
             }
@@ -294,8 +296,7 @@ impl StudyConfig {
     /// The number of trials that the stored study is raised to, if more trials are all that differs; an error if it cannot have the
     /// requested number. Where more differs, the folder lists all of it.
     fn raised(&self, dir: &Path, stored: &StudyHeader, asked: &StudyHeader) -> Result<Option<u64>, LabError> {
-        let mut same = stored.clone();
-        upgrade(&mut same.config);
+        let mut same = self.worded_alike(stored);
         let (Some(n_stored), Some(n_asked)) = (requested(&same.config), self.sweep.trials) else {
             return Ok(None);
         };
@@ -321,35 +322,13 @@ impl StudyConfig {
         &self,
         params: impl Iterator<Item = (&'a str, &'a Value)>,
     ) -> Result<Option<Strategy>, LabError> {
-        self.strategy_with(params.map(|(name, value)| (name.to_owned(), value.to_string())))
-    }
-
-    /// The strategy as it was searched: what was fixed is set, everything else is free.
-    pub fn searched_strategy(&self) -> Result<Option<Strategy>, LabError> {
-        self.strategy_with(self.fixed_texts().into_iter())
-    }
-
-    /// The parameters that were searched and their ranges; conditions are left out, as stored trials show what was active.
-    pub fn searched_space(&self) -> Result<Option<Space>, LabError> {
-        let param = |spec: &ParamSpec| Param {
-            fixed: spec.fixed,
-            ..Param::new(spec.name.clone(), spec.domain.clone(), spec.default)
-        };
-        let strategy = self.searched_strategy()?;
-        Ok(strategy.map(|strategy| Space { params: strategy.params.iter().map(param).collect() }))
-    }
-
-    fn strategy_with(
-        &self,
-        params: impl Iterator<Item = (String, String)>,
-    ) -> Result<Option<Strategy>, LabError> {
         let Some(source) = &self.strategy.source else { return Ok(None) };
         let mut set: Vec<(String, String)> = self
             .execution
             .iter()
             .map(|(key, value)| (format!("execution.{key}"), value.to_string()))
             .collect();
-        set.extend(params);
+        set.extend(params.map(|(name, value)| (name.to_owned(), value.to_string())));
         let file = self.about.file.as_deref().unwrap_or("strategy.toml");
         let mut overrides = Overrides { profile: self.strategy.profile.clone(), set, objectives: Vec::new() };
         let strategy = Strategy::parse(file, source, &overrides)?;
@@ -359,6 +338,16 @@ impl StudyConfig {
         }
         overrides.objectives.clone_from(&self.objective.maximize);
         Ok(Some(Strategy::parse(file, source, &overrides)?))
+    }
+
+    /// The strategy as it was searched: with the parameters that are fixed, and all others free.
+    pub fn searched_strategy(&self) -> Result<Option<Strategy>, LabError> {
+        let fixed: NamedSet = self
+            .fixed
+            .iter()
+            .filter_map(|(name, value)| Some((name.clone(), value.clone().try_into().ok()?)))
+            .collect();
+        self.strategy(fixed.iter().map(|(name, value)| (name.as_str(), value)))
     }
 
     /// Whether figures are those of several symbols together.
@@ -459,43 +448,6 @@ impl StudyConfig {
             cut.embargo_ms.map(|ms| format!("embargo {} d", ms as f64 / 86_400_000.0)),
         ];
         Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
-    }
-}
-
-/// Brings a configuration of a former version into the present form.
-fn upgrade(config: &mut toml::Table) {
-    // Before a study could get more trials, it was planned for those that it has.
-    if let Some(trials) = requested(config).and_then(|trials| i64::try_from(trials).ok())
-        && let Some(toml::Value::Table(sweep)) = config.get_mut("sweep")
-    {
-        sweep.entry("plan_trials").or_insert(toml::Value::Integer(trials));
-    }
-    if config.contains_key("version") {
-        return;
-    }
-    config.insert("version".into(), toml::Value::Integer(CONFIG_VERSION.into()));
-    if let Some(toml::Value::Table(objective)) = config.get_mut("objective") {
-        let first = objective.remove("maximize");
-        let further = match objective.remove("further") {
-            Some(toml::Value::Array(further)) => further,
-            _ => Vec::new(),
-        };
-        let all: Vec<toml::Value> = match first {
-            Some(toml::Value::Array(all)) => all,
-            first => first.into_iter().chain(further).collect(),
-        };
-        objective.insert("maximize".into(), toml::Value::Array(all));
-    }
-}
-
-/// The requested number of trials of a configuration.
-fn requested(config: &toml::Table) -> Option<u64> {
-    config.get("sweep")?.get("trials")?.as_integer()?.try_into().ok()
-}
-
-fn set_requested(config: &mut toml::Table, trials: u64) {
-    if let Some(toml::Value::Table(sweep)) = config.get_mut("sweep") {
-        sweep.insert("trials".into(), toml::Value::Integer(i64::try_from(trials).unwrap_or(i64::MAX)));
     }
 }
 

@@ -1,95 +1,116 @@
-//! Winners at the end of a range: better sets may lie beyond it.
+//! Winners that lie at the end of a range: what is best may lie beyond it.
 
-use tidemill_search::{Domain, Param, Space, Value};
+use tidemill_backtest::Strategy;
+use tidemill_search::Domain;
 
-/// A number counts as lying at an end of its range within this share of it, on a logarithmic scale where the range is.
-const NEAR_END: f64 = 0.01;
+use crate::number;
+use crate::stored::rows::Row;
+use crate::stored::survey::Survey;
 
-/// A parameter whose value lies at an end of its range.
+/// Share of a range that counts as its end.
+const END_SHARE: f64 = 0.01;
+
+/// Fewest values of a range of which the first and the last are ends; of fewer, too many would be.
+const LEAST_VALUES: u64 = 5;
+
+/// A parameter whose value lies at the end of its range.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Edge {
+pub struct RangeEnd {
     /// Name of the parameter.
-    pub name: String,
+    pub param: String,
     /// Its value.
-    pub value: Value,
+    pub value: f64,
+    /// The range that was searched.
+    pub range: (f64, f64),
     /// Whether it is the upper end.
     pub is_upper: bool,
-    /// Both ends of the range.
-    pub range: [Value; 2],
 }
 
-impl Edge {
-    /// The hint in words.
-    pub fn sentence(&self) -> String {
-        let [low, high] = &self.range;
+impl RangeEnd {
+    /// In words, without a stop at the end.
+    pub fn words(&self) -> String {
+        let text = |value: f64| number::short(Some(value));
         let end = if self.is_upper { "upper" } else { "lower" };
-        let Self { name, value, .. } = self;
-        format!(
-            "{name} is {value}, at the {end} end of its range {low} … {high}: a wider range may hold better sets"
-        )
+        let (low, high) = self.range;
+        format!("{} = {} ({end} end of {} … {})", self.param, text(self.value), text(low), text(high))
     }
 }
 
-/// The numbers of a set that lie at an end of their ranges; `params` are its values in the order of the space.
-pub fn edges(space: &Space, params: &[Option<Value>]) -> Vec<Edge> {
-    let edge = |(param, value): (&Param, &Option<Value>)| {
-        let value = value.as_ref()?;
-        let (low, high) = match &param.domain {
-            Domain::Float { low, high, .. } => (*low, *high),
-            Domain::Int { low, high, .. } => (*low as f64, *high as f64),
-            Domain::Choice { .. } | Domain::Bool => return None,
-        };
-        let unit = |value: f64| param.domain.to_unit(value);
-        let place = unit(param.domain.encode(value)?);
-        // A step may keep the last value away from the end.
-        let ends = [unit(low), unit(high)];
-        let span = ends[1] - ends[0];
-        let is_free = param.fixed.is_none() && span > 0.0;
-        let is_lower = place <= ends[0] + NEAR_END * span;
-        let is_upper = place >= ends[1] - NEAR_END * span;
-        let range = [param.domain.decode(low)?, param.domain.decode(high)?];
-        let found = Edge { name: param.name.clone(), value: value.clone(), is_upper, range };
-        (is_free && (is_lower || is_upper)).then_some(found)
+/// All of them in a sentence; `None` if there are none.
+pub fn sentence(ends: &[RangeEnd]) -> Option<String> {
+    let words: Vec<String> = ends.iter().map(RangeEnd::words).collect();
+    (!words.is_empty()).then(|| {
+        format!(
+            "The best trial lies at the end of a range: {}. Better ones may lie beyond.",
+            words.join(", ")
+        )
+    })
+}
+
+/// The searched parameters of a point, encoded in the order of the strategy, that lie at the end of their range.
+pub fn range_ends(strategy: &Strategy, row: &[f64]) -> Vec<RangeEnd> {
+    let searched =
+        strategy.params.iter().zip(row).filter(|(param, value)| param.fixed.is_none() && value.is_finite());
+    searched
+        .filter_map(|(param, value)| {
+            let (low, high) = match param.domain {
+                Domain::Float { low, high, .. } => (low, high),
+                Domain::Int { low, high, .. } => (low as f64, high as f64),
+                Domain::Choice { .. } | Domain::Bool => return None,
+            };
+            let [at, first, last] = [*value, low, high].map(|value| param.domain.to_unit(value));
+            let reach = match param.domain.n_values() {
+                Some(n) if n < LEAST_VALUES => return None,
+                // Of a coarse range the end itself: less than the distance of two levels.
+                Some(n) => (0.4 / n as f64).max(END_SHARE),
+                None => END_SHARE,
+            };
+            let is_upper = last - at <= reach;
+            (is_upper || at - first <= reach).then(|| RangeEnd {
+                param: param.name.clone(),
+                value: *value,
+                range: (low, high),
+                is_upper,
+            })
+        })
+        .collect()
+}
+
+/// The same for a stored trial; parameters that the study did not vary are left out.
+pub fn stored_range_ends(strategy: &Strategy, survey: &Survey, trial: &Row) -> Vec<RangeEnd> {
+    let value = |name: &str| {
+        let place = survey.axes.0.iter().position(|axis| axis.name == name && axis.is_varied())?;
+        trial.params.get(place)?.as_ref()
     };
-    space.params.iter().zip(params).filter_map(edge).collect()
+    let row: Vec<f64> = strategy
+        .params
+        .iter()
+        .map(|param| value(&param.name).and_then(|value| param.domain.encode(value)).unwrap_or(f64::NAN))
+        .collect();
+    range_ends(strategy, &row)
 }
 
 #[cfg(test)]
 mod tests {
+    use tidemill_backtest::Overrides;
+
     use super::*;
 
     #[test]
-    fn numbers_at_an_end_are_found_and_nothing_else() {
-        let int = Domain::Int { low: 2, high: 50, step: 1, log: false };
-        let log = Domain::Float { low: 0.1, high: 10.0, step: None, log: true };
-        let mut fixed = Param::new("fixed", int.clone(), 2.0);
-        fixed.fixed = Some(2.0);
-        let space = Space {
-            params: vec![
-                Param::new("n", int.clone(), 10.0),
-                Param::new("m", int.clone(), 10.0),
-                Param::new("x", log.clone(), 1.0),
-                Param::new("y", log, 1.0),
-                Param::new("off", int, 10.0),
-                Param::new("switch", Domain::Bool, 0.0),
-                fixed,
-            ],
+    fn only_ends_of_searched_ranges_count() {
+        let source = "[params]\nn = { low = 5, high = 50 }\nx = { low = 0.1, high = 10.0, log = true }\nm = { low = 1, high = 3 }\nfixed = { low = 1, high = 9 }\n\
+             [long]\nenter = 'close > sma(close, n) + x + m + fixed'\nmax_hold = 5\n";
+        let overrides = Overrides { set: vec![("fixed".into(), "9".into())], ..Overrides::default() };
+        let strategy = Strategy::parse("s.toml", source, &overrides).unwrap();
+        let names = |row: &[f64]| -> Vec<(String, bool)> {
+            range_ends(&strategy, row).into_iter().map(|end| (end.param, end.is_upper)).collect()
         };
-        let params = [
-            Some(Value::Int(50)),
-            Some(Value::Int(49)),
-            Some(Value::Float(0.102)),
-            Some(Value::Float(0.2)),
-            None,
-            Some(Value::Bool(true)),
-            Some(Value::Int(2)),
-        ];
-        let found = edges(&space, &params);
-        let names: Vec<(&str, bool)> = found.iter().map(|edge| (edge.name.as_str(), edge.is_upper)).collect();
-        assert_eq!(names, [("n", true), ("x", false)]);
-        assert_eq!(
-            found[0].sentence(),
-            "n is 50, at the upper end of its range 2 … 50: a wider range may hold better sets"
-        );
+        assert_eq!(names(&[20.0, 1.0, 3.0, 9.0]), []);
+        assert_eq!(names(&[49.0, 9.0, 1.0, 9.0]), []);
+        assert_eq!(names(&[50.0, 0.1, 2.0, 9.0]), [("n".into(), true), ("x".into(), false)]);
+        assert_eq!(names(&[5.0, f64::NAN, 2.0, 9.0]), [("n".into(), false)]);
+        let text = sentence(&range_ends(&strategy, &[50.0, 1.0, 2.0, 9.0])).unwrap();
+        assert!(text.contains("n = 50 (upper end of 5 … 50)"), "{text}");
+        assert_eq!(sentence(&[]), None);
     }
 }

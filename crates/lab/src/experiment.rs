@@ -26,6 +26,8 @@ pub struct Experiment {
     pub layout: Layout,
     /// How it runs.
     pub runtime: Runtime,
+    /// Whether a search on the in-sample part chose the parameters, so that figures of that part promise too much.
+    pub is_searched: bool,
 }
 
 impl Experiment {
@@ -36,6 +38,7 @@ impl Experiment {
             data: data.into(),
             layout: Layout::default(),
             runtime: Runtime::default(),
+            is_searched: false,
         }
     }
 
@@ -82,7 +85,8 @@ impl Experiment {
         let Self { strategy, data, runtime, .. } = self;
         let segments = [layout.segments(&data.universe)?, layout.holdout(&data.universe)?];
         let named = data.benchmark.as_ref();
-        Ok(PartsEngine::new(strategy, &data.universe, segments, named, runtime.engine_options())?)
+        let engine = PartsEngine::new(strategy, &data.universe, segments, named, runtime.engine_options())?;
+        Ok(if self.is_searched { engine.searched() } else { engine })
     }
 
     pub(crate) fn engine(&self, layout: &Layout, cache_share: usize) -> Result<Engine<'_>, LabError> {

@@ -1,8 +1,10 @@
 //! `Neighbourhood`: when two parameter sets hardly differ, so that a list shows only the better one.
 
-use tidemill_search::{Domain, SamplerKind, Space};
+use tidemill_backtest::strategy::ParamSpec;
+use tidemill_search::{Domain, Param, SamplerKind, Space};
 
 use crate::config::StudyConfig;
+use crate::error::LabError;
 
 /// Sets whose numbers all lie within this share of their range, and whose other parameters are equal, are neighbours.
 const NEARNESS: f64 = 0.02;
@@ -59,9 +61,20 @@ impl Neighbourhood {
     }
 }
 
+/// The parameters of a stored study and their ranges; `None` if it does not have the text of its strategy. Conditions are left out, as
+/// stored trials show what was active.
+pub fn searched_space(config: &StudyConfig) -> Result<Option<Space>, LabError> {
+    let param = |spec: &ParamSpec| Param {
+        fixed: spec.fixed,
+        ..Param::new(spec.name.clone(), spec.domain.clone(), spec.default)
+    };
+    let strategy = config.searched_strategy()?;
+    Ok(strategy.map(|strategy| Space { params: strategy.params.iter().map(param).collect() }))
+}
+
 #[cfg(test)]
 mod tests {
-    use tidemill_search::{Choice, Param};
+    use tidemill_search::Choice;
 
     use super::*;
 
@@ -99,5 +112,21 @@ mod tests {
         assert_eq!(near.fold(&sets), [vec![0, 2], vec![1]]);
         config.sweep.sampler = Some("auto".into());
         assert!(Neighbourhood::of_study(&config, &space()).are_near(&sets[0], &sets[1]));
+    }
+
+    #[test]
+    fn a_searched_space_has_what_was_fixed_and_leaves_the_rest_free() {
+        let mut config = StudyConfig::default();
+        assert!(
+            searched_space(&config).unwrap().is_none(),
+            "without its text a study does not know its ranges"
+        );
+        config.strategy.source = Some(crate::shipped::shipped("zscore-dip").unwrap().to_owned());
+        config.fixed = toml::toml! { window = 30 };
+        let space = searched_space(&config).unwrap().unwrap();
+        let fixed: Vec<(&str, f64)> =
+            space.params.iter().filter_map(|param| Some((param.name.as_str(), param.fixed?))).collect();
+        assert_eq!(fixed, [("window", 30.0)]);
+        assert_eq!(space.len(), 5);
     }
 }

@@ -126,7 +126,8 @@ pub fn scores_of(
     }
 }
 
-fn row(points: &Points, at: usize) -> Vec<f64> {
+/// One parameter set of a batch.
+pub(crate) fn row(points: &Points, at: usize) -> Vec<f64> {
     let mut row = vec![0.0; points.n_params()];
     points.read_row(at, &mut row);
     row

@@ -158,7 +158,7 @@ impl Sweep {
 
     /// Runs to the end, or until the stop flag of the runtime is set.
     pub fn run(&self) -> Result<SweepReport, LabError> {
-        let Experiment { strategy, data, layout, runtime } = &self.experiment;
+        let Experiment { strategy, data, layout, runtime, .. } = &self.experiment;
         let mut engine = self.experiment.engine(layout, 1)?;
         let holdout = layout.holdout(&data.universe)?;
         if self.has_verdict {

@@ -28,7 +28,7 @@ const FORMAT: &str = include_str!("kit/format.js");
 const CANVAS: &str = include_str!("kit/canvas.js");
 /// Parameters as axes.
 const AXIS: &str = include_str!("kit/axis.js");
-/// Two parameters against each other.
+/// Heat map of two parameters.
 const HEAT: &str = include_str!("kit/heat.js");
 /// Parallel coordinates.
 const PARALLEL: &str = include_str!("kit/parallel.js");
@@ -71,8 +71,8 @@ const BASE: [&str; 7] = [THEME, DOM, FORMAT, CANVAS, SECTION, SWITCH, PARTS];
 /// The price chart and what it needs beyond `BASE`.
 pub const PRICE_CHART: [&str; 2] = [OVERVIEW, PRICE];
 
-/// The parallel coordinates and what they need beyond `BASE`.
-pub const PARALLEL_COORDINATES: [&str; 2] = [AXIS, PARALLEL];
+/// The charts of parameters and what they need beyond `BASE`.
+pub const PARAMETER_CHARTS: [&str; 3] = [AXIS, HEAT, PARALLEL];
 
 /// A page that is one file.
 pub struct Page<'a> {

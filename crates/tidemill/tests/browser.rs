@@ -13,6 +13,8 @@ mod live;
 mod pages;
 #[path = "browser/report.rs"]
 mod report;
+#[path = "browser/study.rs"]
+mod study;
 #[allow(dead_code, reason = "the tests of the command line use the rest")]
 #[path = "cli/support.rs"]
 mod support;

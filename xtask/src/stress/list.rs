@@ -294,6 +294,10 @@ pub const LIST: &[TestFile] = &[
         ],
     },
     TestFile {
+        path: "crates/tidemill/tests/browser/study.rs",
+        tests: &[("a_study_shows_its_verdict_a_heat_map_and_what_was_kept_out_of_sample", Some(10))],
+    },
+    TestFile {
         path: "crates/tidemill/tests/cli/color.rs",
         tests: &[
             ("an_interrupt_ends_with_the_best_so_far", None),
@@ -345,6 +349,14 @@ pub const LIST: &[TestFile] = &[
             ("a_second_process_on_a_study_is_refused", None),
             ("ctrl_c_keeps_what_is_done_and_ends_with_130", None),
         ],
+    },
+    TestFile {
+        path: "crates/tidemill/tests/cli/study_manage.rs",
+        tests: &[("a_study_that_was_stopped_is_judged_as_far_as_it_got", None)],
+    },
+    TestFile {
+        path: "crates/tidemill/tests/cli/trial.rs",
+        tests: &[("every_printed_command_gives_the_figures_beside_it", None)],
     },
     TestFile {
         path: "crates/tidemill/tests/cli/walkforward.rs",

@@ -46,8 +46,8 @@ pub struct BestTrial {
     pub objective: Option<f64>,
     /// Its parameters; null where one was not active.
     pub parameters: Vec<(String, Value)>,
-    /// Parameters that lie at an end of their range, in words.
-    pub edges: Vec<String>,
+    /// Says which of them lie at an end of their range, if any do.
+    pub edge: Option<String>,
     /// The trial evaluated again, or why that is not possible.
     #[serde(flatten)]
     pub evaluated: BestEvaluated,
@@ -90,18 +90,14 @@ pub struct WalkSummary {
     pub figures: Vec<(String, String)>,
     /// The windows, in the order of time.
     pub windows: Value,
-    /// What the benchmark made, by window; empty where that is not known.
-    pub held: Vec<f64>,
     /// Name of the benchmark, where there is one.
     pub benchmark: Option<String>,
     /// Whether equity is a sum of price differences.
     pub is_additive: bool,
     /// Return of the stitched equity.
-    pub total_return: Option<f64>,
-    /// Comparison with the benchmark.
-    pub market: Value,
+    pub total_return: f64,
+    /// That of the benchmark.
+    pub benchmark_return: Option<f64>,
     /// The stitched equity by the day.
     pub curve: Curve,
-    /// Why the benchmark is not drawn.
-    pub unavailable: Option<String>,
 }

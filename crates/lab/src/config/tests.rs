@@ -157,16 +157,3 @@ fn an_objective_is_reduced_only_where_there_are_several_segments() {
     config.objective.reduce = Some("pooled".into());
     assert_eq!(config.reduction(), None);
 }
-
-#[test]
-fn a_searched_space_has_what_was_fixed_and_leaves_the_rest_free() {
-    let mut config = read(toml::Table::new());
-    assert!(config.searched_space().unwrap().is_none(), "without its text a study does not know its ranges");
-    config.strategy.source = Some(crate::shipped::shipped("zscore-dip").unwrap().to_owned());
-    config.fixed = toml::toml! { window = 30 };
-    let space = config.searched_space().unwrap().unwrap();
-    let fixed: Vec<(&str, f64)> =
-        space.params.iter().filter_map(|param| Some((param.name.as_str(), param.fixed?))).collect();
-    assert_eq!(fixed, [("window", 30.0)]);
-    assert_eq!(space.len(), 5);
-}

@@ -22,15 +22,23 @@ use crate::table::{Display, Screen, Table};
 use crate::year;
 use tidemill_lab::number;
 
-/// Evaluate one parameter set: the defaults of the strategy, changed by --profile and --set.
+/// Evaluate one parameter set: the defaults of the strategy, changed by --profile and --set, or a trial of a study.
 #[derive(Args)]
 #[command(after_help = "Examples:
   tidemill backtest ema-cross --data btc.parquet --set fast=12 --set slow=180
   tidemill backtest my.toml --data data/ --split 0.7 --report report.html --trades trades.csv
-  tidemill backtest seller-exhaustion --data lcg.csv --profile reference --set use_stop_loss=true --json")]
+  tidemill backtest seller-exhaustion --data lcg.csv --profile reference --set use_stop_loss=true --json
+  tidemill backtest --trial runs/ema:4711 --report report.html")]
 pub struct BacktestArgs {
     /// Strategy file, or the name of a shipped strategy (see `tidemill strategies`).
-    strategy: String,
+    #[arg(required_unless_present = "trial")]
+    strategy: Option<String>,
+    /// Evaluate this trial of a study, with the strategy, data, parts, execution and parameters of the study. --data names the data if it has
+    /// moved; it must hold the same bars.
+    #[arg(long, value_name = "DIR:N", value_parser = parse_trial, conflicts_with_all = [
+        "strategy", "set", "profile", "objective", "symbols", "resample", "timezone", "stamp", "from", "to", "split", "folds", "holdout", "embargo",
+    ])]
+    trial: Option<TrialName>,
     #[command(flatten)]
     options: StrategyArgs,
     #[command(flatten)]
@@ -49,12 +57,35 @@ pub struct BacktestArgs {
     threads: Option<usize>,
 }
 
+/// A trial of a study.
+#[derive(Clone)]
+struct TrialName {
+    dir: PathBuf,
+    trial: u64,
+}
+
+fn parse_trial(text: &str) -> Result<TrialName, String> {
+    let named = text.rsplit_once(':').and_then(|(dir, trial)| Some((dir, trial.parse().ok()?)));
+    match named {
+        Some((dir, trial)) if !dir.is_empty() => Ok(TrialName { dir: dir.into(), trial }),
+        _ => Err("write the study folder and the number of the trial, for example runs/ema:4711".into()),
+    }
+}
+
 pub fn run(args: BacktestArgs, display: &Display) -> Result<ExitCode> {
     let settings = Settings::load(args.options.config.as_deref())?;
     set_threads(args.threads.or(settings.run.threads))?;
-    let strategy = args.options.open(&args.strategy, &settings)?;
-    let (data, layout) = args.source.open(&settings)?;
-    let evaluation = Experiment::new(strategy, data).layout(layout).backtest()?;
+    let evaluation = match &args.trial {
+        Some(TrialName { dir, trial }) => {
+            let study = super::study::stored(dir)?;
+            study.backtest(*trial, study.data(&args.source.data, args.source.benchmark.as_deref())?)?
+        }
+        None => {
+            let strategy = args.options.open(args.strategy.as_deref().unwrap_or_default(), &settings)?;
+            let (data, layout) = args.source.open(&settings)?;
+            Experiment::new(strategy, data).layout(layout).backtest()?
+        }
+    };
     for note in notes(&evaluation) {
         eprintln!("note: {note}");
     }

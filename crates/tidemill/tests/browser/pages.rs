@@ -142,14 +142,16 @@ fn a_run_tells_of_the_strategy_before_the_machine() {
 fn a_winner_at_the_end_of_a_range_and_a_missing_verdict_are_said() {
     let Some(mut page) = chromium::open() else { return };
     let place = Place::with_bars();
-    let strategy = include_str!("../../../../strategies/zscore-dip.toml").replace("[10, 200]", "[50, 51]");
+    let strategy =
+        include_str!("../../../../strategies/zscore-dip.toml").replace("[0.5, 4.0]", "[2.0, 2.00001]");
     place.write("tight.toml", strategy);
     let sweep = "sweep tight.toml --data lcg.csv --trials 40 --verdict off --device cpu --out runs/tight";
     place.ok(sweep);
     let dash = Dash::start(&place, &[]);
     page.go(&dash.page("run/tight"));
     page.wait("document.querySelector('.study.is-ready .parts')");
-    assert!(page.text(".hints").contains("end of its range 50 … 51: a wider range may hold better sets"));
+    let hint = page.text(".hint-edge");
+    assert!(hint.contains("lies at the end of a range"), "{hint}");
     assert_eq!(page.text(".verdict .grade"), "not judged");
     // Without a split there is one part, and it is called what it is.
     let parts = page.eval(
@@ -247,10 +249,10 @@ fn a_walk_forward_has_a_page_of_its_own() {
     };
     let market = &made["market"];
     for (name, value) in [
-        ("Stitched return", &made["total_return"]),
-        ("Benchmark", &market["benchmark_return"]),
-        ("Excess", &market["excess_return"]),
-        ("Max. drawdown", &made["max_drawdown"]),
+        ("stitched return", &made["total_return"]),
+        ("return of the benchmark", &market["benchmark_return"]),
+        ("excess over the benchmark", &market["excess_return"]),
+        ("maximum drawdown", &made["max_drawdown"]),
     ] {
         assert!((figure(&mut page, name) - 100.0 * value.as_f64().unwrap()).abs() < 0.006, "{name}");
     }

@@ -2,9 +2,8 @@
 
 import { get, link, runPath } from "./api.js";
 import { h, replace, setText } from "./dom.js";
-import { card, choice, empty } from "./widget.js";
-import { valueText } from "./axis.js";
-import { drawHeat, heatCells } from "./heat.js";
+import { card, empty } from "./widget.js";
+import { HeatMap } from "./heat.js";
 import { count, niceTicks, short, tickText } from "./format.js";
 import { canvas } from "./plot.js";
 
@@ -43,26 +42,25 @@ const tipped = (plot, find, lines, choose) => {
 
 // The heat map of two parameters; the two that matter most to begin with.
 export const heatCard = (run, data, scores, ranked) => {
-  const chosen = { across: ranked[0], up: ranked[1], by: "best" };
-  let find = () => null;
+  const chosen = { across: ranked[0], up: ranked[1] };
+  const node = h("canvas", { role: "img", "aria-label": "Median scores over two parameters" });
+  const holder = h("div", { class: "plot-holder" }, node);
+  for (const one of [node, holder]) one.style.height = `${HEIGHT}px`;
+  const told = h("p", { class: "muted note", role: "status" });
+  const read = (cell) =>
+    setText(
+      told,
+      cell
+        ? `${data.axes[chosen.across].name} about ${cell.x}, ${data.axes[chosen.up].name} about ${cell.y}: ${count(cell.n, "trial")}, median ${short(cell.median)}, best ${short(cell.best)}`
+        : "Cells are coloured by the median of their trials; the framed one holds the best trial. Neighbours of one colour are a plateau; a bright cell alone is a spike, which is rarely found again.",
+    );
+  const map = new HeatMap(node, read);
+  const winner = scores.reduce((best, score, at) => (score !== null && (best === null || score > scores[best]) ? at : best), null);
   const side = (at) => ({ axis: data.axes[at], values: data.values[at] });
-  const plot = canvas("Scores over two parameters", HEIGHT, (pen, width, height, colours) => {
-    const [across, up] = [side(chosen.across), side(chosen.up)];
-    const cells = heatCells(across, up, scores);
-    plot.node.dataset.cells = cells.length;
-    find = drawHeat(pen, width, height, colours, { across, up, cells, by: chosen.by });
-  });
-  tipped(
-    plot,
-    (x, y) => find(x, y),
-    ({ cell }) => [
-      count(cell.n, "trial"),
-      ...[chosen.across, chosen.up].map((at) => [data.axes[at].name, valueText(data.axes[at], data.values[at][cell.trial])]),
-      ["best", short(cell.best)],
-      ["median", short(cell.median)],
-    ],
-    ({ cell }) => (location.hash = link("run", run.name, "trial", String(data.trials[cell.trial]))),
-  );
+  const show = () => {
+    map.show({ across: side(chosen.across), up: side(chosen.up), scores, winner });
+    node.dataset.cells = map.data.cells.size;
+  };
   const select = (label, key) =>
     h(
       "select",
@@ -71,7 +69,7 @@ export const heatCard = (run, data, scores, ranked) => {
         "aria-label": label,
         onchange: (event) => {
           chosen[key] = Number(event.target.value);
-          plot.redraw();
+          show();
         },
       },
       ranked.map((at) => h("option", { value: String(at), selected: at === chosen[key] }, data.axes[at].name)),
@@ -82,32 +80,10 @@ export const heatCard = (run, data, scores, ranked) => {
     select("Parameter across", "across"),
     h("span", { class: "muted" }, "against"),
     select("Parameter upwards", "up"),
-    choice(
-      "Colour by",
-      [
-        ["best", "best"],
-        ["median", "median"],
-      ],
-      chosen.by,
-      (next) => {
-        chosen.by = next;
-        plot.redraw();
-      },
-    ),
   );
-  return {
-    node: card(
-      "Heat map",
-      { class: "span-2 heat", extra: tools },
-      plot.holder,
-      h(
-        "p",
-        { class: "muted note" },
-        "The framed cell holds the best trial. Neighbours of the same colour are a plateau; a bright cell alone is a spike, which is rarely found again.",
-      ),
-    ),
-    close: plot.close,
-  };
+  read(null);
+  show();
+  return { node: card("Heat map", { class: "span-2 heat", extra: tools }, holder, told), close: map.chart.close };
 };
 
 // How alike the orders of two columns are, from −1 to 1 (Spearman).

@@ -81,7 +81,7 @@ const verdict = (told) => {
 
 // Returns on a part: its own and that of the benchmark. Of a walk-forward, what its windows made as they were traded.
 const returns = (told, name) => {
-  if (told?.windows) return name === "out_of_sample" ? [told.total_return, told.market?.benchmark_return] : null;
+  if (told?.windows) return name === "out_of_sample" ? [told.total_return, told.benchmark_return] : null;
   const { columns = [], rows = [] } = told?.best?.parts ?? {};
   const at = columns.findIndex((column) => column.key === name);
   const of = (key) => rows.find((row) => row.key === key)?.values[at] ?? null;

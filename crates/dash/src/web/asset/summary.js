@@ -181,7 +181,7 @@ export const studyPanel = (run) => {
     replace(
       hints,
       trial.unavailable && h("p", { class: "muted note" }, `Its figures by part are not available: ${trial.unavailable}.`),
-      trial.edges.map((text) => h("p", { class: "hint-edge note" }, text)),
+      trial.edge && h("p", { class: "hint-edge note" }, trial.edge),
       h("p", { class: "note" }, h("a", { href }, "Trades, chart and all figures")),
     );
     equityCard.hidden = !trial.parts;

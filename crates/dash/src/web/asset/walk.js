@@ -26,7 +26,8 @@ const parameters = (windows) => {
 };
 
 const windowTable = (run, told) => {
-  const { windows, held, setting } = told;
+  const { windows, setting } = told;
+  const hasMarket = windows.some((one) => typeof one.benchmark_return === "number");
   const { varied, same } = parameters(windows);
   const hasSharpe = setting.objective !== "sharpe";
   const head = (text) => h("th", { scope: "col", class: "num" }, text);
@@ -34,7 +35,7 @@ const windowTable = (run, told) => {
     n > 0 && h("th", { colspan: String(n), scope: "colgroup", class: `span ${text ? "is-named" : ""}` }, text);
   const objective = setting.objective.length > 22 ? "objective" : setting.objective;
   const row = (one, at) => {
-    const hold = held[at];
+    const hold = one.benchmark_return;
     return h(
       "tr",
       {},
@@ -47,8 +48,8 @@ const windowTable = (run, told) => {
       h("td", { class: "num strong" }, value(one.objective[1])),
       hasSharpe && h("td", { class: "num" }, value(one.sharpe[1])),
       toned(one.total_return),
-      hold !== undefined && h("td", { class: "num" }, percent(hold, 2, true)),
-      hold !== undefined && toned(one.total_return - hold),
+      hasMarket && h("td", { class: "num" }, percent(hold, 2, true)),
+      hasMarket && toned(one.total_return - hold),
       h("td", { class: "num" }, count(one.trades)),
       h(
         "td",
@@ -72,7 +73,7 @@ const windowTable = (run, told) => {
           { class: "spans" },
           span("", 4),
           span("In sample", hasSharpe ? 2 : 1),
-          span("Out of sample", 3 + (hasSharpe ? 1 : 0) + (held.length > 0 ? 2 : 0)),
+          span("Out of sample", 3 + (hasSharpe ? 1 : 0) + (hasMarket ? 2 : 0)),
           span("Chosen", 1 + varied.length),
         ),
         h(
@@ -83,7 +84,7 @@ const windowTable = (run, told) => {
           head(objective),
           hasSharpe && head("Sharpe"),
           head("Return"),
-          held.length > 0 && ["Benchmark", "Excess"].map(head),
+          hasMarket && ["Benchmark", "Excess"].map(head),
           ["Trades", "Trial", ...varied].map(head),
         ),
       ),
@@ -107,7 +108,6 @@ export const walkPanel = (run) => {
   const figures = h("div", { class: "scroll is-whole" });
   const windows = h("div", { class: "scroll is-whole" });
   const names = h("span");
-  const trouble = h("p", { class: "muted note", hidden: true });
   const equity = equityPlot("Equity of all windows one after the other, beside the benchmark");
   let isAdditive = false;
   const drawdown = linePlot({
@@ -127,7 +127,6 @@ export const walkPanel = (run) => {
         { extra: h("div", { class: "card-tools" }, names, equity.scale) },
         equity.node,
         drawdown.node,
-        trouble,
       ),
     ),
     card("Windows", {}, windows),
@@ -166,15 +165,13 @@ export const walkPanel = (run) => {
     const { curve } = told;
     const begins = told.windows.map((one) => ({ ms: Date.parse(one.test_from), label: "" }));
     isAdditive = told.is_additive;
-    replace(names, legend(["c0", "as traded"], told.benchmark !== null && ["c3", told.benchmark]));
+    replace(names, legend(["c0", "as traded"], curve.buy_hold.length > 0 && ["c3", told.benchmark]));
     equity.update("as traded", told.benchmark, curve, begins, isAdditive);
     drawdown.tell({}, { kind: isAdditive ? "number" : "percent" });
     drawdown.update({
       series: [{ name: "drawdown", points: curve.drawdown.map((y, at) => [curve.ms[at], y]), class: "c-bad", isArea: true }],
       marks: begins.map(({ ms }) => ({ x: ms })),
     });
-    trouble.hidden = told.unavailable === null;
-    setText(trouble, told.unavailable === null ? "" : `The benchmark is not drawn: ${told.unavailable}.`);
     replace(windows, windowTable(run, told));
     node.classList.add("is-ready");
   };

@@ -44,7 +44,7 @@ impl RunSource for Studies {
     }
 
     fn walk(&self, dir: &Path, points: usize) -> Result<WalkSummary, SourceError> {
-        walk::of(dir, &self.evaluations, points)
+        walk::of(dir, points)
     }
 
     fn trials(&self, dir: &Path, query: &TrialQuery) -> Result<TrialPage, SourceError> {
@@ -76,7 +76,7 @@ impl RunSource for Studies {
 }
 
 /// Opens the study of a run.
-pub fn study(dir: &Path) -> Result<StudyFolder, SourceError> {
+fn study(dir: &Path) -> Result<StudyFolder, SourceError> {
     match StudyFolder::open(dir) {
         Ok(folder) => Ok(folder),
         Err(FolderError::NotAStudy { .. }) => Err(SourceError::Unavailable {

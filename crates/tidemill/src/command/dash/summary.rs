@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tidemill_dash::web::{BestEvaluated, BestTrial, SourceError, StudySummary, VerdictSummary};
-use tidemill_lab::edge::{Edge, edges};
+use tidemill_lab::edge::{self, stored_range_ends};
 use tidemill_lab::parts::{EquityMark, PartFigures, Parts};
 use tidemill_lab::stored::rows::fetch;
 use tidemill_lab::stored::state::State;
@@ -125,13 +125,13 @@ fn best(
         rows.first().ok_or_else(|| SourceError::Missing { what: format!("there is no trial {trial}") })?;
     let params = survey.axes.0.iter().zip(&row.params);
     // A study without the text of its strategy does not know its ranges.
-    let space = config.searched_space().map_err(|error| failed(&error))?;
-    let edges = space.map_or_else(Vec::new, |space| edges(&space, &row.params));
+    let strategy = config.searched_strategy().map_err(|error| failed(&error))?;
+    let ends = strategy.map_or_else(Vec::new, |strategy| stored_range_ends(&strategy, survey, row));
     Ok(BestTrial {
         trial,
         objective: row.objectives.first().copied().filter(|value| value.is_finite()),
         parameters: params.map(|(axis, value)| (axis.name.clone(), json!(value))).collect(),
-        edges: edges.iter().map(Edge::sentence).collect(),
+        edge: edge::sentence(&ends),
         evaluated,
     })
 }

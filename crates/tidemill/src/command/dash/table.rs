@@ -8,12 +8,10 @@ use tidemill_search::folder::Column as Values;
 
 use crate::command::study::text::{self, label};
 use tidemill_lab::StudyConfig;
+use tidemill_lab::test_column::{TEST_OBJECTIVE, TEST_PREFIX};
 
 /// Metrics that a table shows unless others are chosen.
 const SHOWN: [&str; 4] = ["sharpe", "total_return", "max_drawdown", "trades"];
-
-/// What the names of figures out of sample begin with.
-const UNSEEN: &str = "test_";
 
 /// Where a column of the table is in a batch.
 #[derive(Clone, Copy, Debug)]
@@ -43,10 +41,15 @@ impl Table {
             table.add(Place::Objective(at), &name, &objective(text, config), ColumnKind::Objective, true);
         }
         for (at, (name, _)) in batch.metrics.iter().enumerate() {
-            let (kind, of) = match name.strip_prefix(UNSEEN) {
+            let (kind, of) = match name.strip_prefix(TEST_PREFIX) {
                 Some(of) => (ColumnKind::Unseen, of),
                 None => (ColumnKind::Metric, name.as_str()),
             };
+            if name == TEST_OBJECTIVE {
+                let first = config.objective.maximize.first().map_or(of, String::as_str);
+                table.add(Place::Metric(at), name, &objective(first, config), kind, true);
+                continue;
+            }
             let is_shown = SHOWN.contains(&of) && !is_objective(of, config);
             table.add(Place::Metric(at), name, label(of), kind, is_shown);
         }
@@ -70,11 +73,11 @@ impl Table {
         let kind = ColumnKind::Unseen;
         let first = config.objective.maximize.first().map_or("objective", String::as_str);
         let mut columns =
-            vec![(column(format!("{UNSEEN}objective"), &objective(first, config), kind, true), None)];
+            vec![(column(TEST_OBJECTIVE.to_owned(), &objective(first, config), kind, true), None)];
         let usual =
             METRICS.iter().filter(|(_, name, _)| text::SHOWN.contains(name) && !is_objective(name, config));
         columns.extend(usual.map(|(metric, name, label)| {
-            (column(format!("{UNSEEN}{name}"), label, kind, SHOWN.contains(name)), Some(*metric))
+            (column(format!("{TEST_PREFIX}{name}"), label, kind, SHOWN.contains(name)), Some(*metric))
         }));
         columns
     }

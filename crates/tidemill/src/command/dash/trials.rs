@@ -16,8 +16,8 @@ use tidemill_search::{StudyFolder, TrialBatch, Value};
 
 use super::source::failed;
 use super::table::Table;
-use crate::command::study::best::backtest_command;
-use tidemill_lab::neighbour::Neighbourhood;
+use tidemill_lab::neighbour::{Neighbourhood, searched_space};
+use tidemill_lab::stored::reopen::backtest_command;
 use tidemill_lab::stored::unseen::{UnseenTrial, evaluate_unseen};
 use tidemill_lab::{Dataset, StudyConfig};
 
@@ -142,7 +142,7 @@ pub fn page(study: &StudyFolder, query: &TrialQuery) -> Result<TrialPage, Source
         .ok_or_else(|| invalid(format!("there is no column `{}` to sort by", page.sort)))?;
     let space = match query.fold {
         Fold::No => None,
-        Fold::Groups | Fold::Of(_) => config.searched_space().map_err(|error| failed(&error))?,
+        Fold::Groups | Fold::Of(_) => searched_space(&config).map_err(|error| failed(&error))?,
     };
     let mut folding = space.map(|space| (Neighbourhood::of_study(&config, &space), space));
     let n_kept = (query.offset + query.limit).max(if folding.is_some() { MOST_FOLDED } else { 0 });
@@ -253,7 +253,9 @@ pub fn one(study: &StudyFolder, trial: u64) -> Result<(Trial, Params), SourceErr
     };
     let rank = score.map(|score| 1 + scores.iter().filter(|other| **other > score).count() as u64);
     let n_trials = study.n_trials().map_err(|error| failed(&error))?;
-    let command = backtest_command(&config, params.iter().map(|(name, value)| (name.as_str(), value)));
+    // The reader's terminal may be in another folder.
+    let dir = std::path::absolute(study.dir()).unwrap_or_else(|_| study.dir().to_owned());
+    let command = backtest_command(&config, &dir, trial);
     Ok((Trial { trial, rank, n_trials, figures, command }, params))
 }
 
