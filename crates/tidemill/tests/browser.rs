@@ -15,6 +15,8 @@ mod pages;
 mod report;
 #[path = "browser/study.rs"]
 mod study;
+#[path = "browser/summary.rs"]
+mod summary;
 #[allow(dead_code, reason = "the tests of the command line use the rest")]
 #[path = "cli/support.rs"]
 mod support;
