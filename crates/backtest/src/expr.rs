@@ -35,6 +35,24 @@ impl Expr {
     }
 }
 
+impl Expr {
+    /// The same without places in the source, so that what is written elsewhere, or with other spaces, equals it.
+    pub fn unplaced(&self) -> Self {
+        let inner = |of: &Expr| Box::new(of.unplaced());
+        let kind = match &self.kind {
+            Kind::Unary(op, a) => Kind::Unary(*op, inner(a)),
+            Kind::Binary(op, a, b) => Kind::Binary(*op, inner(a), inner(b)),
+            Kind::Call(name, arguments) => {
+                Kind::Call(name.clone(), arguments.iter().map(Self::unplaced).collect())
+            }
+            Kind::Index(a, k) => Kind::Index(inner(a), inner(k)),
+            Kind::Field(a, name) => Kind::Field(inner(a), name.clone()),
+            Kind::Number(..) | Kind::Text(_) | Kind::Bool(_) | Kind::Name(_) => self.kind.clone(),
+        };
+        Self { kind, span: 0..0 }
+    }
+}
+
 /// As it could be written, for messages.
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

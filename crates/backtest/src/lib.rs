@@ -27,6 +27,9 @@ pub mod trade;
 pub const SEMANTICS: u32 = 4;
 
 pub use cuda::{DeviceDetail, DeviceEngine, DeviceOptions, FoundTrade, Stage, StageSpan};
-pub use exec::engine::{Benchmark, Detail, Engine, EngineOptions, Outcome, POOL_NOTE, pool_year_days};
+pub use exec::engine::{
+    Benchmark, Detail, Engine, EngineOptions, LetSeries, Outcome, POOL_NOTE, SegmentPool, let_series,
+    pool_year_days,
+};
 pub use metric::{METRICS, Metric, Metrics};
 pub use strategy::{Overrides, Strategy, StrategyError};

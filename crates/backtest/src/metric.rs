@@ -1,5 +1,9 @@
 //! Metrics: what the sums of a walk mean. Defined in `docs/semantics.md`; not defined is NaN here and `null` outside.
 
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::tally::Tally;
 
 /// One metric.
@@ -186,6 +190,21 @@ impl Metrics {
             }
         }
         Self(values)
+    }
+}
+
+/// By name; what is not defined is null.
+impl Serialize for Metrics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+/// Metrics that are missing are not defined, and names that are not known are skipped.
+impl<'de> Deserialize<'de> for Metrics {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let by_name = BTreeMap::<String, Option<f64>>::deserialize(deserializer)?;
+        Ok(Self(METRICS.map(|(_, name, _)| by_name.get(name).copied().flatten().unwrap_or(f64::NAN))))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The objective: an expression over metrics and parameters, evaluated on the host.
 
+use serde::Serialize;
+
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::expr::{Binary, Expr, Kind, Unary};
 use crate::graph::{Op1, Op2};
@@ -179,7 +181,7 @@ pub enum Invalid {
 }
 
 /// How near a trial comes to a condition.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Margin {
     /// The left side.
     pub found: f64,

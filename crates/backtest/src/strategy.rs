@@ -1,6 +1,7 @@
 //! A strategy file, read and resolved: parameters, named series, the two sides, execution, objective.
 
 mod execution;
+mod identity;
 mod param;
 mod reader;
 mod remark;

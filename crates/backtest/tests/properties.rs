@@ -428,6 +428,24 @@ fn blocks_are_the_daily_returns_cut_into_pieces() {
                 left = rest;
             }
             assert!(left.is_empty() && outcome.blocks.len() == 5);
+            // Any segments can be pooled from the details, with the bits of the search.
+            let of = |role: Option<Role>| -> Vec<usize> {
+                let is_in = |at: &usize| role.is_none_or(|role| engine.segments()[*at].role == role);
+                (0..engine.segments().len()).filter(is_in).collect()
+            };
+            let pools =
+                [Some(Role::Train), Some(Role::Test), None].map(|role| engine.pool_of(&details, &of(role)));
+            assert_eq!(pools[0].tally.bits(), outcome.train.bits());
+            assert_eq!(pools[1].tally.bits(), outcome.test.unwrap().bits());
+            assert_eq!(pools[2].tally.trades, pools[0].tally.trades + pools[1].tally.trades);
+            let chained = pools[2].daily.iter().fold(1.0, |equity, (_, change)| equity * (1.0 + change));
+            assert!((chained - pools[2].tally.equity).abs() < 1e-12 * chained);
+            let apart = pools[0].tally.equity * pools[1].tally.equity;
+            // With symbols that a part lacks, the whole has more parts of capital.
+            assert!(
+                symbols > 1 || (apart - chained).abs() < 1e-3 * chained,
+                "only the day of the cut may differ"
+            );
         }
     }
 }

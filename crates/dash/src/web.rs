@@ -17,14 +17,16 @@ mod model;
 mod route;
 mod server;
 mod source;
+mod summary;
 mod token;
 mod view;
 
 pub use filter::{BoundFilter, Cell, Filter, FilterError};
 pub use model::{
-    Backtest, BarQuery, BarWindow, Column, ColumnKind, Curve, Figure, Parameters, SymbolLine, Trade, Trial,
-    TrialPage, TrialQuery,
+    Backtest, BarQuery, BarWindow, Column, ColumnKind, Curve, Figure, Fold, Parameters, SymbolLine, Trade,
+    Trial, TrialPage, TrialQuery, UnseenTrials,
 };
 pub use server::{Options, Server, WebError, serve};
 pub use source::{RunSource, SourceError};
+pub use summary::{BestEvaluated, BestTrial, StudySummary, VerdictSummary, WalkSummary};
 pub use token::{Token, TokenError};

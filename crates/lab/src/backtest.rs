@@ -2,71 +2,64 @@
 
 use serde_json::{Value, json};
 use tidemill_backtest::objective::Invalid;
-use tidemill_backtest::segment::{Role, Segment};
-use tidemill_backtest::{Benchmark, Detail, Metrics};
-use tidemill_search::{Points, Space};
+use tidemill_backtest::segment::Segment;
+use tidemill_backtest::{Benchmark, Detail, LetSeries, Metrics, let_series};
+use tidemill_search::Space;
 
-use crate::benchmark::{AgainstMarket, Part, has_market};
 use crate::error::LabError;
 use crate::experiment::Experiment;
-use crate::score::scores;
+use crate::parts::{EvaluatedParts, PartFigures, PartName, Parts};
 
 /// One evaluated parameter set with everything that is shown of it.
 #[derive(Clone, Debug)]
 pub struct BacktestReport {
     /// What was evaluated.
     pub experiment: Experiment,
-    /// The segments of the data.
+    /// The segments of the data, those that are held out included.
     pub segments: Vec<Segment>,
+    /// The part that each segment belongs to.
+    pub segment_parts: Vec<PartName>,
     /// Trades and marks of each segment.
     pub details: Vec<Detail>,
+    /// The distance at which the stop of each trade trailed the best price, by segment; NaN without one.
+    pub trail_distances: Vec<Vec<f64>>,
     /// Metrics of each segment.
     pub segment_metrics: Vec<Metrics>,
-    /// Metrics over the segments that count.
-    pub train: Metrics,
-    /// Metrics over the others.
-    pub test: Option<Metrics>,
-    /// The first objective, or why there is none.
+    /// What holding the benchmark made on each segment.
+    pub segment_held: Vec<Benchmark>,
+    /// The figures of each symbol alone over the whole period; empty where there is one symbol.
+    pub by_symbol: Vec<Option<PartFigures>>,
+    /// The figures of every part.
+    pub parts: Parts,
+    /// The first objective in sample, or why there is none.
     pub score: Result<f64, Invalid>,
+    /// The parameters as numbers.
+    row: Vec<f64>,
     /// Names and values of the parameters; inactive ones are null.
     pub params: Vec<(String, Value)>,
-    /// Days of a year of the pool that counts.
+    /// Days of a year of the whole period's pool.
     pub year_days: f64,
     /// Days of a year of each symbol.
     pub symbol_year_days: Vec<f64>,
     /// Notes for the user about the result.
     pub warnings: Vec<String>,
-    /// Results of holding the benchmark.
-    pub held: HeldBenchmarks,
-    /// The totals compared with it: in-sample, and out-of-sample where there is such a part; empty where equity adds in price units.
-    pub against: Vec<AgainstMarket>,
-}
-
-/// Results of holding the benchmark on each part that is shown.
-#[derive(Clone, Debug)]
-pub struct HeldBenchmarks {
-    /// Of all symbols together: in-sample, out-of-sample.
-    pub parts: [Benchmark; 2],
-    /// By segment.
-    pub segments: Vec<Benchmark>,
-    /// By symbol: in-sample, out-of-sample.
-    pub symbols: Vec<[Benchmark; 2]>,
 }
 
 impl BacktestReport {
     /// Evaluates the defaults of the strategy.
     pub(crate) fn new(experiment: &Experiment) -> Result<Self, LabError> {
         let Experiment { strategy, data, layout, .. } = experiment;
-        let mut engine = experiment.engine(layout, 1)?;
-        let segments = engine.segments().to_vec();
-        let space = engine.space();
+        let mut engine = experiment.parts_engine(layout)?;
+        let space = engine.engine().space();
         let row = space.default_point();
-        let mut points = Points::new(space.len());
-        points.push(&row);
-        let outcome = engine.evaluate(&points).remove(0);
-        let details = engine.detail(&row);
-        let train = engine.pool_metrics(&outcome.train, Role::Train);
-        let score = scores(&engine, strategy, &row, &outcome, Role::Train, &train).swap_remove(0);
+        let EvaluatedParts { parts, details, score } = engine.evaluate(&row);
+        let trail_distances = engine.trail_distances(&row, &details);
+        let segment_parts = engine.names().to_vec();
+        let named = data.benchmark.as_ref();
+        let n_symbols = data.universe.symbols.len();
+        let by_symbol = if n_symbols > 1 { engine.by_symbol(&row, &details, named) } else { Vec::new() };
+        let engine = engine.engine();
+        let segments = engine.segments().to_vec();
         let mut warnings: Vec<String> = engine
             .impossible_windows(&row)
             .into_iter()
@@ -78,42 +71,36 @@ impl BacktestReport {
             })
             .collect();
         warnings.extend(strategy.remarks(&data.universe));
-        if layout.split.is_some() && outcome.test.is_none() {
+        if layout.split.is_some() && parts.out_of_sample.is_none() {
             warnings.push("the out-of-sample part has no bar".into());
         }
-        let year_days = engine.year_days(Role::Train);
-        let symbols = 0..data.universe.symbols.len();
-        let named = data.benchmark.as_ref();
-        let roles = [Role::Train, Role::Test];
-        let held = HeldBenchmarks {
-            parts: roles.map(|role| engine.benchmark(role, named)),
-            segments: (0..segments.len()).map(|at| engine.segment_benchmark(at, named)).collect(),
-            symbols: symbols
-                .clone()
-                .map(|symbol| roles.map(|role| engine.symbol_benchmark(symbol, role, named)))
-                .collect(),
-        };
-        let against = roles
-            .into_iter()
-            .filter(|role| has_market(strategy) && segments.iter().any(|segment| segment.role == *role))
-            .map(|role| Part::new(&engine, &details, role, named, year_days).against)
-            .collect();
-        let metrics = segments.iter().zip(&outcome.segments);
         Ok(Self {
             experiment: experiment.clone(),
-            held,
-            against,
-            segment_metrics: metrics.map(|(segment, tally)| engine.segment_metrics(segment, tally)).collect(),
-            segments,
-            details,
-            train,
-            test: outcome.test.as_ref().map(|tally| engine.pool_metrics(tally, Role::Test)),
+            segment_held: (0..segments.len()).map(|at| engine.benchmark_of(&[at], named)).collect(),
+            by_symbol,
+            segment_metrics: segments
+                .iter()
+                .zip(&details)
+                .map(|(segment, detail)| engine.segment_metrics(segment, &detail.tally))
+                .collect(),
             score,
             params: param_values(&space, &row),
-            year_days,
-            symbol_year_days: symbols.map(|at| engine.symbol_year_days(at)).collect(),
+            year_days: parts.whole.year_days,
+            symbol_year_days: (0..n_symbols).map(|at| engine.symbol_year_days(at)).collect(),
             warnings,
+            trail_distances,
+            row,
+            segment_parts,
+            segments,
+            details,
+            parts,
         })
+    }
+
+    /// The numbers under `[let]` on some symbols, for charts.
+    pub fn let_series(&self, symbols: &[usize]) -> Result<Vec<Vec<LetSeries>>, LabError> {
+        let Experiment { strategy, data, runtime, .. } = &self.experiment;
+        Ok(let_series(strategy, &data.universe, &self.row, symbols, runtime.engine_options())?)
     }
 
     /// Why the objective has no value, in words.

@@ -1,9 +1,8 @@
 //! A strategy compared with its benchmark: its return beyond holding, on one part of the data.
 
-use serde::Serialize;
-use tidemill_backtest::segment::Role;
+use serde::{Deserialize, Serialize};
+use tidemill_backtest::Strategy;
 use tidemill_backtest::strategy::Sizing;
-use tidemill_backtest::{Detail, Engine, Strategy};
 use tidemill_market::Bars;
 use tidemill_verdict::Alpha;
 
@@ -11,7 +10,7 @@ use tidemill_verdict::Alpha;
 const HELD: &str = "buy and hold";
 
 /// One part of the data: returns as shares, α by the year; what is not defined is `null`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgainstMarket {
     /// Return of holding the benchmark.
     pub benchmark_return: f64,
@@ -24,39 +23,6 @@ pub struct AgainstMarket {
     /// β, α and its t.
     #[serde(flatten)]
     pub fit: Alpha,
-}
-
-/// Returns of a part, the benchmark's beside them.
-pub struct Part {
-    /// Daily returns of the pool.
-    pub returns: Vec<f64>,
-    /// Those of the benchmark on the same days.
-    pub benchmark: Vec<f64>,
-    /// Comparison of the two.
-    pub against: AgainstMarket,
-}
-
-impl Part {
-    /// Compares the pool of a role with its benchmark; `year_days` is the number of the part's days in a year.
-    pub fn new(
-        engine: &Engine<'_>,
-        details: &[Detail],
-        role: Role,
-        named: Option<&Bars>,
-        year_days: f64,
-    ) -> Self {
-        let returns: Vec<f64> = values(&engine.daily_returns(details, role));
-        let market = engine.benchmark(role, named);
-        let benchmark = values(&market.daily);
-        let exposure = engine.net_exposure(details, role);
-        let matched = total(benchmark.iter().map(|change| exposure * change));
-        let against = AgainstMarket {
-            net_exposure: Some(exposure),
-            exposure_matched_return: Some(matched),
-            ..AgainstMarket::new(&returns, &benchmark, market.total_return, year_days)
-        };
-        Self { returns, benchmark, against }
-    }
 }
 
 impl AgainstMarket {
@@ -83,10 +49,6 @@ pub fn benchmark_name(named: Option<&Bars>) -> &str {
 }
 
 /// The total return of daily returns; equity that reached 0 stays there.
-fn total(daily: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn total(daily: impl Iterator<Item = f64>) -> f64 {
     daily.fold(1.0, |equity: f64, change| (equity * (1.0 + change)).max(0.0)) - 1.0
-}
-
-fn values(daily: &[(i64, f64)]) -> Vec<f64> {
-    daily.iter().map(|(_, change)| *change).collect()
 }

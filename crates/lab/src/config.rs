@@ -12,6 +12,9 @@ use tidemill_search::{SamplerKind, StudyFolder, StudyHeader, Value};
 use crate::dataset::{Dataset, Recipe};
 use crate::error::LabError;
 use crate::number;
+use former::{requested, set_requested, upgrade};
+
+mod former;
 
 /// Version of the stored form. The first one had no number and named the first objective apart from the others.
 pub const CONFIG_VERSION: u32 = 2;
@@ -266,7 +269,7 @@ impl StudyConfig {
 
     /// Opens the folder of this study for writing, or makes it. A study of another configuration is refused.
     pub fn open_folder(&self, dir: &Path) -> Result<OpenedFolder, LabError> {
-        Ok(StudyFolder::open_or_create_upgraded(dir, &self.header()?, upgrade)?)
+        Ok(StudyFolder::open_or_create_upgraded(dir, &self.header()?, |config| self.upgrade(config))?)
     }
 
     /// The same for a study that may have got more trials: `study.toml` then names them from here on.
@@ -279,7 +282,7 @@ impl StudyConfig {
             Err(_) => None,
         };
         let opened = StudyFolder::open_or_create_upgraded(dir, &header, |config| {
-            upgrade(config);
+            self.upgrade(config);
             if let Some(trials) = raised {
                 set_requested(config, trials);
             }
@@ -293,8 +296,7 @@ impl StudyConfig {
     /// The number of trials that the stored study is raised to, if more trials are all that differs; an error if it cannot have the
     /// requested number. Where more differs, the folder lists all of it.
     fn raised(&self, dir: &Path, stored: &StudyHeader, asked: &StudyHeader) -> Result<Option<u64>, LabError> {
-        let mut same = stored.clone();
-        upgrade(&mut same.config);
+        let mut same = self.worded_alike(stored);
         let (Some(n_stored), Some(n_asked)) = (requested(&same.config), self.sweep.trials) else {
             return Ok(None);
         };
@@ -338,9 +340,26 @@ impl StudyConfig {
         Ok(Some(Strategy::parse(file, source, &overrides)?))
     }
 
+    /// The strategy as it was searched: with the parameters that are fixed, and all others free.
+    pub fn searched_strategy(&self) -> Result<Option<Strategy>, LabError> {
+        let fixed: NamedSet = self
+            .fixed
+            .iter()
+            .filter_map(|(name, value)| Some((name.clone(), value.clone().try_into().ok()?)))
+            .collect();
+        self.strategy(fixed.iter().map(|(name, value)| (name.as_str(), value)))
+    }
+
     /// Whether figures are those of several symbols together.
     pub fn is_pooled(&self) -> bool {
         self.data.symbols.is_some_and(|symbols| symbols > 1)
+    }
+
+    /// How the objectives of several segments become one, such as `mean`; `None` where an objective is that of the pool or of one segment,
+    /// and so the metric of the same name.
+    pub fn reduction(&self) -> Option<&str> {
+        let has_several = self.is_pooled() || self.segments.folds.is_some_and(|folds| folds > 1);
+        self.objective.reduce.as_deref().filter(|reduce| has_several && *reduce != "pooled")
     }
 
     /// Names for this many objectives: what was maximised, or the names of the columns.
@@ -429,43 +448,6 @@ impl StudyConfig {
             cut.embargo_ms.map(|ms| format!("embargo {} d", ms as f64 / 86_400_000.0)),
         ];
         Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
-    }
-}
-
-/// Brings a configuration of a former version into the present form.
-fn upgrade(config: &mut toml::Table) {
-    // Before a study could get more trials, it was planned for those that it has.
-    if let Some(trials) = requested(config).and_then(|trials| i64::try_from(trials).ok())
-        && let Some(toml::Value::Table(sweep)) = config.get_mut("sweep")
-    {
-        sweep.entry("plan_trials").or_insert(toml::Value::Integer(trials));
-    }
-    if config.contains_key("version") {
-        return;
-    }
-    config.insert("version".into(), toml::Value::Integer(CONFIG_VERSION.into()));
-    if let Some(toml::Value::Table(objective)) = config.get_mut("objective") {
-        let first = objective.remove("maximize");
-        let further = match objective.remove("further") {
-            Some(toml::Value::Array(further)) => further,
-            _ => Vec::new(),
-        };
-        let all: Vec<toml::Value> = match first {
-            Some(toml::Value::Array(all)) => all,
-            first => first.into_iter().chain(further).collect(),
-        };
-        objective.insert("maximize".into(), toml::Value::Array(all));
-    }
-}
-
-/// The requested number of trials of a configuration.
-fn requested(config: &toml::Table) -> Option<u64> {
-    config.get("sweep")?.get("trials")?.as_integer()?.try_into().ok()
-}
-
-fn set_requested(config: &mut toml::Table, trials: u64) {
-    if let Some(toml::Value::Table(sweep)) = config.get_mut("sweep") {
-        sweep.insert("trials".into(), toml::Value::Integer(i64::try_from(trials).unwrap_or(i64::MAX)));
     }
 }
 

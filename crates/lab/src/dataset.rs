@@ -59,7 +59,16 @@ impl Dataset {
     /// Compares results with this series: a symbol of the data, also one that the recipe left out, else a file with one symbol.
     pub fn with_benchmark(mut self, name: &str) -> Result<Self, LabError> {
         self.benchmark = Some(self.recipe.benchmark(name, &self.universe)?);
+        self.recipe.benchmark = Some(name.to_owned());
         Ok(self)
+    }
+
+    /// Compares results with the benchmark that the recipe names, if it names one.
+    pub(crate) fn with_own_benchmark(self) -> Result<Self, LabError> {
+        match self.recipe.benchmark.clone() {
+            Some(name) => self.with_benchmark(&name),
+            None => Ok(self),
+        }
     }
 }
 
@@ -97,6 +106,9 @@ pub struct Recipe {
     /// Resampled to bars of this length.
     #[serde(skip_serializing_if = "Option::is_none")]
     resample_ms: Option<i64>,
+    /// What results are compared with in place of holding all symbols: a symbol or a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    benchmark: Option<String>,
 }
 
 impl Recipe {
@@ -110,7 +122,21 @@ impl Recipe {
     ) -> Self {
         // If the working folder is unknown, paths stay relative to the folder in which they are read.
         let within = std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned();
-        Self { files: files.to_vec(), within, symbols, timezone, stamp, resample_ms }
+        Self { files: files.to_vec(), within, symbols, timezone, stamp, resample_ms, benchmark: None }
+    }
+
+    /// The same from other files, named from the working folder, and with another benchmark; what is not given stays.
+    pub fn replaced(&self, files: &[PathBuf], benchmark: Option<&str>) -> Self {
+        let mut recipe = self.in_full();
+        if !files.is_empty() {
+            let here = std::env::current_dir().unwrap_or_default();
+            recipe.files = files.iter().map(|file| here.join(file)).collect();
+        }
+        if let Some(name) = benchmark {
+            recipe.within = std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned();
+            recipe.benchmark = Some(name.to_owned());
+        }
+        recipe
     }
 
     /// The same with all files named in full, whichever folder this is read in.
@@ -124,8 +150,13 @@ impl Recipe {
         self.files.iter().map(PathBuf::as_path).find(|path| !path.exists())
     }
 
-    /// Loads or generates the data.
+    /// Loads or generates the data, and the benchmark if it names one.
     pub fn load(self) -> Result<Dataset, LabError> {
+        self.load_bars()?.with_own_benchmark()
+    }
+
+    /// The same without the benchmark.
+    pub(crate) fn load_bars(self) -> Result<Dataset, LabError> {
         if self.files.is_empty() {
             return Ok(Dataset { recipe: self, ..Dataset::generated() });
         }
@@ -149,9 +180,9 @@ impl Recipe {
             resample: self.resample_ms,
             ..LoadOptions::default()
         };
-        if Path::new(name).is_file() {
-            let loaded = load(&[PathBuf::from(name)], &options)
-                .map_err(|error| LabError::BenchmarkData(Box::new(error)))?;
+        let path = Path::new(&self.within).join(name);
+        if path.is_file() {
+            let loaded = load(&[path], &options).map_err(|error| LabError::BenchmarkData(Box::new(error)))?;
             let mut symbols = loaded.universe.symbols;
             if symbols.len() != 1 {
                 return Err(LabError::BenchmarkSymbols { name: name.into(), n_symbols: symbols.len() });

@@ -66,6 +66,14 @@ pub enum LabError {
     /// Points to begin with are wrong.
     #[error("{}", lines(.0))]
     Enqueue(Vec<EnqueueError>),
+    /// What is to be tried first cannot be read.
+    #[error("--enqueue {argument}: {reason}")]
+    EnqueueArgument {
+        /// As it was given.
+        argument: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// There is no such device.
     #[error(
         "--device {choice}: {error}\n  hint: `tidemill doctor` looks for the cause; with --device cpu the results are the same"
@@ -119,6 +127,78 @@ pub enum LabError {
         stored: u64,
         /// The requested number.
         asked: u64,
+    },
+    /// The study does not have the text of its strategy.
+    #[error("the study in {} does not have the text of its strategy, so that no trial of it can be evaluated again", dir.display())]
+    NoSource {
+        /// Where the study is.
+        dir: PathBuf,
+    },
+    /// The study does not say where its data is.
+    #[error("the study in {} does not record where its data came from\n  hint: name the data with --data", dir.display())]
+    NoRecipe {
+        /// Where the study is.
+        dir: PathBuf,
+    },
+    /// The data of a study is gone.
+    #[error("the data {} of the study in {} is not there any more\n  hint: put it back, or name it with --data", path.display(), dir.display())]
+    DataGone {
+        /// Where the study is.
+        dir: PathBuf,
+        /// The first file that is missing.
+        path: PathBuf,
+    },
+    /// Data is not that of a study.
+    #[error(
+        "the data is not that of the study in {}: it has the fingerprint {found}, and the study was made on {stored}\n  hint: name the data \
+         that the study was made on with --data",
+        dir.display()
+    )]
+    OtherData {
+        /// Where the study is.
+        dir: PathBuf,
+        /// Fingerprint in the study.
+        stored: String,
+        /// Fingerprint of the data.
+        found: String,
+    },
+    /// A study cannot take the name of something else.
+    #[error("{} is there already\n  hint: choose another name", path.display())]
+    NameTaken {
+        /// What is there.
+        path: PathBuf,
+    },
+    /// There is no such trial.
+    #[error("the study in {} has no trial {trial}: it has {}", dir.display(), number::counted(*n_trials, "trial"))]
+    NoTrial {
+        /// Where the study is.
+        dir: PathBuf,
+        /// The number that does not exist.
+        trial: u64,
+        /// Trials that it has, counted from 0.
+        n_trials: u64,
+    },
+    /// A trial does not give again what the study has.
+    #[error(
+        "trial {trial} of the study in {} gives {found} now, and the study has {stored}: this version evaluates it differently\n  hint: make \
+         the study again in another folder",
+        dir.display()
+    )]
+    NotAsStored {
+        /// Where the study is.
+        dir: PathBuf,
+        /// The trial.
+        trial: u64,
+        /// Objective in the study.
+        stored: String,
+        /// Objective now.
+        found: String,
+    },
+    /// Trials of a study are not points of its strategy.
+    #[error("the trials of the study in {} do not have the parameters and metrics of its strategy", dir.display())]
+    OtherColumns {
+        /// Where the study is.
+        dir: PathBuf,
     },
     /// The study folder.
     #[error(transparent)]

@@ -16,6 +16,7 @@ use tidemill_telemetry::DeviceMode;
 use crate::device::Devices;
 use crate::error::LabError;
 use crate::score;
+use crate::test_column;
 use crate::verdict::TrialSample;
 
 /// Called with the reason when the CPU takes over from the devices.
@@ -35,6 +36,8 @@ pub struct StudyEvaluator<'e, 'a> {
     first_index: Option<u64>,
     /// Keeps what a verdict needs of all trials.
     sample: Option<Arc<TrialSample>>,
+    /// Whether trials have out-of-sample columns.
+    has_test: bool,
     on_fallback: Option<OnFallback<'e>>,
 }
 
@@ -106,6 +109,7 @@ impl<'e, 'a> StudyEvaluator<'e, 'a> {
             view: Arc::new(EvaluatorView::of_cpu()),
             first_index: None,
             sample: None,
+            has_test: false,
             on_fallback,
         };
         for device in &devices.devices {
@@ -133,10 +137,19 @@ impl<'e, 'a> StudyEvaluator<'e, 'a> {
         self
     }
 
+    /// Adds out-of-sample columns to the metrics of all trials.
+    pub(crate) fn with_test_columns(mut self, has_test: bool) -> Self {
+        self.has_test = has_test;
+        self
+    }
+
     fn scored(&self, batch: &Batch, outcomes: &[Outcome]) -> Evaluated {
-        let evaluated = score::score_batch(self.engine, self.strategy, &batch.points, outcomes);
+        let mut evaluated = score::score_batch(self.engine, self.strategy, &batch.points, outcomes);
         if let Some(sample) = &self.sample {
             sample.offer_outcomes(batch.first_trial, outcomes, &evaluated.scores);
+        }
+        if self.has_test {
+            test_column::extend(&mut evaluated, self.engine, self.strategy, &batch.points, outcomes);
         }
         evaluated
     }

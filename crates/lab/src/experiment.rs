@@ -10,6 +10,7 @@ use crate::backtest::BacktestReport;
 use crate::config::NamedSet;
 use crate::dataset::Dataset;
 use crate::error::LabError;
+use crate::parts::PartsEngine;
 use crate::runtime::Runtime;
 use crate::sweep::Sweep;
 use crate::walkforward::{Pace, WalkForward};
@@ -25,6 +26,8 @@ pub struct Experiment {
     pub layout: Layout,
     /// How it runs.
     pub runtime: Runtime,
+    /// Whether a search on the in-sample part chose the parameters, so that figures of that part promise too much.
+    pub is_searched: bool,
 }
 
 impl Experiment {
@@ -35,6 +38,7 @@ impl Experiment {
             data: data.into(),
             layout: Layout::default(),
             runtime: Runtime::default(),
+            is_searched: false,
         }
     }
 
@@ -74,6 +78,15 @@ impl Experiment {
         let mut notes = self.data.notes.clone();
         notes.extend(self.strategy.remarks(&self.data.universe));
         notes
+    }
+
+    /// Evaluates parameter sets on every part of the data, the holdout included.
+    pub(crate) fn parts_engine(&self, layout: &Layout) -> Result<PartsEngine<'_>, LabError> {
+        let Self { strategy, data, runtime, .. } = self;
+        let segments = [layout.segments(&data.universe)?, layout.holdout(&data.universe)?];
+        let named = data.benchmark.as_ref();
+        let engine = PartsEngine::new(strategy, &data.universe, segments, named, runtime.engine_options())?;
+        Ok(if self.is_searched { engine.searched() } else { engine })
     }
 
     pub(crate) fn engine(&self, layout: &Layout, cache_share: usize) -> Result<Engine<'_>, LabError> {

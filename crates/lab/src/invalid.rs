@@ -1,14 +1,20 @@
 //! Why no trial of a search has a score, and how near the trials came.
 //!
-//! Counted only until the first valid trial: from then on nobody asks.
+//! Counted only until the first valid trial: from then on nobody asks. Of a stored study it is counted again from its trials.
 
+use serde::Serialize;
 use tidemill_backtest::expr::Expr;
 use tidemill_backtest::objective::{Margin, Scoring};
 use tidemill_backtest::{METRICS, Metric, Metrics, Strategy};
-use tidemill_search::{Evaluated, Points};
+use tidemill_search::{Evaluated, Param, Points, Space, StudyFolder};
+
+use crate::config::StudyConfig;
+use crate::error::LabError;
+use crate::number;
+use crate::stored::reopen::evaluated;
 
 /// The reasons why the trials of a search are invalid. A trial that fails several conditions counts for each of them.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct InvalidCounts {
     /// Trials that were looked at.
     pub n_trials: u64,
@@ -21,7 +27,7 @@ pub struct InvalidCounts {
 }
 
 /// How often a condition failed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ConditionCount {
     /// As it could be written.
     pub text: String,
@@ -38,6 +44,51 @@ impl InvalidCounts {
             |condition: &Expr| ConditionCount { text: condition.to_string(), n_failed: 0, nearest: None };
         let conditions = Scoring::new(strategy).conditions();
         Self { conditions: conditions.into_iter().map(of).collect(), ..Self::default() }
+    }
+
+    /// Counts the trials of a stored study without a valid one; `None` if it does not say what its trials had to meet, because it has no
+    /// text of its strategy, or one that means something else by now.
+    pub fn of_study(folder: &StudyFolder, config: &StudyConfig) -> Result<Option<Self>, LabError> {
+        let Ok(Some(strategy)) = config.searched_strategy() else { return Ok(None) };
+        // Which parameters are active does not matter: those that are not have no value in the trials.
+        let param = |spec: &tidemill_backtest::strategy::ParamSpec| Param {
+            fixed: spec.fixed,
+            ..Param::new(&spec.name, spec.domain.clone(), spec.default)
+        };
+        let space = Space { params: strategy.params.iter().map(param).collect() };
+        let mut counts = Self::new(&strategy);
+        for batch in folder.trials()? {
+            let batch = batch?;
+            let Some((points, evaluated)) = evaluated(&batch, &space) else { return Ok(None) };
+            counts.count(&strategy, &points, &evaluated);
+        }
+        Ok(Some(counts))
+    }
+
+    /// The reasons, how near the trials came, and what to do, in lines for people.
+    pub fn text(&self) -> String {
+        let mut out = format!("No trial was valid. Of {}\n", number::counted(self.n_trials, "trial"));
+        let mut line = |count: u64, text: String| {
+            if count > 0 {
+                out += &format!("{:>12} {text}\n", number::count(count));
+            }
+        };
+        line(self.n_untraded, "made no trade".into());
+        for condition in &self.conditions {
+            let best =
+                condition.nearest.map(|nearest| format!("; at best {}", number::short(Some(nearest.found))));
+            let text = format!("traded and did not meet `{}`{}", condition.text, best.unwrap_or_default());
+            line(condition.n_failed, text);
+        }
+        line(self.n_undefined, "met all of that, but the objective is not defined for them".into());
+        let hint = if self.n_untraded == self.n_trials {
+            "`enter` was never true: look at its conditions, and at the ranges of [params]"
+        } else if self.conditions.iter().any(|condition| condition.n_failed > 0) {
+            "ask for less in `require` of [objective], or widen the ranges of [params]"
+        } else {
+            "choose another objective, or test on more data"
+        };
+        out + &format!("  hint: {hint}\n")
     }
 
     /// Counts a batch in which no trial is valid.

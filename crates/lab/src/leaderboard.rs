@@ -1,6 +1,8 @@
 //! The best trials of a search so far.
 
-use tidemill_search::{Batch, Domain, Param, ParetoFront, Score, Scores, Space};
+use tidemill_search::{Batch, ParetoFront, Score, Scores, Space};
+
+use crate::neighbour::Neighbourhood;
 
 /// A trial that ranks among the best.
 #[derive(Clone, Debug)]
@@ -15,16 +17,10 @@ pub struct RankedTrial {
     units: Vec<f64>,
 }
 
-/// Trials whose numbers all lie within this share of their range, and whose other parameters are equal, are neighbours.
-const NEIGHBOURHOOD: f64 = 0.02;
-
-/// The best few, best first; of equals the earlier trial.
-///
-/// A search that has found its hill tries hundreds of sets that hardly differ. Of neighbours only the best is listed, so that a table
-/// shows different answers.
-pub struct Leaderboard<'a> {
-    space: &'a Space,
-    nearness: f64,
+/// The best few, best first; of equals the earlier trial. Of [neighbours](Neighbourhood) only the best is listed, so that a table shows
+/// different answers.
+pub struct Leaderboard {
+    neighbourhood: Neighbourhood,
     n_shown: usize,
     /// More than are shown, because neighbours of a better one may have to go later.
     keep: usize,
@@ -33,30 +29,18 @@ pub struct Leaderboard<'a> {
     threshold: Option<Score>,
 }
 
-impl<'a> Leaderboard<'a> {
+impl Leaderboard {
     /// Keeps as many as will be shown. If the sampler does not learn, only equal parameter sets are neighbours.
-    pub fn new(space: &'a Space, n_shown: usize, learns: bool) -> Self {
-        let nearness = if learns { NEIGHBOURHOOD } else { 0.0 };
-        Self { space, nearness, n_shown, keep: 4 * n_shown, trials: Vec::new(), threshold: None }
+    pub fn new(space: &Space, n_shown: usize, learns: bool) -> Self {
+        let neighbourhood = Neighbourhood::new(space, learns);
+        Self { neighbourhood, n_shown, keep: 4 * n_shown, trials: Vec::new(), threshold: None }
     }
 
     fn trial(&self, batch: &Batch, scores: &Scores, at: usize) -> RankedTrial {
         let mut row = vec![0.0; batch.points.n_params()];
         batch.points.read_row(at, &mut row);
-        let unit = |(param, value): (&Param, &f64)| {
-            if value.is_nan() { f64::NAN } else { param.domain.to_unit(*value) }
-        };
-        let units = self.space.params.iter().zip(&row).map(unit).collect();
+        let units = self.neighbourhood.units(row.iter().copied());
         RankedTrial { number: batch.first_trial + at as u64, score: scores.first(at), row, units }
-    }
-
-    fn are_neighbours(&self, a: &RankedTrial, b: &RankedTrial) -> bool {
-        self.space.params.iter().zip(a.units.iter().zip(&b.units)).all(|(param, (a, b))| match param.domain {
-            Domain::Float { .. } | Domain::Int { .. } => {
-                (a - b).abs() <= self.nearness || (a.is_nan() && b.is_nan())
-            }
-            Domain::Choice { .. } | Domain::Bool => a.to_bits() == b.to_bits(),
-        })
     }
 
     /// Takes the trials of a batch that are good enough.
@@ -119,7 +103,9 @@ impl<'a> Leaderboard<'a> {
         self.trials.sort_by(|a, b| a.score.cmp_best_first(b.score).then(a.number.cmp(&b.number)));
         let mut kept: Vec<RankedTrial> = Vec::with_capacity(self.trials.len());
         for trial in std::mem::take(&mut self.trials) {
-            if kept.len() < self.keep && !kept.iter().any(|other| self.are_neighbours(other, &trial)) {
+            if kept.len() < self.keep
+                && !kept.iter().any(|other| self.neighbourhood.are_near(&other.units, &trial.units))
+            {
                 kept.push(trial);
             }
         }
@@ -133,7 +119,7 @@ impl<'a> Leaderboard<'a> {
 mod tests {
     use std::sync::Arc;
 
-    use tidemill_search::Points;
+    use tidemill_search::{Domain, Param, Points};
 
     use super::*;
 

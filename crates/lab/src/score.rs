@@ -100,8 +100,6 @@ pub fn scores(
     role: Role,
     pooled: &Metrics,
 ) -> ObjectiveScores {
-    let scoring = Scoring::new(strategy);
-    let params = engine.decode(row);
     let segments: Vec<Metrics> = engine
         .segments()
         .iter()
@@ -109,14 +107,27 @@ pub fn scores(
         .filter(|(segment, _)| segment.role == role && strategy.reduce != Reduce::Pooled)
         .map(|(segment, tally)| engine.segment_metrics(segment, tally))
         .collect();
+    scores_of(strategy, &engine.decode(row), role, pooled, &segments)
+}
+
+/// The same from the metrics of the pool and of its segments, which count only where the objective is reduced over them.
+pub fn scores_of(
+    strategy: &Strategy,
+    params: &[f64],
+    role: Role,
+    pooled: &Metrics,
+    segments: &[Metrics],
+) -> ObjectiveScores {
+    let scoring = Scoring::new(strategy);
     let objectives = strategy.objectives.iter();
     match role {
-        Role::Train => objectives.map(|one| scoring.score(one, pooled, &segments, &params)).collect(),
-        Role::Test => objectives.map(|one| scoring.reduced(one, pooled, &segments, &params)).collect(),
+        Role::Train => objectives.map(|one| scoring.score(one, pooled, segments, params)).collect(),
+        Role::Test => objectives.map(|one| scoring.reduced(one, pooled, segments, params)).collect(),
     }
 }
 
-fn row(points: &Points, at: usize) -> Vec<f64> {
+/// One parameter set of a batch.
+pub(crate) fn row(points: &Points, at: usize) -> Vec<f64> {
     let mut row = vec![0.0; points.n_params()];
     points.read_row(at, &mut row);
     row

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tidemill_backtest::{DeviceOptions, Engine, METRICS, Strategy};
+use tidemill_backtest::{DeviceOptions, Engine, Strategy};
 use tidemill_search::{
     Change, Controller, Evaluated, ParetoFront, Sampler, SamplerSettings, Space, Study, StudyEvent,
     StudyFolder, StudySummary,
@@ -21,6 +21,7 @@ use crate::invalid::InvalidCounts;
 use crate::leaderboard::{Leaderboard, RankedTrial};
 use crate::record::{BatchRecorder, Reporter};
 use crate::runtime::Runtime;
+use crate::test_column;
 use crate::verdict::TrialSample;
 
 /// What follows from the engine and the options before the first trial.
@@ -105,6 +106,7 @@ impl Search<'_> {
         sampler: &mut dyn Sampler,
         control: impl FnOnce(&Arc<EvaluatorView>, &dyn Sampler) -> Option<C>,
     ) -> Result<Found, LabError> {
+        let has_test = test_column::are_stored(engine, self.folder)?;
         let fell_back = |reason: &str| {
             self.reporter.report(SweepEvent::FellBack { reason: reason.into() });
         };
@@ -115,7 +117,8 @@ impl Search<'_> {
             self.device_options,
             Some(Box::new(fell_back)),
         )?
-        .sampled_by(self.sample.clone());
+        .sampled_by(self.sample.clone())
+        .with_test_columns(has_test);
         let view = evaluator.view();
         let mut control = control(&view, sampler);
         let SearchPlan { space, chosen, .. } = self.plan;
@@ -135,7 +138,8 @@ impl Search<'_> {
                 self.runtime.keeps_spans,
             ),
         };
-        let metrics: Vec<&str> = METRICS.iter().map(|(_, name, _)| *name).collect();
+        let names = test_column::names(self.strategy, has_test);
+        let metrics: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut study = Study::new(space, sampler)
             .trials(self.options.trials)
             .batch(chosen.batch)
@@ -167,7 +171,7 @@ impl Search<'_> {
 
 /// Hears of every batch.
 struct Progress<'a> {
-    best: Leaderboard<'a>,
+    best: Leaderboard,
     /// Those that no other one beats in every respect, of several objectives.
     front: ParetoFront,
     n_valid: u64,

@@ -1,10 +1,15 @@
-//! Studies on disk. Everything here only reads and takes no lock, so that it works while a study runs.
+//! Studies on disk. All but `judge` and `manage` only reads and takes no lock, so that it works while a study runs.
 
 pub mod axis;
+pub mod compare;
 pub mod find;
+pub mod judge;
+pub mod manage;
+pub mod reopen;
 pub mod rows;
 pub mod state;
 pub mod survey;
+pub mod unseen;
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -19,6 +19,7 @@ use crate::event::{Opening, SweepEvent, ms};
 use crate::experiment::Experiment;
 use crate::fill::DeviceUse;
 use crate::invalid::InvalidCounts;
+use crate::parts::Parts;
 use crate::record::{Observer, Reporter};
 use crate::score::{ScoredTrial, score_trials};
 use crate::search::{Found, Search, SearchPlan};
@@ -78,6 +79,8 @@ pub struct SweepReport {
     pub segments: Vec<Segment>,
     /// The best trials, best first; of several objectives those that no other one beats in every respect.
     pub best: Vec<ScoredTrial>,
+    /// The figures of the best trial on every part of the data; `None` if no trial is valid.
+    pub parts: Option<Parts>,
     /// Whether the best hold up; `None` if the check was off or did not finish.
     pub verdict: Option<Arc<VerdictReport>>,
     /// Whether nothing is left to do.
@@ -155,7 +158,7 @@ impl Sweep {
 
     /// Runs to the end, or until the stop flag of the runtime is set.
     pub fn run(&self) -> Result<SweepReport, LabError> {
-        let Experiment { strategy, data, layout, runtime } = &self.experiment;
+        let Experiment { strategy, data, layout, runtime, .. } = &self.experiment;
         let mut engine = self.experiment.engine(layout, 1)?;
         let holdout = layout.holdout(&data.universe)?;
         if self.has_verdict {
@@ -201,8 +204,18 @@ impl Sweep {
             if let (Some(dir), Some(report)) = (&self.folder, &verdict) {
                 verdict::store::write(dir, found.summary.n_trials, report)?;
             }
+            let judged = verdict.as_ref().and_then(|report| report.winners.first());
+            let parts = match (judged, best.first()) {
+                (Some(winner), _) => Some(winner.parts.clone()),
+                (None, Some(best)) => {
+                    let mut engine = self.experiment.parts_engine(layout)?.searched();
+                    Some(engine.evaluate(&best.trial.row).parts)
+                }
+                (None, None) => None,
+            };
             let symbols = 0..data.universe.symbols.len();
             Ok(SweepReport {
+                parts,
                 summary: found.summary,
                 batch: plan.chosen.batch,
                 lag: plan.chosen.lag,

@@ -11,6 +11,7 @@ use serde::Serialize;
 use tidemill_verdict::{Interval, Moments, Overfit, Plateau, Verdict};
 
 use crate::benchmark::AgainstMarket;
+use crate::parts::{EquityMark, Parts};
 
 pub use judge::{JudgedSearch, judge};
 pub use sample::TrialSample;
@@ -48,6 +49,8 @@ pub struct VerdictReport {
     pub pool: Option<&'static str>,
     /// The winners, best first.
     pub winners: Vec<Winner>,
+    /// Equity of the best over the whole period, thinned.
+    pub equity: Vec<EquityMark>,
 }
 
 /// The findings about one winner. Sharpe ratios are by the year; what is not defined is `null`.
@@ -82,6 +85,8 @@ pub struct Winner {
     pub neighbors: Option<Plateau>,
     /// Mean return of its trades, with a confidence of 95 %.
     pub trades: Option<Interval>,
+    /// Its figures on every part of the data.
+    pub parts: Parts,
 }
 
 /// Sharpe ratios of a winner, by the year.
@@ -123,6 +128,25 @@ pub struct Objectives {
     pub holdout: Option<f64>,
 }
 
+impl Winner {
+    /// The verdict in a line, the grade first.
+    pub fn headline(&self) -> String {
+        headline(self.trial, &self.sentence)
+    }
+}
+
+/// The verdict on a trial in a line, the grade first: "Doubtful: trial 7 survives 5 of 8 checks".
+pub fn headline(trial: u64, sentence: &str) -> String {
+    match sentence.rsplit_once(": ") {
+        Some((checks, grade)) => {
+            let mut letters = grade.chars();
+            let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+            format!("{first}{}: trial {trial} {checks}", letters.as_str())
+        }
+        None => format!("Trial {trial}: {sentence}"),
+    }
+}
+
 /// How much of a value is lost, as a share of it; `None` where there is nothing to lose.
 pub fn drop_of(before: Option<f64>, after: Option<f64>) -> Option<f64> {
     let before = before.filter(|before| *before > 0.0)?;
@@ -136,6 +160,13 @@ mod tests {
     #[test]
     fn blocks_are_even_and_not_too_short() {
         assert_eq!([0, 23, 24, 31, 63, 64, 5000].map(n_blocks), [0, 0, 6, 6, 14, 16, 16]);
+    }
+
+    #[test]
+    fn a_headline_begins_with_the_grade() {
+        let found = headline(7, "survives 2 of 8 checks: probably luck");
+        assert_eq!(found, "Probably luck: trial 7 survives 2 of 8 checks");
+        assert_eq!(headline(7, "no check could be made"), "Trial 7: no check could be made");
     }
 
     #[test]

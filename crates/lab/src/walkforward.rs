@@ -6,7 +6,7 @@
 mod summary;
 mod window;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -34,7 +34,7 @@ use crate::search::{Search, SearchPlan};
 use crate::sweep::told_config;
 use crate::tune::Tuning;
 
-pub use summary::{WalkForwardSummary, WindowResult};
+pub use summary::{MonthResult, WalkForwardSummary, WindowResult};
 pub use window::{Pace, Window, WindowError};
 
 /// Repeated searches through time, each traded on the period that follows.
@@ -58,6 +58,11 @@ pub struct WalkForwardReport {
     pub year_days: f64,
     /// What it is compared with, if it can be compared.
     pub benchmark: Option<String>,
+}
+
+/// Folder of the study of a window, by its number from 1, in the folder of the walk-forward.
+pub fn window_folder(dir: &Path, number: usize) -> PathBuf {
+    dir.join(format!("window-{number:04}"))
 }
 
 /// The result of a window; `None` if it was stopped.
@@ -238,14 +243,14 @@ impl WalkForward {
 
     /// Searches a window and trades its winner; `None` if it was stopped.
     fn window(&self, at: usize, window: &Window, n_workers: usize, reporter: &Reporter) -> WindowOutcome {
-        let Experiment { strategy, data, layout, runtime } = &self.experiment;
+        let Experiment { strategy, data, layout, runtime, .. } = &self.experiment;
         if runtime.is_stopped() {
             return Ok(None);
         }
         let layout = window.layout(layout.embargo_ms);
         let mut engine = self.experiment.engine(&layout, n_workers)?;
         let options = &self.options;
-        let dir = self.folder.as_ref().map(|dir| dir.join(format!("window-{:04}", at + 1)));
+        let dir = self.folder.as_ref().map(|dir| window_folder(dir, at + 1));
         let (plan, mut sampler) = SearchPlan::new(&engine, strategy, options, &[], dir.as_deref())?;
         let open = |dir: &PathBuf| -> Result<StudyFolder, LabError> {
             let config = StudyConfig::new(strategy, data, &layout, options, plan.chosen, &[])?;
@@ -295,6 +300,8 @@ impl WalkForward {
             sharpe: [None; 2],
             mean_daily: [None; 2],
             total_return: 0.0,
+            benchmark_return: None,
+            max_drawdown: 0.0,
             trades: 0,
             daily: Vec::new(),
         };

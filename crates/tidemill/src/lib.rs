@@ -14,6 +14,7 @@ macro_rules! eprint {
 mod command;
 mod input;
 mod message;
+mod parts_text;
 mod progress;
 mod settings;
 mod table;

@@ -2,6 +2,8 @@
 //!
 //! Every test runs the built program in a folder of its own, so that no `tidemill.toml` of the developer is read.
 
+#[path = "cli/agreement.rs"]
+mod agreement;
 #[path = "cli/bad_input.rs"]
 mod bad_input;
 #[path = "cli/color.rs"]
@@ -36,11 +38,15 @@ mod settings;
 mod shared_data;
 #[path = "cli/study.rs"]
 mod study;
+#[path = "cli/study_manage.rs"]
+mod study_manage;
 #[path = "cli/support.rs"]
 mod support;
 #[path = "cli/sweep.rs"]
 mod sweep;
 #[path = "cli/terminal.rs"]
 mod terminal;
+#[path = "cli/trial.rs"]
+mod trial;
 #[path = "cli/walkforward.rs"]
 mod walkforward;

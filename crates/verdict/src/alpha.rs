@@ -5,7 +5,7 @@
 //! held for weeks are neither independent nor equally volatile: Bartlett kernel, lag ⌊4 (T/100)^(2/9)⌋, no correction for small samples
 //! (`use_correction=False` in statsmodels).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Fewest days for which the error of α is estimated.
 const LEAST_DAYS: usize = 30;
@@ -14,7 +14,7 @@ const LEAST_DAYS: usize = 30;
 const ROUNDING: f64 = 1e-12;
 
 /// A series of returns against a benchmark.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Alpha {
     /// Number of days.
     pub days: usize,

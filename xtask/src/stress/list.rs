@@ -279,12 +279,36 @@ pub const LIST: &[TestFile] = &[
         tests: &[
             ("a_run_is_listed_and_drawn", Some(10)),
             ("a_trial_has_its_chart_and_its_trades", Some(10)),
+            ("figures_out_of_sample_are_those_of_the_sweep", Some(10)),
+            ("neighbours_share_a_row_and_unfold", Some(10)),
             ("nothing_is_wider_than_a_phone_in_light_and_dark", Some(10)),
             ("pages_that_are_one_file_draw_themselves", Some(10)),
             ("parameters_are_weighed_and_brushed", Some(10)),
             ("the_colours_of_the_system_are_followed_until_one_is_chosen", Some(10)),
             ("trials_are_sorted_filtered_and_turned_by_the_page", Some(10)),
+            ("two_parameters_are_mapped_and_scores_compared_with_those_out_of_sample", Some(10)),
         ],
+    },
+    TestFile {
+        path: "crates/tidemill/tests/browser/summary.rs",
+        tests: &[
+            ("a_run_tells_of_the_strategy_before_the_machine", Some(10)),
+            ("a_walk_forward_has_a_page_of_its_own", Some(10)),
+            ("a_winner_at_the_end_of_a_range_and_a_missing_verdict_are_said", Some(10)),
+            ("the_best_trials_are_the_best_by_rank", Some(10)),
+            ("the_list_of_runs_has_verdicts_and_every_part_beside_its_benchmark", Some(10)),
+        ],
+    },
+    TestFile {
+        path: "crates/tidemill/tests/browser/report.rs",
+        tests: &[
+            ("equity_has_a_logarithmic_axis_and_prices_the_lines_of_the_strategy", Some(10)),
+            ("tiles_tables_and_months_are_those_of_the_embedded_trades_and_days", Some(10)),
+        ],
+    },
+    TestFile {
+        path: "crates/tidemill/tests/browser/study.rs",
+        tests: &[("a_study_shows_its_verdict_a_heat_map_and_what_was_kept_out_of_sample", Some(10))],
     },
     TestFile {
         path: "crates/tidemill/tests/cli/color.rs",
@@ -338,6 +362,14 @@ pub const LIST: &[TestFile] = &[
             ("a_second_process_on_a_study_is_refused", None),
             ("ctrl_c_keeps_what_is_done_and_ends_with_130", None),
         ],
+    },
+    TestFile {
+        path: "crates/tidemill/tests/cli/study_manage.rs",
+        tests: &[("a_study_that_was_stopped_is_judged_as_far_as_it_got", None)],
+    },
+    TestFile {
+        path: "crates/tidemill/tests/cli/trial.rs",
+        tests: &[("every_printed_command_gives_the_figures_beside_it", None)],
     },
     TestFile {
         path: "crates/tidemill/tests/cli/walkforward.rs",

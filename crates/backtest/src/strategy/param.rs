@@ -11,7 +11,7 @@ use crate::document::{Table, Value};
 use crate::expr::Expr;
 
 /// One parameter as written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ParamSpec {
     /// Name as expressions use it.
     pub name: String,

@@ -40,7 +40,7 @@ pub struct Label {
 }
 
 /// One way out.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Exit {
     /// What `value` means.
     pub kind: ExitKind,
@@ -55,7 +55,7 @@ pub struct Exit {
 }
 
 /// Rules of one side.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SideRules {
     /// Entry condition.
     pub enter: Expr,

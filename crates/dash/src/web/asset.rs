@@ -14,8 +14,9 @@ macro_rules! assets {
 const ASSETS: &[(&str, &str)] = assets! {
     "index.html" "icon.svg"
     "style.css" "card.css" "table.css" "control.css" "plot.css" "narrow.css"
-    "main.js" "api.js" "widget.js" "plot.js" "lanes.js" "runs.js" "run.js" "trials.js"
-    "parameters.js" "combination.js" "trial.js" "chart.js"
+    "main.js" "api.js" "widget.js" "plot.js" "lanes.js" "runs.js" "run.js" "summary.js" "walk.js"
+    "trials.js"
+    "parameters.js" "combination.js" "landscape.js" "trial.js" "chart.js"
 };
 
 fn all() -> impl Iterator<Item = (&'static str, &'static str)> {

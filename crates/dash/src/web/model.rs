@@ -16,10 +16,23 @@ pub struct TrialQuery {
     pub is_descending: bool,
     /// Which trials count.
     pub filter: Filter,
-    /// How many of them to skip.
+    /// Whether trials that hardly differ share a row.
+    pub fold: Fold,
+    /// How many rows to skip.
     pub offset: usize,
     /// How many to return at most.
     pub limit: usize,
+}
+
+/// Whether trials that hardly differ share a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fold {
+    /// One row per trial.
+    No,
+    /// One row per group of neighbours: the first of them in the requested order.
+    Groups,
+    /// The trials of one group, named by the trial that stands for it.
+    Of(u64),
 }
 
 /// Some trials of a run.
@@ -33,8 +46,14 @@ pub struct TrialPage {
     pub n_trials: u64,
     /// Number of those that the filter accepts.
     pub n_matched: u64,
+    /// How many of these, the first in the requested order, were folded into groups; none if they were not.
+    pub n_folded: Option<u64>,
+    /// Number of all rows: trials, or groups of them.
+    pub n_rows: u64,
     /// How many of these were skipped.
     pub offset: usize,
+    /// For each row, the number of trials that it stands for.
+    pub counts: Vec<u64>,
     /// One value per column for each trial; null where there is none.
     pub rows: Vec<Vec<Value>>,
 }
@@ -62,10 +81,21 @@ pub enum ColumnKind {
     Trial,
     /// An objective.
     Objective,
-    /// A figure of its result.
+    /// A figure of its result in sample.
     Metric,
+    /// A figure of its result out of sample.
+    Unseen,
     /// A parameter.
     Parameter,
+}
+
+/// Some trials out of sample.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct UnseenTrials {
+    /// The columns; none if the run has no such part.
+    pub columns: Vec<Column>,
+    /// For each trial its number, and one value per column; null where there is none.
+    pub rows: Vec<(u64, Vec<Value>)>,
 }
 
 /// Parameters of a run, and the trials drawn across them.
@@ -116,7 +146,7 @@ pub struct Backtest {
     pub symbol: Option<String>,
     /// All symbols.
     pub symbols: Vec<SymbolLine>,
-    /// Names of the columns of figures: `total`, or `in-sample` and `out-of-sample`, or more.
+    /// Names of the columns of figures: the parts of the data, then single segments where those are few.
     pub segments: Vec<String>,
     /// Figures of the result: label, and a text for each column.
     pub figures: Vec<(String, Vec<String>)>,

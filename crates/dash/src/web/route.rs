@@ -25,7 +25,7 @@ use super::filter::Filter;
 use super::folder::Folder;
 use super::guard::{self, Guard};
 use super::live::{LiveJournals, RunSections};
-use super::model::{BarQuery, TrialQuery};
+use super::model::{BarQuery, Fold, TrialQuery};
 use super::source::RunSource;
 use super::view::{RunLine, Sections, changed};
 
@@ -75,7 +75,10 @@ pub(super) fn router(app: Arc<App>, guard: Arc<Guard>) -> Router {
         .route("/api/runs", get(runs))
         .route("/api/runs/{run}", get(run))
         .route("/api/runs/{run}/events", get(events))
+        .route("/api/runs/{run}/summary", get(summary))
+        .route("/api/runs/{run}/walk", get(walk))
         .route("/api/runs/{run}/trials", get(trials))
+        .route("/api/runs/{run}/unseen", get(unseen))
         .route("/api/runs/{run}/parameters", get(parameters))
         .route("/api/runs/{run}/bars", get(bars))
         .route("/api/runs/{run}/trials/{trial}", get(trial))
@@ -104,7 +107,7 @@ async fn runs(State(app): AppState) -> ResponseResult {
             .runs(source)?
             .into_iter()
             .map(|(name, dir)| match source.glimpse(&dir) {
-                Ok(snapshot) => RunLine::new(&name, &snapshot, source.pulse(&dir)),
+                Ok(snapshot) => RunLine::new(&name, &snapshot, source.pulse(&dir), source.has_trials(&dir)),
                 Err(error) => RunLine::damaged(&name, error.to_string()),
             })
             .collect();
@@ -151,10 +154,42 @@ async fn look(app: &Arc<App>, dir: &std::path::Path) -> Result<RunSections, Refu
 }
 
 #[derive(Deserialize)]
+struct SummaryParams {
+    points: Option<usize>,
+}
+
+async fn summary(
+    State(app): AppState,
+    name: PathResult<String>,
+    asked: QueryResult<SummaryParams>,
+) -> ResponseResult {
+    let dir = locate(&app, name)?;
+    let points = asked_points(asked)?;
+    work(&app, move |source| Ok(fresh(source.summary(&dir, points)?))).await
+}
+
+async fn walk(
+    State(app): AppState,
+    name: PathResult<String>,
+    asked: QueryResult<SummaryParams>,
+) -> ResponseResult {
+    let dir = locate(&app, name)?;
+    let points = asked_points(asked)?;
+    work(&app, move |source| Ok(fresh(source.walk(&dir, points)?))).await
+}
+
+/// How many points a curve may have.
+fn asked_points(asked: QueryResult<SummaryParams>) -> Result<usize, Refusal> {
+    let Query(asked) = asked.map_err(|error| Refusal::bad(error.body_text()))?;
+    Ok(at_most("points", asked.points.unwrap_or(BARS), MAX_BARS)?.max(2))
+}
+
+#[derive(Deserialize)]
 struct TrialsParams {
     sort: Option<String>,
     order: Option<String>,
     filter: Option<String>,
+    fold: Option<String>,
     offset: Option<usize>,
     limit: Option<usize>,
 }
@@ -171,15 +206,41 @@ async fn trials(
         Some("asc") => false,
         Some(_) => return Err(Refusal::bad("`order` is `asc` or `desc`")),
     };
+    let fold = match asked.fold.as_deref() {
+        None | Some("") => Fold::No,
+        Some("groups") => Fold::Groups,
+        Some(trial) => {
+            Fold::Of(trial.parse().map_err(|_| Refusal::bad("`fold` is `groups` or the number of a trial"))?)
+        }
+    };
     let filter = Filter::parse(asked.filter.as_deref().unwrap_or_default());
     let query = TrialQuery {
         sort: asked.sort.filter(|sort| !sort.is_empty()),
         is_descending,
         filter: filter.map_err(|error| Refusal::bad(error.to_string()))?,
+        fold,
         offset: at_most("offset", asked.offset.unwrap_or(0), MAX_OFFSET)?,
         limit: at_most("limit", asked.limit.unwrap_or(LIMIT), MAX_LIMIT)?,
     };
     work(&app, move |source| Ok(fresh(source.trials(&dir, &query)?))).await
+}
+
+#[derive(Deserialize)]
+struct UnseenParams {
+    trials: String,
+}
+
+async fn unseen(
+    State(app): AppState,
+    name: PathResult<String>,
+    asked: QueryResult<UnseenParams>,
+) -> ResponseResult {
+    let dir = locate(&app, name)?;
+    let Query(asked) = asked.map_err(|error| Refusal::bad(error.body_text()))?;
+    let numbers: Result<Vec<u64>, _> = asked.trials.split(',').map(str::parse).collect();
+    let trials = numbers.map_err(|_| Refusal::bad("`trials` is a list of numbers, such as 3,17"))?;
+    at_most("trials", trials.len(), MAX_LIMIT)?;
+    work(&app, move |source| Ok(fresh(source.unseen(&dir, &trials)?))).await
 }
 
 async fn parameters(State(app): AppState, name: PathResult<String>) -> ResponseResult {

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use tidemill_telemetry::Snapshot;
 
-use super::model::{Backtest, BarQuery, BarWindow, Parameters, Trial, TrialPage, TrialQuery};
+use super::model::{Backtest, BarQuery, BarWindow, Parameters, Trial, TrialPage, TrialQuery, UnseenTrials};
+use super::summary::{StudySummary, WalkSummary};
 use crate::terminal::ProcessState;
 
 /// Knows where runs are and what they hold besides their journals.
@@ -25,8 +26,17 @@ pub trait RunSource: Send + Sync + 'static {
     /// Whether a run has trials that can be listed.
     fn has_trials(&self, dir: &Path) -> bool;
 
+    /// What a study found; curves have at most this many points.
+    fn summary(&self, dir: &Path, points: usize) -> Result<StudySummary, SourceError>;
+
+    /// What a walk-forward made; curves have at most this many points.
+    fn walk(&self, dir: &Path, points: usize) -> Result<WalkSummary, SourceError>;
+
     /// Some of the trials of a run, sorted and filtered.
     fn trials(&self, dir: &Path, query: &TrialQuery) -> Result<TrialPage, SourceError>;
+
+    /// Some trials evaluated again on the part that the search did not see.
+    fn unseen(&self, dir: &Path, trials: &[u64]) -> Result<UnseenTrials, SourceError>;
 
     /// The parameters of a run, and the trials drawn across them.
     fn parameters(&self, dir: &Path) -> Result<Parameters, SourceError>;

@@ -34,12 +34,14 @@ pub(super) struct RunLine {
     pub(super) done: f64,
     pub(super) total: Option<f64>,
     pub(super) best: Option<f64>,
+    /// Whether it is a study, which has a summary.
+    pub(super) has_trials: bool,
     /// Why it cannot be read.
     pub(super) error: Option<String>,
 }
 
 impl RunLine {
-    pub(super) fn new(name: &str, snapshot: &Snapshot, process: ProcessState) -> Self {
+    pub(super) fn new(name: &str, snapshot: &Snapshot, process: ProcessState, has_trials: bool) -> Self {
         Self {
             name: name.to_owned(),
             workload: snapshot.workload.clone(),
@@ -51,6 +53,7 @@ impl RunLine {
             done: snapshot.done,
             total: snapshot.total,
             best: snapshot.best,
+            has_trials,
             error: None,
         }
     }
@@ -60,7 +63,7 @@ impl RunLine {
         Self {
             error: Some(error),
             state: "damaged",
-            ..Self::new(name, &Snapshot::default(), ProcessState::Unknown)
+            ..Self::new(name, &Snapshot::default(), ProcessState::Unknown, false)
         }
     }
 }

@@ -39,9 +39,14 @@ fn a_run_is_told_in_sections() {
 fn questions_reach_the_source_as_they_were_meant() {
     let place = Place::new();
     let trials = |query: &str| get(place.address(), &format!("/api/runs/first/trials{query}"));
-    assert_eq!(trials("").json()["rows"][0], json!([null, true, "", 0, 50]));
-    let all = trials("?sort=sharpe&order=asc&filter=trades%20%3E%3D%2030&offset=100&limit=20");
-    assert_eq!(all.json()["rows"][0], json!(["sharpe", false, "trades >= 30", 100, 20]));
+    assert_eq!(trials("").json()["rows"][0], json!([null, true, "", 0, 50, "No"]));
+    let all = trials("?sort=sharpe&order=asc&filter=trades%20%3E%3D%2030&offset=100&limit=20&fold=groups");
+    assert_eq!(all.json()["rows"][0], json!(["sharpe", false, "trades >= 30", 100, 20, "Groups"]));
+    assert_eq!(trials("?fold=17").json()["rows"][0][5], "Of(17)");
+    let summary = get(place.address(), "/api/runs/first/summary?points=60").json();
+    assert_eq!((&summary["n_trials"], &summary["verdict"]["grade"]), (&json!(60), &json!("luck")));
+    let unseen = get(place.address(), "/api/runs/first/unseen?trials=3,17").json();
+    assert_eq!(unseen["rows"], json!([[3, [0.5]], [17, [0.5]]]));
     let bars = get(place.address(), "/api/runs/first/bars?symbol=BTC&from=-5&to=7&points=33").json();
     assert_eq!(
         (&bars["symbol"], &bars["first_ms"], &bars["joined"]),
@@ -59,6 +64,11 @@ fn bad_questions_are_told_what_is_wrong() {
         ("/api/runs/first/trials?limit=-1", 400, "limit"),
         ("/api/runs/first/trials?limit=1e99", 400, "limit"),
         ("/api/runs/first/trials?order=up", 400, "`asc` or `desc`"),
+        ("/api/runs/first/trials?fold=all", 400, "`fold` is `groups` or the number of a trial"),
+        ("/api/runs/first/unseen?trials=1,x", 400, "a list of numbers"),
+        ("/api/runs/first/unseen", 400, "trials"),
+        ("/api/runs/first/summary?points=4001", 400, "`points` is at most 4000"),
+        ("/api/runs/first/walk?points=60", 422, "no walk of 60 points"),
         ("/api/runs/first/bars?points=99999999999999999999", 400, "points"),
         ("/api/runs/first/trials/x", 404, "no such trial"),
         ("/api/runs/first/trials/-1", 404, "no such trial"),

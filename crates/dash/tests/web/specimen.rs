@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tidemill_dash::terminal::ProcessState;
 use tidemill_dash::web::{
     Backtest, BarQuery, BarWindow, Column, ColumnKind, Options, Parameters, RunSource, Server, SourceError,
-    Token, Trial, TrialPage, TrialQuery, serve,
+    StudySummary, Token, Trial, TrialPage, TrialQuery, UnseenTrials, VerdictSummary, WalkSummary, serve,
 };
 use tidemill_telemetry::{Event, Follower, Journal, Snapshot};
 
@@ -39,10 +39,33 @@ impl RunSource for Echo {
         true
     }
 
+    fn summary(&self, _: &Path, points: usize) -> Result<StudySummary, SourceError> {
+        let verdict = VerdictSummary {
+            grade: Some("luck".into()),
+            words: "probably luck".into(),
+            sentence: "survives none".into(),
+            checks: json!([]),
+        };
+        Ok(StudySummary {
+            strategy: None,
+            objective: "sharpe".into(),
+            n_trials: points as u64,
+            n_valid: 0,
+            verdict,
+            best: None,
+        })
+    }
+
+    fn walk(&self, _: &Path, points: usize) -> Result<WalkSummary, SourceError> {
+        Err(SourceError::Unavailable { message: format!("no walk of {points} points"), hint: None })
+    }
+
     fn trials(&self, _: &Path, query: &TrialQuery) -> Result<TrialPage, SourceError> {
         let bound = query.filter.bind(&["trades"]);
         bound.map_err(|error| SourceError::Invalid { message: error.to_string() })?;
-        let row = json!([query.sort, query.is_descending, query.filter.text(), query.offset, query.limit]);
+        let fold = format!("{:?}", query.fold);
+        let row =
+            json!([query.sort, query.is_descending, query.filter.text(), query.offset, query.limit, fold]);
         let column = Column {
             name: "trades".into(),
             label: "# Trades".into(),
@@ -55,9 +78,17 @@ impl RunSource for Echo {
             sort: "trades".into(),
             n_trials: 1,
             n_matched: 1,
+            n_folded: None,
+            n_rows: 1,
             offset: query.offset,
+            counts: vec![1],
             rows: vec![row.as_array().cloned().unwrap_or_default()],
         })
+    }
+
+    fn unseen(&self, _: &Path, trials: &[u64]) -> Result<UnseenTrials, SourceError> {
+        let rows = trials.iter().map(|trial| (*trial, vec![json!(0.5)])).collect();
+        Ok(UnseenTrials { columns: Vec::new(), rows })
     }
 
     fn parameters(&self, _: &Path) -> Result<Parameters, SourceError> {

@@ -143,3 +143,17 @@ fn what_is_not_understood_is_left_out() {
     assert_eq!(config.strategy.name.as_deref(), Some("ema"));
     assert_eq!((config.sweep, config.segments), (SweepConfig::default(), Layout::default()));
 }
+
+#[test]
+fn an_objective_is_reduced_only_where_there_are_several_segments() {
+    let mut config = read(first_version());
+    config.data.symbols = Some(1);
+    assert_eq!(config.reduction(), None);
+    config.segments.folds = Some(4);
+    assert_eq!(config.reduction(), Some("mean"));
+    config.segments.folds = None;
+    config.data.symbols = Some(3);
+    assert_eq!(config.reduction(), Some("mean"));
+    config.objective.reduce = Some("pooled".into());
+    assert_eq!(config.reduction(), None);
+}

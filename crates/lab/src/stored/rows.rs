@@ -7,6 +7,7 @@ use tidemill_search::{ImportanceCounts, Points, StudyFolder, TrialBatch, Value};
 
 use super::survey::Survey;
 use crate::error::LabError;
+use crate::test_column::{TEST_OBJECTIVE, TEST_PREFIX};
 
 /// One trial.
 #[derive(Clone, Debug)]
@@ -28,8 +29,13 @@ impl Row {
     pub fn json(&self, survey: &Survey) -> Json {
         let axes = &survey.axes.0;
         let params = axes.iter().zip(&self.params).map(|(axis, value)| (axis.name.clone(), json!(value)));
-        let metrics =
-            survey.metric_names.iter().zip(&self.metrics).map(|(name, value)| (name.clone(), json!(value)));
+        let (mut metrics, mut unseen) = (Map::new(), Map::new());
+        for (name, value) in survey.metric_names.iter().zip(&self.metrics) {
+            match name.strip_prefix(TEST_PREFIX) {
+                Some(name) => unseen.insert(name.to_owned(), json!(value)),
+                None => metrics.insert(name.clone(), json!(value)),
+            };
+        }
         let mut row = Map::new();
         row.insert("trial".into(), json!(self.trial));
         for (at, value) in self.objectives.iter().enumerate() {
@@ -37,7 +43,10 @@ impl Row {
             row.insert(name, json!(value));
         }
         row.insert("parameters".into(), Json::Object(params.collect()));
-        row.insert("metrics".into(), Json::Object(metrics.collect()));
+        row.insert("metrics".into(), Json::Object(metrics));
+        if let Some(objective) = unseen.remove(TEST_OBJECTIVE.trim_start_matches(TEST_PREFIX)) {
+            row.insert("out_of_sample".into(), json!({ "objective": objective, "metrics": unseen }));
+        }
         Json::Object(row)
     }
 }

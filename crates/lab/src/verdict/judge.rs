@@ -14,8 +14,9 @@ use tidemill_verdict::{
 };
 
 use super::{MarketParts, Objectives, Sharpes, TrialSample, VerdictReport, Winner};
-use crate::benchmark::{AgainstMarket, Part, benchmark_name, has_market};
+use crate::benchmark::{AgainstMarket, benchmark_name};
 use crate::error::LabError;
+use crate::parts::{DailyMark, EvaluatedParts, PartFigures, PartName, PartsEngine};
 use crate::score::{self, ScoredTrial};
 
 /// Most winners that are looked into; the others are only listed.
@@ -27,6 +28,9 @@ const MOST_DRAWN: u64 = 1024;
 
 /// Points around a winner that are evaluated.
 const N_NEIGHBORS: usize = 12;
+
+/// Most marks of the best winner's equity that a report keeps.
+const MOST_MARKS: usize = 500;
 
 /// Draws and neighbours are the same for every search.
 const SEED: u64 = 0x7469_6465;
@@ -99,8 +103,9 @@ pub fn judge(
         Some(swapped) => Some(sharpes(case, &swapped, &counting, &points)?),
         None => None,
     };
-    let has_market = has_market(strategy);
-    let held_out = held_out(case, winners)?;
+    let segments = [engine.segments().to_vec(), case.holdout.clone()];
+    let mut all_parts =
+        PartsEngine::new(strategy, case.universe, segments, case.benchmark, case.options)?.searched();
     let around = around(case, engine, winners);
 
     let standard = Standard::default();
@@ -109,30 +114,32 @@ pub fn judge(
         if case.is_stopped() {
             return Ok(None);
         }
-        let details = engine.detail(&winner.trial.row);
-        let counting = || engine.segments().iter().zip(&details).filter(|(s, _)| s.role == Role::Train);
+        let EvaluatedParts { parts, details, .. } = all_parts.evaluate(&winner.trial.row);
+        let counting =
+            all_parts.names().iter().zip(&details).filter(|(part, _)| **part == PartName::InSample);
         let trades: Vec<f64> =
-            counting().flat_map(|(_, detail)| detail.trades.iter().map(|trade| trade.ret)).collect();
-        let part = |role: Role| Part::new(engine, &details, role, case.benchmark, engine.year_days(role));
-        let seen = part(Role::Train);
-        let moments = Moments::new(&seen.returns);
+            counting.flat_map(|(_, detail)| detail.trades.iter().map(|trade| trade.ret)).collect();
+        let of_days = |of: fn(&DailyMark) -> f64| parts.in_sample.daily.iter().map(of).collect::<Vec<f64>>();
+        let (returns, held) = (of_days(|day| day.change), of_days(|day| day.held));
+        let moments = Moments::new(&returns);
         let objective = winner.objective();
-        let test_sharpe = winner.test.as_ref().map(|(_, metrics)| metrics.get(Metric::Sharpe));
-        let mut unseen = Vec::new();
-        unseen.extend(test_sharpe.map(|sharpe| (UNSEEN, sharpe.unwrap_or(f64::NAN))));
-        let held_out = held_out.as_ref().map(|all| all[at]);
-        unseen.extend(held_out.map(|held_out| (HOLDOUT, held_out.sharpe.unwrap_or(f64::NAN))));
-        let market = has_market.then(|| MarketParts {
-            in_sample: seen.against,
-            out_of_sample: winner.test.is_some().then(|| part(Role::Test).against),
-            holdout: held_out.map(|held_out| held_out.market),
+        let sharpe_of = |part: &PartFigures| part.metrics.get(Metric::Sharpe);
+        let unseen: Vec<(&'static str, f64)> = [(UNSEEN, &parts.out_of_sample), (HOLDOUT, &parts.holdout)]
+            .into_iter()
+            .filter_map(|(name, part)| Some((name, sharpe_of(part.as_ref()?).unwrap_or(f64::NAN))))
+            .collect();
+        let market = parts.in_sample.market.map(|in_sample| MarketParts {
+            in_sample,
+            out_of_sample: parts.out_of_sample.as_ref().and_then(|part| part.market),
+            holdout: parts.holdout.as_ref().and_then(|part| part.market),
         });
         let sharpe = winner.train.get(Metric::Sharpe);
         let deflated = moments.map(|moments| moments.deflated(independent, noise));
         let deflated_by_spread = moments.map(|moments| moments.deflated(independent, spread.variance()));
-        let beyond = || Moments::new(&seen.against.fit.beyond(&seen.returns, &seen.benchmark));
-        let deflated_beyond_market =
-            has_market.then(|| beyond().map_or(f64::NAN, |moments| moments.deflated(independent, noise)));
+        let deflated_beyond_market = market.map(|market| {
+            let beyond = Moments::new(&market.in_sample.fit.beyond(&returns, &held));
+            beyond.map_or(f64::NAN, |moments| moments.deflated(independent, noise))
+        });
         let neighbors = objective.and_then(|objective| plateau(objective, &around[at]));
         let trades = bootstrap(&trades, N_RESAMPLES, 0.95, SEED);
         let evidence = Evidence {
@@ -157,16 +164,16 @@ pub fn judge(
             verdict,
             sharpe: Sharpes {
                 in_sample: sharpe,
-                out_of_sample: test_sharpe.flatten(),
-                holdout: held_out.and_then(|held_out| held_out.sharpe),
+                out_of_sample: parts.out_of_sample.as_ref().and_then(sharpe_of),
+                holdout: parts.holdout.as_ref().and_then(sharpe_of),
                 double_costs: costly.as_ref().and_then(|all| all[at]),
                 delayed: delayed[at],
                 levels_swapped: swapped.as_ref().and_then(|all| all[at]),
             },
             objective: Objectives {
                 in_sample: objective,
-                out_of_sample: winner.test_objective(),
-                holdout: held_out.and_then(|held_out| held_out.objective),
+                out_of_sample: parts.out_of_sample.as_ref().and_then(|part| part.objective),
+                holdout: parts.holdout.as_ref().and_then(|part| part.objective),
             },
             moments,
             probabilistic: moments.map(|moments| moments.probabilistic(0.0)),
@@ -177,9 +184,11 @@ pub fn judge(
             min_track_record_days: moments.and_then(|moments| moments.min_track_record(0.0, 0.95)),
             neighbors,
             trades,
+            parts,
         });
     }
     Ok(Some(VerdictReport {
+        equity: out.first().map_or_else(Vec::new, |best| best.parts.thinned_equity(MOST_MARKS)),
         trials,
         independent_trials: independent,
         mean_correlation: correlation,
@@ -234,36 +243,6 @@ fn sharpes(
     let outcomes = engine.evaluate(points);
     let sharpe = |tally| engine.pool_metrics(tally, Role::Train).get(Metric::Sharpe);
     Ok(outcomes.iter().map(|outcome| sharpe(&outcome.train)).collect())
-}
-
-/// A winner on what was held out.
-#[derive(Clone, Copy)]
-struct HeldOut {
-    sharpe: Option<f64>,
-    /// The first objective.
-    objective: Option<f64>,
-    market: AgainstMarket,
-}
-
-/// Every winner on what was held out, if anything was.
-fn held_out(case: &JudgedSearch<'_>, winners: &[ScoredTrial]) -> Result<Option<Vec<HeldOut>>, LabError> {
-    if case.holdout.is_empty() {
-        return Ok(None);
-    }
-    let mut engine = Engine::new(case.strategy, case.universe, case.holdout.clone(), case.options)?;
-    let trials = winners.iter().map(|winner| winner.trial.clone()).collect();
-    let scored = score::score_trials(&mut engine, case.strategy, trials);
-    let mut out = Vec::with_capacity(scored.len());
-    for scored in &scored {
-        let details = engine.detail(&scored.trial.row);
-        out.push(HeldOut {
-            sharpe: scored.test.as_ref().and_then(|(_, metrics)| metrics.get(Metric::Sharpe)),
-            objective: scored.test_objective(),
-            market: Part::new(&engine, &details, Role::Test, case.benchmark, engine.year_days(Role::Test))
-                .against,
-        });
-    }
-    Ok(Some(out))
 }
 
 /// The first objective of the neighbours of every winner.

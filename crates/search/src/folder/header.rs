@@ -78,8 +78,7 @@ fn shown(value: &str) -> String {
 }
 
 impl StudyHeader {
-    /// Every setting in which a study with this header differs from one with the `asked` header, by name. The version of the
-    /// program is no setting, and neither is what stands under `ABOUT`.
+    /// Every setting in which a study with this header differs from one with the `asked` header, by name.
     pub fn differences(&self, asked: &Self) -> Vec<Difference> {
         let (stored, asked) = (self.settings(), asked.settings());
         let keys: std::collections::BTreeSet<&String> = stored.keys().chain(asked.keys()).collect();
@@ -93,8 +92,9 @@ impl StudyHeader {
             .collect()
     }
 
-    /// All settings as text, so that NaN equals itself, by their dotted names.
-    fn settings(&self) -> BTreeMap<String, String> {
+    /// All settings as text, so that NaN equals itself, by their dotted names. The version of the program is no setting, and neither is
+    /// what stands under `ABOUT`.
+    pub fn settings(&self) -> BTreeMap<String, String> {
         let mut settings = BTreeMap::new();
         settings.insert("seed".to_owned(), self.seed.to_string());
         settings.insert("data_hash".to_owned(), self.data_hash.clone());

@@ -9,9 +9,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::{Map, Value, json};
+use tidemill_backtest::POOL_NOTE;
 use tidemill_backtest::segment::Segment;
 use tidemill_backtest::trade::Trade;
-use tidemill_backtest::{Benchmark, METRICS, Metrics, POOL_NOTE};
 use tidemill_lab::{BacktestReport, Experiment};
 use tidemill_market::timestamp;
 use tidemill_page::report::ReportPage;
@@ -20,18 +20,25 @@ use crate::input::{DataSource, StrategyArgs, set_threads};
 use crate::settings::Settings;
 use crate::table::{Display, Screen, Table};
 use crate::year;
-use tidemill_lab::benchmark::{AgainstMarket, benchmark_name};
 use tidemill_lab::number;
 
-/// Evaluate one parameter set: the defaults of the strategy, changed by --profile and --set.
+/// Evaluate one parameter set: the defaults of the strategy, changed by --profile and --set, or a trial of a study.
 #[derive(Args)]
 #[command(after_help = "Examples:
   tidemill backtest ema-cross --data btc.parquet --set fast=12 --set slow=180
   tidemill backtest my.toml --data data/ --split 0.7 --report report.html --trades trades.csv
-  tidemill backtest seller-exhaustion --data lcg.csv --profile reference --set use_stop_loss=true --json")]
+  tidemill backtest seller-exhaustion --data lcg.csv --profile reference --set use_stop_loss=true --json
+  tidemill backtest --trial runs/ema:4711 --report report.html")]
 pub struct BacktestArgs {
     /// Strategy file, or the name of a shipped strategy (see `tidemill strategies`).
-    strategy: String,
+    #[arg(required_unless_present = "trial")]
+    strategy: Option<String>,
+    /// Evaluate this trial of a study, with the strategy, data, parts, execution and parameters of the study. --data names the data if it has
+    /// moved; it must hold the same bars.
+    #[arg(long, value_name = "DIR:N", value_parser = parse_trial, conflicts_with_all = [
+        "strategy", "set", "profile", "objective", "symbols", "resample", "timezone", "stamp", "from", "to", "split", "folds", "holdout", "embargo",
+    ])]
+    trial: Option<TrialName>,
     #[command(flatten)]
     options: StrategyArgs,
     #[command(flatten)]
@@ -50,12 +57,35 @@ pub struct BacktestArgs {
     threads: Option<usize>,
 }
 
+/// A trial of a study.
+#[derive(Clone)]
+struct TrialName {
+    dir: PathBuf,
+    trial: u64,
+}
+
+fn parse_trial(text: &str) -> Result<TrialName, String> {
+    let named = text.rsplit_once(':').and_then(|(dir, trial)| Some((dir, trial.parse().ok()?)));
+    match named {
+        Some((dir, trial)) if !dir.is_empty() => Ok(TrialName { dir: dir.into(), trial }),
+        _ => Err("write the study folder and the number of the trial, for example runs/ema:4711".into()),
+    }
+}
+
 pub fn run(args: BacktestArgs, display: &Display) -> Result<ExitCode> {
     let settings = Settings::load(args.options.config.as_deref())?;
     set_threads(args.threads.or(settings.run.threads))?;
-    let strategy = args.options.open(&args.strategy, &settings)?;
-    let (data, layout) = args.source.open(&settings)?;
-    let evaluation = Experiment::new(strategy, data).layout(layout).backtest()?;
+    let evaluation = match &args.trial {
+        Some(TrialName { dir, trial }) => {
+            let study = super::study::stored(dir)?;
+            study.backtest(*trial, study.data(&args.source.data, args.source.benchmark.as_deref())?)?
+        }
+        None => {
+            let strategy = args.options.open(args.strategy.as_deref().unwrap_or_default(), &settings)?;
+            let (data, layout) = args.source.open(&settings)?;
+            Experiment::new(strategy, data).layout(layout).backtest()?
+        }
+    };
     for note in notes(&evaluation) {
         eprintln!("note: {note}");
     }
@@ -87,21 +117,26 @@ fn notes(evaluation: &BacktestReport) -> impl Iterator<Item = &String> {
     evaluation.experiment.data.notes.iter().chain(&evaluation.warnings)
 }
 
-/// Metrics by name; what is not defined is null.
-pub fn metrics_json(metrics: &Metrics) -> Value {
-    Value::Object(metrics.iter().map(|(name, value)| (name.to_string(), json!(value))).collect())
-}
-
 /// How many days a year has, where figures are annualised.
 fn year_text(evaluation: &BacktestReport) -> String {
     let symbols = evaluation.experiment.data.universe.symbols.iter().map(|bars| bars.symbol.as_str());
     year::describe(evaluation.year_days, symbols.zip(evaluation.symbol_year_days.iter().copied()))
 }
 
-/// Whether single segments say more than the totals, and are few enough to be columns.
+/// Whether single segments say more than the parts, and are few enough to be columns.
 fn shows_segments(evaluation: &BacktestReport, most: usize) -> bool {
-    let totals = 1 + usize::from(evaluation.test.is_some());
-    evaluation.segments.len() > totals && evaluation.segments.len() <= most
+    let n_segments = evaluation.segments.len();
+    let n_unseen = [&evaluation.parts.out_of_sample, &evaluation.parts.holdout].into_iter().flatten().count();
+    n_segments > 1 + n_unseen && n_segments <= most
+}
+
+/// The figure of a row on a single segment; what is compared with the market is so on parts only.
+fn segment_value(evaluation: &BacktestReport, at: usize, key: &str) -> Option<f64> {
+    let metrics = &evaluation.segment_metrics[at];
+    match key {
+        "benchmark_return" => finite(evaluation.segment_held[at].total_return),
+        _ => metrics.iter().find(|(name, _)| *name == key)?.1,
+    }
 }
 
 /// Trades with the segment they belong to.
@@ -147,17 +182,19 @@ fn to_json(evaluation: &BacktestReport) -> Value {
         .segments
         .iter()
         .zip(&evaluation.segment_metrics)
-        .map(|(segment, metrics)| {
+        .zip(&evaluation.segment_parts)
+        .map(|((segment, metrics), part)| {
             let bars = &symbols[segment.symbol];
             json!({
                 "name": segment.name,
                 "symbol": bars.symbol,
                 "role": segment.role,
+                "part": part,
                 "from": timestamp::format_ms(bars.ts_ms[segment.range.start]),
                 "to": timestamp::format_ms(bars.ts_ms[segment.range.end - 1]),
                 "bars": segment.range.len(),
                 "year_days": evaluation.symbol_year_days[segment.symbol],
-                "metrics": metrics_json(metrics),
+                "metrics": metrics,
             })
         })
         .collect();
@@ -173,8 +210,9 @@ fn to_json(evaluation: &BacktestReport) -> Value {
             "value": evaluation.score.ok(),
             "invalid": evaluation.invalid(),
         },
-        "metrics": metrics_json(&evaluation.train),
-        "out_of_sample": evaluation.test.as_ref().map(metrics_json),
+        "parts": evaluation.parts,
+        "metrics": evaluation.parts.in_sample.metrics,
+        "out_of_sample": evaluation.parts.out_of_sample.as_ref().map(|part| part.metrics),
         "market": market_json(evaluation),
         "segments": segments,
         "trades": trades,
@@ -182,26 +220,14 @@ fn to_json(evaluation: &BacktestReport) -> Value {
     })
 }
 
-/// The totals against the benchmark; null where equity adds in price units.
+/// The parts against the benchmark; null where equity adds in price units.
 fn market_json(evaluation: &BacktestReport) -> Option<Value> {
-    let in_sample = evaluation.against.first()?;
+    let parts = &evaluation.parts;
     Some(json!({
-        "benchmark": benchmark_name(evaluation.experiment.data.benchmark.as_ref()),
-        "in_sample": in_sample,
-        "out_of_sample": evaluation.against.get(1),
+        "benchmark": parts.benchmark,
+        "in_sample": parts.in_sample.market?,
+        "out_of_sample": parts.out_of_sample.as_ref().and_then(|part| part.market),
     }))
-}
-
-/// Figures of a comparison with the market: key, label, value.
-fn market_figures(of: &AgainstMarket) -> [(&'static str, &'static str, Option<f64>); 6] {
-    [
-        ("excess_return", "Excess Return [%]", finite(of.excess_return)),
-        ("beta", "Beta", of.fit.beta),
-        ("alpha", "Alpha, a year [%]", of.fit.alpha),
-        ("t_alpha", "t of Alpha", of.fit.t_alpha),
-        ("net_exposure", "Net Exposure [%]", of.net_exposure),
-        ("exposure_matched_return", "Return at that Exposure [%]", of.exposure_matched_return),
-    ]
 }
 
 fn side_name(side: i8) -> &'static str {
@@ -251,41 +277,30 @@ fn trades_csv(evaluation: &BacktestReport) -> String {
 const MAX_COLUMNS: usize = 6;
 
 fn to_text(evaluation: &BacktestReport, screen: &Screen) -> String {
+    let parts = &evaluation.parts;
     let mut header =
         vec![format!("{}  ({})", evaluation.experiment.strategy.name, evaluation.experiment.data.origin)];
-    header.push(if evaluation.test.is_some() { "in-sample".into() } else { "all".to_string() });
-    if evaluation.test.is_some() {
-        header.push("out-of-sample".into());
-    }
-    let several = shows_segments(evaluation, MAX_COLUMNS);
-    if several {
-        header.extend(evaluation.segments.iter().map(|segment| segment.name.clone()));
-    }
+    header.extend(parts.shown().iter().map(|part| part.part.label().to_owned()));
+    let segments = if shows_segments(evaluation, MAX_COLUMNS) { &evaluation.segments[..] } else { &[] };
+    header.extend(segments.iter().map(|segment| segment.name.clone()));
     let mut table = Table::new(header);
-    for (metric, _, label) in METRICS {
-        let cell = |metrics: &Metrics| number::metric(label, metrics.get(metric));
-        let mut row = vec![label.to_string(), cell(&evaluation.train)];
-        row.extend(evaluation.test.as_ref().map(cell));
-        if several {
-            row.extend(evaluation.segment_metrics.iter().map(cell));
-        }
+    for (label, end) in [("From", 0), ("To", 1)] {
+        let mut row = vec![label.to_owned()];
+        row.extend(parts.shown().iter().map(|part| [&part.from, &part.to][end].clone()));
+        row.extend(segments.iter().map(|segment| {
+            let at = [segment.range.start, segment.range.end - 1][end];
+            let time = evaluation.experiment.data.universe.symbols[segment.symbol].ts_ms[at];
+            timestamp::format_ms(time).chars().take(10).collect()
+        }));
         table.row(row);
     }
-    let label = format!("Return of {} [%]", benchmark_name(evaluation.experiment.data.benchmark.as_ref()));
-    let held = |market: &Benchmark| number::metric(&label, finite(market.total_return));
-    let mut row = vec![label.clone(), held(&evaluation.held.parts[0])];
-    row.extend(evaluation.test.is_some().then(|| held(&evaluation.held.parts[1])));
-    if several {
-        row.extend(evaluation.held.segments.iter().map(held));
-    }
-    table.row(row);
-    let compared: Vec<_> = evaluation.against.iter().map(market_figures).collect();
-    for (at, (_, label, _)) in compared.first().into_iter().flatten().enumerate() {
-        let mut row = vec![(*label).to_string()];
-        row.extend(compared.iter().map(|figures| number::metric(label, figures[at].2)));
-        if several {
-            row.extend(evaluation.segments.iter().map(|_| String::new()));
-        }
+    for figure in parts.table() {
+        let mut row = vec![figure.label.clone()];
+        row.extend(figure.texts());
+        row.extend((0..segments.len()).map(|at| {
+            let value = segment_value(evaluation, at, figure.key);
+            value.map_or_else(String::new, |value| number::metric(&figure.label, Some(value)))
+        }));
         table.row(row);
     }
     let mut out = table.render(1, screen);
@@ -322,6 +337,7 @@ fn to_text(evaluation: &BacktestReport, screen: &Screen) -> String {
 }
 
 fn write_report(evaluation: &BacktestReport, path: &Path) -> Result<()> {
-    let html = tidemill_page::report::html(&page::report(evaluation)).context("cannot build the report")?;
+    let html = tidemill_page::report::html(&page::report_with_lines(evaluation)?)
+        .context("cannot build the report")?;
     std::fs::write(path, html).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -6,8 +6,10 @@ mod chart;
 mod evaluation;
 mod parameters;
 mod source;
+mod summary;
 mod table;
 mod trials;
+mod walk;
 
 use std::io::Write;
 use std::net::SocketAddr;

@@ -1,9 +1,11 @@
-//! `tidemill study`: lists, shows and exports studies.
+//! `tidemill study`: lists, shows, exports, compares, judges, renames and deletes studies.
 //!
-//! All of it reads only, without taking the lock, so that it works while a study runs.
+//! All but the commands in `manage` read only, without taking the lock, so that they work while a study runs.
 
 pub(super) mod best;
+mod compare;
 mod list;
+mod manage;
 pub(super) mod page;
 mod show;
 pub(super) mod text;
@@ -18,17 +20,20 @@ use clap::{Args, Subcommand};
 use tidemill_search::{ExportFormat, FolderError, StudyFolder, export};
 
 use crate::table::Display;
-use tidemill_lab::number;
+use tidemill_lab::stored::StoredStudy;
+use tidemill_lab::stored::survey::Survey;
+use tidemill_lab::{InvalidCounts, StudyConfig, number};
 
-/// List studies, show their results, export their trials.
+/// List, show and compare studies, export their trials, judge, rename and delete them.
 #[derive(Args)]
 #[command(after_help = "Examples:
   tidemill study list runs
   tidemill study show runs/ema --html ema.html
   tidemill study best runs/ema --json
+  tidemill study compare runs/ema runs/rsi
   tidemill study export runs/ema --format csv --out ema.csv
 
-These commands only read, and they work while a study runs.")]
+All but judge, rename and delete only read, and they work while a study runs.")]
 pub struct StudyArgs {
     #[command(subcommand)]
     command: StudyCommand,
@@ -44,6 +49,14 @@ enum StudyCommand {
     Best(best::BestArgs),
     /// Write all trials as one CSV, Parquet or JSON file.
     Export(ExportArgs),
+    /// Show studies side by side: what differs, the best trials by part of the data, convergence, verdicts.
+    Compare(compare::CompareArgs),
+    /// Check whether the winners of a stored study hold up, and store the verdict.
+    Judge(manage::JudgeArgs),
+    /// Give a study another name.
+    Rename(manage::RenameArgs),
+    /// Delete studies.
+    Delete(manage::DeleteArgs),
 }
 
 #[derive(Args)]
@@ -74,6 +87,10 @@ pub fn run(args: StudyArgs, display: &Display) -> Result<ExitCode> {
         StudyCommand::Show(args) => show::run(&args, display),
         StudyCommand::Best(args) => best::run(&args, display),
         StudyCommand::Export(args) => export_trials(&args),
+        StudyCommand::Compare(args) => compare::run(&args, display),
+        StudyCommand::Judge(args) => manage::judge(&args, display),
+        StudyCommand::Rename(args) => manage::rename(&args),
+        StudyCommand::Delete(args) => manage::delete(&args),
     }
 }
 
@@ -88,6 +105,24 @@ fn open(dir: &Path) -> Result<StudyFolder> {
         }
         other => Ok(other?),
     }
+}
+
+/// The same with what it says about itself.
+pub(super) fn stored(dir: &Path) -> Result<StoredStudy> {
+    let folder = open(dir)?;
+    Ok(StoredStudy { config: StudyConfig::read(folder.header()), folder })
+}
+
+/// Why no trial of a study is valid, where none is and the study can tell.
+fn invalid(folder: &StudyFolder, config: &StudyConfig, survey: &Survey) -> Result<Option<InvalidCounts>> {
+    let has_none = survey.n_trials > 0 && survey.n_valid == 0;
+    Ok(if has_none { InvalidCounts::of_study(folder, config)? } else { None })
+}
+
+/// The same in words.
+fn why_invalid(invalid: Option<&InvalidCounts>) -> String {
+    const UNKNOWN: &str = "No trial was valid: none traded, or none met the requirements.\n";
+    invalid.map_or_else(|| UNKNOWN.into(), InvalidCounts::text)
 }
 
 fn export_trials(args: &ExportArgs) -> Result<ExitCode> {

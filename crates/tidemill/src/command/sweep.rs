@@ -1,6 +1,5 @@
 //! `tidemill sweep`: many parameter sets, ranked.
 
-mod enqueue;
 mod output;
 mod progress;
 mod resolve;
@@ -15,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use tidemill_gpu::TraceSpan;
-use tidemill_lab::{DeviceChoice, Devices, Experiment, Runtime, Sweep, TuneOptions};
+use tidemill_lab::{DeviceChoice, Devices, Experiment, QueuedSets, Runtime, Sweep, TuneOptions};
 use tidemill_telemetry::hypertune::Mode;
 
 use crate::input::{DataSource, StrategyArgs, parse_count, set_threads};
@@ -35,6 +34,7 @@ pub(super) use resolve::{Asked, Resolved, device_choice};
   tidemill sweep rsi-reversion --data eth.csv --set max_hold=24 --objective calmar
   tidemill sweep ema-cross --data btc.parquet --objective sharpe --objective=-max_drawdown
   tidemill sweep ema-cross --data btc.parquet --enqueue fast=12,slow=96 --out runs/ema
+  tidemill sweep ema-cross --data eth.parquet --enqueue runs/ema --out runs/ema-eth
   tidemill sweep ema-cross --data btc.parquet --split 0.7 --holdout 2024-01-01..
 
 A sweep with --out can be stopped or killed at any time; the same command resumes it.")]
@@ -65,7 +65,7 @@ pub struct SweepArgs {
     /// Whether proposing, evaluating and storing run side by side. No result depends on it.
     #[arg(long, value_name = "ON|OFF", default_value = "on")]
     pipeline: Switch,
-    /// Try this parameter set first: NAME=VALUE,… or a JSON file of parameter sets. Repeatable.
+    /// Try this parameter set first: NAME=VALUE,…; or those of a JSON file, or the ten best of a study folder. Repeatable.
     #[arg(long, value_name = "SET")]
     enqueue: Vec<String>,
     /// The same seed gives the same trials [default: 1].
@@ -148,9 +148,9 @@ fn run_on(
     let experiment = Experiment::new(strategy, data).layout(layout).runtime(runtime);
     // Before the work, because a name with a typo must not cost a whole sweep.
     args.columns.choose(&mut table::empty(&experiment))?;
-    let notes = experiment.notes();
+    let queue = QueuedSets::read(&args.enqueue, &experiment.strategy)?;
+    let notes = [experiment.notes(), queue.notes].concat();
     notes.iter().for_each(|note| eprintln!("note: {note}"));
-    let queue = enqueue::read(&args.enqueue)?;
     // Before the work: a path that cannot be written, or an address that cannot be served, is an error at once.
     let timeline = args.timeline.as_deref().map(Trace::create).transpose()?;
     let progress =
@@ -160,7 +160,7 @@ fn run_on(
     let mut sweep = experiment
         .sweep()
         .options(resolved.search.clone())
-        .enqueue(queue)
+        .enqueue(queue.sets)
         .top(resolved.top)
         .verdict(args.verdict == Switch::On)
         .tuning(TuneOptions { mode: resolved.hypertune, thresholds: settings.hypertune.thresholds()? })
@@ -196,6 +196,9 @@ fn run_on(
         output::remarks(&finished, resolved.hypertune, display.is_verbose);
         if let Some(dir) = &args.out {
             eprintln!("study: {}", dir.display());
+            if let Some(best) = report.best.first() {
+                output::point_to_trial(dir, best.trial.number);
+            }
         }
     }
     if interrupted {

@@ -1,6 +1,6 @@
 //! `tidemill walkforward`: search a period, trade the winner on the period that follows, move on.
 
-mod page;
+pub mod page;
 mod text;
 
 use std::io::Write;

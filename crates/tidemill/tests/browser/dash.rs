@@ -37,14 +37,22 @@ impl Drop for Dash {
     }
 }
 
-/// A folder with one finished sweep in it, `runs/dip`, made once for all tests.
+/// A folder with finished runs, made once for all tests: the sweep `runs/dip` on data split in two and its answer in `dip.json`, the sweep
+/// `runs/parts` with a holdout besides and its answer in `parts.json`, and the walk-forward `runs/walk`.
 pub fn finished() -> &'static Place {
     static PLACE: OnceLock<Place> = OnceLock::new();
     PLACE.get_or_init(|| {
         let place = Place::new();
         place.ok("data generate --kind lcg --bars 5000 --out lcg.csv");
+        let sweep = "sweep --data lcg.csv --trials 400 --batch 32 --split 0.7 --seed 3 --device cpu --json";
+        let said = place.ok(&format!("{sweep} --out runs/dip"));
+        place.write("dip.json", said.stdout);
+        place.ok("data generate --kind walk --bars 12000 --out walk.csv");
+        let sweep = "sweep --data walk.csv --trials 200 --split 0.7 --holdout 2021-01-01 --device cpu --json";
+        let said = place.ok(&format!("{sweep} --out runs/parts"));
+        place.write("parts.json", said.stdout);
         place.ok(
-            "sweep --data lcg.csv --trials 400 --batch 32 --split 0.7 --seed 3 --device cpu --out runs/dip",
+            "walkforward --data walk.csv --train 200d --test 90d --trials 60 --device cpu --out runs/walk",
         );
         place
     })

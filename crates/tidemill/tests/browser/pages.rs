@@ -7,7 +7,7 @@ use crate::dash::{Dash, finished};
 
 fn numbers(page: &mut Page, column: &str) -> Vec<f64> {
     let expression = format!(
-        "(() => {{ const heads = [...document.querySelectorAll('.trials th button')]; \
+        "(() => {{ const heads = [...document.querySelectorAll('.trials thead tr:last-child th')]; \
          const at = heads.findIndex((head) => head.dataset.column === '{column}'); \
          return [...document.querySelectorAll('.trials tbody tr')].map((row) => \
          Number(row.children[at].textContent.replace('−', '-').replaceAll(',', ''))); }})()"
@@ -21,7 +21,7 @@ fn numbers(page: &mut Page, column: &str) -> Vec<f64> {
 }
 
 /// What is true of every page whatever it shows.
-fn is_sound(page: &mut Page, link: &str) {
+pub fn is_sound(page: &mut Page, link: &str) {
     assert_eq!(page.problems, Vec::<String>::new());
     let elsewhere: Vec<&String> =
         page.requests.iter().filter(|url| !url.starts_with(link) && *url != "about:blank").collect();
@@ -33,13 +33,18 @@ fn a_run_is_listed_and_drawn() {
     let Some(mut page) = chromium::open() else { return };
     let dash = Dash::start(finished(), &[]);
     page.go(&dash.page(""));
-    page.wait("document.querySelector('.runs .row-link')");
-    assert_eq!(page.text(".runs .row-link"), "dip");
+    page.wait("document.querySelectorAll('.runs .row-link').length === 3");
+    page.eval("document.querySelector('.search').focus()");
+    page.write("parts");
+    page.wait("document.querySelectorAll('.runs .row-link').length === 1");
+    assert_eq!(page.text(".runs .row-link"), "parts");
     assert_eq!(page.text(".runs .pill"), "complete");
     assert!(page.text(".runs tbody").contains("100 %"));
 
-    page.click(".runs tbody tr");
-    page.wait("document.querySelector('.plot .line')");
+    page.eval(
+        "location.hash = document.querySelector('.row-link').getAttribute('href').replace('parts', 'dip')",
+    );
+    page.wait("document.querySelector('section[aria-label=Convergence] .line')");
     assert!(page.eval("location.hash") == "#/run/dip");
     assert!(page.text(".amount").starts_with("400 of 400 trials"));
     // The curve is as long as the plot is wide, and rises.
@@ -57,11 +62,11 @@ fn a_run_is_listed_and_drawn() {
     assert!(page.text("section[aria-label=Configuration]").contains("zscore-dip"));
 
     // Over time instead of trials, by the keys that every group of choices has.
-    page.eval("document.querySelector('.choice input').focus()");
+    page.eval("document.querySelector('section[aria-label=Convergence] .choice input').focus()");
     page.key("ArrowRight");
     page.wait("document.querySelector('section[aria-label=Convergence]').textContent.includes(' s')");
-    // The best leads to its page.
-    page.click("section[aria-label='Best found'] tbody a");
+    // What improved on all before is a panel of its own; the newest is the best, and leads to its page.
+    page.click("section[aria-label=Improvements] tbody a");
     page.wait("location.hash.includes('/trial/')");
     is_sound(&mut page, &dash.link);
 }
@@ -70,7 +75,8 @@ fn a_run_is_listed_and_drawn() {
 fn trials_are_sorted_filtered_and_turned_by_the_page() {
     let Some(mut page) = chromium::open() else { return };
     let dash = Dash::start(finished(), &[]);
-    page.go(&dash.page("run/dip/trials"));
+    page.go(&dash.page("run/dip/trials?fold=no"));
+    page.wait("document.querySelector('.trials thead [data-column=test_objective]')");
     page.wait("document.querySelectorAll('.trials tbody tr').length === 50");
     let best = numbers(&mut page, "objective");
     assert!(best.windows(2).all(|pair| pair[0] >= pair[1]), "{best:?}");
@@ -100,12 +106,95 @@ fn trials_are_sorted_filtered_and_turned_by_the_page() {
     page.problems.retain(|problem| !problem.contains("400 (Bad Request)"));
 
     // The URL holds the query.
-    page.go(&dash.page("run/dip/trials?sort=trades&order=asc&offset=50"));
+    page.go(&dash.page("run/dip/trials?sort=trades&order=asc&offset=50&fold=no"));
     page.wait("document.querySelector('.pages')?.textContent.includes('51 – 100')");
     page.click(".pages [aria-label='Next page']");
     page.wait("document.querySelector('.pages').textContent.includes('101 – 150')");
     page.click(".trials tbody tr:nth-child(3) td:nth-child(2)");
     page.wait("location.hash.startsWith('#/run/dip/trial/')");
+    is_sound(&mut page, &dash.link);
+}
+
+#[test]
+fn neighbours_share_a_row_and_unfold() {
+    let Some(mut page) = chromium::open() else { return };
+    let place = finished();
+    let dash = Dash::start(place, &[]);
+    page.go(&dash.page("run/dip/trials"));
+    page.wait("document.querySelector('.trials .unfold')");
+    // The sets that share a row are those of which the sweep lists one.
+    let sweep: Value = serde_json::from_str(&place.read("dip.json")).unwrap();
+    let listed: Vec<f64> =
+        sweep["best"].as_array().unwrap().iter().map(|best| best["trial"].as_f64().unwrap()).collect();
+    assert_eq!(numbers(&mut page, "trial")[..listed.len()], listed);
+    // No trial is lost: every one stands in one row.
+    let counts =
+        page.eval("fetch('api/runs/dip/trials?fold=groups&limit=500').then((answer) => answer.json())");
+    let sum = |key: &str| -> u64 { counts[key].as_array().unwrap().iter().filter_map(Value::as_u64).sum() };
+    assert_eq!(sum("counts"), 400);
+    let n_groups = counts["n_rows"].as_u64().unwrap();
+    assert!(n_groups > 10 && n_groups < 400, "{n_groups}");
+    assert!(page.text(".tools").contains(&format!("400 trials in {n_groups} groups")));
+
+    let rows = "document.querySelectorAll('.trials tbody tr').length";
+    let before = page.eval(rows).as_u64().unwrap();
+    let size = page.eval("Number(document.querySelector('.unfold').textContent.replace(/[^0-9]/g, ''))");
+    let size = size.as_u64().unwrap();
+    let shown = (size - 1).min(20);
+    page.click(".trials .unfold");
+    page.wait(&format!("document.querySelectorAll('.trials .is-member:not(.is-rest)').length === {shown}"));
+    // None of its neighbours is better, valid or not, and all have figures out of sample too.
+    let scores = numbers(&mut page, "objective");
+    page.wait(
+        "(() => { const at = [...document.querySelectorAll('.trials thead tr:last-child th')]\
+         .findIndex((head) => head.dataset.column === 'test_objective'); \
+         return at > 0 && [...document.querySelectorAll('.trials .is-member:not(.is-rest)')]\
+         .some((row) => /[0-9]/.test(row.children[at].textContent)); })()",
+    );
+    assert!(!scores[1..=shown as usize].iter().any(|score| *score > scores[0]), "{scores:?}");
+    assert_eq!(page.eval("document.activeElement.getAttribute('aria-expanded')"), "true");
+    page.key("Enter");
+    page.wait(&format!("{rows} === {before}"));
+    // Without folding there is one row per trial.
+    page.click(".check input");
+    page.wait("location.hash.includes('fold=no') && !document.querySelector('.unfold')");
+    page.wait(&format!("{rows} === 50"));
+    is_sound(&mut page, &dash.link);
+}
+
+#[test]
+fn figures_out_of_sample_are_those_of_the_sweep() {
+    let Some(mut page) = chromium::open() else { return };
+    let place = finished();
+    let dash = Dash::start(place, &[]);
+    let sweep: Value = serde_json::from_str(&place.read("dip.json")).unwrap();
+    let best = sweep["best"].as_array().unwrap();
+    page.go(&dash.page("run/dip/trials"));
+    page.wait("document.querySelector('.trials thead [data-column=test_total_return]')");
+    let trials: Vec<String> = best.iter().map(|one| one["trial"].to_string()).collect();
+    let told = page.eval(&format!(
+        "fetch('api/runs/dip/unseen?trials={}').then((answer) => answer.json())",
+        trials.join(",")
+    ));
+    let names: Vec<&str> =
+        told["columns"].as_array().unwrap().iter().map(|column| column["name"].as_str().unwrap()).collect();
+    let at = |name: &str| names.iter().position(|other| *other == name).unwrap();
+    let rows = told["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), best.len());
+    for row in rows {
+        let own = best.iter().find(|one| one["trial"] == row[0]).unwrap();
+        assert_eq!(row[1][at("test_objective")], own["out_of_sample"]["objective"]);
+        for name in ["total_return", "trades", "max_drawdown"] {
+            // The browser drops the point of a whole number.
+            let told = row[1][at(&format!("test_{name}"))].as_f64();
+            assert_eq!(told, own["out_of_sample"]["metrics"][name].as_f64(), "{name}");
+        }
+    }
+    // And the first row of the table has them, as people read them.
+    let first = numbers(&mut page, "test_total_return")[0];
+    let stored = best[0]["out_of_sample"]["metrics"]["total_return"].as_f64().unwrap();
+    assert!((first - 100.0 * stored).abs() < 0.006, "{first} {stored}");
+    assert!(page.text(".trials .spans").contains("Out of sample"));
     is_sound(&mut page, &dash.link);
 }
 
@@ -193,6 +282,42 @@ fn parameters_are_weighed_and_brushed() {
 }
 
 #[test]
+fn two_parameters_are_mapped_and_scores_compared_with_those_out_of_sample() {
+    let Some(mut page) = chromium::open() else { return };
+    let dash = Dash::start(finished(), &[]);
+    page.go(&dash.page("run/dip/parameters"));
+    page.wait("Number(document.querySelector('.heat canvas')?.dataset.cells) > 3");
+    let picture =
+        "(() => { const node = document.querySelector('.heat canvas'); return node.toDataURL(); })()";
+    let before = page.eval(picture);
+    // A switch has two cells upwards, whatever lies across.
+    page.eval(
+        "(() => { const select = document.querySelector('.heat select[aria-label=\"Parameter upwards\"]'); \
+         select.value = [...select.options].find((one) => one.textContent === 'use_stop').value; \
+         select.dispatchEvent(new Event('change')); })()",
+    );
+    page.wait(&format!("{picture} !== {before}"));
+    assert!(
+        page.eval("Number(document.querySelector('.heat canvas').dataset.cells)").as_u64().unwrap() <= 28
+    );
+    // The scatter has both coordinates of every trial that it draws, and says how alike the two orders are.
+    page.wait("Number(document.querySelector('.scatter canvas')?.dataset.points) > 50");
+    let words = page.text(".scatter .note");
+    let found: f64 = words
+        .split("Rank correlation ")
+        .nth(1)
+        .and_then(|rest| rest.split(':').next())
+        .map(|text| text.replace('−', "-"))
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_else(|| panic!("{words}"));
+    assert!((-1.0..=1.0).contains(&found), "{words}");
+    let same = "import('./landscape.js').then(({ rankCorrelation }) => \
+         [[[1, 10], [2, 20], [3, 30]], [[1, 3], [2, 2], [3, 1]], [[1, 1], [1, 2], [2, 1], [2, 2]], [[1, 1], [2, 1]]].map(rankCorrelation))";
+    assert_eq!(page.eval(same), serde_json::json!([1, -1, 0, null]));
+    is_sound(&mut page, &dash.link);
+}
+
+#[test]
 fn nothing_is_wider_than_a_phone_in_light_and_dark() {
     let Some(mut page) = chromium::open() else { return };
     let dash = Dash::start(finished(), &[]);
@@ -201,6 +326,8 @@ fn nothing_is_wider_than_a_phone_in_light_and_dark() {
     let pages = [
         ("", ".runs .row-link"),
         ("run/dip", ".plot .line"),
+        ("run/parts", ".study.is-ready .parts"),
+        ("run/walk", ".walk.is-ready .windows"),
         ("run/dip/trials", ".trials tbody tr"),
         ("run/dip/parameters", ".slice canvas"),
         ("run/dip/trial/0", "section[aria-label=Parameters] dt"),

@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use crate::support::Place;
 
-struct Dash {
+pub struct Dash {
     process: Child,
     host: String,
 }
 
 impl Dash {
-    fn start(place: &Place, args: &[&str]) -> Self {
+    pub fn start(place: &Place, args: &[&str]) -> Self {
         let all = [&["dash"], args, &["--address", "127.0.0.1:0"]].concat();
         let mut process = place.command(&all).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut link = String::new();
@@ -34,7 +34,7 @@ impl Dash {
         (status, serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {body}")))
     }
 
-    fn ok(&self, target: &str) -> Value {
+    pub fn ok(&self, target: &str) -> Value {
         let (status, answer) = self.get(target);
         assert_eq!(status, 200, "{target}: {answer}");
         answer

@@ -98,6 +98,44 @@ fn another_configuration_is_refused_with_every_difference() {
 }
 
 #[test]
+fn comments_and_formatting_do_not_make_another_study_and_rules_do() {
+    let place = Place::with_bars();
+    let text = place.ok("strategies zscore-dip").stdout;
+    let line = "sweep mine.toml --data lcg.csv --trials 60";
+    place.write("mine.toml", &text);
+    place.ok(&format!("{line} --out study"));
+    let whole = exported(&place.path("study"));
+
+    let tidy: String = text.lines().filter(|line| !line.starts_with('#')).fold(String::new(), |all, line| {
+        all + &line.replace("score < -threshold", "score<-threshold").replace("trades >= 100", "trades>=100")
+            + "  # a remark\n"
+    });
+    assert_ne!(tidy, text);
+    place.write("mine.toml", &tidy);
+    let again = place.json(&format!("{line} --out study"));
+    assert_eq!((again["resumed_from"].as_u64(), again["trials"].as_u64()), (Some(60), Some(60)));
+    // It may be raised as well, and then has the text that it was raised with.
+    place.ok("sweep mine.toml --data lcg.csv --trials 90 --out study");
+    assert!(exported(&place.path("study")).starts_with(&whole));
+    assert!(place.read("study/study.toml").contains("# a remark"));
+
+    let (window, threshold) = (
+        "window = { int = [10, 200], default = 50 }\n",
+        "threshold = { float = [0.5, 4.0], default = 2.0 }\n",
+    );
+    for (from, to) in [
+        ("score < -threshold", "score <= -threshold"),
+        ("trades >= 100", "trades >= 99"),
+        (&format!("{window}{threshold}"), &format!("{threshold}{window}")),
+    ] {
+        let changed = text.replace(from, to);
+        assert_ne!(changed, text, "{from}");
+        place.write("mine.toml", &changed);
+        place.refused("sweep mine.toml --data lcg.csv --trials 90 --out study", "with another configuration");
+    }
+}
+
+#[test]
 fn a_finished_study_is_shown_again_without_work() {
     let place = Place::with_bars();
     let line = "sweep zscore-dip --data lcg.csv --trials 200 --out study";
@@ -203,6 +241,30 @@ fn a_study_without_a_set_left_to_try_ends_and_says_so() {
 }
 
 #[test]
+fn a_study_without_a_valid_trial_says_why_and_how_near_it_came() {
+    let place = Place::with_bars();
+    let strict = place.ok("strategies zscore-dip").stdout.replace("trades >= 100", "trades >= 900000");
+    assert!(strict.contains("trades >= 900000"), "{strict}");
+    place.write("strict.toml", strict);
+    let swept = place.ok("sweep strict.toml --data lcg.csv --trials 40 --set window=30 --out study");
+    assert!(swept.stdout.contains("did not meet `trades >= 900000`; at best "), "{}", swept.stdout);
+    // The trials alone tell the same as the search did.
+    assert_eq!(place.ok("study best study").stdout, swept.stdout);
+    let shown = place.ok("study show study").stdout;
+    assert!(shown.ends_with(&format!("\n{}", swept.stdout)), "{shown}");
+    let invalid = place.json("study show study")["invalid"].clone();
+    assert_eq!(invalid["n_trials"], 40);
+    let condition = &invalid["conditions"][0];
+    assert_eq!(
+        (condition["text"].as_str(), condition["n_failed"].is_u64()),
+        (Some("trades >= 900000"), true)
+    );
+    assert_eq!(condition["nearest"]["wanted"], 900_000.0);
+    let best = place.json("study best study");
+    assert_eq!((best["best"].as_array().map(Vec::len), &best["invalid"]), (Some(0), &invalid));
+}
+
+#[test]
 fn known_sets_are_tried_first() {
     let place = Place::with_bars();
     place.write("sets.json", r#"[{"window": 40, "threshold": 1.5}]"#);
@@ -211,6 +273,60 @@ fn known_sets_are_tried_first() {
     let batch = read_trials(&place.path("study")).unwrap().next().unwrap().unwrap();
     let (_, window) = batch.params.iter().find(|(name, _)| name == "window").unwrap();
     assert_eq!([0, 1].map(|at| window.value(at)), [30, 40].map(|v| Some(tidemill_search::Value::Int(v))));
+}
+
+#[test]
+fn the_best_sets_of_a_study_are_tried_first() {
+    let place = Place::with_bars();
+    place.ok("sweep zscore-dip --data lcg.csv --trials 300 --out first");
+    let best = place.json("study best first --top 10")["best"].clone();
+    let line = "sweep zscore-dip --data lcg.csv --trials 60 --seed 9";
+    let said = place.ok(&format!("{line} --enqueue first --out second"));
+    assert!(!said.stderr.contains("left out"), "{}", said.stderr);
+    let trials: serde_json::Value =
+        serde_json::from_str(&place.ok("study export second --format json").stdout).unwrap();
+    for at in 0..10 {
+        assert_eq!(trials[at]["params"], best[at]["parameters"], "trial {at}");
+        assert_eq!(trials[at]["objective"], best[at]["objective"], "trial {at}");
+    }
+    // Resumed with the same words it is the same study.
+    let again = place.json(&format!("{line} --enqueue first --out second"));
+    assert_eq!(again["resumed_from"], 60);
+
+    // An earlier form of a strategy may have had other parameters.
+    let zscore = place.ok("strategies zscore-dip").stdout;
+    place
+        .write("narrow.toml", zscore.replace("use_stop = ", "use_level = ").replace("use_stop", "use_level"));
+    let line = "sweep narrow.toml --data lcg.csv --trials 60 --set window=30";
+    let said = place.ok(&format!("{line} --enqueue first --out third"));
+    for note in [
+        "note: --enqueue first: left out what is no parameter of this strategy: use_stop\n",
+        "note: --enqueue first: left out what is fixed here: window\n",
+    ] {
+        assert!(said.stderr.contains(note), "{}", said.stderr);
+    }
+    // A value outside the range is refused as that of a file is.
+    place.write(
+        "low.toml",
+        zscore.replace("window = { int = [10, 200], default = 50", "window = { int = [3, 4], default = 3"),
+    );
+    assert_ne!(place.read("low.toml"), zscore);
+    place.refused(
+        "sweep low.toml --data lcg.csv --trials 9 --enqueue first",
+        "which is not an integer from 3 to 4",
+    );
+    place.write(
+        "other.toml",
+        zscore
+            .replace("window", "w")
+            .replace("threshold", "t")
+            .replace("max_hold", "m")
+            .replace("use_stop", "u")
+            .replace("stop_atr", "s"),
+    );
+    place.refused("sweep other.toml --data lcg.csv --enqueue first", "no parameter that is searched here");
+    std::fs::create_dir(place.path("empty")).unwrap();
+    place.refused("sweep zscore-dip --data lcg.csv --enqueue empty", "empty is not a study");
 }
 
 #[test]

@@ -25,29 +25,23 @@ impl Engine<'_> {
     /// [`Engine::daily_returns`].
     pub fn benchmark(&self, role: Role, named: Option<&Bars>) -> Benchmark {
         let of_role: Vec<&Segment> = self.segments.iter().filter(|segment| segment.role == role).collect();
-        self.held(&of_role, role, named)
+        self.held(&of_role, named)
     }
 
-    /// The market over one segment.
-    pub fn segment_benchmark(&self, at: usize, named: Option<&Bars>) -> Benchmark {
-        let segment = &self.segments[at];
-        self.held(&[segment], segment.role, named)
+    /// The market over some segments, whose symbols are held from the first of them to the last; nothing if there are none. Its days are
+    /// those of [`Engine::pool_of`].
+    pub fn benchmark_of(&self, which: &[usize], named: Option<&Bars>) -> Benchmark {
+        self.held(&which.iter().map(|at| &self.segments[*at]).collect::<Vec<_>>(), named)
     }
 
-    /// The market over the segments of one symbol and role; nothing if there are none.
-    pub fn symbol_benchmark(&self, symbol: usize, role: Role, named: Option<&Bars>) -> Benchmark {
-        let of_both = |segment: &&Segment| segment.role == role && segment.symbol == symbol;
-        self.held(&self.segments.iter().filter(of_both).collect::<Vec<_>>(), role, named)
-    }
-
-    /// How much of the market a strategy held, on average over all bars of a role: long less short, by the share of equity committed.
-    pub fn net_exposure(&self, details: &[Detail], role: Role) -> f64 {
+    /// How much of the market a strategy held, on average over all bars of some segments: long less short, by the share of equity
+    /// committed.
+    pub fn net_exposure(&self, details: &[Detail], which: &[usize]) -> f64 {
         let costs = Costs::new(&self.strategy.execution);
         let (mut held, mut n_bars) = (0.0, 0);
-        for (segment, detail) in self.segments.iter().zip(details).filter(|(segment, _)| segment.role == role)
-        {
-            n_bars += segment.range.len();
-            for trade in &detail.trades {
+        for at in which {
+            n_bars += self.segments[*at].range.len();
+            for trade in &details[*at].trades {
                 let share = f64::from(trade.side) * costs.share(trade.entry, trade.risk);
                 held += share * (trade.exit_idx - trade.entry_idx) as f64;
             }
@@ -55,7 +49,7 @@ impl Engine<'_> {
         held / n_bars as f64
     }
 
-    fn held(&self, segments: &[&Segment], role: Role, named: Option<&Bars>) -> Benchmark {
+    fn held(&self, segments: &[&Segment], named: Option<&Bars>) -> Benchmark {
         let costs = Costs::new(&self.strategy.execution).held();
         // A part may have several segments of a symbol; the symbol is held from the first to the last of them.
         let mut parts: Vec<Segment> = Vec::new();
@@ -95,7 +89,8 @@ impl Engine<'_> {
             }
             if parts.len() > 1 {
                 let summed = std::mem::replace(&mut daily, vec![0.0; self.n_days]);
-                self.marks(&summed, role, &mut |day, change| daily[day as usize] = change);
+                let shape = self.shape_among(segments);
+                self.marks(&summed, shape, &mut |day, change| daily[day as usize] = change);
             }
         }
         let daily: Vec<(i64, f64)> =
@@ -174,7 +169,7 @@ mod tests {
             let wanted = (exit - entry - (entry + exit) * 0.0015) / entry;
             let market = engine.benchmark(role, None);
             assert!((market.total_return - wanted).abs() < 1e-12, "{role:?}");
-            assert_eq!(market, engine.segment_benchmark(at, None));
+            assert_eq!(market, engine.benchmark_of(&[at], None));
             let (day, first) = market.daily[0];
             let close = bars.close[(0..bars.len()).rfind(|bar| bars.day(*bar) == day).unwrap()];
             assert!((first - (close - entry - (entry + close) * 0.0015) / entry).abs() < 1e-12);
@@ -203,7 +198,7 @@ mod tests {
             assert_eq!(day, same);
             assert!((own - held).abs() < 1e-12, "{own} {held}");
         }
-        let exposure = engine.net_exposure(&details, Role::Train);
+        let exposure = engine.net_exposure(&details, &[0, 1, 2]);
         assert!((exposure - (24.0 * 60.0 - 2.0) / (24.0 * 60.0)).abs() < 1e-12, "{exposure}");
     }
 
@@ -218,7 +213,7 @@ mod tests {
         let strategy = strategy("");
         let engine = engine(&strategy, &universe, &Layout::default());
         let pool = engine.benchmark(Role::Train, None).daily;
-        let [one, two] = [0, 1].map(|at| engine.segment_benchmark(at, None).daily);
+        let [one, two] = [0, 1].map(|at| engine.benchmark_of(&[at], None).daily);
         assert_eq!((pool.len(), one.len(), two.len()), (20, 20, 10));
         for day in 0..20 {
             let second = if day < 10 { 0.0 } else { two[day - 10].1 };
@@ -237,7 +232,7 @@ mod tests {
         assert_eq!(plain, engine(&part, &universe, &Layout::default()).benchmark(Role::Train, None));
         let mut quarter = engine(&part, &universe, &Layout::default());
         let details = quarter.detail(&[]);
-        assert!((quarter.net_exposure(&details, Role::Train) - 0.25).abs() < 0.001);
+        assert!((quarter.net_exposure(&details, &[0, 1]) - 0.25).abs() < 0.001);
     }
 
     #[test]

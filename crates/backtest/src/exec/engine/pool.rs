@@ -1,17 +1,36 @@
 //! Several segments as one: a portfolio of equal parts, marked by the day.
 
 use super::block::{BlockPlan, Running};
-use super::{Detail, Engine, Outcome};
+use super::{Detail, Engine, Outcome, pool_year_days};
 use crate::exec::book::{Book, Move};
 use crate::exec::cost::Costs;
 use crate::exec::walk::Observer;
 use crate::point;
-use crate::segment::Role;
+use crate::segment::{Role, Segment};
 use crate::tally::Tally;
 
 /// A note for users on figures of several symbols, shown wherever they are.
 pub const POOL_NOTE: &str = "All symbols together are a pool: a sub-account of equal size for each, re-weighted daily at no cost; \
      a symbol that is not yet listed, or no longer, holds cash.";
+
+/// What decides how segments are pooled.
+#[derive(Clone, Copy)]
+pub(super) struct PoolShape {
+    /// The first and the last day, as places in the calendar.
+    days: (u32, u32),
+    n_symbols: usize,
+}
+
+/// Segments of one trial as one.
+#[derive(Clone, Debug)]
+pub struct SegmentPool {
+    /// The sums.
+    pub tally: Tally,
+    /// Days since 1970 with the returns of the pool, from its first day to its last.
+    pub daily: Vec<(i64, f64)>,
+    /// Daily returns in a year: by the days of all its symbols.
+    pub year_days: f64,
+}
 
 /// Results of one trial while its symbols are walked.
 pub(super) struct Row {
@@ -93,7 +112,8 @@ impl Engine<'_> {
                 [tally] => Some(*tally),
                 _ => {
                     let sums = if role == Role::Train { &mut blocks[..] } else { &mut [] };
-                    Some(self.pool(&tallies, &row.daily[role as usize], role, sums))
+                    let mut hear = |day, change| self.blocks.add(sums, day, change);
+                    Some(self.pool(&tallies, &row.daily[role as usize], self.shape_of(role), &mut hear))
                 }
             }
         };
@@ -103,8 +123,12 @@ impl Engine<'_> {
 
     /// The days of a pool: from the first to the last of the calendar on which any of its segments has a bar.
     pub(crate) fn days_of(&self, role: Role) -> (u32, u32) {
+        self.days_among(self.segments.iter().filter(|segment| segment.role == role))
+    }
+
+    fn days_among<'s>(&self, segments: impl Iterator<Item = &'s Segment>) -> (u32, u32) {
         let (mut first, mut last) = (u32::MAX, 0);
-        for segment in self.segments.iter().filter(|segment| segment.role == role) {
+        for segment in segments {
             let symbol = &self.symbols[segment.symbol];
             let day = |bar: usize| symbol.calendar[symbol.day[bar] as usize];
             first = first.min(day(segment.range.start));
@@ -113,8 +137,26 @@ impl Engine<'_> {
         (first, last)
     }
 
+    fn shape_of(&self, role: Role) -> PoolShape {
+        PoolShape { days: self.days_of(role), n_symbols: self.n_symbols[role as usize] }
+    }
+
+    /// What decides how these segments are pooled.
+    pub(super) fn shape_among(&self, segments: &[&Segment]) -> PoolShape {
+        let mut symbols: Vec<usize> = segments.iter().map(|segment| segment.symbol).collect();
+        symbols.sort_unstable();
+        symbols.dedup();
+        PoolShape { days: self.days_among(segments.iter().copied()), n_symbols: symbols.len() }
+    }
+
     /// Several segments as one: counts and sums add up; equity is that of equal parts in every symbol, marked daily.
-    fn pool(&self, tallies: &[&Tally], daily: &[f64], role: Role, blocks: &mut [[f64; 2]]) -> Tally {
+    fn pool(
+        &self,
+        tallies: &[&Tally],
+        daily: &[f64],
+        shape: PoolShape,
+        hear: &mut impl FnMut(u32, f64),
+    ) -> Tally {
         let mut pooled = Tally { equity: 1.0, ..Tally::default() };
         for tally in tallies {
             pooled.trades += tally.trades;
@@ -137,7 +179,7 @@ impl Engine<'_> {
             pooled.drawdown_pnl = point::minimum(pooled.drawdown_pnl, tally.drawdown_pnl);
             pooled.drawdown_pnl_ref = point::minimum(pooled.drawdown_pnl_ref, tally.drawdown_pnl_ref);
         }
-        let marks = self.marks(daily, role, &mut |day, change| self.blocks.add(blocks, day, change));
+        let marks = self.marks(daily, shape, hear);
         Tally {
             equity: marks.equity,
             drawdown: marks.drawdown,
@@ -150,12 +192,13 @@ impl Engine<'_> {
             ..pooled
         }
     }
+
     /// Equity of equal parts in every symbol, marked daily, from the summed returns of its segments; reports the returns of the whole.
-    pub(super) fn marks(&self, daily: &[f64], role: Role, hear: &mut impl FnMut(u32, f64)) -> Tally {
-        let (first, last) = self.days_of(role);
+    pub(super) fn marks(&self, daily: &[f64], shape: PoolShape, hear: &mut impl FnMut(u32, f64)) -> Tally {
+        let (first, last) = shape.days;
         let costs = Costs { cost_bps: 0.0, ..Costs::new(&self.strategy.execution) };
         let mut book = Book::new(costs, first, last, 1);
-        let n_symbols = self.n_symbols[role as usize] as f64;
+        let n_symbols = shape.n_symbols as f64;
         for (day, change) in daily.iter().enumerate().take(last as usize + 1).skip(first as usize) {
             if *change != 0.0 {
                 let equity = costs.equity(book.equity(), *change, change / n_symbols, 1.0);
@@ -168,22 +211,40 @@ impl Engine<'_> {
     /// The daily returns of a pool, from the details of its segments: one per day of the calendar from its first to its last, with their
     /// times in days since 1970.
     pub fn daily_returns(&self, details: &[Detail], role: Role) -> Vec<(i64, f64)> {
-        let (first, last) = self.days_of(role);
+        let of_role: Vec<usize> =
+            (0..self.segments.len()).filter(|at| self.segments[*at].role == role).collect();
+        self.pool_of(details, &of_role).daily
+    }
+
+    /// Some of the segments as one, from the details of all; without details nothing was traded.
+    pub fn pool_of(&self, details: &[Detail], which: &[usize]) -> SegmentPool {
+        let segments: Vec<&Segment> = which.iter().map(|at| &self.segments[*at]).collect();
+        let shape = self.shape_among(&segments);
+        let mut symbols: Vec<usize> = segments.iter().map(|segment| segment.symbol).collect();
+        symbols.dedup();
+        let year_days = pool_year_days(symbols.iter().map(|at| self.symbols[*at].bars));
+        let (first, last) = shape.days;
         if first > last {
-            return Vec::new();
+            return SegmentPool { tally: Tally::default(), daily: Vec::new(), year_days };
         }
         let mut daily = vec![0.0; self.n_days];
-        let of_role = self.segments.iter().zip(details).filter(|(segment, _)| segment.role == role);
-        let mut n_segments = 0;
-        for (segment, detail) in of_role {
-            n_segments += 1;
+        for (at, segment) in which.iter().zip(&segments) {
             let calendar = &self.symbols[segment.symbol].calendar;
-            detail.daily.iter().for_each(|(day, change)| daily[calendar[*day as usize] as usize] += change);
+            let own = details.get(*at).map_or(&[][..], |detail| &detail.daily);
+            own.iter().for_each(|(day, change)| daily[calendar[*day as usize] as usize] += change);
         }
-        if n_segments > 1 {
-            let summed = std::mem::replace(&mut daily, vec![0.0; self.n_days]);
-            self.marks(&summed, role, &mut |day, change| daily[day as usize] = change);
-        }
-        (first..=last).map(|day| (self.days[day as usize], daily[day as usize])).collect()
+        let tallies: Vec<&Tally> =
+            which.iter().filter_map(|at| details.get(*at)).map(|detail| &detail.tally).collect();
+        let tally = match tallies[..] {
+            [] => Tally::default(),
+            [tally] => *tally,
+            _ => {
+                let summed = std::mem::replace(&mut daily, vec![0.0; self.n_days]);
+                self.pool(&tallies, &summed, shape, &mut |day, change| daily[day as usize] = change)
+            }
+        };
+        let days = first..=last;
+        let daily = days.map(|day| (self.days[day as usize], daily[day as usize])).collect();
+        SegmentPool { tally, daily, year_days }
     }
 }

@@ -7,6 +7,7 @@ import { axisTicks, isDiscrete, jitter, place, valueText } from "./axis.js";
 import { ramp } from "./canvas.js";
 import { count, niceTicks, percent, short, tickText } from "./format.js";
 import { parallelPlot } from "./combination.js";
+import { heatCard, scatterCard } from "./landscape.js";
 import { canvas } from "./plot.js";
 
 const importance = (axes) => {
@@ -165,7 +166,10 @@ export const parametersView = (main, run) => {
       objective: data.objectives[objective],
     });
     const slices = ranked.map((at) => slice(run, data, at, scores, standing, order, range));
-    open = [parallel, ...slices];
+    // Two parameters make a map, and only the first objective is evaluated again.
+    const heat = ranked.length > 1 ? heatCard(run, data, scores, ranked) : null;
+    const scatter = objective === 0 ? scatterCard(run, data, data.objectives[0]) : null;
+    open = [parallel, ...slices, heat, scatter].filter(Boolean);
     const drawn = `${count(data.trials.length)} of ${count(data.n_trials)} trials are drawn: the best ${count(data.n_best)} and a sample of all`;
     replace(
       main,
@@ -195,7 +199,9 @@ export const parametersView = (main, run) => {
             "The share of each parameter in what separates the best tenth of the trials from the others.",
           ),
         ),
-        card("Parallel coordinates", { class: "span-2" }, parallel.node),
+        heat ? heat.node : null,
+        card("Parallel coordinates", { class: "span-3" }, parallel.node),
+        scatter?.node,
       ),
       h("h2", { class: "section" }, "Slices"),
       h(

@@ -3,11 +3,11 @@
 import { h, replace } from "./dom.js";
 import { s } from "./widget.js";
 import { makeCanvas } from "./canvas.js";
-import { niceTicks, short, tickText, timeTicks } from "./format.js";
+import { logTicks, niceTicks, short, tickText, timeTicks } from "./format.js";
 
 const MARGIN = { left: 56, right: 14, top: 10, bottom: 24 };
 
-// `options`: label, height, empty; x { kind, low, high, read }, y { kind, base, low, high, zero, read }. A kind is "number", "percent", "seconds" or, of x,
+// `options`: label, height, empty; x { kind, low, high, read }, y { kind, base, low, high, zero, isLog, read }. A kind is "number", "percent", "seconds" or, of x,
 // "time"; `read` is the text of one value.
 // `update({ series: [{ name, points: [[x, y]…], class, isStep, isArea }], marks: [{ x, label }] })`
 export const linePlot = (options) => {
@@ -34,10 +34,15 @@ export const linePlot = (options) => {
     right = Math.max(data.right ?? -Infinity, options.x?.high ?? right);
     low = options.y?.low ?? (options.y?.zero ? Math.min(0, low) : low);
     high = options.y?.high ?? (options.y?.zero ? Math.max(0, high) : high);
+    if (right === left) right = left + 1;
+    // A logarithm needs values above 0; equity that fell to nothing is drawn on a linear scale.
+    if (options.y?.isLog && low > 0) {
+      const factor = (high / low) ** 0.06 || 1;
+      return { left, right, low: low / Math.max(factor, 1.001), high: high * Math.max(factor, 1.001), isLog: true };
+    }
     const room = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
     if (options.y?.low === undefined && !(options.y?.zero && low === 0)) low -= room;
     if (options.y?.high === undefined && !(options.y?.zero && high === 0)) high += room;
-    if (right === left) right = left + 1;
     return { left, right, low, high };
   };
 
@@ -64,13 +69,16 @@ export const linePlot = (options) => {
     }
     const inner = { x0: MARGIN.left, x1: width - MARGIN.right, y0: height - MARGIN.bottom, y1: MARGIN.top };
     const toX = (x) => inner.x0 + ((x - area.left) / (area.right - area.left)) * (inner.x1 - inner.x0);
-    const toY = (y) => inner.y0 - ((y - area.low) / (area.high - area.low)) * (inner.y0 - inner.y1);
+    const place = (y) =>
+      area.isLog ? Math.log(y / area.low) / Math.log(area.high / area.low) : (y - area.low) / (area.high - area.low);
+    const toY = (y) => inner.y0 - place(y) * (inner.y0 - inner.y1);
     Object.assign(area, { toX, toY, inner });
     // Values relative to a base have their ticks relative to it too.
     const base = options.y?.base ?? 0;
-    const yTicks = niceTicks(area.low - base, area.high - base, Math.max(2, (inner.y0 - inner.y1) / 42)).map(
-      (y) => y + base,
-    );
+    const nTicks = Math.max(2, (inner.y0 - inner.y1) / 42);
+    const yTicks = area.isLog
+      ? logTicks(area.low, area.high, nTicks)
+      : niceTicks(area.low - base, area.high - base, nTicks).map((y) => y + base);
     const isTime = options.x?.kind === "time";
     const wanted = Math.max(3, (inner.x1 - inner.x0) / 110);
     const { at: xTicks, text: xText } = isTime
@@ -90,12 +98,18 @@ export const linePlot = (options) => {
       const anchor = at > inner.x1 - 24 ? "end" : at < inner.x0 + 12 ? "start" : "middle";
       return s("text", { class: "tick", x: at, y: height - 7, "text-anchor": anchor }, xText(x));
     });
+    // A label that would run into the one before it stands below that.
+    let [end, row] = [-Infinity, 0];
     const marks = (data.marks ?? [])
       .filter((mark) => mark.x > area.left && mark.x < area.right)
-      .map((mark) => [
-        s("line", { class: "mark", x1: toX(mark.x), x2: toX(mark.x), y1: inner.y1, y2: inner.y0 }),
-        mark.label && s("text", { class: "tick", x: toX(mark.x) + 5, y: inner.y1 + 10 }, mark.label),
-      ]);
+      .map((mark) => {
+        const x = toX(mark.x);
+        if (mark.label) [row, end] = [x < end ? row + 1 : 0, x + 12 + 6 * mark.label.length];
+        return [
+          s("line", { class: "mark", x1: x, x2: x, y1: inner.y1, y2: inner.y0 }),
+          mark.label && s("text", { class: "tick", x: x + 5, y: inner.y1 + 10 + 13 * row }, mark.label),
+        ];
+      });
     replace(picture, grid, below, marks, data.series.map(line), s("g", { class: "cursor" }));
     if (cursor !== null) point(cursor);
   };
@@ -223,6 +237,27 @@ const nearest = (points, x, isStep) => {
   }
   const next = points[low + 1];
   return !isStep && next && next[0] - x < x - points[low][0] ? next : points[low];
+};
+
+const SPARK = { width: 110, height: 30 };
+
+// Equity as a small line without axes, its benchmark fainter behind it.
+export const sparkline = ({ start, equity, buy_hold: held }) => {
+  const all = [start, ...equity, ...held];
+  const [low, high] = [Math.min(...all), Math.max(...all)];
+  const toY = (y) => SPARK.height - 2 - ((y - low) / (high - low || 1)) * (SPARK.height - 4);
+  const path = (values) => {
+    const points = [start, ...values];
+    const toX = (at) => 1 + (at / Math.max(1, points.length - 1)) * (SPARK.width - 2);
+    return points.map((y, at) => `${at === 0 ? "M" : "L"}${toX(at).toFixed(1)} ${toY(y).toFixed(1)}`).join("");
+  };
+  const { width, height } = SPARK;
+  return s(
+    "svg",
+    { class: "plot-spark", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": "Equity of the best trial" },
+    held.length > 0 && s("path", { class: "line c3", d: path(held) }),
+    s("path", { class: "line c0", d: path(equity) }),
+  );
 };
 
 // A canvas in a box of a height.

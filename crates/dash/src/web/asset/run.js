@@ -1,4 +1,4 @@
-// One run: how far it is, what it found, what its devices do.
+// One run: what it found first, then how its machine does.
 
 import { link } from "./api.js";
 import { h, replace, setText } from "./dom.js";
@@ -6,6 +6,8 @@ import { card, choice, empty, failure } from "./widget.js";
 import { clock, compact, count, milliseconds, moment, percent, seconds, short } from "./format.js";
 import { lanesPlot } from "./lanes.js";
 import { linePlot } from "./plot.js";
+import { studyPanel } from "./summary.js";
+import { walkPanel } from "./walk.js";
 
 const stat = (label) => {
   const value = h("dd", {}, "–");
@@ -27,6 +29,8 @@ const named = (run, head, name) => {
 export const runView = (main, run) => {
   let axis = "done";
   let isBuilt = false;
+  // What the run found, if it is a study or a walk-forward.
+  let panel = null;
   const stats = {
     best: stat("Best"),
     rate: stat("Speed"),
@@ -89,18 +93,23 @@ export const runView = (main, run) => {
     convergence: card("Convergence", { extra: over }, convergence.node),
     busy: card("Device busy and full", {}, busy.node),
     rate: card("Speed", {}, rate.node),
-    top: card("Best found", {}, top),
+    top: card("Improvements", { extra: h("span", { class: "muted" }, "newest first") }, top),
     config: card("Configuration", {}, config),
     lanes: card("Lanes", {}, lanes.nodes),
     actions: card("Hypertune", {}, actions),
     values: card("Newest values", {}, values),
   };
+  const found = h("div", { class: "study-place" });
+  const search = h("div", { class: "columns is-even" }, cards.convergence, cards.top);
   const page = [
     alerts,
+    h("div", { class: "progress" }, amount, bar),
+    found,
+    search,
+    h("h2", { class: "section" }, "Machine"),
     h(
       "section",
-      { class: "card progress-card", "aria-label": "Progress" },
-      h("div", { class: "progress" }, amount, bar),
+      { class: "card progress-card", "aria-label": "Figures of the run" },
       h(
         "dl",
         { class: "stats" },
@@ -109,16 +118,8 @@ export const runView = (main, run) => {
     ),
     h(
       "div",
-      { class: "columns" },
-      h(
-        "div",
-        { class: "stack" },
-        cards.convergence,
-        cards.lanes,
-        cards.top,
-        cards.actions,
-        card("Events", {}, recent),
-      ),
+      { class: "columns machine" },
+      h("div", { class: "stack" }, cards.lanes, cards.actions, card("Events", {}, recent)),
       h("div", { class: "stack" }, cards.busy, cards.rate, card("Phases", {}, phases), cards.config, cards.values),
     ),
   ];
@@ -132,7 +133,9 @@ export const runView = (main, run) => {
     top: best = [],
     config: told = {},
   }) => {
-    cards.convergence.hidden = cards.top.hidden = points.length + best.length === 0 && !head.has_trials;
+    // The best of one window is not that of the next.
+    const isSearch = points.length + best.length > 0 || head.has_trials;
+    search.hidden = !isSearch || head.workload === "walkforward";
     cards.busy.hidden = shares.length === 0 && head.is_over;
     cards.rate.hidden = speeds.length === 0 && head.is_over;
     cards.config.hidden = Object.keys(told).length === 0;
@@ -162,7 +165,7 @@ export const runView = (main, run) => {
       ` ${head.progress}`,
       share !== null && h("span", { class: "amount-share" }, percent(share)),
     );
-    bar.hidden = share === null;
+    bar.hidden = share === null || share === 1;
     meter.style.width = `${(share ?? 0) * 100}%`;
     bar.setAttribute("aria-valuenow", Math.round((share ?? 0) * 100));
     bar.classList.toggle("is-live", head.state === "running");
@@ -250,9 +253,9 @@ export const runView = (main, run) => {
       h(
         "tr",
         {},
-        h("td", { class: "num muted" }, String(at + 1)),
         h("td", { class: "num" }, named(run, head, one.name)),
         h("td", { class: "num strong" }, short(one.score)),
+        h("td", { class: "num" }, list[at + 1] ? short(Math.abs(one.score - list[at + 1].score)) : "–"),
         names.map((name) => h("td", { class: "num" }, short(one.parameters[name]))),
       );
     replace(
@@ -266,9 +269,9 @@ export const runView = (main, run) => {
           h(
             "tr",
             {},
-            h("th", { class: "num", scope: "col" }, "#"),
             h("th", { class: "num", scope: "col" }, head.progress === "trials" ? "Trial" : "Name"),
             h("th", { class: "num", scope: "col" }, "Score"),
+            h("th", { class: "num", scope: "col" }, "Better by"),
             names.map((name) => h("th", { class: "num", scope: "col" }, name)),
           ),
         ),
@@ -360,6 +363,13 @@ export const runView = (main, run) => {
       delta = sections;
     }
     const { head } = sections;
+    if (!panel) panel = head.has_trials ? studyPanel(run) : head.workload === "walkforward" ? walkPanel(run) : null;
+    if (panel && !panel.node.isConnected) {
+      replace(found, panel.node);
+      // The best trial stands there.
+      stats.best.node.remove();
+    }
+    panel?.look(head, sections.values);
     if (delta.head) drawHead(head);
     drawCards(sections);
     if (delta.head || delta.warnings || delta.fallbacks) drawAlerts(sections);
@@ -394,5 +404,10 @@ export const runView = (main, run) => {
       pairs(values, own);
     }
   });
-  return { close: stop };
+  return {
+    close: () => {
+      stop();
+      panel?.close();
+    },
+  };
 };

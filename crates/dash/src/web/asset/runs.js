@@ -1,11 +1,62 @@
-// The list of runs.
+// The list of runs: what each found first, then how it does.
 
-import { get, link } from "./api.js";
+import { get, link, runPath } from "./api.js";
 import { h, replace } from "./dom.js";
 import { empty, failure, pill } from "./widget.js";
 import { ago, count, percent, short } from "./format.js";
+import { sparkline } from "./plot.js";
 
 const EVERY_MS = 2000;
+
+// The least time between two looks at the summary of a run that is not over.
+const SUMMARY_MS = 10000;
+
+// Points of the small equity lines.
+const POINTS = 60;
+
+const PARTS = { in_sample: "In sample", out_of_sample: "Out of sample", holdout: "Holdout" };
+
+// What runs found, asked for one after the other and kept for as long as the list is open.
+const summaries = (changed) => {
+  const known = new Map();
+  const asked = new AbortController();
+  let queue = [];
+  let isBusy = false;
+
+  const work = async () => {
+    if (isBusy) return;
+    isBusy = true;
+    while (queue.length > 0 && !asked.signal.aborted) {
+      const { name, key, path } = queue.shift();
+      let told = null;
+      try {
+        told = await get(runPath(name, `/${path}?points=${POINTS}`), asked.signal);
+      } catch (error) {
+        if (error.name === "AbortError") break;
+      }
+      known.set(name, { key, at: Date.now(), told: told ?? known.get(name)?.told ?? null });
+      changed();
+    }
+    isBusy = false;
+  };
+
+  return {
+    of: (name) => known.get(name)?.told ?? null,
+    look: (runs) => {
+      queue = [];
+      for (const run of runs) {
+        const isWalk = run.workload === "walkforward" && run.state === "complete";
+        if (!run.has_trials && !isWalk) continue;
+        const key = JSON.stringify([run.state, run.best, run.state === "running" ? 0 : run.done]);
+        const own = known.get(run.name);
+        const isOld = own && own.key !== key && (run.state !== "running" || Date.now() - own.at > SUMMARY_MS);
+        if (!own || isOld) queue.push({ name: run.name, key, path: isWalk ? "walk" : "summary" });
+      }
+      work();
+    },
+    close: () => asked.abort(),
+  };
+};
 
 const progress = (run) => {
   if (!run.total)
@@ -21,7 +72,38 @@ const progress = (run) => {
   );
 };
 
-const row = (run) =>
+// A study is judged; of a walk-forward there is the probability that its Sharpe ratio is above 0.
+const verdict = (told) => {
+  if (!told) return "–";
+  if (!told.verdict) return h("span", { class: "prose-cell", title: told.sentence }, told.words);
+  return h("span", { class: "verdict-pill", "data-grade": told.verdict.grade ?? "none" }, told.verdict.words);
+};
+
+// Returns on a part: its own and that of the benchmark. Of a walk-forward, what its windows made as they were traded.
+const returns = (told, name) => {
+  if (told?.windows) return name === "out_of_sample" ? [told.total_return, told.benchmark_return] : null;
+  const { columns = [], rows = [] } = told?.best?.parts ?? {};
+  const at = columns.findIndex((column) => column.key === name);
+  const of = (key) => rows.find((row) => row.key === key)?.values[at] ?? null;
+  return at < 0 ? null : [of("total_return"), of("benchmark_return")];
+};
+
+const part = (told, name) => {
+  const found = returns(told, name);
+  if (!found) return "–";
+  const [made, held] = found;
+  return [
+    h("span", { class: made > 0 ? "good" : made < 0 ? "bad" : "" }, percent(made, 1, true)),
+    typeof held === "number" && h("span", { class: "muted cell-sub" }, `market ${percent(held, 1, true)}`),
+  ];
+};
+
+const drawn = (told) => {
+  const curve = told?.curve ?? told?.best?.curve;
+  return curve ? sparkline(curve) : "–";
+};
+
+const row = (run, told) =>
   h(
     "tr",
     {},
@@ -31,11 +113,12 @@ const row = (run) =>
       h("a", { class: "row-link", href: link("run", run.name) }, run.name),
       h("span", { class: "muted run-sub" }, run.error ?? run.title),
     ),
-    h("td", { "data-label": "Kind" }, run.workload || "–"),
+    h("td", { "data-label": "Verdict" }, verdict(told)),
+    Object.keys(PARTS).map((name) => h("td", { class: "num", "data-label": PARTS[name] }, h("span", {}, part(told, name)))),
+    h("td", { class: "spark-cell", "data-label": "Equity" }, drawn(told)),
     h("td", { "data-label": "State" }, pill(run.state)),
     h("td", { "data-label": "Progress" }, progress(run)),
     h("td", { class: "num", "data-label": "Best" }, short(run.best)),
-    h("td", { class: "num muted", "data-label": "Started" }, ago(run.started)),
     h("td", { class: "num muted", "data-label": "Last event" }, ago(run.last)),
   );
 
@@ -60,11 +143,20 @@ export const runsView = (main) => {
   });
   const head = h("div", { class: "page-head" }, h("div", {}, h("h1", {}, "Runs"), summary), search);
 
+  // A row is made anew only where it changed, so that a click is not lost when another run tells what it found.
+  const rows = new Map();
+  const rowOf = (run) => {
+    const told = known.of(run.name);
+    const key = JSON.stringify([run, told, ago(run.last)]);
+    if (rows.get(run.name)?.key !== key) rows.set(run.name, { key, node: row(run, told) });
+    return rows.get(run.name).node;
+  };
+
   const draw = () => {
     const found = runs.filter((run) =>
       `${run.name} ${run.title} ${run.workload} ${run.state}`.toLowerCase().includes(wanted),
     );
-    const state = JSON.stringify([found, Math.floor(Date.now() / 10000)]);
+    const state = JSON.stringify([found, found.map((run) => known.of(run.name)), Math.floor(Date.now() / 10000)]);
     if (state === shown) return;
     shown = state;
     // What has the focus keeps it, as a list that is read anew must not lose it.
@@ -97,16 +189,27 @@ export const runsView = (main) => {
             h(
               "tr",
               {},
-              ["Run", "Kind", "State", "Progress"].map((text) => h("th", { scope: "col" }, text)),
-              ["Best", "Started", "Last event"].map((text) => h("th", { scope: "col", class: "num" }, text)),
+              ["Run", "Verdict"].map((text) => h("th", { scope: "col" }, text)),
+              Object.keys(PARTS).map((name) =>
+                h("th", { scope: "col", class: "num", title: "Return of the best trial, and of the benchmark" }, PARTS[name]),
+              ),
+              ["Equity of the best", "State", "Progress"].map((text) => h("th", { scope: "col" }, text)),
+              ["Best", "Last event"].map((text) => h("th", { scope: "col", class: "num" }, text)),
             ),
           ),
-          h("tbody", {}, found.map(row)),
+          h(
+            "tbody",
+            {},
+            found.map((run) => rowOf(run)),
+          ),
         ),
       ),
     );
+    known.look(found);
     if (focused) list.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   };
+
+  const known = summaries(() => !isClosed && draw());
 
   const load = async () => {
     try {
@@ -127,6 +230,7 @@ export const runsView = (main) => {
     close: () => {
       isClosed = true;
       clearTimeout(timer);
+      known.close();
     },
   };
 };

@@ -6,9 +6,13 @@ import { priceChart } from "./chart.js";
 import { card, empty, failure, loading } from "./widget.js";
 import { count, date, moment, percent, short } from "./format.js";
 import { linePlot } from "./plot.js";
+import { equityPlot, legend } from "./summary.js";
 import { cell } from "./trials.js";
 
 const TRADES = 100;
+
+// Names of the columns that are parts of the data, and not single segments.
+const PARTS = ["in sample", "out of sample", "holdout", "whole period"];
 
 export const trialView = (main, run, trial) => {
   const asked = new AbortController();
@@ -23,14 +27,7 @@ export const trialView = (main, run, trial) => {
   const symbols = h("select", { class: "select", "aria-label": "Symbol", onchange: () => load(symbols.value) });
   const symbolField = h("label", { class: "symbol", hidden: true }, h("span", { class: "muted" }, "Symbol"), symbols);
   const isRelative = () => !backtest?.is_additive;
-  const value = (y) => (isRelative() ? percent(y - 1) : short(y));
-  const equity = linePlot({
-    label: "Equity by the day, beside buying and holding",
-    height: 210,
-    empty: "No day was traded",
-    x: { kind: "time", read: date },
-    y: { read: value },
-  });
+  const equity = equityPlot("Equity by the day, beside the benchmark", 210);
   const drawdown = linePlot({
     label: "Drawdown by the day",
     height: 120,
@@ -42,7 +39,7 @@ export const trialView = (main, run, trial) => {
   const chartCard = card("Price", { class: "whole", extra: symbolField }, chart.node);
   const body = h(
     "div",
-    { class: "columns" },
+    { class: "columns is-trial" },
     chartCard,
     h(
       "div",
@@ -50,12 +47,7 @@ export const trialView = (main, run, trial) => {
       card(
         "Equity and drawdown",
         {
-          extra: h(
-            "div",
-            { class: "legend" },
-            h("span", {}, h("i", { class: "c0" }), "trial"),
-            h("span", {}, h("i", { class: "c3" }), "buy and hold"),
-          ),
+          extra: h("div", { class: "card-tools" }, legend(["c0", "trial"], ["c3", "benchmark"]), equity.scale),
         },
         equity.node,
         drawdown.node,
@@ -260,7 +252,7 @@ export const trialView = (main, run, trial) => {
     const own = all.filter((at) => backtest.segments[at].startsWith(backtest.symbol ?? " "));
     if (all.length <= 3) return all;
     if (own.length > 0 && own.length < all.length) return own.slice(0, 4);
-    const totals = all.filter((at) => ["in-sample", "out-of-sample", "total"].includes(backtest.segments[at]));
+    const totals = all.filter((at) => PARTS.includes(backtest.segments[at]));
     return totals.length > 0 ? totals : all.slice(0, 4);
   };
 
@@ -288,24 +280,14 @@ export const trialView = (main, run, trial) => {
         backtest.figures.map(([label, texts]) => [label, shown.map((at) => texts[at])]),
       ),
     );
-    const { ms, equity: line, drawdown: depth, buy_hold: held, start } = backtest.curve;
-    const points = (values) => values.map((y, at) => [ms[at], y]);
-    const marks = backtest.marks.map((mark) => ({ x: mark.ms, label: mark.label }));
-    const first = ms.length > 0 ? [[ms[0] - 86400000, start]] : [];
-    equity.tell({}, isRelative() ? { kind: "percent", base: 1 } : { kind: "number", base: 0 });
+    const { ms, drawdown: depth } = backtest.curve;
+    equity.update("trial", "benchmark", backtest.curve, backtest.marks, backtest.is_additive);
     drawdown.tell({}, { kind: isRelative() ? "percent" : "number" });
-    equity.update({
-      series: [
-        { name: "trial", points: [...first, ...points(line)], class: "c0" },
-        { name: "buy and hold", points: points(held), class: "c3" },
-      ],
-      marks,
-    });
     drawdown.update({
       series: [
-        { name: "drawdown", points: [...first.map(([x]) => [x, 0]), ...points(depth)], class: "c-bad", isArea: true },
+        { name: "drawdown", points: depth.map((y, at) => [ms[at], y]), class: "c-bad", isArea: true },
       ],
-      marks: marks.map(({ x }) => ({ x })),
+      marks: backtest.marks.map((mark) => ({ x: mark.ms })),
     });
     drawTrades(TRADES);
     const lines = [

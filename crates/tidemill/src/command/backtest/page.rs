@@ -1,20 +1,31 @@
 //! Fills in the report page.
 
 use serde_json::Value;
-use tidemill_backtest::segment::Role;
+use tidemill_backtest::POOL_NOTE;
 use tidemill_backtest::strategy::Sizing;
-use tidemill_backtest::{Benchmark, METRICS, Metrics, POOL_NOTE};
 use tidemill_market::{DAY_MS, timeframe, timestamp};
 use tidemill_page::report::{Curve, EquityKind, MetricRow, ReportPage, SymbolSeries, TimeMark, TradeRow};
 
-use tidemill_lab::BacktestReport;
+use tidemill_lab::{BacktestReport, LabError, PartFigures, PartName};
 
-use super::{finite, market_figures};
+use super::finite;
+use crate::parts_text;
 use tidemill_lab::number;
 
 /// Most segments shown as columns.
 const MAX_COLUMNS: usize = 12;
 
+/// The same with the lines that the strategy computes, for the charts of a page.
+pub(super) fn report_with_lines(evaluation: &BacktestReport) -> Result<ReportPage, LabError> {
+    let mut page = report(evaluation);
+    let symbols: Vec<usize> = (0..page.series.len()).collect();
+    for (series, lines) in page.series.iter_mut().zip(evaluation.let_series(&symbols)?) {
+        series.lines = lines.into_iter().map(|line| (line.name, line.values)).collect();
+    }
+    Ok(page)
+}
+
+/// The report as plain data for a page.
 pub(super) fn report(evaluation: &BacktestReport) -> ReportPage {
     let strategy = &evaluation.experiment.strategy;
     let symbols = &evaluation.experiment.data.universe.symbols;
@@ -28,18 +39,8 @@ pub(super) fn report(evaluation: &BacktestReport) -> ReportPage {
         "Sharpe and Sortino are annualised ({}), from equity marked at the end of each UTC day, open positions at the close less costs.",
         super::year_text(evaluation)
     )];
-    notes.push(match &evaluation.experiment.data.benchmark {
-        None => "Buy & hold buys every symbol at the first open of a part and closes it at the last close there, with the same costs.".into(),
-        Some(bars) => format!(
-            "Buy & hold is that of {}, bought at the first open of a part and closed at the last close there, with the same costs.",
-            bars.symbol
-        ),
-    });
     if symbols.len() > 1 {
         notes.push(POOL_NOTE.into());
-    }
-    if evaluation.test.is_some() {
-        notes.insert(0, "The headline figures are those of the in-sample part; the table shows both.".into());
     }
     notes.extend(super::notes(evaluation).cloned());
     let (segments, metrics) = metric_rows(evaluation);
@@ -62,14 +63,37 @@ pub(super) fn report(evaluation: &BacktestReport) -> ReportPage {
             })
             .collect(),
         execution: execution_rows(evaluation),
+        verdict: None,
+        parts: parts_text::page_table(&evaluation.parts),
+        benchmark: evaluation.parts.benchmark.clone(),
+        benchmark_note: benchmark_note(evaluation),
         notes,
         metrics,
         segments,
         equity_kind: if additive { EquityKind::Additive } else { EquityKind::Compound },
         year_days: evaluation.year_days,
-        portfolio: (symbols.len() > 1).then(|| portfolio(evaluation, additive)),
+        portfolio: (symbols.len() > 1).then(|| curve(&evaluation.parts.whole, additive)),
         series: (0..symbols.len()).map(|at| symbol_series(evaluation, at, additive)).collect(),
     }
+}
+
+/// The one definition of the benchmark that all figures of the page follow.
+fn benchmark_note(evaluation: &BacktestReport) -> String {
+    let what = match &evaluation.experiment.data.benchmark {
+        None if evaluation.experiment.data.universe.symbols.len() == 1 => "buys the symbol".into(),
+        None => "buys every symbol".into(),
+        Some(bars) => format!("buys {}", bars.symbol),
+    };
+    let parts = match evaluation.parts.shown().len() {
+        1 => "",
+        _ => {
+            " The column of a part compares with holding over that part alone; curve, months and the whole period with holding through."
+        }
+    };
+    format!(
+        "The benchmark ({}) {what} at the first open and closes at the last close, with the strategy's costs.{parts}",
+        evaluation.parts.benchmark
+    )
 }
 
 fn plain(value: &Value) -> String {
@@ -86,67 +110,30 @@ fn execution_rows(evaluation: &BacktestReport) -> Vec<(String, String)> {
     }
 }
 
+/// All figures, a column for each part that is shown and for single segments where those say more.
 fn metric_rows(evaluation: &BacktestReport) -> (Vec<String>, Vec<MetricRow>) {
-    let mut names = Vec::new();
-    let mut columns: Vec<Metrics> = Vec::new();
-    if let Some(test) = evaluation.test {
-        names.extend(["in-sample".to_string(), "out-of-sample".to_string()]);
-        columns.extend([evaluation.train, test]);
-    }
-    if super::shows_segments(evaluation, MAX_COLUMNS) {
-        names.extend(evaluation.segments.iter().map(|segment| segment.name.clone()));
-        columns.extend(&evaluation.segment_metrics);
-    }
-    let mut rows: Vec<MetricRow> = METRICS
-        .iter()
-        .map(|(metric, key, label)| MetricRow {
-            key: key.to_string(),
-            label: label.to_string(),
-            value: evaluation.train.get(*metric),
-            text: number::metric(label, evaluation.train.get(*metric)),
-            segments: columns
-                .iter()
-                .map(|metrics| metrics.get(*metric).map(|value| number::metric(label, Some(value))))
-                .collect(),
-        })
-        .collect();
-    let label = "Buy & Hold Return [%]";
-    let held = |market: &Benchmark| finite(market.total_return);
-    let mut of_columns = Vec::new();
-    if evaluation.test.is_some() {
-        of_columns.extend(evaluation.held.parts.iter().map(held));
-    }
-    if columns.len() > of_columns.len() {
-        of_columns.extend(evaluation.held.segments.iter().map(held));
-    }
-    let text = |label: &str, value: Option<f64>| value.map(|value| number::metric(label, Some(value)));
-    let value = held(&evaluation.held.parts[0]);
-    let mut extra = vec![MetricRow {
-        key: "buy_hold_return".into(),
-        label: label.into(),
-        value,
-        text: number::metric(label, value),
-        segments: of_columns.into_iter().map(|value| text(label, value)).collect(),
-    }];
-    // What is compared with the market are totals; single segments have no such figures.
-    let compared: Vec<_> = evaluation.against.iter().map(market_figures).collect();
-    for (at, (key, label, value)) in compared.first().into_iter().flatten().enumerate() {
-        let mut segments: Vec<Option<String>> = Vec::new();
-        if evaluation.test.is_some() {
-            segments.extend(compared.iter().map(|figures| text(label, figures[at].2)));
+    let parts = &evaluation.parts;
+    let mut names: Vec<String> = parts.shown().iter().map(|part| part.part.label().to_owned()).collect();
+    let n_segments =
+        if super::shows_segments(evaluation, MAX_COLUMNS) { evaluation.segments.len() } else { 0 };
+    // One column alone is the whole period, which every row has anyway.
+    let is_several = names.len() + n_segments > 1;
+    names.extend(evaluation.segments[..n_segments].iter().map(|segment| segment.name.clone()));
+    let rows = parts.table().into_iter().map(|row| {
+        let text = |value: f64| number::metric(&row.label, Some(value));
+        let of_segments = (0..n_segments).map(|at| super::segment_value(evaluation, at, row.key));
+        let whole = row.values.last().copied().flatten();
+        let of_columns = row.values.iter().copied().chain(of_segments).filter(|_| is_several);
+        MetricRow {
+            key: row.key.into(),
+            value: whole,
+            text: number::metric(&row.label, whole),
+            segments: of_columns.map(|value| value.map(text)).collect(),
+            label: row.label,
         }
-        segments.resize(columns.len(), None);
-        extra.push(MetricRow {
-            key: (*key).into(),
-            label: (*label).into(),
-            value: *value,
-            text: number::metric(label, *value),
-            segments,
-        });
-    }
-    let place = 5.min(rows.len());
-    rows.splice(place..place, extra);
-    (names, rows)
+    });
+    let rows = rows.collect();
+    (if is_several { names } else { Vec::new() }, rows)
 }
 
 fn symbol_series(evaluation: &BacktestReport, symbol: usize, additive: bool) -> SymbolSeries {
@@ -155,8 +142,11 @@ fn symbol_series(evaluation: &BacktestReport, symbol: usize, additive: bool) -> 
         (0..evaluation.segments.len()).filter(|at| evaluation.segments[*at].symbol == symbol).collect();
     let trades = mine
         .iter()
-        .flat_map(|at| evaluation.details[*at].trades.iter().zip(&evaluation.details[*at].labels))
-        .map(|(trade, reason)| TradeRow {
+        .flat_map(|at| {
+            let detail = &evaluation.details[*at];
+            detail.trades.iter().zip(&detail.labels).zip(&evaluation.trail_distances[*at])
+        })
+        .map(|((trade, reason), trail)| TradeRow {
             side: trade.side,
             signal_idx: trade.signal_idx,
             entry_idx: trade.entry_idx,
@@ -167,6 +157,7 @@ fn symbol_series(evaluation: &BacktestReport, symbol: usize, additive: bool) -> 
             exit: trade.exit,
             stop: finite(trade.stop),
             target: finite(trade.target),
+            trail: finite(*trail),
             pnl: trade.pnl,
             ret: trade.ret,
             r: trade.r,
@@ -179,13 +170,14 @@ fn symbol_series(evaluation: &BacktestReport, symbol: usize, additive: bool) -> 
         .skip(1)
         .map(|at| {
             let segment = &evaluation.segments[*at];
-            let label = match segment.role {
-                Role::Test => "out-of-sample".to_string(),
-                Role::Train => segment.name.clone(),
+            let label = match evaluation.segment_parts[*at] {
+                PartName::InSample => segment.name.clone(),
+                unseen => unseen.label().to_owned(),
             };
             TimeMark { ms: bars.ts_ms[segment.range.start], label }
         })
         .collect();
+    let own = evaluation.by_symbol.get(symbol).and_then(Option::as_ref);
     SymbolSeries {
         symbol: bars.symbol.clone(),
         timeframe_ms: bars.timeframe_ms,
@@ -197,86 +189,31 @@ fn symbol_series(evaluation: &BacktestReport, symbol: usize, additive: bool) -> 
         close: bars.close.clone(),
         volume: bars.volume.clone(),
         trades,
-        curve: curve(evaluation, symbol, &mine, additive),
+        lines: Vec::new(),
+        figures: own.map_or_else(Vec::new, |own| {
+            let values = evaluation.parts.row_of(own);
+            let rows = evaluation.parts.table();
+            rows.iter()
+                .zip(values)
+                .map(|(row, value)| value.map(|value| number::metric(&row.label, Some(value))))
+                .collect()
+        }),
+        curve: match own {
+            Some(own) => curve(own, additive),
+            // One symbol is the whole; of several, one without a bar has no curve.
+            None if evaluation.by_symbol.is_empty() => curve(&evaluation.parts.whole, additive),
+            None => Curve::default(),
+        },
         marks,
     }
 }
 
-/// What holding came to by the end of each of these days: its parts one after the other.
-fn held_by(days: &[i64], parts: &[Benchmark; 2], additive: bool) -> Vec<(i64, f64)> {
-    let mut changes: Vec<(i64, f64)> = parts.iter().flat_map(|part| part.daily.iter().copied()).collect();
-    changes.sort_by_key(|(day, _)| *day);
-    let mut changes = changes.into_iter().peekable();
-    let mut value = if additive { 0.0 } else { 1.0 };
-    let mut held = Vec::with_capacity(days.len());
-    for day in days {
-        while let Some((_, change)) = changes.next_if(|(changed, _)| changed <= day) {
-            value = if additive { value + change } else { value * (1.0 + change) };
-        }
-        held.push((day * DAY_MS, value));
+/// Equity at the end of each day beside holding the benchmark.
+fn curve(figures: &PartFigures, additive: bool) -> Curve {
+    let marks = figures.equity(additive);
+    Curve {
+        start: if additive { 0.0 } else { 1.0 },
+        equity: marks.iter().map(|mark| (mark.0 * DAY_MS, mark.1)).collect(),
+        buy_hold: marks.iter().map(|mark| (mark.0 * DAY_MS, mark.2)).collect(),
     }
-    held
-}
-
-/// Equity at the end of each day, carried on from segment to segment, beside holding the benchmark.
-fn curve(evaluation: &BacktestReport, symbol: usize, segments: &[usize], additive: bool) -> Curve {
-    let bars = &evaluation.experiment.data.universe.symbols[symbol];
-    let start = if additive { 0.0 } else { 1.0 };
-    let mut equity: Vec<(i64, f64)> = Vec::new();
-    // Days of the symbol, as the engine counts them.
-    let mut days: Vec<i64> = Vec::new();
-    for bar in 0..bars.len() {
-        if days.last() != Some(&bars.day(bar)) {
-            days.push(bars.day(bar));
-        }
-    }
-    let mut value = start;
-    for at in segments {
-        let range = &evaluation.segments[*at].range;
-        let mut changes = evaluation.details[*at].daily.iter().peekable();
-        let (from, to) = (bars.day(range.start), bars.day(range.end - 1));
-        for (day, date) in days.iter().enumerate().filter(|(_, date)| (from..=to).contains(*date)) {
-            while let Some((_, change)) = changes.next_if(|(changed, _)| *changed as usize <= day) {
-                value = if additive { value + change } else { value * (1.0 + change) };
-            }
-            // A day that two segments share is shown as the later one leaves it.
-            if equity.last().is_some_and(|(ms, _)| *ms == date * DAY_MS) {
-                equity.pop();
-            }
-            equity.push((date * DAY_MS, value));
-        }
-    }
-    let shown: Vec<i64> = equity.iter().map(|(ms, _)| ms / DAY_MS).collect();
-    let buy_hold = held_by(&shown, &evaluation.held.symbols[symbol], additive);
-    Curve { start, equity, buy_hold }
-}
-
-/// All symbols together as the pooled metrics see them: equal parts of capital in each, kept by the day.
-fn portfolio(evaluation: &BacktestReport, additive: bool) -> Curve {
-    let symbols = &evaluation.experiment.data.universe.symbols;
-    let start = if additive { 0.0 } else { 1.0 };
-    // Changes of all symbols by day.
-    let mut changes: std::collections::BTreeMap<i64, f64> = std::collections::BTreeMap::new();
-    for at in 0..symbols.len() {
-        let mine: Vec<usize> =
-            (0..evaluation.segments.len()).filter(|s| evaluation.segments[*s].symbol == at).collect();
-        let curve = curve(evaluation, at, &mine, additive);
-        let change = |now: f64, before: f64| if additive { now - before } else { now / before - 1.0 };
-        let mut before = start;
-        for (day, equity) in &curve.equity {
-            *changes.entry(*day).or_default() +=
-                if before > 0.0 || additive { change(*equity, before) } else { 0.0 };
-            before = *equity;
-        }
-    }
-    let share = if additive { 1.0 } else { 1.0 / symbols.len() as f64 };
-    let mut value = start;
-    let mut equity = Vec::with_capacity(changes.len());
-    for (day, change) in changes {
-        value = if additive { value + change } else { value * (1.0 + change * share) };
-        equity.push((day, value));
-    }
-    let days: Vec<i64> = equity.iter().map(|(ms, _)| ms / DAY_MS).collect();
-    let buy_hold = held_by(&days, &evaluation.held.parts, additive);
-    Curve { start, equity, buy_hold }
 }

@@ -9,7 +9,7 @@ use super::evaluation::Evaluated;
 /// Most trades in an answer; of more, the first.
 const MAX_TRADES: usize = 5000;
 
-/// Days of a curve; of more, evenly spread ones.
+/// Days of a curve of a trial.
 const MAX_DAYS: usize = 3000;
 
 /// Curve, figures and trades of one symbol or of all.
@@ -41,10 +41,10 @@ pub fn backtest(evaluated: &Evaluated, symbol: Option<&str>) -> Result<Backtest,
     Ok(Backtest {
         symbol: series.map(|series| series.symbol.clone()),
         symbols: report.series.iter().map(|series| line(series, is_additive)).collect(),
-        segments: if report.segments.is_empty() { vec!["total".into()] } else { report.segments.clone() },
+        segments: report.segments.clone(),
         figures: report.metrics.iter().map(|row| (row.label.clone(), figure(row))).collect(),
         is_additive,
-        curve: drawn.map(|drawn| curve(drawn, is_additive)).unwrap_or_default(),
+        curve: drawn.map(|drawn| curve(drawn, is_additive, MAX_DAYS)).unwrap_or_default(),
         n_trades: trades.len(),
         trades: trades
             .into_iter()
@@ -93,8 +93,8 @@ fn told_trade(symbol: &str, trade: &report::TradeRow) -> Trade {
     }
 }
 
-/// Equity and how far it is below its highest, which counts from the start.
-fn curve(of: &report::Curve, is_additive: bool) -> Curve {
+/// Equity and how far it is below its highest, which counts from the start; of more days than `most`, evenly spread ones.
+pub fn curve(of: &report::Curve, is_additive: bool, most: usize) -> Curve {
     let mut highest = of.start;
     let drawdown: Vec<f64> = of
         .equity
@@ -105,7 +105,7 @@ fn curve(of: &report::Curve, is_additive: bool) -> Curve {
         })
         .collect();
     // Evenly spread days would miss the deepest one, which is what a drawdown is looked at for.
-    let step = of.equity.len().div_ceil(MAX_DAYS).max(1);
+    let step = of.equity.len().div_ceil(most).max(1);
     let deepest = |from: usize| {
         let stretch = &drawdown[from..(from + step).min(drawdown.len())];
         stretch.iter().copied().fold(0.0, f64::min)
@@ -175,7 +175,7 @@ mod tests {
         let mut equity: Vec<(i64, f64)> = (0..10_000).map(|day| (day, 2.0)).collect();
         equity[0].1 = 0.5;
         equity[5001].1 = 1.0;
-        let curve = curve(&report::Curve { start: 1.0, equity, buy_hold: Vec::new() }, false);
+        let curve = curve(&report::Curve { start: 1.0, equity, buy_hold: Vec::new() }, false, MAX_DAYS);
         assert!(curve.ms.len() <= MAX_DAYS);
         assert_eq!(curve.ms.last(), Some(&9999));
         assert_eq!(curve.drawdown[0], -0.5);

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lru::LruCache;
 use tidemill_backtest::Strategy;
 use tidemill_dash::web::SourceError;
+use tidemill_lab::parts::Parts;
 use tidemill_lab::{Dataset, Experiment, StudyConfig};
 use tidemill_page::report::ReportPage;
 use tidemill_search::StudyFolder;
@@ -27,6 +28,8 @@ const KEPT_TRIALS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 pub struct Evaluated {
     /// Its result, without the prices.
     pub report: ReportPage,
+    /// Its figures on every part of the data.
+    pub parts: Parts,
     /// Whether its objective is the one that the study has.
     pub is_as_stored: bool,
 }
@@ -80,7 +83,8 @@ impl Evaluations {
         let (told, params) = trials::one(study, trial)?;
         let config = StudyConfig::read(study.header());
         let experiment = Experiment::new(strategy(&config, &params)?, self.data(study)?);
-        let evaluation = experiment.layout(config.segments).backtest().map_err(|error| failed(&error))?;
+        let mut evaluation = experiment.layout(config.segments).backtest().map_err(|error| failed(&error))?;
+        evaluation.parts.searched = true;
         let mut report = backtest::page_report(&evaluation);
         for series in &mut report.series {
             // The chart reads prices from the data itself.
@@ -92,7 +96,8 @@ impl Evaluations {
             series.ts_ms = Vec::new();
         }
         let stored = told.figures.first().and_then(|figure| figure.value.as_f64());
-        let evaluated = Arc::new(Evaluated { report, is_as_stored: evaluation.score.ok() == stored });
+        let is_as_stored = evaluation.score.ok() == stored;
+        let evaluated = Arc::new(Evaluated { report, parts: evaluation.parts, is_as_stored });
         trials().put(key, evaluated.clone());
         Ok(evaluated)
     }

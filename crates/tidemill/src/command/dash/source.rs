@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 
 use tidemill_dash::terminal::ProcessState;
 use tidemill_dash::web::{
-    Backtest, BarQuery, BarWindow, Parameters, RunSource, SourceError, Trial, TrialPage, TrialQuery,
+    Backtest, BarQuery, BarWindow, Parameters, RunSource, SourceError, StudySummary, Trial, TrialPage,
+    TrialQuery, UnseenTrials, WalkSummary,
 };
 use tidemill_search::folder::HEADER_FILE;
 use tidemill_search::{FolderError, StudyFolder};
 use tidemill_telemetry::Snapshot;
 
 use super::evaluation::Evaluations;
-use super::{chart, parameters, trials};
+use super::{chart, parameters, summary, trials, walk};
 use crate::command::monitor::{choose, glimpse, pulse};
 
 /// Reads the folders of runs, and evaluates trials again.
@@ -38,8 +39,21 @@ impl RunSource for Studies {
         dir.join(HEADER_FILE).is_file()
     }
 
+    fn summary(&self, dir: &Path, points: usize) -> Result<StudySummary, SourceError> {
+        summary::of(&study(dir)?, &self.evaluations, points)
+    }
+
+    fn walk(&self, dir: &Path, points: usize) -> Result<WalkSummary, SourceError> {
+        walk::of(dir, points)
+    }
+
     fn trials(&self, dir: &Path, query: &TrialQuery) -> Result<TrialPage, SourceError> {
         trials::page(&study(dir)?, query)
+    }
+
+    fn unseen(&self, dir: &Path, numbers: &[u64]) -> Result<UnseenTrials, SourceError> {
+        let study = study(dir)?;
+        trials::unseen(&study, || self.evaluations.data(&study), numbers)
     }
 
     fn parameters(&self, dir: &Path) -> Result<Parameters, SourceError> {

@@ -1,12 +1,17 @@
 //! The columns of a study's trials, and the cells of a batch of them.
 
 use serde_json::{Value as Json, json};
+use tidemill_backtest::{METRICS, Metric};
 use tidemill_dash::web::{Cell, Column, ColumnKind};
 use tidemill_search::TrialBatch;
 use tidemill_search::folder::Column as Values;
 
-use crate::command::study::text::{SHOWN, label};
+use crate::command::study::text::{self, label};
 use tidemill_lab::StudyConfig;
+use tidemill_lab::test_column::{TEST_OBJECTIVE, TEST_PREFIX};
+
+/// Metrics that a table shows unless others are chosen.
+const SHOWN: [&str; 4] = ["sharpe", "total_return", "max_drawdown", "trades"];
 
 /// Where a column of the table is in a batch.
 #[derive(Clone, Copy, Debug)]
@@ -33,11 +38,20 @@ impl Table {
         let n_objectives = 1 + batch.further_objectives.len();
         for (at, text) in config.objective_names(n_objectives).iter().enumerate() {
             let name = if at == 0 { "objective".to_owned() } else { format!("objective_{}", at + 1) };
-            table.add(Place::Objective(at), &name, text, ColumnKind::Objective, true);
+            table.add(Place::Objective(at), &name, &objective(text, config), ColumnKind::Objective, true);
         }
         for (at, (name, _)) in batch.metrics.iter().enumerate() {
-            let is_shown = SHOWN.contains(&name.as_str()) && !config.objective.maximize.contains(name);
-            table.add(Place::Metric(at), name, label(name), ColumnKind::Metric, is_shown);
+            let (kind, of) = match name.strip_prefix(TEST_PREFIX) {
+                Some(of) => (ColumnKind::Unseen, of),
+                None => (ColumnKind::Metric, name.as_str()),
+            };
+            if name == TEST_OBJECTIVE {
+                let first = config.objective.maximize.first().map_or(of, String::as_str);
+                table.add(Place::Metric(at), name, &objective(first, config), kind, true);
+                continue;
+            }
+            let is_shown = SHOWN.contains(&of) && !is_objective(of, config);
+            table.add(Place::Metric(at), name, label(of), kind, is_shown);
         }
         for (at, (name, _)) in batch.params.iter().enumerate() {
             let is_fixed = config.fixed.iter().any(|(fixed, _)| fixed == name);
@@ -50,9 +64,22 @@ impl Table {
         // A parameter may be called like a metric.
         let is_taken = self.columns.iter().any(|column| column.name == name);
         let name = if is_taken { format!("params.{name}") } else { name.to_owned() };
-        let is_percent = kind == ColumnKind::Metric && label.ends_with("[%]");
-        self.columns.push(Column { name, label: label.to_owned(), kind, is_percent, is_shown });
+        self.columns.push(column(name, label, kind, is_shown));
         self.places.push(place);
+    }
+
+    /// The columns of figures out of sample that a study does not store: the first objective, and the usual metrics.
+    pub fn unseen(config: &StudyConfig) -> Vec<(Column, Option<Metric>)> {
+        let kind = ColumnKind::Unseen;
+        let first = config.objective.maximize.first().map_or("objective", String::as_str);
+        let mut columns =
+            vec![(column(TEST_OBJECTIVE.to_owned(), &objective(first, config), kind, true), None)];
+        let usual =
+            METRICS.iter().filter(|(_, name, _)| text::SHOWN.contains(name) && !is_objective(name, config));
+        columns.extend(usual.map(|(metric, name, label)| {
+            (column(format!("{TEST_PREFIX}{name}"), label, kind, SHOWN.contains(name)), Some(*metric))
+        }));
+        columns
     }
 
     /// The names of all columns.
@@ -101,4 +128,19 @@ impl Table {
         };
         self.places.iter().enumerate().map(value).collect()
     }
+}
+
+fn column(name: String, label: &str, kind: ColumnKind, is_shown: bool) -> Column {
+    let is_figure = matches!(kind, ColumnKind::Metric | ColumnKind::Unseen);
+    Column { name, label: label.to_owned(), kind, is_percent: is_figure && label.ends_with("[%]"), is_shown }
+}
+
+/// Label of an objective: it says how those of several segments become one.
+fn objective(text: &str, config: &StudyConfig) -> String {
+    config.reduction().map_or_else(|| text.to_owned(), |reduce| format!("{text}, {reduce}"))
+}
+
+/// Whether a metric repeats an objective.
+fn is_objective(metric: &str, config: &StudyConfig) -> bool {
+    config.reduction().is_none() && config.objective.maximize.iter().any(|text| text == metric)
 }

@@ -1,19 +1,25 @@
 //! Trials of a study, sorted and filtered.
 //!
 //! A page is found in one pass that keeps no more rows than the page and those before it, so that memory does not grow with the study, and a live
-//! study is always shown as it is now.
+//! study is always shown as it is now. Neighbours are folded among the first few thousand in the requested order, which are kept for that.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
-use serde_json::Value as Json;
-use tidemill_dash::web::{Cell, Column, ColumnKind, Figure, SourceError, Trial, TrialPage, TrialQuery};
+use serde_json::{Value as Json, json};
+use tidemill_backtest::Metric;
+use tidemill_dash::web::{
+    Cell, Column, ColumnKind, Figure, Fold, SourceError, Trial, TrialPage, TrialQuery, UnseenTrials,
+};
 use tidemill_search::{StudyFolder, TrialBatch, Value};
 
 use super::source::failed;
 use super::table::Table;
-use crate::command::study::best::backtest_command;
-use tidemill_lab::StudyConfig;
+use tidemill_lab::neighbour::{Neighbourhood, searched_space};
+use tidemill_lab::stored::reopen::backtest_command;
+use tidemill_lab::stored::unseen::{UnseenTrial, evaluate_unseen};
+use tidemill_lab::{Dataset, StudyConfig};
 
 /// What trials are sorted by: what is not there last, then numbers and texts, equals by their number.
 #[derive(Clone, Debug)]
@@ -71,10 +77,15 @@ impl PartialEq for SortKey {
 
 impl Eq for SortKey {}
 
+/// Most trials that are folded into groups: each is compared with those that stand for a group.
+const MOST_FOLDED: usize = 5000;
+
 /// A trial that may be listed.
 struct Candidate {
     key: SortKey,
     row: Vec<Json>,
+    /// Where its parameters are in their ranges, if neighbours are folded.
+    units: Vec<f64>,
 }
 
 impl Ord for Candidate {
@@ -110,47 +121,112 @@ pub fn page(study: &StudyFolder, query: &TrialQuery) -> Result<TrialPage, Source
     let names = table.names();
     let sort = query.sort.clone().unwrap_or_else(|| names.get(1).unwrap_or(&"trial").to_string());
     let filter = query.filter.bind(&names);
+    let mut page = TrialPage {
+        columns: Vec::new(),
+        sort,
+        n_trials: 0,
+        n_matched: 0,
+        n_folded: None,
+        n_rows: 0,
+        offset: query.offset,
+        counts: Vec::new(),
+        rows: Vec::new(),
+    };
     // Before the first trial there are no columns to name, and nothing is wrong with naming them.
     if names.len() == 1 {
-        return Ok(TrialPage {
-            columns: table.columns,
-            sort,
-            n_trials: 0,
-            n_matched: 0,
-            offset: 0,
-            rows: Vec::new(),
-        });
+        return Ok(TrialPage { columns: table.columns, offset: 0, ..page });
     }
     let filter = filter.map_err(|error| invalid(error.to_string()))?;
-    let sort_idx =
-        table.find(&sort).ok_or_else(|| invalid(format!("there is no column `{sort}` to sort by")))?;
-    let n_kept = query.offset + query.limit;
-    let (mut n_trials, mut n_matched) = (0, 0);
+    let sort_idx = table
+        .find(&page.sort)
+        .ok_or_else(|| invalid(format!("there is no column `{}` to sort by", page.sort)))?;
+    let space = match query.fold {
+        Fold::No => None,
+        Fold::Groups | Fold::Of(_) => searched_space(&config).map_err(|error| failed(&error))?,
+    };
+    let mut folding = space.map(|space| (Neighbourhood::of_study(&config, &space), space));
+    let n_kept = (query.offset + query.limit).max(if folding.is_some() { MOST_FOLDED } else { 0 });
     // The last of those that are listed is on top.
     let mut kept: BinaryHeap<Candidate> = BinaryHeap::new();
     for batch in batches {
         let batch = batch.map_err(|error| failed(&error))?;
-        n_trials += batch.trials.len() as u64;
+        page.n_trials += batch.trials.len() as u64;
+        let points = folding.as_ref().map(|(_, space)| batch.to_points(space));
+        if matches!(points, Some(None)) {
+            // The text of the strategy does not describe the trials, so that nothing says which are neighbours.
+            folding = None;
+        }
         for row_idx in 0..batch.trials.len() {
             if !filter.is_open() && !filter.accepts(|column_idx| table.cell(&batch, row_idx, column_idx)) {
                 continue;
             }
-            n_matched += 1;
+            page.n_matched += 1;
             let key = SortKey::new(
                 table.cell(&batch, row_idx, sort_idx),
                 batch.trials[row_idx],
                 query.is_descending,
             );
             if kept.len() < n_kept || kept.peek().is_some_and(|last| key < last.key) {
-                kept.push(Candidate { key, row: table.row(&batch, row_idx) });
+                let units = match (&folding, &points) {
+                    (Some((near, space)), Some(Some(points))) => {
+                        near.units((0..space.len()).map(|param_idx| points.value(row_idx, param_idx)))
+                    }
+                    _ => Vec::new(),
+                };
+                kept.push(Candidate { key, row: table.row(&batch, row_idx), units });
                 if kept.len() > n_kept {
                     kept.pop();
                 }
             }
         }
     }
-    let rows = kept.into_sorted_vec().into_iter().skip(query.offset).map(|candidate| candidate.row).collect();
-    Ok(TrialPage { columns: table.columns, sort, n_trials, n_matched, offset: query.offset, rows })
+    let mut kept = kept.into_sorted_vec();
+    page.columns = table.columns;
+    let mut groups: Vec<Vec<usize>> = match folding {
+        Some((near, _)) => {
+            page.n_folded = Some(kept.len() as u64);
+            let units: Vec<Vec<f64>> = kept.iter_mut().map(|one| std::mem::take(&mut one.units)).collect();
+            near.fold(&units)
+        }
+        None => (0..kept.len()).map(|at| vec![at]).collect(),
+    };
+    if let Fold::Of(trial) = query.fold {
+        groups.retain(|group| kept[group[0]].key.trial == trial);
+        groups = groups.into_iter().flatten().map(|at| vec![at]).collect();
+    }
+    page.n_rows = if page.n_folded.is_some() { groups.len() as u64 } else { page.n_matched };
+    for group in groups.iter().skip(query.offset).take(query.limit) {
+        page.counts.push(group.len() as u64);
+        page.rows.push(std::mem::take(&mut kept[group[0]].row));
+    }
+    Ok(page)
+}
+
+/// Some trials out of sample; nothing if the study has no such part.
+pub fn unseen(
+    study: &StudyFolder,
+    data: impl FnOnce() -> Result<Arc<Dataset>, SourceError>,
+    trials: &[u64],
+) -> Result<UnseenTrials, SourceError> {
+    let config = StudyConfig::read(study.header());
+    if config.segments.split.is_none() && config.segments.cut_ms.is_none() {
+        return Ok(UnseenTrials::default());
+    }
+    let columns = Table::unseen(&config);
+    let wanted = trials.iter().copied().collect();
+    let unseen = evaluate_unseen(study, data()?, &wanted).map_err(|error| failed(&error))?;
+    if unseen.is_empty() {
+        return Ok(UnseenTrials::default());
+    }
+    let value = |one: &UnseenTrial, metric: Option<Metric>| match metric {
+        Some(metric) => json!(one.metrics.get(metric)),
+        None => json!(one.objective),
+    };
+    let row = |one: &UnseenTrial| {
+        (one.trial, columns.iter().map(|(_, metric)| value(one, *metric)).collect::<Vec<Json>>())
+    };
+    let rows = unseen.iter().map(row).collect();
+    Ok(UnseenTrials { rows, columns: columns.into_iter().map(|(column, _)| column).collect() })
 }
 
 /// A trial's parameters; `None` where one was not active.
@@ -177,7 +253,9 @@ pub fn one(study: &StudyFolder, trial: u64) -> Result<(Trial, Params), SourceErr
     };
     let rank = score.map(|score| 1 + scores.iter().filter(|other| **other > score).count() as u64);
     let n_trials = study.n_trials().map_err(|error| failed(&error))?;
-    let command = backtest_command(&config, params.iter().map(|(name, value)| (name.as_str(), value)));
+    // The reader's terminal may be in another folder.
+    let dir = std::path::absolute(study.dir()).unwrap_or_else(|_| study.dir().to_owned());
+    let command = backtest_command(&config, &dir, trial);
     Ok((Trial { trial, rank, n_trials, figures, command }, params))
 }
 

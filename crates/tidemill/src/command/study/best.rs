@@ -1,21 +1,22 @@
 //! `tidemill study best`: the best trial in full, or the best few.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
-use tidemill_search::Value;
 
 use super::text;
+use crate::parts_text;
 use crate::table::{ColumnArgs, Display, Screen, Table};
 use tidemill_lab::StudyConfig;
 use tidemill_lab::number;
-use tidemill_lab::shipped::SHIPPED;
+use tidemill_lab::stored::reopen::backtest_command;
 use tidemill_lab::stored::rows::{Row, fetch};
 use tidemill_lab::stored::survey::Survey;
+use tidemill_lab::verdict;
 
 /// Trials of the front that are shown unless a number is given.
 const FRONT_SHOWN: usize = 10;
@@ -47,15 +48,15 @@ pub fn run(args: &BestArgs, display: &Display) -> Result<ExitCode> {
     if survey.n_trials == 0 {
         bail!("{} has no finished trial yet", args.dir.display());
     }
-    if survey.n_valid == 0 {
-        let tried = number::counted(survey.n_trials, "trial");
-        bail!("{} has no valid trial: {tried}, and none traded or met the requirements", args.dir.display());
-    }
+    let invalid = super::invalid(&folder, &config, &survey)?;
     let keep = args.top.unwrap_or(if survey.front.is_some() { FRONT_SHOWN } else { 1 });
     let best = survey.best(keep);
     let rows = fetch(&folder, &survey, &best.iter().copied().collect())?;
     let rows = rows.of(&best);
     let names = config.objective_names(survey.n_objectives());
+    let holding = verdict::store::read(&args.dir, survey.n_trials)?;
+    let winners = holding.as_ref().map_or_else(Vec::new, verdict::store::winners);
+    let judged = |row: &Row| winners.iter().find(|winner| winner.trial == row.trial);
     let mut out = std::io::stdout().lock();
     if args.json {
         let document = json!({
@@ -63,17 +64,32 @@ pub fn run(args: &BestArgs, display: &Display) -> Result<ExitCode> {
             "objectives": names,
             "trials": survey.n_trials,
             "front": survey.front.as_ref().map(|front| front.members().len()),
-            "best": rows.iter().map(|row| row.json(&survey)).collect::<Vec<serde_json::Value>>(),
+            "best": rows.iter().map(|row| {
+                let mut document = row.json(&survey);
+                document["command"] = json!(backtest_command(&config, &args.dir, row.trial));
+                if let Some(winner) = judged(row) {
+                    document["verdict"] = json!(winner.headline);
+                    document["parts"] = json!(winner.parts);
+                }
+                document
+            }).collect::<Vec<serde_json::Value>>(),
+            "invalid": invalid,
         });
         writeln!(out, "{}", serde_json::to_string_pretty(&document)?)?;
+    } else if survey.n_valid == 0 {
+        write!(out, "{}", super::why_invalid(invalid.as_ref()))?;
     } else if let ([row], None) = (&rows[..], &survey.front) {
+        if let Some(winner) = judged(row) {
+            writeln!(out, "{}\n", winner.headline)?;
+            if let Some(parts) = &winner.parts {
+                let title = format!("trial {}", winner.trial);
+                writeln!(out, "{}", parts_text::text(&title, parts, &display.screen))?;
+            }
+        }
         write!(out, "{}", in_full(&survey, &names, row, &display.screen))?;
         out.flush()?;
-        let params = survey.axes.0.iter().map(|axis| axis.name.as_str()).zip(&row.params);
-        if let Some(command) = backtest_command(&config, params) {
-            eprintln!(
-                "\nto see its trades, add the --data and execution settings of the sweep to\n  {command}"
-            );
+        if let Some(command) = backtest_command(&config, &args.dir, row.trial) {
+            eprintln!("\nits trades, its report:\n  {command}");
         }
     } else {
         write!(out, "{}", text::trials(&survey, &names, &rows, &args.columns, &display.screen)?)?;
@@ -94,7 +110,7 @@ fn in_full(survey: &Survey, objective_names: &[String], row: &Row, screen: &Scre
     }
     let mut out = format!("{}\n{}", table.render(1, screen), params.render(1, screen));
     if !row.metrics.is_empty() {
-        let mut metrics = Table::new(["metric", "value"]);
+        let mut metrics = Table::new(["metric", "in sample"]);
         for (name, value) in survey.metric_names.iter().zip(&row.metrics) {
             let label = text::label(name);
             metrics.row([label.to_string(), number::metric(label, *value)]);
@@ -102,39 +118,4 @@ fn in_full(survey: &Survey, objective_names: &[String], row: &Row, screen: &Scre
         out += &format!("\n{}", metrics.render(1, screen));
     }
     out
-}
-
-/// A command that evaluates a trial again, if the study says of which strategy.
-pub fn backtest_command<'a>(
-    config: &StudyConfig,
-    params: impl Iterator<Item = (&'a str, &'a Option<Value>)>,
-) -> Option<String> {
-    let file = config.about.file.as_ref()?;
-    let shipped =
-        SHIPPED.iter().find(|(name, _)| !Path::new(file).exists() && *file == format!("{name}.toml"));
-    let mut command = format!("tidemill backtest {}", quoted(shipped.map_or(file, |(name, _)| *name)));
-    if let Some(profile) = &config.strategy.profile {
-        command += &format!(" --profile {}", quoted(profile));
-    }
-    for (name, value) in params.filter_map(|(name, value)| Some((name, value.as_ref()?))) {
-        command += &format!(" --set {}", quoted(&format!("{name}={value}")));
-    }
-    Some(command)
-}
-
-/// A word that a shell takes as one.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./+".contains(c);
-    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn words_are_quoted_only_where_a_shell_would_split_them() {
-        assert_eq!(quoted("my-file.toml"), "my-file.toml");
-        assert_eq!(quoted("mode=it's on"), r"'mode=it'\''s on'");
-    }
 }

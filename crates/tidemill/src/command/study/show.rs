@@ -10,12 +10,14 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{page, text};
+use crate::parts_text;
 use crate::table::{ColumnArgs, Display, Screen};
-use tidemill_lab::StudyConfig;
 use tidemill_lab::number;
 use tidemill_lab::stored::rows::{Row, fetch_with_importance};
 use tidemill_lab::stored::state::State;
 use tidemill_lab::stored::survey::{Survey, thinned};
+use tidemill_lab::verdict::store::winners;
+use tidemill_lab::{InvalidCounts, StudyConfig, edge};
 
 /// Most improvements in the JSON document and in the page.
 const MAX_IMPROVEMENTS: usize = 1000;
@@ -61,6 +63,10 @@ pub struct StudyView<'a> {
     pub importance: &'a [f64],
     /// Whether the winners hold up, as the sweep found it when it was complete.
     pub holding: Option<Value>,
+    /// That the best trial lies at the end of a range, in a sentence.
+    pub edges: Option<String>,
+    /// Why no trial is valid, where none is and the study can tell.
+    pub invalid: Option<InvalidCounts>,
 }
 
 pub fn run(args: &ShowArgs, display: &Display) -> Result<ExitCode> {
@@ -75,13 +81,22 @@ pub fn run(args: &ShowArgs, display: &Display) -> Result<ExitCode> {
     let mut wanted: BTreeSet<u64> = top.iter().copied().collect();
     wanted.extend(drawn.iter().flat_map(page::DrawnTrials::trials));
     let (rows, importance) = fetch_with_importance(&folder, &survey, &wanted)?;
+    let edges = match (top.first(), &survey.front, config.strategy(std::iter::empty())) {
+        (Some(best), None, Ok(Some(strategy))) => {
+            let best = rows.of(&[*best]);
+            best.first().and_then(|row| edge::sentence(&edge::stored_range_ends(&strategy, &survey, row)))
+        }
+        _ => None,
+    };
     let view = StudyView {
+        edges,
         dir: args.dir.display().to_string(),
         state: State::of(&args.dir, survey.n_trials, config.sweep.trials),
         objective_names: config.objective_names(survey.n_objectives()),
         top: rows.of(&top),
         importance: &importance,
         holding: tidemill_lab::verdict::store::read(&args.dir, survey.n_trials)?,
+        invalid: super::invalid(&folder, &config, &survey)?,
         config: &config,
         survey: &survey,
     };
@@ -128,7 +143,18 @@ fn in_words(view: &StudyView<'_>, columns: &ColumnArgs, screen: &Screen) -> Resu
         return Ok(out + "\nNo trial is finished yet.\n");
     }
     if survey.n_valid == 0 {
-        return Ok(out + "\nNo trial is valid: none traded, or none met the requirements.\n");
+        return Ok(out + "\n" + &super::why_invalid(view.invalid.as_ref()));
+    }
+    if let Some(winner) = view.holding.as_ref().and_then(|holding| winners(holding).into_iter().next()) {
+        out += &format!("\n{}\n", winner.headline);
+        let title = format!("trial {}", winner.trial);
+        out += &winner
+            .parts
+            .map_or_else(String::new, |parts| format!("\n{}", parts_text::text(&title, &parts, screen)));
+    }
+    if let Some(sentence) = &view.edges {
+        let room = screen.width.map_or(usize::MAX, |width| width.max(20));
+        out += &format!("\n{}\n", tidemill_dash::terminal::wrapped(sentence, room).join("\n"));
     }
     if !view.top.is_empty() {
         let title = match &survey.front {
@@ -211,5 +237,6 @@ fn document(view: &StudyView<'_>) -> Value {
         "convergence": convergence,
         "importance": importance,
         "holding_up": view.holding,
+        "invalid": view.invalid,
     })
 }

@@ -1,7 +1,6 @@
 //! Trials, convergence and importance as plain text.
 
 use anyhow::Result;
-use tidemill_backtest::METRICS;
 use tidemill_search::Value;
 
 use crate::table::{ColumnArgs, Screen, Table, TextColumn};
@@ -11,8 +10,16 @@ use tidemill_lab::stored::rows::Row;
 use tidemill_lab::stored::survey::Survey;
 
 /// Metrics shown beside the objective, where the study has them.
-pub const SHOWN: [&str; 6] =
-    ["sharpe", "total_return", "max_drawdown", "trades", "win_rate", "profit_factor"];
+pub const SHOWN: [&str; 8] = [
+    "sharpe",
+    "total_return",
+    "max_drawdown",
+    "trades",
+    "win_rate",
+    "profit_factor",
+    "test_objective",
+    "test_total_return",
+];
 
 /// Most parameters shown in a table.
 const MAX_PARAMS: usize = 16;
@@ -35,10 +42,7 @@ const BAR_WIDTH: usize = 40;
 /// Most parameters in the list of importance.
 const MAX_BARS: usize = 20;
 
-/// The name of a metric as reports show it.
-pub fn label(metric: &str) -> &str {
-    METRICS.iter().find(|(_, name, _)| *name == metric).map_or(metric, |(.., label)| *label)
-}
+pub use tidemill_lab::test_column::label;
 
 /// A parameter's value in few digits; a dot where it was not active.
 pub fn short(value: &Option<Value>) -> String {
@@ -93,7 +97,8 @@ pub fn trials(
     );
     header.extend(places.iter().enumerate().map(|(at, place)| {
         let name = &survey.metric_names[*place];
-        let is_first = ["sharpe", "total_return", "max_drawdown", "trades"].contains(&name.as_str());
+        let is_first =
+            ["sharpe", "total_return", "max_drawdown", "trades", "test_objective"].contains(&name.as_str());
         let keep = if at >= metrics.len() {
             0
         } else if is_first {

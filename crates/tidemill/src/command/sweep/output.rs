@@ -1,15 +1,22 @@
 //! What a sweep prints.
 
+use std::path::Path;
+
 use anyhow::Result;
 use serde_json::{Map, Value, json};
-use tidemill_backtest::POOL_NOTE;
+use tidemill_backtest::{POOL_NOTE, Strategy};
+use tidemill_dash::terminal::wrapped;
 use tidemill_lab::backtest::param_values;
 use tidemill_lab::score::ObjectiveScores;
-use tidemill_lab::{DeviceUse, Experiment, InvalidCounts, SearchOptions, SweepReport, number};
+use tidemill_lab::stored::reopen::backtest_command;
+use tidemill_lab::{
+    DeviceUse, Experiment, InvalidCounts, SearchOptions, StudyConfig, SweepReport, edge, number,
+};
+use tidemill_search::StudyFolder;
 use tidemill_telemetry::hypertune::Mode;
 
 use super::table;
-use crate::command::backtest::metrics_json;
+use crate::parts_text;
 use crate::table::{ColumnArgs, Screen};
 use crate::verdict_text;
 use crate::year;
@@ -31,11 +38,12 @@ pub fn text(finished: &Finished<'_>, columns: &ColumnArgs, screen: &Screen) -> R
         if report.n_valid > 0 {
             return Ok(String::new());
         }
-        return Ok(report.invalid.as_ref().map_or_else(String::new, why_invalid));
+        return Ok(report.invalid.as_ref().map_or_else(String::new, InvalidCounts::text));
     }
     let mut table = table::filled(experiment, report);
     columns.choose(&mut table)?;
-    let mut out = table.render(0, screen);
+    let mut out = winner(strategy, report, screen);
+    out += &table.render(0, screen);
     let symbols = &experiment.data.universe.symbols;
     let names = symbols.iter().map(|bars| bars.symbol.as_str());
     let years = names.zip(report.symbol_year_days.iter().copied());
@@ -55,30 +63,19 @@ pub fn text(finished: &Finished<'_>, columns: &ColumnArgs, screen: &Screen) -> R
     Ok(out + &verdict.map_or_else(String::new, |verdict| verdict_text::text(verdict, screen)))
 }
 
-/// Why no trial has a score, how near the trials came, and what to do.
-fn why_invalid(invalid: &InvalidCounts) -> String {
-    let mut out = format!("No trial was valid. Of {}\n", number::counted(invalid.n_trials, "trial"));
-    let mut line = |count: u64, text: String| {
-        if count > 0 {
-            out += &format!("{:>12} {text}\n", number::count(count));
-        }
-    };
-    line(invalid.n_untraded, "made no trade".into());
-    for condition in &invalid.conditions {
-        let best =
-            condition.nearest.map(|nearest| format!("; at best {}", number::short(Some(nearest.found))));
-        let text = format!("traded and did not meet `{}`{}", condition.text, best.unwrap_or_default());
-        line(condition.n_failed, text);
+/// The verdict on the best trial and its figures on every part of the data.
+fn winner(strategy: &Strategy, report: &SweepReport, screen: &Screen) -> String {
+    let (Some(best), Some(parts)) = (report.best.first(), &report.parts) else { return String::new() };
+    let judged = report.verdict.as_ref().and_then(|verdict| verdict.winners.first());
+    let headline = judged
+        .map_or_else(|| format!("Trial {} is not judged", best.trial.number), |winner| winner.headline());
+    let title = format!("trial {}", best.trial.number);
+    let mut out = format!("{headline}\n\n{}", parts_text::text(&title, parts, screen));
+    if let Some(sentence) = edge::sentence(&edge::range_ends(strategy, &best.trial.row)) {
+        let room = screen.width.map_or(usize::MAX, |width| width.max(20));
+        out += &format!("{}\n", wrapped(&sentence, room).join("\n"));
     }
-    line(invalid.n_undefined, "met all of that, but the objective is not defined for them".into());
-    let hint = if invalid.n_untraded == invalid.n_trials {
-        "`enter` was never true: look at its conditions, and at the ranges of [params]"
-    } else if invalid.conditions.iter().any(|condition| condition.n_failed > 0) {
-        "ask for less in `require` of [objective], or widen the ranges of [params]"
-    } else {
-        "choose another objective, or test on more data"
-    };
-    out + &format!("  hint: {hint}\n")
+    out + "\n"
 }
 
 /// How long it took, and what the sampler cost.
@@ -152,6 +149,16 @@ pub fn remarks(finished: &Finished<'_>, hypertune: Mode, is_verbose: bool) {
     }
 }
 
+/// Prints how to look at the best trial of a stored study.
+pub fn point_to_trial(dir: &Path, trial: u64) {
+    let command = StudyFolder::open(dir)
+        .ok()
+        .and_then(|folder| backtest_command(&StudyConfig::read(folder.header()), dir, trial));
+    if let Some(command) = command {
+        eprintln!("the best trial: {command}");
+    }
+}
+
 /// Prints how far a stopped sweep got; `is_kept` if it has a folder.
 pub fn interrupted(finished: &Finished<'_>, is_kept: bool) {
     let report = finished.report;
@@ -183,9 +190,9 @@ pub fn json(finished: &Finished<'_>, interrupted: bool) -> Value {
                 "trial": scored.trial.number,
                 "objective": objective(&scored.scores),
                 "parameters": Map::from_iter(param_values(&report.space, &scored.trial.row)),
-                "metrics": metrics_json(&scored.train),
+                "metrics": scored.train,
                 "out_of_sample": scored.test.as_ref().map(|(scores, metrics)| {
-                    let mut part = json!({ "objective": objective(scores), "metrics": metrics_json(metrics) });
+                    let mut part = json!({ "objective": objective(scores), "metrics": metrics });
                     if several {
                         part["objectives"] = json!(values(scores));
                     }
@@ -233,7 +240,9 @@ pub fn json(finished: &Finished<'_>, interrupted: bool) -> Value {
             "idle": timing.idle.as_secs_f64(),
         },
         "year_days": report.year_days,
+        "parts": report.parts,
         "best": best,
+        "invalid": report.invalid,
     });
     if let Some(verdict) = &report.verdict {
         out["holding_up"] = json!(**verdict);

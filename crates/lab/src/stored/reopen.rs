@@ -1,0 +1,107 @@
+//! A stored study as what can be evaluated again: its strategy, its data, its trials.
+
+use std::path::{Path, PathBuf};
+
+use tidemill_backtest::METRICS;
+use tidemill_search::{Evaluated, Points, Space, TrialBatch};
+
+use super::StoredStudy;
+use crate::backtest::BacktestReport;
+use crate::config::{NamedSet, StudyConfig};
+use crate::dataset::Dataset;
+use crate::error::LabError;
+use crate::experiment::Experiment;
+use crate::number;
+
+impl StoredStudy {
+    /// The data that the study was made on, as it was loaded then. Other files take the place of its own and must hold the same bars; another
+    /// benchmark may be any.
+    pub fn data(&self, files: &[PathBuf], benchmark: Option<&str>) -> Result<Dataset, LabError> {
+        let dir = || self.folder.dir().to_owned();
+        let recipe = match &self.config.about.source {
+            None if files.is_empty() => return Err(LabError::NoRecipe { dir: dir() }),
+            recipe => recipe.clone().unwrap_or_default().replaced(files, benchmark),
+        };
+        if let (Some(path), []) = (recipe.missing(), files) {
+            return Err(LabError::DataGone { dir: dir(), path: path.to_owned() });
+        }
+        let data = recipe.load_bars()?;
+        let found = data.universe.fingerprint();
+        if found != self.config.data_hash {
+            return Err(LabError::OtherData { dir: dir(), stored: self.config.data_hash.clone(), found });
+        }
+        data.with_own_benchmark()
+    }
+
+    /// What was searched, on this data; the parameters that were searched are free.
+    pub fn experiment(&self, data: Dataset) -> Result<Experiment, LabError> {
+        let strategy = self.config.searched_strategy()?;
+        let strategy = strategy.ok_or_else(|| LabError::NoSource { dir: self.folder.dir().to_owned() })?;
+        Ok(Experiment::new(strategy, data).layout(self.config.segments.clone()))
+    }
+
+    /// Evaluates a trial in full, with the settings of the study. A warning says if it does not give the objective that the study has.
+    pub fn backtest(&self, trial: u64, data: Dataset) -> Result<BacktestReport, LabError> {
+        let (params, stored) = self.params(trial)?;
+        let params = params.iter().map(|(name, value)| (name.as_str(), value));
+        let strategy = self.config.strategy(params)?;
+        let strategy = strategy.ok_or_else(|| LabError::NoSource { dir: self.folder.dir().to_owned() })?;
+        let experiment = Experiment::new(strategy, data).layout(self.config.segments.clone());
+        let mut report = Experiment { is_searched: true, ..experiment }.backtest()?;
+        if report.score.ok() != stored {
+            let [stored, now] = [stored, report.score.ok()].map(number::short);
+            let made_by = &self.config.program;
+            report.warnings.push(format!(
+                "the study, made by version {made_by}, has the objective {stored} for trial {trial}; this version gives {now}"
+            ));
+        }
+        Ok(report)
+    }
+
+    /// The active parameters of a trial, and its first objective.
+    fn params(&self, trial: u64) -> Result<(NamedSet, Option<f64>), LabError> {
+        let mut n_trials = 0;
+        for batch in self.folder.trials()? {
+            let batch = batch?;
+            if let Some(at) = batch.trials.iter().position(|number| *number == trial) {
+                let params = batch.params.iter();
+                let active = params.filter_map(|(name, column)| Some((name.clone(), column.value(at)?)));
+                return Ok((active.collect(), batch.scores[at].value()));
+            }
+            n_trials += batch.trials.len() as u64;
+        }
+        Err(LabError::NoTrial { dir: self.folder.dir().to_owned(), trial, n_trials })
+    }
+}
+
+/// The command that evaluates a trial again and gives the figures that the study has of it; none if the study does not hold what it needs.
+pub fn backtest_command(config: &StudyConfig, dir: &Path, trial: u64) -> Option<String> {
+    let can_run = config.strategy.source.is_some() && config.about.source.is_some();
+    can_run.then(|| format!("tidemill backtest --trial {}", quoted(&format!("{}:{trial}", dir.display()))))
+}
+
+/// A word that a shell takes as one.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./+:".contains(c);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+/// Stored trials as the points and results that a search had; `None` if the space or the program has other columns by now.
+pub(crate) fn evaluated(batch: &TrialBatch, space: &Space) -> Option<(Points, Evaluated)> {
+    let of = |name: &str| batch.metrics.iter().find(|(stored, _)| stored == name);
+    let column = |values: &[Option<f64>]| values.iter().map(|value| value.unwrap_or(f64::NAN)).collect();
+    let metrics: Option<_> =
+        METRICS.iter().map(|(_, name, _)| of(name).map(|(_, values)| column(values))).collect();
+    Some((batch.to_points(space)?, Evaluated { scores: batch.to_scores(), metrics: metrics? }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_are_quoted_only_where_a_shell_would_split_them() {
+        assert_eq!(quoted("runs/my-study:12"), "runs/my-study:12");
+        assert_eq!(quoted("it's mine:3"), r"'it'\''s mine:3'");
+    }
+}
