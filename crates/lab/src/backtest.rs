@@ -43,6 +43,8 @@ pub struct BacktestReport {
     pub symbol_year_days: Vec<f64>,
     /// Notes for the user about the result.
     pub warnings: Vec<String>,
+    /// The verdict on the parameters in a line, where they are a trial of a study that was judged.
+    pub verdict: Option<String>,
 }
 
 impl BacktestReport {
@@ -88,6 +90,7 @@ impl BacktestReport {
             year_days: parts.whole.year_days,
             symbol_year_days: (0..n_symbols).map(|at| engine.symbol_year_days(at)).collect(),
             warnings,
+            verdict: None,
             trail_distances,
             row,
             segment_parts,

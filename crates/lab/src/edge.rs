@@ -66,7 +66,9 @@ pub fn range_ends(strategy: &Strategy, row: &[f64]) -> Vec<RangeEnd> {
                 None => END_SHARE,
             };
             let is_upper = last - at <= reach;
-            (is_upper || at - first <= reach).then(|| RangeEnd {
+            // Below 0, or below a window of 1 bar, there is nothing to be found.
+            let is_open = low != 0.0 && (low != 1.0 || !matches!(param.domain, Domain::Int { .. }));
+            (is_upper || (is_open && at - first <= reach)).then(|| RangeEnd {
                 param: param.name.clone(),
                 value: *value,
                 range: (low, high),
@@ -98,18 +100,19 @@ mod tests {
 
     #[test]
     fn only_ends_of_searched_ranges_count() {
-        let source = "[params]\nn = { low = 5, high = 50 }\nx = { low = 0.1, high = 10.0, log = true }\nm = { low = 1, high = 3 }\nfixed = { low = 1, high = 9 }\n\
-             [long]\nenter = 'close > sma(close, n) + x + m + fixed'\nmax_hold = 5\n";
+        let source = "[params]\nn = { int = [5, 50], default = 20 }\nx = { float = [0.1, 10.0], log = true, default = 1.0 }\n\
+             m = { int = [1, 3], default = 2 }\nfixed = { int = [1, 9], default = 5 }\nz = { int = [0, 40], default = 20 }\n\
+             [long]\nenter = 'close > sma(close, n) + x + m + fixed + z'\nmax_hold = 5\n";
         let overrides = Overrides { set: vec![("fixed".into(), "9".into())], ..Overrides::default() };
         let strategy = Strategy::parse("s.toml", source, &overrides).unwrap();
         let names = |row: &[f64]| -> Vec<(String, bool)> {
             range_ends(&strategy, row).into_iter().map(|end| (end.param, end.is_upper)).collect()
         };
-        assert_eq!(names(&[20.0, 1.0, 3.0, 9.0]), []);
-        assert_eq!(names(&[49.0, 9.0, 1.0, 9.0]), []);
-        assert_eq!(names(&[50.0, 0.1, 2.0, 9.0]), [("n".into(), true), ("x".into(), false)]);
-        assert_eq!(names(&[5.0, f64::NAN, 2.0, 9.0]), [("n".into(), false)]);
-        let text = sentence(&range_ends(&strategy, &[50.0, 1.0, 2.0, 9.0])).unwrap();
+        assert_eq!(names(&[20.0, 1.0, 3.0, 9.0, 0.0]), []);
+        assert_eq!(names(&[49.0, 9.0, 1.0, 9.0, 20.0]), []);
+        assert_eq!(names(&[50.0, 0.1, 2.0, 9.0, 20.0]), [("n".into(), true), ("x".into(), false)]);
+        assert_eq!(names(&[5.0, f64::NAN, 2.0, 9.0, 20.0]), [("n".into(), false)]);
+        let text = sentence(&range_ends(&strategy, &[50.0, 1.0, 2.0, 9.0, 20.0])).unwrap();
         assert!(text.contains("n = 50 (upper end of 5 … 50)"), "{text}");
         assert_eq!(sentence(&[]), None);
     }

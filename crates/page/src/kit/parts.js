@@ -9,7 +9,7 @@ export function partsTable({ columns, rows }) {
   if (!columns.length || !rows.length) return null;
   const text = (value) => value.replace(/^-(?=[\d.])/, MINUS);
   const head = (column) => h('th', { scope: 'col', class: column.key === 'whole' ? 'strong' : '' },
-    column.label, h('small', {}, `${column.from} \u2013 ${column.to}`));
+    column.label, h('small', {}, h('span', {}, column.from), ' \u2013 ', h('span', {}, column.to)));
   const cell = (row, column, at) => h('td', {
     'data-figure': row.key,
     'data-part': column.key,

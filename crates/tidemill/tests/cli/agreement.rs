@@ -51,23 +51,22 @@ fn embedded(page: &str) -> Figures {
 
 /// Figures of a JSON document `parts` beside the label that they are shown under.
 fn stored(parts: &Value) -> Figures {
-    let metric = |part: &Value, key: &str| part["metrics"][key].as_f64();
-    let market = |part: &Value, key: &str| part["market"][key].as_f64();
-    let rows: [(&str, &dyn Fn(&Value) -> Option<f64>); 9] = [
-        ("Return [%]", &|part| metric(part, "total_return")),
-        ("Return of buy and hold [%]", &|part| market(part, "benchmark_return")),
-        ("Excess Return [%]", &|part| market(part, "excess_return")),
-        ("Sharpe Ratio", &|part| metric(part, "sharpe")),
-        ("Max. Drawdown [%]", &|part| metric(part, "max_drawdown")),
-        ("# Trades", &|part| metric(part, "trades")),
-        ("Beta", &|part| market(part, "beta")),
-        ("Alpha, a year [%]", &|part| market(part, "alpha")),
-        ("t of Alpha", &|part| market(part, "t_alpha")),
+    let rows = [
+        ("Return [%]", "metrics", "total_return"),
+        ("Return of buy and hold [%]", "market", "benchmark_return"),
+        ("Excess Return [%]", "market", "excess_return"),
+        ("Sharpe Ratio", "metrics", "sharpe"),
+        ("Max. Drawdown [%]", "metrics", "max_drawdown"),
+        ("# Trades", "metrics", "trades"),
+        ("Beta", "market", "beta"),
+        ("Alpha, a year [%]", "market", "alpha"),
+        ("t of Alpha", "market", "t_alpha"),
     ];
-    let texts = |label: &str, of: &dyn Fn(&Value) -> Option<f64>| {
-        PARTS.iter().map(|(key, _)| tidemill_lab::number::metric(label, of(&parts[*key]))).collect()
+    let texts = |label: &str, of: &str, key: &str| {
+        let value = |part: &str| parts[part][of][key].as_f64();
+        PARTS.iter().map(|(part, _)| tidemill_lab::number::metric(label, value(part))).collect()
     };
-    rows.iter().map(|(label, of)| ((*label).to_owned(), texts(label, of))).collect()
+    rows.iter().map(|(label, of, key)| ((*label).to_owned(), texts(label, of, key))).collect()
 }
 
 #[test]
@@ -99,6 +98,9 @@ fn the_figures_of_a_winner_are_the_same_everywhere() {
         assert_eq!(best["best"][0]["trial"], trial);
         let report = place.json(&format!("backtest --trial study:{trial} --report report.html"));
         assert_eq!(stored(&report["parts"]), shown, "backtest --json");
+        let verdict = best["best"][0]["verdict"].as_str().unwrap();
+        assert!(verdict.contains(&format!("trial {trial} survives")), "{verdict}");
+        assert_eq!(report["verdict"], verdict);
         assert_eq!(embedded(&place.read("report.html")), shown, "the report");
         let text = place.ok(&format!("backtest --trial study:{trial}")).stdout;
         for (label, texts) in &shown {

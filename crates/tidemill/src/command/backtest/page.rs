@@ -63,7 +63,7 @@ pub(super) fn report(evaluation: &BacktestReport) -> ReportPage {
             })
             .collect(),
         execution: execution_rows(evaluation),
-        verdict: None,
+        verdict: evaluation.verdict.clone(),
         parts: parts_text::page_table(&evaluation.parts),
         benchmark: evaluation.parts.benchmark.clone(),
         benchmark_note: benchmark_note(evaluation),
