@@ -37,6 +37,8 @@ pub struct BacktestReport {
     pub year_days: f64,
     /// Days of a year of each symbol.
     pub symbol_year_days: Vec<f64>,
+    /// How much of the market was held on each day, long less short: days since 1970, and the mean share of equity.
+    pub daily_exposure: Vec<(i64, f64)>,
     /// Notes for the user about the result.
     pub warnings: Vec<String>,
 }
@@ -74,6 +76,7 @@ impl BacktestReport {
         Ok(Self {
             experiment: experiment.clone(),
             segment_held: (0..segments.len()).map(|at| engine.benchmark_of(&[at], named)).collect(),
+            daily_exposure: engine.daily_exposure(&details, &(0..segments.len()).collect::<Vec<_>>()),
             symbol_held: (0..n_symbols).map(|at| engine.benchmark_of(&of_symbol(at), named)).collect(),
             segment_metrics: segments
                 .iter()

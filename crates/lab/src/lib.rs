@@ -23,6 +23,7 @@ pub mod config;
 pub mod dataset;
 pub mod device;
 pub mod enqueue;
+pub mod equity;
 pub mod error;
 pub mod evaluator;
 pub mod event;

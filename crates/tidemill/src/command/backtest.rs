@@ -46,6 +46,9 @@ pub struct BacktestArgs {
     /// Write the trades as CSV.
     #[arg(long, value_name = "FILE")]
     trades: Option<PathBuf>,
+    /// Write equity, daily returns, exposure and benchmark of each day as Parquet or CSV, for QuantStats, pyfolio and the like.
+    #[arg(long, value_name = "FILE")]
+    equity: Option<PathBuf>,
     /// Write a self-contained HTML report.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -75,6 +78,7 @@ fn parse_trial(text: &str) -> Result<TrialName, String> {
 pub fn run(args: BacktestArgs, display: &Display) -> Result<ExitCode> {
     let settings = Settings::load(args.options.config.as_deref())?;
     set_threads(args.threads.or(settings.run.threads))?;
+    args.equity.as_deref().map(tidemill_market::check_output).transpose()?;
     let evaluation = match &args.trial {
         Some(TrialName { dir, trial }) => {
             let study = super::study::stored(dir)?;
@@ -88,6 +92,10 @@ pub fn run(args: BacktestArgs, display: &Display) -> Result<ExitCode> {
     };
     for note in notes(&evaluation) {
         eprintln!("note: {note}");
+    }
+    if let Some(path) = &args.equity {
+        tidemill_lab::equity::write(&evaluation, path)?;
+        eprintln!("equity: {}", path.display());
     }
     if let Some(path) = &args.trades {
         std::fs::write(path, trades_csv(&evaluation))
