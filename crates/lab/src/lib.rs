@@ -42,6 +42,7 @@ pub mod shipped;
 pub mod stored;
 pub mod sweep;
 pub mod test_column;
+pub mod trades;
 pub mod tune;
 pub mod verdict;
 pub mod walkforward;
