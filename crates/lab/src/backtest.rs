@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 use tidemill_backtest::objective::Invalid;
 use tidemill_backtest::segment::Segment;
-use tidemill_backtest::{Benchmark, Detail, Metrics};
+use tidemill_backtest::{Benchmark, Detail, LetSeries, Metrics, let_series};
 use tidemill_search::Space;
 
 use crate::error::LabError;
 use crate::experiment::Experiment;
-use crate::parts::{EvaluatedParts, PartName, Parts};
+use crate::parts::{EvaluatedParts, PartFigures, PartName, Parts};
 
 /// One evaluated parameter set with everything that is shown of it.
 #[derive(Clone, Debug)]
@@ -21,16 +21,20 @@ pub struct BacktestReport {
     pub segment_parts: Vec<PartName>,
     /// Trades and marks of each segment.
     pub details: Vec<Detail>,
+    /// The distance at which the stop of each trade trailed the best price, by segment; NaN without one.
+    pub trail_distances: Vec<Vec<f64>>,
     /// Metrics of each segment.
     pub segment_metrics: Vec<Metrics>,
     /// What holding the benchmark made on each segment.
     pub segment_held: Vec<Benchmark>,
-    /// What it made on each symbol, from its first segment to its last.
-    pub symbol_held: Vec<Benchmark>,
+    /// The figures of each symbol alone over the whole period; empty where there is one symbol.
+    pub by_symbol: Vec<Option<PartFigures>>,
     /// The figures of every part.
     pub parts: Parts,
     /// The first objective in sample, or why there is none.
     pub score: Result<f64, Invalid>,
+    /// The parameters as numbers.
+    row: Vec<f64>,
     /// Names and values of the parameters; inactive ones are null.
     pub params: Vec<(String, Value)>,
     /// Days of a year of the whole period's pool.
@@ -41,6 +45,8 @@ pub struct BacktestReport {
     pub daily_exposure: Vec<(i64, f64)>,
     /// Notes for the user about the result.
     pub warnings: Vec<String>,
+    /// The verdict on the parameters in a line, where they are a trial of a study that was judged.
+    pub verdict: Option<String>,
 }
 
 impl BacktestReport {
@@ -51,7 +57,11 @@ impl BacktestReport {
         let space = engine.engine().space();
         let row = space.default_point();
         let EvaluatedParts { parts, details, score } = engine.evaluate(&row);
+        let trail_distances = engine.trail_distances(&row, &details);
         let segment_parts = engine.names().to_vec();
+        let named = data.benchmark.as_ref();
+        let n_symbols = data.universe.symbols.len();
+        let by_symbol = if n_symbols > 1 { engine.by_symbol(&row, &details, named) } else { Vec::new() };
         let engine = engine.engine();
         let segments = engine.segments().to_vec();
         let mut warnings: Vec<String> = engine
@@ -68,16 +78,11 @@ impl BacktestReport {
         if layout.split.is_some() && parts.out_of_sample.is_none() {
             warnings.push("the out-of-sample part has no bar".into());
         }
-        let named = data.benchmark.as_ref();
-        let n_symbols = data.universe.symbols.len();
-        let of_symbol = |symbol: usize| -> Vec<usize> {
-            (0..segments.len()).filter(|at| segments[*at].symbol == symbol).collect()
-        };
         Ok(Self {
             experiment: experiment.clone(),
             segment_held: (0..segments.len()).map(|at| engine.benchmark_of(&[at], named)).collect(),
             daily_exposure: engine.daily_exposure(&details, &(0..segments.len()).collect::<Vec<_>>()),
-            symbol_held: (0..n_symbols).map(|at| engine.benchmark_of(&of_symbol(at), named)).collect(),
+            by_symbol,
             segment_metrics: segments
                 .iter()
                 .zip(&details)
@@ -88,11 +93,20 @@ impl BacktestReport {
             year_days: parts.whole.year_days,
             symbol_year_days: (0..n_symbols).map(|at| engine.symbol_year_days(at)).collect(),
             warnings,
+            verdict: None,
+            trail_distances,
+            row,
             segment_parts,
             segments,
             details,
             parts,
         })
+    }
+
+    /// The numbers under `[let]` on some symbols, for charts.
+    pub fn let_series(&self, symbols: &[usize]) -> Result<Vec<Vec<LetSeries>>, LabError> {
+        let Experiment { strategy, data, runtime, .. } = &self.experiment;
+        Ok(let_series(strategy, &data.universe, &self.row, symbols, runtime.engine_options())?)
     }
 
     /// Why the objective has no value, in words.

@@ -22,6 +22,7 @@ pub mod benchmark;
 pub mod config;
 pub mod dataset;
 pub mod device;
+pub mod edge;
 pub mod enqueue;
 pub mod equity;
 pub mod error;

@@ -131,17 +131,7 @@ impl Parts {
 
     /// Equity over the whole period, one mark a day.
     pub fn equity(&self) -> Vec<EquityMark> {
-        let start = if self.additive { 0.0 } else { 1.0 };
-        let next = |value: f64, change: f64| match self.additive {
-            true => value + change,
-            false => (value * (1.0 + change)).max(0.0),
-        };
-        let mut now = [start; 2];
-        let marks = self.whole.daily.iter().map(|mark| {
-            now = [next(now[0], mark.change), next(now[1], mark.held)];
-            EquityMark(mark.day, now[0], now[1])
-        });
-        marks.collect()
+        self.whole.equity(self.additive)
     }
 
     /// The same thinned to about `most` marks, the last of which is the last day.
@@ -151,6 +141,23 @@ impl Parts {
         let mut marks: Vec<EquityMark> = all.iter().copied().rev().step_by(step).collect();
         marks.reverse();
         marks
+    }
+}
+
+impl PartFigures {
+    /// Equity over the part, one mark a day.
+    pub fn equity(&self, is_additive: bool) -> Vec<EquityMark> {
+        let start = if is_additive { 0.0 } else { 1.0 };
+        let next = |value: f64, change: f64| match is_additive {
+            true => value + change,
+            false => (value * (1.0 + change)).max(0.0),
+        };
+        let mut now = [start; 2];
+        let marks = self.daily.iter().map(|mark| {
+            now = [next(now[0], mark.change), next(now[1], mark.held)];
+            EquityMark(mark.day, now[0], now[1])
+        });
+        marks.collect()
     }
 }
 
@@ -254,6 +261,30 @@ impl<'a> PartsEngine<'a> {
             holdout,
         };
         EvaluatedParts { parts, details, score }
+    }
+
+    /// The distance at which the stop of each trade trailed the best price, by segment; NaN without one.
+    pub fn trail_distances(&mut self, row: &[f64], details: &[Detail]) -> Vec<Vec<f64>> {
+        self.engine.trail_distances(row, details)
+    }
+
+    /// The figures of each symbol alone over the whole period, from the details of a parameter set; a symbol without a bar has none.
+    pub fn by_symbol(
+        &self,
+        row: &[f64],
+        details: &[Detail],
+        named: Option<&Bars>,
+    ) -> Vec<Option<PartFigures>> {
+        let params = self.engine.decode(row);
+        let segments = self.engine.segments();
+        let n_symbols = segments.iter().map(|segment| segment.symbol + 1).max().unwrap_or(0);
+        let of_symbol = |symbol: usize| {
+            let own: Vec<usize> = (0..segments.len()).filter(|at| segments[*at].symbol == symbol).collect();
+            let held = self.engine.benchmark_of(&own, named);
+            let market = PartMarket { part: PartName::Whole, segments: own, held };
+            (!market.segments.is_empty()).then(|| self.figures(&market, details, &params).1)
+        };
+        (0..n_symbols).map(of_symbol).collect()
     }
 
     /// The first objective, or why there is none, and all figures.

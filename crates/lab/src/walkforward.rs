@@ -34,7 +34,7 @@ use crate::search::{Search, SearchPlan};
 use crate::sweep::told_config;
 use crate::tune::Tuning;
 
-pub use summary::{WalkForwardSummary, WindowResult};
+pub use summary::{MonthResult, WalkForwardSummary, WindowResult};
 pub use window::{Pace, Window, WindowError};
 
 /// Repeated searches through time, each traded on the period that follows.
@@ -295,6 +295,8 @@ impl WalkForward {
             sharpe: [None; 2],
             mean_daily: [None; 2],
             total_return: 0.0,
+            benchmark_return: None,
+            max_drawdown: 0.0,
             trades: 0,
             daily: Vec::new(),
         };

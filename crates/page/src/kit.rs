@@ -7,6 +7,7 @@
 //! nodes; a content-security policy inside the page forbids every network access besides.
 
 pub mod axis;
+pub mod parts;
 
 /// Colours, light and dark.
 const COLOUR: &str = include_str!("kit/colour.css");
@@ -27,8 +28,12 @@ const FORMAT: &str = include_str!("kit/format.js");
 const CANVAS: &str = include_str!("kit/canvas.js");
 /// Parameters as axes.
 const AXIS: &str = include_str!("kit/axis.js");
+/// Heat map of two parameters.
+const HEAT: &str = include_str!("kit/heat.js");
 /// Parallel coordinates.
 const PARALLEL: &str = include_str!("kit/parallel.js");
+/// Figures by part of the data.
+const PARTS: &str = include_str!("kit/parts.js");
 /// The strip below the price chart.
 const OVERVIEW: &str = include_str!("kit/overview.js");
 /// The price chart.
@@ -39,7 +44,7 @@ const SECTION: &str = include_str!("kit/section.js");
 const SWITCH: &str = include_str!("kit/switch.js");
 
 /// Names and texts of the files that the dashboard serves.
-pub const SERVED: [(&str, &str); 10] = [
+pub const SERVED: [(&str, &str); 12] = [
     ("colour.css", COLOUR),
     ("chart.css", CHART),
     ("theme.js", THEME),
@@ -47,6 +52,8 @@ pub const SERVED: [(&str, &str); 10] = [
     ("format.js", FORMAT),
     ("canvas.js", CANVAS),
     ("axis.js", AXIS),
+    ("parts.js", PARTS),
+    ("heat.js", HEAT),
     ("parallel.js", PARALLEL),
     ("overview.js", OVERVIEW),
     ("price.js", PRICE),
@@ -59,13 +66,13 @@ const HEAD: &str = include_str!("kit/head.html");
 pub const DISCLAIMER: &str = "Past results of a rule on historical prices; not a forecast.";
 
 /// The scripts that every page begins with.
-const BASE: [&str; 6] = [THEME, DOM, FORMAT, CANVAS, SECTION, SWITCH];
+const BASE: [&str; 7] = [THEME, DOM, FORMAT, CANVAS, SECTION, SWITCH, PARTS];
 
 /// The price chart and what it needs beyond `BASE`.
 pub const PRICE_CHART: [&str; 2] = [OVERVIEW, PRICE];
 
-/// The parallel coordinates and what they need beyond `BASE`.
-pub const PARALLEL_COORDINATES: [&str; 2] = [AXIS, PARALLEL];
+/// The charts of parameters and what they need beyond `BASE`.
+pub const PARAMETER_CHARTS: [&str; 3] = [AXIS, HEAT, PARALLEL];
 
 /// A page that is one file.
 pub struct Page<'a> {

@@ -13,6 +13,7 @@ mod portfolio;
 
 use serde::Serialize;
 
+use crate::kit::parts::PartsTable;
 use crate::kit::{self, Head, Page, Script};
 use payload::Payload;
 
@@ -20,16 +21,16 @@ use payload::Payload;
 /// [`ReportPage::metrics`] are left out.
 pub const HEADLINE: [&str; 12] = [
     "total_return",
-    "buy_hold_return",
+    "benchmark_return",
+    "excess_return",
+    "alpha",
+    "t_alpha",
+    "beta",
     "sharpe",
-    "sortino",
-    "calmar",
     "max_drawdown",
+    "volatility",
     "win_rate",
     "profit_factor",
-    "expectancy",
-    "sqn",
-    "exposure",
     "trades",
 ];
 
@@ -50,13 +51,20 @@ pub struct ReportPage {
     pub parameters: Vec<(String, String)>,
     /// Modelling choices (fees, fills, sizing, …) and their values, in the order to show.
     pub execution: Vec<(String, String)>,
+    /// The verdict on these parameters in a line, where a search chose them and judged them.
+    pub verdict: Option<String>,
+    /// The figures that say most, by part of the data; the last column is the whole period.
+    pub parts: PartsTable,
+    /// What returns are compared with, as it is called in the page.
+    pub benchmark: String,
+    /// How the benchmark is defined, in a sentence; there is one definition on the page.
+    pub benchmark_note: String,
     /// Remarks a reader must know: annualisation, repairs of the data, warnings. The page adds its own about data
     /// it had to leave out.
     pub notes: Vec<String>,
     /// Result figures, in the order to show; see [`HEADLINE`] for the keys that are shown large.
     pub metrics: Vec<MetricRow>,
-    /// Names of the columns beside the total, such as `in-sample` and `out-of-sample`, or symbols. A column named
-    /// like a symbol also supplies the headline figures when that symbol is selected.
+    /// Names of the columns where there are several: the parts of the data, the last of which is all of it, then single segments.
     pub segments: Vec<String>,
     /// How equity adds up, which decides whether changes are shown in per cent or in price units.
     pub equity_kind: EquityKind,
@@ -79,14 +87,14 @@ pub enum EquityKind {
     Additive,
 }
 
-/// One result figure, in total and per segment.
+/// One result figure over all data and per segment.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct MetricRow {
     /// Stable name, such as `sharpe`.
     pub key: String,
     /// Name to show, such as `Sharpe Ratio`. A trailing `[%]` is read as the unit of `text`.
     pub label: String,
-    /// The number, where it is defined; used for its sign only.
+    /// The number over all data, where it is defined; used for its sign only.
     pub value: Option<f64>,
     /// The number as text to show.
     pub text: String,
@@ -128,6 +136,10 @@ pub struct SymbolSeries {
     pub volume: Vec<f64>,
     /// Closed trades, in order of entry.
     pub trades: Vec<TradeRow>,
+    /// What the strategy computed from the bars, one value per bar; NaN where not available.
+    pub lines: Vec<(String, Vec<f64>)>,
+    /// The figures of this symbol alone, in the order of [`ReportPage::metrics`]; empty where it is the only one.
+    pub figures: Vec<Option<String>>,
     /// Daily equity of this symbol alone.
     pub curve: Curve,
     /// Vertical lines to draw, such as the start of the out-of-sample part.
@@ -166,6 +178,8 @@ pub struct TradeRow {
     pub stop: Option<f64>,
     /// Target level, if there was one.
     pub target: Option<f64>,
+    /// Distance at which a stop trailed the best price, if one did.
+    pub trail: Option<f64>,
     /// Profit per unit in price units, after costs.
     pub pnl: f64,
     /// `pnl` over the entry price, as a fraction.
@@ -196,6 +210,7 @@ const HEAD: Head<'_> = Head {
         ("price", "Price"),
         ("equity", "Equity"),
         ("months", "Months"),
+        ("days", "Days"),
         ("distribution", "Distribution"),
         ("breakdown", "Breakdown"),
         ("trades", "Trades"),

@@ -6,6 +6,7 @@
 use serde::Serialize;
 
 use crate::kit::axis::{Axis, PlottedTrials};
+use crate::kit::parts::PartsTable;
 use crate::kit::{self, Head, Page, Script};
 
 /// Everything the page shows. Field names are those the scripts read.
@@ -44,6 +45,14 @@ pub struct StudyPage<'a> {
     pub metric_texts: Vec<Vec<String>>,
     /// How many trials the table lists at first.
     pub n_listed: usize,
+    /// The verdict on the best trial in a line, where it was judged.
+    pub verdict: Option<String>,
+    /// Its figures by part of the data; empty where it was not judged.
+    pub parts: PartsTable,
+    /// That the best trial lies at the end of a range, in a sentence.
+    pub edges: Option<String>,
+    /// The first objective out of sample of each drawn trial, where it is known.
+    pub unseen: Vec<Option<f64>>,
     /// Whether the winners hold up, as the sweep found it.
     pub holding: Option<&'a serde_json::Value>,
     /// What was run: names and values.
@@ -57,7 +66,7 @@ pub struct StudyPage<'a> {
 /// The page as one self-contained HTML text.
 pub fn html(study: &StudyPage<'_>) -> Result<String, serde_json::Error> {
     let data = serde_json::to_string(study)?;
-    let script = Script { data: &data, charts: &kit::PARALLEL_COORDINATES, parts: &SCRIPTS };
+    let script = Script { data: &data, charts: &kit::PARAMETER_CHARTS, parts: &SCRIPTS };
     let body =
         kit::drawn_body(&HEAD, include_str!("study/study.html"), " The best of many trials is partly luck.");
     let style = include_str!("study/study.css");
@@ -70,8 +79,10 @@ const HEAD: Head<'_> = Head {
         ("holding", "Holding up"),
         ("history", "History"),
         ("tradeoff", "Trade-off"),
+        ("unseen", "Out of sample"),
         ("importance", "Importance"),
         ("slices", "Slices"),
+        ("heat", "Heat map"),
         ("parallel", "Combinations"),
         ("trials", "Trials"),
         ("setup", "Setup"),
@@ -80,11 +91,12 @@ const HEAD: Head<'_> = Head {
 };
 
 /// The scripts of the page, in an order in which each uses only earlier ones at load time.
-const SCRIPTS: [&str; 6] = [
+const SCRIPTS: [&str; 7] = [
     include_str!("study/model.js"),
     include_str!("study/scatter.js"),
     include_str!("study/combination.js"),
     include_str!("study/trials.js"),
     include_str!("study/holding.js"),
+    include_str!("study/heat.js"),
     include_str!("study/main.js"),
 ];

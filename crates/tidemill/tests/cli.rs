@@ -2,6 +2,8 @@
 //!
 //! Every test runs the built program in a folder of its own, so that no `tidemill.toml` of the developer is read.
 
+#[path = "cli/agreement.rs"]
+mod agreement;
 #[path = "cli/bad_input.rs"]
 mod bad_input;
 #[path = "cli/color.rs"]

@@ -287,6 +287,17 @@ pub const LIST: &[TestFile] = &[
         ],
     },
     TestFile {
+        path: "crates/tidemill/tests/browser/report.rs",
+        tests: &[
+            ("equity_has_a_logarithmic_axis_and_prices_the_lines_of_the_strategy", Some(10)),
+            ("tiles_tables_and_months_are_those_of_the_embedded_trades_and_days", Some(10)),
+        ],
+    },
+    TestFile {
+        path: "crates/tidemill/tests/browser/study.rs",
+        tests: &[("a_study_shows_its_verdict_a_heat_map_and_what_was_kept_out_of_sample", Some(10))],
+    },
+    TestFile {
         path: "crates/tidemill/tests/cli/color.rs",
         tests: &[
             ("an_interrupt_ends_with_the_best_so_far", None),

@@ -11,6 +11,7 @@ mod memory;
 mod part;
 mod pool;
 mod prepare;
+mod series;
 mod signal;
 
 use std::collections::BTreeMap;
@@ -43,6 +44,7 @@ pub use detail::Detail;
 pub use pool::{POOL_NOTE, SegmentPool};
 use pool::{Pool, Row};
 use prepare::Prepared;
+pub use series::{LetSeries, let_series};
 
 /// Memory for the daily returns of a chunk of trials.
 const DAILY_BYTES: usize = 128 << 20;

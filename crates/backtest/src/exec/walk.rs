@@ -50,7 +50,7 @@ pub(super) enum ExitTrigger<'a> {
 }
 
 /// An exit of one trial.
-pub(super) struct BoundExit<'a> {
+pub struct BoundExit<'a> {
     /// Its place among the exits of the strategy.
     pub(super) exit: usize,
     pub(super) kind: ExitKind,
@@ -70,7 +70,34 @@ pub struct SideRun<'a> {
     pub(super) risk: Option<Formula<'a>>,
 }
 
+impl BoundExit<'_> {
+    /// What its number means.
+    pub fn kind(&self) -> ExitKind {
+        self.kind
+    }
+
+    /// Its number on a bar; NaN where it has none.
+    pub fn number(&self, bar: usize, opening: &Opening, scratch: &mut Scratch) -> f64 {
+        match &self.watch {
+            ExitTrigger::Number(formula) if holds(&self.when, bar, opening, scratch) => {
+                formula.value(bar, opening, &mut scratch.points)
+            }
+            _ => f64::NAN,
+        }
+    }
+}
+
 impl<'a> SideRun<'a> {
+    /// Whether it buys.
+    pub fn is_long(&self) -> bool {
+        self.long
+    }
+
+    /// Its exits, without those that can never be.
+    pub fn exits(&self) -> &[BoundExit<'a>] {
+        &self.exits
+    }
+
     /// Binds a side to a trial; `signals` are those of its signal exits, in order.
     pub fn new(
         plan: &'a SidePlan,

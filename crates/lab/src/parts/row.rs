@@ -38,6 +38,18 @@ impl Parts {
         rows
     }
 
+    /// All figures of one symbol over the whole period, in the order of [`Parts::table`].
+    pub fn row_of(&self, symbol: &PartFigures) -> Vec<Option<f64>> {
+        let alone = Self {
+            searched: false,
+            out_of_sample: None,
+            holdout: None,
+            whole: symbol.clone(),
+            ..self.clone()
+        };
+        alone.table().into_iter().map(|row| row.values[0]).collect()
+    }
+
     /// All figures.
     pub fn table(&self) -> Vec<PartRow> {
         let mut rows = Vec::new();

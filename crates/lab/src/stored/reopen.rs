@@ -12,6 +12,7 @@ use crate::dataset::Dataset;
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::number;
+use crate::verdict;
 
 impl StoredStudy {
     /// The data that the study was made on, as it was loaded then. Other files take the place of its own and must hold the same bars; another
@@ -48,6 +49,10 @@ impl StoredStudy {
         let strategy = strategy.ok_or_else(|| LabError::NoSource { dir: self.folder.dir().to_owned() })?;
         let experiment = Experiment::new(strategy, data).layout(self.config.segments.clone());
         let mut report = Experiment { is_searched: true, ..experiment }.backtest()?;
+        let judged = self.verdict(self.folder.n_trials()?)?;
+        let winners = judged.as_ref().map_or_else(Vec::new, verdict::store::winners);
+        report.verdict =
+            winners.into_iter().find(|winner| winner.trial == trial).map(|winner| winner.headline);
         if report.score.ok() != stored {
             let [stored, now] = [stored, report.score.ok()].map(number::short);
             let made_by = &self.config.program;

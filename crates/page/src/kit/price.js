@@ -2,18 +2,29 @@
 // The horizontal axis counts source bars, so nights and weekends leave no holes. Bar i covers [i, i + 1).
 //
 // Bars are { n, nBars, start, end, time, open, high, low, close, volume, decimals, timeframe, marks }: drawn bar i joins the source bars
-// from start[i] to before end[i], of nBars. A caller with too many bars shows a coarse set and supplies finer ones as the view moves.
+// from start[i] to before end[i], of nBars. `lines`, if there are any, are { name, onPrice, values } computed from the bars. A caller with too many bars shows a coarse set and supplies finer ones as the view moves.
 import { drawMark, line, makeCanvas, tag, withAlpha } from './canvas.js';
 import { h } from './dom.js';
-import { compact, date, DAY, logTicks, lowerBound, niceTicks, number, percent, stepDecimals, timeTicks, tone } from './format.js';
+import { compact, date, DAY, logTicks, lowerBound, niceTicks, number, percent, short, stepDecimals, timeTicks, tone } from './format.js';
 import { LEAST_BARS, Overview } from './overview.js';
 
 const CANDLE_PIXELS = 2.5; // width per bar from which candles are drawn
 const MARKER_PIXELS = 12; // width per visible trade below which only the trades' lines are drawn
+const LINE_COLOURS = ['hsl(38 75% 45%)', 'hsl(265 45% 60%)', 'hsl(175 60% 38%)', 'hsl(330 50% 55%)', 'hsl(95 40% 45%)', 'hsl(210 55% 58%)'];
 const LOG_RATIO = 4; // highest over lowest price from which the axis starts out logarithmic
 
 let lastScroll = -Infinity;
 addEventListener('scroll', () => (lastScroll = performance.now()), { passive: true });
+
+/** The values of all computed lines at a bar; those that are drawn in their colours. */
+function computedFields({ lines = [] }, i) {
+  const drawn = lines.filter((one) => one.onPrice);
+  return lines.map((one) => {
+    const at = drawn.indexOf(one);
+    const colour = at < 0 ? null : `color:${LINE_COLOURS[at % LINE_COLOURS.length]}`;
+    return h('span', { class: 'computed' }, h('i', { style: colour }, one.name), short(one.values[i]));
+  });
+}
 
 export class PriceChart {
   /** The canvases, the callbacks for a chosen trade and a moved view, and whether the wheel zooms only with the focus or a key held. */
@@ -162,6 +173,7 @@ export class PriceChart {
     this.drawSelection(context, plot, colours);
     if (this.pixels >= CANDLE_PIXELS) this.drawCandles(context, colours);
     else this.drawLine(context, plot, colours);
+    this.drawComputed(context);
     this.drawTrades(context, colours);
     this.drawLevelNames(context, plot, colours);
     context.restore();
@@ -329,6 +341,44 @@ export class PriceChart {
     context.lineWidth = 1;
   }
 
+  /** What the strategy computed, where it lies among the prices. */
+  drawComputed(context) {
+    const { start, end, lines = [] } = this.bars;
+    lines.filter((one) => one.onPrice).forEach(({ values }, which) => {
+      context.beginPath();
+      let open = false;
+      for (let i = Math.max(0, this.first - 1); i <= Math.min(this.bars.n - 1, this.last + 1); i++) {
+        if (Number.isFinite(values[i])) {
+          const x = this.x((start[i] + end[i]) / 2);
+          if (open) context.lineTo(x, this.y(values[i]));
+          else context.moveTo(x, this.y(values[i]));
+        }
+        open = Number.isFinite(values[i]);
+      }
+      context.strokeStyle = LINE_COLOURS[which % LINE_COLOURS.length];
+      context.lineWidth = 1.2;
+      context.stroke();
+    });
+    context.lineWidth = 1;
+  }
+
+  /** The path of a stop that trails the best price of the bars before. */
+  drawTrail(context, trade, colours) {
+    if (trade.trail === null || trade.trail === undefined) return;
+    const { start, end, high, low, n } = this.bars;
+    const long = trade.side > 0;
+    let best = trade.entry;
+    context.beginPath();
+    for (let i = lowerBound(start, trade.entry_idx); i < n && start[i] <= trade.exit_idx; i++) {
+      const level = long ? best - trade.trail : best + trade.trail;
+      context.lineTo(this.x(start[i]), this.y(level));
+      context.lineTo(this.x(end[i]), this.y(level));
+      best = long ? Math.max(best, high[i]) : Math.min(best, low[i]);
+    }
+    context.strokeStyle = colours.down;
+    context.stroke();
+  }
+
   visibleTrades() {
     return this.trades.filter((trade) => trade.exit_idx + 1 >= this.from && trade.entry_idx <= this.to);
   }
@@ -367,6 +417,7 @@ export class PriceChart {
       context.strokeStyle = colour;
       if (level !== null) withAlpha(context, 0.6, () => line(context, left, this.y(level), right, this.y(level)));
     }
+    withAlpha(context, 0.6, () => this.drawTrail(context, trade, colours));
     context.setLineDash([]);
   }
 
@@ -413,6 +464,9 @@ export class PriceChart {
       line(context, left, y, right, y);
       context.setLineDash([]);
     }
+    context.setLineDash([4, 3]);
+    this.drawTrail(context, trade, colours);
+    context.setLineDash([]);
   }
 
   /** Stop and target of the chosen trade, those outside the price range held at its edge. */
@@ -477,6 +531,7 @@ export class PriceChart {
       field('L', price(bars.low)),
       field('C', price(bars.close)),
       ...(bars.volume ? [field('Vol', compact(bars.volume[i]))] : []),
+      ...computedFields(bars, i),
       ...(merged > 1 ? [field('', `${merged} bars in one`)] : []),
       ...(trade ? [field(trade.side > 0 ? 'Long' : 'Short', h('span', { class: tone(trade.ret) }, percent(trade.ret, 2, true))), field('closed by', trade.reason)] : []),
     );

@@ -1,4 +1,4 @@
-// Equity beside buy-and-hold, drawdown, and the rolling Sharpe ratio, on one time axis.
+// Equity beside the benchmark, drawdown, and the rolling Sharpe ratio, on one time axis.
 
 const ROLLING_DAYS = 90;
 
@@ -60,6 +60,7 @@ class CurveChart {
     this.canvas = canvas;
     this.readout = readout;
     this.hover = null;
+    this.log = false;
     this.chart = makeCanvas(canvas, (...args) => this.draw(...args));
     const follow = (event) => {
       this.hover = event.clientX - canvas.getBoundingClientRect().left;
@@ -160,6 +161,22 @@ class CurveChart {
     return y;
   }
 
+  /** The same for growth on a logarithmic axis, from one value of equity to another. */
+  logPane(context, { top, bottom }, least, most, right, colours) {
+    const pad = (Math.log(most) - Math.log(least)) * 0.06;
+    const [low, high] = [Math.log(least) - pad, Math.log(most) + pad];
+    const y = (grown) => bottom - ((Math.log(Math.max(1e-12, 1 + grown)) - low) / (high - low)) * (bottom - top);
+    context.textAlign = 'left';
+    for (const value of logTicks(Math.exp(low), Math.exp(high), Math.max(2, Math.floor((bottom - top) / 44)))) {
+      const at = Math.round(y(value - 1)) + 0.5;
+      context.strokeStyle = Math.abs(value - 1) < 1e-9 ? colours.line : colours.grid;
+      line(context, 0, at, right, at);
+      context.fillStyle = colours.muted;
+      context.fillText(percent(value - 1, value < 2 ? 1 : 0, true), right + 8, at);
+    }
+    return y;
+  }
+
   trace(context, ms, values, y, colour, width) {
     context.beginPath();
     let open = false;
@@ -183,7 +200,10 @@ class CurveChart {
     const all = [...own.grown, ...(hold ? hold.grown : [])];
     const least = all.reduce((a, b) => Math.min(a, b), 0);
     const most = all.reduce((a, b) => Math.max(a, b), 0);
-    const y = this.pane(context, pane, least || -1e-9, most || 1e-9, right, colours, axisText, '');
+    const isLog = this.log && !report.additive && least > -1;
+    const y = isLog
+      ? this.logPane(context, pane, 1 + least, 1 + (most || 1e-9), right, colours)
+      : this.pane(context, pane, least || -1e-9, most || 1e-9, right, colours, axisText, '');
     const ends = [];
     if (hold) {
       this.trace(context, hold.ms, hold.grown, y, colours.hold, 1.2);
@@ -258,7 +278,7 @@ class CurveChart {
     const parts = [h('b', {}, date(ms)), swatch('own', 'Strategy', changeText(this.own.grown[i]))];
     if (this.hold) {
       const j = Math.min(this.hold.ms.length - 1, lowerBound(this.hold.ms, ms));
-      parts.push(swatch('hold', 'Buy & hold', changeText(this.hold.grown[j])));
+      parts.push(swatch('hold', report.benchmark, changeText(this.hold.grown[j])));
     }
     parts.push(swatch('under', 'Drawdown', changeText(this.own.under[i])));
     if (this.rolling && !Number.isNaN(this.rolling[i])) parts.push(swatch('', 'Sharpe', number(this.rolling[i])));

@@ -69,6 +69,7 @@ function unpackSeries(packed) {
     decimals: packed.decimals,
     timeframe: packed.timeframe_ms,
     marks: packed.marks,
+    lines: packed.lines.map(({ name, on_price, values }) => ({ name, onPrice: on_price, values: floats(values) })),
   };
 }
 

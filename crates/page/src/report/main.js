@@ -14,12 +14,15 @@ const curveChart = new CurveChart({
   readout: byId('curve-readout'),
   onPick: (ms) => priceChart.bars && !byId('price').hidden && priceChart.goTo(ms),
 });
-const tradeList = new TradeList((trade) => {
+const tradeList = new TradeList(openTrade);
+
+/** Shows a trade on the chart of its symbol. */
+function openTrade(trade) {
   if (state.scope !== trade.series && report.series[trade.series].bars) setScope(trade.series);
   selectTrade(trade, true);
   const box = byId('price').getBoundingClientRect();
   if (!byId('price').hidden && (box.top < 0 || box.bottom > innerHeight)) byId('price').scrollIntoView({ block: 'start' });
-});
+}
 
 /** Shows all symbols (-1), one of them, or a report without any (null). */
 function setScope(scope) {
@@ -39,8 +42,12 @@ function setScope(scope) {
     byId('price-title').textContent = [one.symbol, timeframe(one.timeframe_ms)].filter(Boolean).join(' \u00b7 ');
   }
   setShown('equity', own !== null);
+  byId('curve-log').hidden = report.additive;
+  byId('benchmark-facts').textContent = report.benchmark_note;
   curveChart.show(own, hold, one ? one.marks : report.series[0]?.marks ?? [], one ? one.year_days : report.year_days);
-  showMonths(own);
+  showMonths(own, hold);
+  showDays(own, trades, one ? one.symbol : null);
+  showExtremes(trades, openTrade);
   showDistribution(trades);
   showBreakdowns(trades, intraday);
   tradeList.show(trades, several && !one, intraday);
@@ -86,6 +93,11 @@ byId('log').addEventListener('click', () => {
   priceChart.log = !priceChart.log;
   byId('log').setAttribute('aria-pressed', String(priceChart.log));
   priceChart.redraw();
+});
+byId('curve-log').addEventListener('click', () => {
+  curveChart.log = !curveChart.log;
+  byId('curve-log').setAttribute('aria-pressed', String(curveChart.log));
+  curveChart.chart.redraw();
 });
 for (const button of document.querySelectorAll('[data-unit]')) button.addEventListener('click', () => setDistributionUnit(button.dataset.unit));
 

@@ -8,16 +8,14 @@ function labelParts(label) {
   return match ? { name: match[1], unit: match[2] } : { name: label, unit: '' };
 }
 
-/** A figure for a scope: the column named like the symbol if there is one, otherwise the total. */
+/** A figure over all data of a scope: of one symbol among several, or of all. */
 function figure(key, symbol) {
   const row = metricByKey.get(key);
   if (!row) return null;
   const { name, unit } = labelParts(row.label);
-  const column = symbol === null ? -1 : report.segments.indexOf(symbol);
-  const own = column >= 0 && report.series.length > 1;
-  const raw = own ? row.segments[column] ?? null : row.text;
-  const undefinedTotal = !own && (row.value === null || !Number.isFinite(row.value));
-  const text = raw === null || raw === '' || (undefinedTotal && /^(nan|null|none|-?inf)?$/i.test(raw)) ? '\u2013' : raw.replace(/^-(?=[\d.])/, MINUS);
+  const series = symbol === null ? null : report.series.find((one) => one.symbol === symbol && one.figures.length);
+  const raw = series ? series.figures[report.metrics.indexOf(row)] ?? null : row.value === null ? null : row.text;
+  const text = raw === null || raw === '' ? '\u2013' : raw.replace(/^-(?=[\d.])/, MINUS);
   const bare = text.replace(/\s*%$/, '');
   const hasUnit = unit === '%' || text !== bare;
   const negative = bare.startsWith(MINUS);
@@ -26,23 +24,29 @@ function figure(key, symbol) {
 }
 
 function showHeadline(symbol) {
-  const tinted = new Set(['total_return', 'expectancy', 'max_drawdown']);
+  const tinted = new Set(['total_return', 'excess_return', 'alpha', 'max_drawdown']);
   const cells = report.headline.map((key) => ({ key, ...figure(key, symbol) })).filter((cell) => cell.text);
   byId('headline').replaceChildren(
     ...cells.map(({ key, name, text, unit, sign }, i) =>
-      h('div', { class: i < 2 ? 'figure lead' : 'figure' },
-        h('dt', {}, name),
+      h('div', { class: i < 2 ? 'figure lead' : 'figure', 'data-figure': key },
+        h('dt', { title: name }, name),
         h('dd', { class: tinted.has(key) ? tone(sign) : '' }, text, unit ? h('small', {}, unit === '%' ? '%' : ` ${unit}`) : null)),
     ),
   );
   byId('headline').hidden = cells.length === 0;
-  byId('verdict').textContent = verdict(symbol);
-  const own = symbol !== null && report.segments.includes(symbol);
-  byId('eyebrow').textContent = 'Back-test report' + (report.series.length > 1 ? ` \u00b7 ${own ? symbol : 'all symbols'}` : '');
+  byId('verdict').replaceChildren(
+    ...(report.verdict ? [h('strong', { id: 'judged' }, report.verdict), h('br')] : []),
+    sentence(symbol),
+  );
+  const table = partsTable(report.parts);
+  byId('parts').hidden = symbol !== null && report.series.length > 1 || table === null || report.parts.columns.length < 2;
+  byId('parts').replaceChildren(...(table ? [table] : []));
+  byId('headline-of').textContent = report.parts.columns.length > 1 ? 'The whole period: all parts one after the other' : '';
+  byId('eyebrow').textContent = 'Back-test report' + (report.series.length > 1 ? ` \u00b7 ${symbol ?? 'all symbols'}` : '');
 }
 
-/** The headline as a sentence, from the same texts as the figures. */
-function verdict(symbol) {
+/** The figures of all data as a sentence, from the same texts. */
+function sentence(symbol) {
   const say = (key) => {
     const found = figure(key, symbol);
     return found && found.text !== '\u2013' ? found.text + (found.unit === '%' ? ' %' : '') : null;
@@ -50,13 +54,13 @@ function verdict(symbol) {
   const trades = say('trades');
   if (trades === '0') return 'No trades: the entry condition never became true in this data.';
   const total = say('total_return');
-  const hold = say('buy_hold_return');
+  const hold = say('benchmark_return');
   const wins = say('win_rate');
   const fall = say('max_drawdown');
   if (!total) return '';
   return [
-    `Returned ${total}`,
-    hold ? ` while buy and hold returned ${hold}` : '',
+    `Over the whole period it returned ${total}`,
+    hold ? ` while ${report.benchmark} returned ${hold}` : '',
     trades ? `, in ${trades} trade${trades === '1' ? '' : `s of which ${wins ?? 'none'} won`}` : '',
     fall ? `. The maximum drawdown was ${fall.replace(MINUS, '')}` : '',
     '.',
@@ -160,7 +164,7 @@ const onEnter = (action) => (event) => {
 
 // ---- months and drawdowns ----
 
-function showMonths(line) {
+function showMonths(line, held) {
   setShown('months', line !== null);
   if (!line) return;
   const ends = new Map();
@@ -180,23 +184,37 @@ function showMonths(line) {
     years.set(year, change(yearStart, before));
     if (Math.floor((keys[at + 1] ?? Infinity) / 12) !== year) yearStart = before;
   });
+  const heldYears = held ? yearChanges(held) : new Map();
   const strength = Math.max(...[...months.values()].map(Math.abs)) || 1;
   const text = (value) => (report.additive ? changeText(value) : number(value * 100, 1, true));
   const cell = (value, extra = '') => value === undefined
     ? h('td', { class: 'none ' + extra }, '\u00b7')
     : h('td', { class: `heat ${value < 0 ? 'loss' : 'gain'} ${extra}`, style: `--heat:${(Math.sqrt(Math.min(1, Math.abs(value) / strength)) * 62).toFixed(1)}%` }, text(value));
   byId('month-table').replaceChildren(
-    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, ''), ...MONTHS.map((name) => h('th', { scope: 'col' }, name)), h('th', { scope: 'col', class: 'total' }, 'Year'))),
+    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, ''), ...MONTHS.map((name) => h('th', { scope: 'col' }, name)), h('th', { scope: 'col', class: 'total' }, 'Year'), ...(held ? [h('th', { scope: 'col' }, 'Bench.'), h('th', { scope: 'col' }, 'Excess')] : []))),
     h('tbody', {}, ...[...years].map(([year, total]) => h('tr', {},
       h('th', { scope: 'row' }, String(year)),
       ...MONTHS.map((_, month) => cell(months.get(year * 12 + month))),
-      h('td', { class: 'total ' + tone(total) }, text(total))))),
+      h('td', { class: 'total ' + tone(total) }, text(total)),
+      ...(held ? [h('td', {}, text(heldYears.get(year))), h('td', { class: tone(total - heldYears.get(year)) }, text(total - heldYears.get(year)))] : [])))),
   );
   byId('month-unit').textContent = report.additive ? 'price units' : '%';
   const values = [...months.values()];
   byId('month-facts').textContent = values.length < 2 ? '' :
     `${values.filter((v) => v > 0).length} of ${values.length} months gained; best ${changeText(Math.max(...values), 1)}, worst ${changeText(Math.min(...values), 1)}, median ${changeText(median(values), 1)}.`;
   showDrawdowns(line);
+}
+
+/** Change of a line in each year. */
+function yearChanges(line) {
+  const years = new Map();
+  let start = line.equity[0];
+  for (let i = 1; i < line.ms.length; i++) {
+    const year = new Date(line.ms[i]).getUTCFullYear();
+    years.set(year, change(start, line.equity[i]));
+    if (i + 1 < line.ms.length && new Date(line.ms[i + 1]).getUTCFullYear() !== year) start = line.equity[i];
+  }
+  return years;
 }
 
 function showDrawdowns(line) {
@@ -243,6 +261,11 @@ function setDistributionUnit(unit) {
 function drawHistogram(context, width, height, colours) {
   const { unit, trades } = distribution;
   const values = trades.map((trade) => trade[unit]).filter((value) => value !== null);
+  drawValues(context, width, height, colours, values, unit === 'r' ? 'number' : 'percent');
+}
+
+/** How often values occur; `kind` says how they are written. */
+function drawValues(context, width, height, colours, values, kind) {
   if (!values.length) return;
   const sorted = [...values].sort((a, b) => a - b);
   const quantile = (q) => sorted[Math.min(sorted.length - 1, Math.max(0, Math.round(q * (sorted.length - 1))))];
@@ -276,9 +299,9 @@ function drawHistogram(context, width, height, colours) {
   const end = (firstBin + bins) * step;
   const ticks = niceTicks(firstBin * step, end, Math.floor(width / 70));
   const tickStep = ticks.length > 1 ? ticks[1] - ticks[0] : step;
-  const decimals = stepDecimals(unit === 'r' ? tickStep : tickStep * 100);
+  const decimals = stepDecimals(kind === 'percent' ? tickStep * 100 : tickStep);
   for (const tick of ticks) {
-    const text = unit === 'r' ? number(tick, decimals) : percent(tick, decimals);
+    const text = kind === 'percent' ? percent(tick, decimals) : number(tick, decimals);
     context.fillText(text, Math.max(plot.left, Math.min(plot.right - 14, x(tick))), height - 10);
   }
   const centre = x(Math.max(firstBin * step, Math.min(end, mean(values))));
@@ -289,6 +312,62 @@ function drawHistogram(context, width, height, colours) {
   context.fillStyle = colours.ink;
   context.textAlign = centre > width - 60 ? 'right' : 'left';
   context.fillText('mean', centre + (centre > width - 60 ? -5 : 5), plot.top - 2);
+}
+
+// ---- days and durations ----
+
+const daily = { changes: [], ms: [], held: [] };
+const dayHistogram = makeCanvas(byId('day-histogram'), (context, width, height, colours) =>
+  drawValues(context, width, height, colours, daily.changes, report.additive ? 'number' : 'percent'));
+const heldHistogram = makeCanvas(byId('held-histogram'), (context, width, height, colours) =>
+  drawValues(context, width, height, colours, daily.held, 'number'));
+
+function showDays(line, trades, symbol) {
+  setShown('days', line !== null);
+  if (!line) return;
+  daily.ms = [...line.ms].slice(1);
+  daily.changes = daily.ms.map((_, i) => change(line.equity[i], line.equity[i + 1]) || 0);
+  daily.held = trades.map((trade) => trade.bars);
+  dayHistogram.redraw();
+  heldHistogram.redraw();
+  byId('held-box').hidden = trades.length === 0;
+  const extreme = (better) => daily.changes.reduce((best, value, i) => (better(value, daily.changes[best]) ? i : best), 0);
+  const [best, worst] = [extreme((a, b) => a > b), extreme((a, b) => a < b)];
+  const say = (key) => {
+    const found = figure(key, symbol);
+    return found && found.text !== '\u2013' ? `${found.name} ${found.text}${found.unit === '%' ? ' %' : ''}` : null;
+  };
+  byId('day-facts').textContent = [
+    ...['volatility', 'value_at_risk', 'skew'].map(say),
+    `best day ${changeText(daily.changes[best])} (${date(daily.ms[best])})`,
+    `worst ${changeText(daily.changes[worst])} (${date(daily.ms[worst])})`,
+    `${number(daily.changes.filter((value) => value > 0).length, 0)} of ${number(daily.changes.length, 0)} days gained`,
+  ].filter(Boolean).join('; ') + '. The value at risk is the daily return that 5 of 100 days fall short of, were returns normal.';
+  if (!trades.length) return;
+  const spans = trades.map((trade) => trade.exit_ms - trade.entry_ms);
+  const longest = spans.reduce((a, b) => Math.max(a, b), 0);
+  byId('held-facts').textContent =
+    `Bars from entry to exit. Held ${duration(median(spans))} in the median, ${duration(longest)} at most; median ${number(median(daily.held), 0)} bars.`;
+}
+
+/** The trades that made and lost most. */
+function showExtremes(trades, choose) {
+  setShown('extremes', trades.length > 0);
+  const sorted = [...trades].sort((a, b) => b.ret - a.ret);
+  const some = Math.min(5, Math.ceil(sorted.length / 2));
+  const rows = [...sorted.slice(0, some), ...sorted.slice(Math.max(some, sorted.length - 5))];
+  const several = report.series.length > 1;
+  byId('extreme-table').replaceChildren(
+    h('thead', {}, h('tr', {}, ...['Result', 'R', ...(several ? ['Symbol'] : []), 'Side', 'Entry', 'Held', 'Exit'].map((name) => h('th', { scope: 'col' }, name)))),
+    h('tbody', {}, ...rows.map((trade) => h('tr', { tabindex: '0', click: () => choose(trade), keydown: onEnter(() => choose(trade)) },
+      h('td', { class: 'num ' + tone(trade.pnl) }, percent(trade.ret, 2, true)),
+      h('td', { class: 'num' }, number(trade.r, 2, true)),
+      ...(several ? [h('td', {}, trade.symbol)] : []),
+      h('td', {}, trade.side > 0 ? 'Long' : 'Short'),
+      h('td', { class: 'num' }, date(trade.entry_ms)),
+      h('td', { class: 'num' }, duration(trade.exit_ms - trade.entry_ms)),
+      h('td', {}, trade.reason || '\u2013')))),
+  );
 }
 
 /** How far each trade went against the position before it ended where it did. */

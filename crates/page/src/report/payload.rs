@@ -6,6 +6,7 @@ use super::pack::{self, Bar};
 use super::{
     Curve, EquityKind, HEADLINE, MetricRow, ReportPage, SymbolSeries, TimeMark, TradeRow, detail, portfolio,
 };
+use crate::kit::parts::PartsTable;
 
 /// Bars in one file, over all symbols; about 17 bytes each.
 const MAX_BARS: usize = 250_000;
@@ -13,6 +14,9 @@ const MAX_BARS: usize = 250_000;
 const MAX_CHARTS: usize = 48;
 /// Trades listed, over all symbols; about 130 bytes each.
 const MAX_TRADES: usize = 15_000;
+/// Lines of a symbol that are computed from its bars, and values of all of them; about 6 bytes each.
+const MAX_LINES: usize = 8;
+const MAX_LINE_VALUES: usize = 400_000;
 /// Points of a curve; longer ones (never reached by daily data of a human lifetime) are thinned.
 const MAX_CURVE: usize = 30_000;
 /// Points of the curve of a symbol without a chart, enough for its miniature.
@@ -29,6 +33,10 @@ pub struct Payload<'a> {
     parameters: &'a [(String, String)],
     execution: &'a [(String, String)],
     notes: Vec<String>,
+    verdict: Option<&'a str>,
+    parts: &'a PartsTable,
+    benchmark: &'a str,
+    benchmark_note: &'a str,
     headline: [&'static str; 12],
     metrics: &'a [MetricRow],
     segments: &'a [String],
@@ -52,9 +60,20 @@ struct PackedSeries<'a> {
     time: Vec<i64>,
     bars: String,
     volume: String,
+    lines: Vec<PackedLine<'a>>,
+    figures: &'a [Option<String>],
     curve: PackedCurve,
     summary: Summary,
     marks: &'a [TimeMark],
+}
+
+/// What the strategy computed, at the last bar of each bucket.
+#[derive(Serialize)]
+struct PackedLine<'a> {
+    name: &'a str,
+    /// Whether it lies among the prices, so that it can be drawn with them.
+    on_price: bool,
+    values: String,
 }
 
 /// Figures of a symbol's own daily curve, for the list of symbols; relative or in price units as equity adds up.
@@ -88,6 +107,7 @@ struct TradeColumns {
     exit: Vec<f64>,
     stop: Vec<Option<f64>>,
     target: Vec<Option<f64>>,
+    trail: Vec<Option<f64>>,
     pnl: Vec<f64>,
     ret: Vec<f64>,
     r: Vec<f64>,
@@ -157,6 +177,10 @@ impl<'a> Payload<'a> {
             parameters: &report.parameters,
             execution: &report.execution,
             notes,
+            verdict: report.verdict.as_deref(),
+            parts: &report.parts,
+            benchmark: &report.benchmark,
+            benchmark_note: &report.benchmark_note,
             headline: HEADLINE,
             metrics: &report.metrics,
             segments: &report.segments,
@@ -203,7 +227,22 @@ impl<'a> PackedSeries<'a> {
         } else {
             String::new()
         };
+        let n_lines = MAX_LINE_VALUES / buckets.len().max(1);
+        let line = |(name, values): &'a (String, Vec<f64>)| PackedLine {
+            name,
+            on_price: is_on_price(values, &series.close),
+            values: pack::floats(
+                buckets.iter().map(|&(_, end)| values.get(end - 1).copied().unwrap_or(f64::NAN)),
+            ),
+        };
         PackedSeries {
+            lines: series
+                .lines
+                .iter()
+                .take(if shown { n_lines.min(MAX_LINES) } else { 0 })
+                .map(line)
+                .collect(),
+            figures: &series.figures,
             symbol: &series.symbol,
             timeframe_ms: series.timeframe_ms,
             year_days: series.year_days,
@@ -229,6 +268,13 @@ fn bucket(series: &SymbolSeries, start: usize, end: usize) -> Bar {
         low: series.low[start..end].iter().copied().fold(f64::NAN, f64::min),
         close: series.close[end - 1],
     }
+}
+
+/// Whether a line lies where the prices are: on half of its bars within a quarter of the close.
+fn is_on_price(values: &[f64], close: &[f64]) -> bool {
+    let pairs = || values.iter().zip(close).filter(|(value, close)| value.is_finite() && close.is_finite());
+    let n_near = pairs().filter(|(value, close)| (*value - *close).abs() <= 0.25 * close.abs()).count();
+    n_near > 0 && 2 * n_near >= pairs().count()
 }
 
 /// Mean of the finite volumes, 0 if there is none.
@@ -331,6 +377,7 @@ impl TradeColumns {
         self.exit.push(pack::short(trade.exit));
         self.stop.push(trade.stop.map(pack::short));
         self.target.push(trade.target.map(pack::short));
+        self.trail.push(trade.trail.map(pack::short));
         self.pnl.push(pack::short(trade.pnl));
         self.ret.push(pack::short(trade.ret));
         self.r.push(pack::short(trade.r));
@@ -387,6 +434,14 @@ mod tests {
         trade.entry_idx = 0;
         trade.exit_idx = 1;
         assert_eq!(excursions(&series, &trade), (-0.03, 0.0));
+    }
+
+    #[test]
+    fn an_average_lies_among_the_prices_and_an_oscillator_does_not() {
+        let close = [100.0, 102.0, 101.0, 99.0];
+        assert!(is_on_price(&[f64::NAN, 101.0, 101.5, 80.0], &close));
+        assert!(!is_on_price(&[1.0, -2.0, 0.5, 1.5], &close));
+        assert!(!is_on_price(&[f64::NAN; 4], &close));
     }
 
     #[test]

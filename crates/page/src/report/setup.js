@@ -3,12 +3,12 @@
 function showMetrics() {
   setShown('metrics', report.metrics.length > 0);
   const value = (text) => (text === null || text === undefined || text === '' ? '\u2013' : text.replace(/^-(?=[\d.])/, MINUS));
+  const columns = report.segments.length ? report.segments : null;
   byId('metric-table').replaceChildren(
-    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Metric'), h('th', { scope: 'col' }, 'Total'), ...report.segments.map((name) => h('th', { scope: 'col' }, name)))),
+    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Metric'), ...(columns ? columns.map((name) => h('th', { scope: 'col' }, name)) : [h('th', { scope: 'col' }, 'Whole period')]))),
     h('tbody', {}, ...report.metrics.map((row) => h('tr', {},
       h('th', { scope: 'row', title: row.key }, row.label),
-      h('td', { class: 'num strong' }, value(row.text)),
-      ...report.segments.map((_, i) => h('td', { class: 'num' }, value(row.segments[i])))))),
+      ...(columns ?? ['']).map((name, i) => h('td', { class: name === 'whole period' || !columns ? 'num strong' : 'num', 'data-figure': row.key, 'data-column': name }, columns ? value(row.segments[i]) : value(row.text)))))),
   );
   byId('metric-table').classList.toggle('columns', report.segments.length === 0);
 }

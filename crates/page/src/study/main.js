@@ -69,9 +69,12 @@ function showObjective() {
       ? `${count(study.front, 'trial')} that no other trial beats in every objective, of ${number(study.n_trials, 0)}; the best ${objectiveName()} is ${short(best)}.`
       : `The best ${objectiveName()} is ${short(best)}, found by trial ${number(trial, 0)} of ${number(study.n_trials, 0)}.`;
   const still = late === null ? '' : late < 0.1 ? ' It was still improving at the end; more trials may find better.' : ` The last ${percent(late, 0)} of the trials brought no improvement.`;
-  const winner = several ? null : study.holding?.winners?.[0];
-  const verdict = winner ? ` It ${winner.sentence}.` : '';
-  byId('verdict').textContent = found + still + verdict;
+  byId('verdict').replaceChildren(...(study.verdict ? [h('strong', { id: 'judged' }, study.verdict), h('br')] : []), found + still);
+  const table = partsTable(study.parts);
+  byId('parts').hidden = table === null;
+  byId('parts').replaceChildren(...(table ? [table] : []));
+  byId('headline-of').textContent = [study.verdict ? '' : 'The winners were not judged.', study.edges ?? ''].filter(Boolean).join(' ');
+  byId('heat-note').textContent = `Each cell has the median ${objectiveName()} of its trials; the framed one holds the best trial. A plateau is a wide area of one colour, a spike a cell that differs from those around it.${plateauText()}`;
   const figure = (name, value, unit = '') => h('div', { class: 'figure' }, h('dt', { title: name }, name), h('dd', {}, value, unit ? h('small', {}, unit) : ''));
   byId('headline').replaceChildren(
     figure(`Best ${objectiveName()}`, short(best)),
@@ -158,6 +161,7 @@ byId('objective').addEventListener('change', (event) => {
   state.objective = Number(event.target.value);
   showObjective();
   parallel?.update();
+  updateHeat();
   redrawAll();
 });
 
@@ -174,6 +178,8 @@ byId('tradeoff-note').textContent = study.objectives.length > 2
 showSlices();
 showHeader();
 showHolding();
+showHeat();
+showUnseen();
 showImportance();
 showParallel();
 setShown('trials', study.n_best > 0);

@@ -68,9 +68,10 @@ fn digits(value: f64, step: f64) -> String {
     format!("{:.n$}", value + 0.0)
 }
 
-/// A date below, at this place.
-fn date(x: f64, text: &str) -> String {
-    format!("<text class=\"date\" x=\"{x:.1}\" y=\"{:.1}\">{}</text>", HEIGHT - 6.0, escape(text))
+/// A date below, at this place; on a narrow screen only every fourth is shown.
+fn date(x: f64, text: &str, number: usize) -> String {
+    let class = if number.is_multiple_of(4) { "date" } else { "date wide-only" };
+    format!("<text class=\"{class}\" x=\"{x:.1}\" y=\"{:.1}\">{}</text>", HEIGHT - 6.0, escape(text))
 }
 
 /// Every how manieth window has its date.
@@ -90,7 +91,7 @@ pub fn equity(walk: &WalkForwardPage) -> String {
     let Some(((first, _), (last, end))) = walk.equity.first().zip(walk.equity.last()) else {
         return "<p>No day was traded.</p>".into();
     };
-    let values = walk.equity.iter().map(|(_, value)| *value).chain([1.0]);
+    let values = walk.equity.iter().chain(&walk.benchmark).map(|(_, value)| *value).chain([1.0]);
     let Some(scale) = Scale::new(values, HEIGHT - BELOW) else { return String::new() };
     let x = |day: i64| LEFT + (WIDTH - LEFT) * (day - first) as f64 / ((last - first).max(1)) as f64;
     let mut inside = scale.lines(digits);
@@ -100,14 +101,47 @@ pub fn equity(walk: &WalkForwardPage) -> String {
         inside += &format!("<path class=\"cut\" d=\"M{:.1} 0V{:.1}\"/>", x(day), HEIGHT - BELOW);
         // Near the right edge a date has no room.
         if at % every == 0 && x(day) < WIDTH - 70.0 {
-            inside += &date(x(day), &step.test_from);
+            inside += &date(x(day), &step.test_from, at / every);
         }
     }
     inside += &format!("<path class=\"start\" d=\"M{LEFT} {:.1}H{WIDTH}\"/>", scale.y(1.0));
-    let line: Vec<String> =
-        walk.equity.iter().map(|(day, value)| format!("{:.1},{:.1}", x(*day), scale.y(*value))).collect();
-    inside += &format!("<polyline points=\"{}\"/>", line.join(" "));
+    inside += &polyline("held", &walk.benchmark, x, &scale);
+    inside += &polyline("traded-line", &walk.equity, x, &scale);
     wide(&format!("Equity from 1 to {end:.3}"), &inside)
+}
+
+fn polyline(class: &str, line: &[(i64, f64)], x: impl Fn(i64) -> f64, scale: &Scale) -> String {
+    if line.is_empty() {
+        return String::new();
+    }
+    let points: Vec<String> =
+        line.iter().map(|(day, value)| format!("{:.1},{:.1}", x(*day), scale.y(*value))).collect();
+    format!("<polyline class=\"{class}\" points=\"{}\"/>", points.join(" "))
+}
+
+/// How far equity was below its highest, the benchmark's beside it.
+pub fn drawdown(walk: &WalkForwardPage) -> String {
+    let Some(((first, _), (last, _))) = walk.equity.first().zip(walk.equity.last()) else {
+        return "<p>No day was traded.</p>".into();
+    };
+    let under = |line: &[(i64, f64)]| -> Vec<(i64, f64)> {
+        let mut peak = 1.0_f64;
+        let fall = |(day, value): &(i64, f64)| {
+            peak = peak.max(*value);
+            (*day, value / peak - 1.0)
+        };
+        line.iter().map(fall).collect()
+    };
+    let (own, held) = (under(&walk.equity), under(&walk.benchmark));
+    let values = own.iter().chain(&held).map(|(_, value)| *value).chain([0.0]);
+    let Some(scale) = Scale::new(values, HEIGHT - BELOW) else { return String::new() };
+    let x = |day: i64| LEFT + (WIDTH - LEFT) * (day - first) as f64 / ((last - first).max(1)) as f64;
+    let percent = |value: f64, step: f64| format!("{} %", digits(100.0 * value, 100.0 * step));
+    let mut inside = scale.lines(percent);
+    inside += &polyline("held", &held, x, &scale);
+    inside += &polyline("under", &own, x, &scale);
+    let deepest = own.iter().map(|(_, value)| *value).fold(0.0, f64::min);
+    wide(&format!("Drawdown, {:.1} % at most", -100.0 * deepest), &inside)
 }
 
 /// By window, the Sharpe ratio where it was searched beside that where it was traded.
@@ -135,7 +169,7 @@ pub fn kept(walk: &WalkForwardPage) -> String {
             );
         }
         if at % every == 0 {
-            inside += &date(left + 0.15 * width, &step.test_from);
+            inside += &date(left + 0.15 * width, &step.test_from, at / every);
         }
     }
     wide("Sharpe ratio of every window where it was searched and where it was traded", &inside)

@@ -209,6 +209,7 @@ fn to_json(evaluation: &BacktestReport) -> Value {
             "value": evaluation.score.ok(),
             "invalid": evaluation.invalid(),
         },
+        "verdict": evaluation.verdict,
         "parts": evaluation.parts,
         "metrics": evaluation.parts.in_sample.metrics,
         "out_of_sample": evaluation.parts.out_of_sample.as_ref().map(|part| part.metrics),
@@ -259,7 +260,8 @@ fn to_text(evaluation: &BacktestReport, screen: &Screen) -> String {
         }));
         table.row(row);
     }
-    let mut out = table.render(1, screen);
+    let mut out = evaluation.verdict.as_ref().map_or_else(String::new, |line| format!("{line}\n\n"));
+    out += &table.render(1, screen);
     if evaluation.experiment.data.universe.symbols.len() > 1 {
         out += &format!("{POOL_NOTE}\n");
     }
@@ -293,6 +295,7 @@ fn to_text(evaluation: &BacktestReport, screen: &Screen) -> String {
 }
 
 fn write_report(evaluation: &BacktestReport, path: &Path) -> Result<()> {
-    let html = tidemill_page::report::html(&page::report(evaluation)).context("cannot build the report")?;
+    let html = tidemill_page::report::html(&page::report_with_lines(evaluation)?)
+        .context("cannot build the report")?;
     std::fs::write(path, html).with_context(|| format!("cannot write {}", path.display()))
 }

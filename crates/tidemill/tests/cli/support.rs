@@ -110,6 +110,11 @@ fn short(text: &str) -> &str {
     text.char_indices().nth(2000).map_or(text, |(end, _)| &text[..end])
 }
 
+/// The table of trials that a sweep prints, behind the verdict and the figures of the winner.
+pub fn ranked(stdout: &str) -> &str {
+    stdout.split("\n\n").nth(2).unwrap_or_else(|| panic!("there is no table: {stdout}"))
+}
+
 /// What a sweep answers, less what depends on the clock.
 pub fn timeless(mut answer: Value) -> Value {
     for key in ["seconds", "trials_per_second", "bar_evaluations_per_second"] {

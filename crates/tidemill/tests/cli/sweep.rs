@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tidemill_lab::shipped::SHIPPED;
 
-use crate::support::{Place, settings, timeless};
+use crate::support::{Place, ranked, settings, timeless};
 
 fn objectives(answer: &Value) -> Vec<f64> {
     answer["best"].as_array().unwrap().iter().map(|trial| trial["objective"].as_f64().unwrap()).collect()
@@ -111,7 +111,7 @@ fn the_table_shows_as_many_trials_as_asked_for() {
         let said = place.ok(&format!(
             "sweep zscore-dip --data lcg.csv --trials 50 --set threshold=0.5 --set max_hold=5 --objective win_rate --top {top}"
         ));
-        let shown = said.stdout.lines().take_while(|line| !line.is_empty()).count() - 3;
+        let shown = ranked(&said.stdout).lines().count() - 3;
         assert!(shown == rows || (top.len() > 2 && shown > 3 && shown <= rows), "{top}: {}", said.stdout);
     }
     let said =
@@ -123,7 +123,7 @@ fn the_table_shows_as_many_trials_as_asked_for() {
 fn the_objective_has_its_column_once_and_sharpe_stays() {
     let place = Place::with_bars();
     let said = place.ok("sweep zscore-dip --data lcg.csv --trials 100 --objective win_rate");
-    let header = said.stdout.lines().next().unwrap();
+    let header = ranked(&said.stdout).lines().next().unwrap();
     assert!(header.contains("Sharpe Ratio") || header.contains("sharpe"), "{header}");
     assert!(header.contains("win_rate") && !header.contains("Win Rate"), "{header}");
 }
@@ -133,9 +133,9 @@ fn without_arguments_there_is_a_ranked_table() {
     let place = Place::new();
     let said = place.ok("sweep --trials 300");
     assert!(said.stderr.contains("planted edge") && said.stderr.contains("300 trials"), "{}", said.stderr);
-    let table = said.stdout.lines().take_while(|line| !line.is_empty());
-    assert_eq!(table.count(), 14, "{}", said.stdout);
-    assert!(said.stdout.lines().next().unwrap().contains("threshold"));
+    let table = ranked(&said.stdout);
+    assert_eq!(table.lines().count(), 14, "{}", said.stdout);
+    assert!(table.lines().next().unwrap().contains("threshold"));
     assert!(said.stdout.contains("(year of 365 days)\n"), "{}", said.stdout);
 }
 

@@ -5,7 +5,7 @@
 use std::num::NonZero;
 use std::path::Path;
 
-use crate::support::{CommandOutput, Place};
+use crate::support::{CommandOutput, Place, ranked};
 
 const WIDTHS: [u16; 5] = [60, 80, 100, 130, 200];
 
@@ -91,7 +91,7 @@ fn columns_are_chosen_by_name_before_the_work_begins() {
     let place = Place::with_bars();
     let line = "sweep zscore-dip --data lcg.csv --trials 60 --split 0.6 --top 2 --verdict off";
     let said = place.ok(&format!("{line} --columns trial,sqn,oos_sharpe,window"));
-    let header: Vec<&str> = said.stdout.lines().next().unwrap().split_whitespace().collect();
+    let header: Vec<&str> = ranked(&said.stdout).lines().next().unwrap().split_whitespace().collect();
     assert_eq!(header, ["#", "SQN", "OOS", "sharpe", "window"]);
     let said =
         place.refused(&format!("{line} --columns trial,sharp"), "--columns sharp: there is no such column");

@@ -90,7 +90,7 @@ impl Engine<'_> {
     }
 
     /// What one trial needs of a symbol.
-    fn prepare_one(&mut self, symbol: usize, scalars: &[Vec<f64>]) -> Prepared {
+    pub(super) fn prepare_one(&mut self, symbol: usize, scalars: &[Vec<f64>]) -> Prepared {
         let mut tuples = Tuples::new(scalars);
         let sharing = self.sharing(&mut tuples).without_tiles();
         let demand = self.demand(&mut tuples, &sharing);

@@ -1,19 +1,31 @@
 //! Fills in the report page.
 
 use serde_json::Value;
+use tidemill_backtest::POOL_NOTE;
 use tidemill_backtest::strategy::Sizing;
-use tidemill_backtest::{Benchmark, POOL_NOTE};
 use tidemill_market::{DAY_MS, timeframe, timestamp};
 use tidemill_page::report::{Curve, EquityKind, MetricRow, ReportPage, SymbolSeries, TimeMark, TradeRow};
 
-use tidemill_lab::{BacktestReport, PartName};
+use tidemill_lab::{BacktestReport, LabError, PartFigures, PartName};
 
 use super::finite;
+use crate::parts_text;
 use tidemill_lab::number;
 
 /// Most segments shown as columns.
 const MAX_COLUMNS: usize = 12;
 
+/// The same with the lines that the strategy computes, for the charts of a page.
+pub(super) fn report_with_lines(evaluation: &BacktestReport) -> Result<ReportPage, LabError> {
+    let mut page = report(evaluation);
+    let symbols: Vec<usize> = (0..page.series.len()).collect();
+    for (series, lines) in page.series.iter_mut().zip(evaluation.let_series(&symbols)?) {
+        series.lines = lines.into_iter().map(|line| (line.name, line.values)).collect();
+    }
+    Ok(page)
+}
+
+/// The report as plain data for a page.
 pub(super) fn report(evaluation: &BacktestReport) -> ReportPage {
     let strategy = &evaluation.experiment.strategy;
     let symbols = &evaluation.experiment.data.universe.symbols;
@@ -27,13 +39,6 @@ pub(super) fn report(evaluation: &BacktestReport) -> ReportPage {
         "Sharpe and Sortino are annualised ({}), from equity marked at the end of each UTC day, open positions at the close less costs.",
         super::year_text(evaluation)
     )];
-    notes.push(match &evaluation.experiment.data.benchmark {
-        None => "Buy & hold buys every symbol at the first open of a part and closes it at the last close there, with the same costs.".into(),
-        Some(bars) => format!(
-            "Buy & hold is that of {}, bought at the first open of a part and closed at the last close there, with the same costs.",
-            bars.symbol
-        ),
-    });
     if symbols.len() > 1 {
         notes.push(POOL_NOTE.into());
     }
@@ -58,14 +63,37 @@ pub(super) fn report(evaluation: &BacktestReport) -> ReportPage {
             })
             .collect(),
         execution: execution_rows(evaluation),
+        verdict: evaluation.verdict.clone(),
+        parts: parts_text::page_table(&evaluation.parts),
+        benchmark: evaluation.parts.benchmark.clone(),
+        benchmark_note: benchmark_note(evaluation),
         notes,
         metrics,
         segments,
         equity_kind: if additive { EquityKind::Additive } else { EquityKind::Compound },
         year_days: evaluation.year_days,
-        portfolio: (symbols.len() > 1).then(|| portfolio(evaluation, additive)),
+        portfolio: (symbols.len() > 1).then(|| curve(&evaluation.parts.whole, additive)),
         series: (0..symbols.len()).map(|at| symbol_series(evaluation, at, additive)).collect(),
     }
+}
+
+/// The one definition of the benchmark that all figures of the page follow.
+fn benchmark_note(evaluation: &BacktestReport) -> String {
+    let what = match &evaluation.experiment.data.benchmark {
+        None if evaluation.experiment.data.universe.symbols.len() == 1 => "buys the symbol".into(),
+        None => "buys every symbol".into(),
+        Some(bars) => format!("buys {}", bars.symbol),
+    };
+    let parts = match evaluation.parts.shown().len() {
+        1 => "",
+        _ => {
+            " The column of a part compares with holding over that part alone; curve, months and the whole period with holding through."
+        }
+    };
+    format!(
+        "The benchmark ({}) {what} at the first open and closes at the last close, with the strategy's costs.{parts}",
+        evaluation.parts.benchmark
+    )
 }
 
 fn plain(value: &Value) -> String {
@@ -88,20 +116,24 @@ fn metric_rows(evaluation: &BacktestReport) -> (Vec<String>, Vec<MetricRow>) {
     let mut names: Vec<String> = parts.shown().iter().map(|part| part.part.label().to_owned()).collect();
     let n_segments =
         if super::shows_segments(evaluation, MAX_COLUMNS) { evaluation.segments.len() } else { 0 };
+    // One column alone is the whole period, which every row has anyway.
+    let is_several = names.len() + n_segments > 1;
     names.extend(evaluation.segments[..n_segments].iter().map(|segment| segment.name.clone()));
     let rows = parts.table().into_iter().map(|row| {
         let text = |value: f64| number::metric(&row.label, Some(value));
         let of_segments = (0..n_segments).map(|at| super::segment_value(evaluation, at, row.key));
         let whole = row.values.last().copied().flatten();
+        let of_columns = row.values.iter().copied().chain(of_segments).filter(|_| is_several);
         MetricRow {
             key: row.key.into(),
             value: whole,
             text: number::metric(&row.label, whole),
-            segments: row.values.iter().copied().chain(of_segments).map(|value| value.map(text)).collect(),
+            segments: of_columns.map(|value| value.map(text)).collect(),
             label: row.label,
         }
     });
-    (names, rows.collect())
+    let rows = rows.collect();
+    (if is_several { names } else { Vec::new() }, rows)
 }
 
 fn symbol_series(evaluation: &BacktestReport, symbol: usize, additive: bool) -> SymbolSeries {
@@ -110,8 +142,11 @@ fn symbol_series(evaluation: &BacktestReport, symbol: usize, additive: bool) -> 
         (0..evaluation.segments.len()).filter(|at| evaluation.segments[*at].symbol == symbol).collect();
     let trades = mine
         .iter()
-        .flat_map(|at| evaluation.details[*at].trades.iter().zip(&evaluation.details[*at].labels))
-        .map(|(trade, reason)| TradeRow {
+        .flat_map(|at| {
+            let detail = &evaluation.details[*at];
+            detail.trades.iter().zip(&detail.labels).zip(&evaluation.trail_distances[*at])
+        })
+        .map(|((trade, reason), trail)| TradeRow {
             side: trade.side,
             signal_idx: trade.signal_idx,
             entry_idx: trade.entry_idx,
@@ -122,6 +157,7 @@ fn symbol_series(evaluation: &BacktestReport, symbol: usize, additive: bool) -> 
             exit: trade.exit,
             stop: finite(trade.stop),
             target: finite(trade.target),
+            trail: finite(*trail),
             pnl: trade.pnl,
             ret: trade.ret,
             r: trade.r,
@@ -141,6 +177,7 @@ fn symbol_series(evaluation: &BacktestReport, symbol: usize, additive: bool) -> 
             TimeMark { ms: bars.ts_ms[segment.range.start], label }
         })
         .collect();
+    let own = evaluation.by_symbol.get(symbol).and_then(Option::as_ref);
     SymbolSeries {
         symbol: bars.symbol.clone(),
         timeframe_ms: bars.timeframe_ms,
@@ -152,61 +189,28 @@ fn symbol_series(evaluation: &BacktestReport, symbol: usize, additive: bool) -> 
         close: bars.close.clone(),
         volume: bars.volume.clone(),
         trades,
-        curve: curve(evaluation, symbol, &mine, additive),
+        lines: Vec::new(),
+        figures: own.map_or_else(Vec::new, |own| {
+            let values = evaluation.parts.row_of(own);
+            let rows = evaluation.parts.table();
+            rows.iter()
+                .zip(values)
+                .map(|(row, value)| value.map(|value| number::metric(&row.label, Some(value))))
+                .collect()
+        }),
+        curve: match own {
+            Some(own) => curve(own, additive),
+            // One symbol is the whole; of several, one without a bar has no curve.
+            None if evaluation.by_symbol.is_empty() => curve(&evaluation.parts.whole, additive),
+            None => Curve::default(),
+        },
         marks,
     }
 }
 
-/// What holding came to by the end of each of these days.
-fn held_by(days: &[i64], held: &Benchmark, additive: bool) -> Vec<(i64, f64)> {
-    let mut changes = held.daily.iter().copied().peekable();
-    let mut value = if additive { 0.0 } else { 1.0 };
-    let mut values = Vec::with_capacity(days.len());
-    for day in days {
-        while let Some((_, change)) = changes.next_if(|(changed, _)| changed <= day) {
-            value = if additive { value + change } else { value * (1.0 + change) };
-        }
-        values.push((day * DAY_MS, value));
-    }
-    values
-}
-
-/// Equity at the end of each day, carried on from segment to segment, beside holding the benchmark.
-fn curve(evaluation: &BacktestReport, symbol: usize, segments: &[usize], additive: bool) -> Curve {
-    let bars = &evaluation.experiment.data.universe.symbols[symbol];
-    let start = if additive { 0.0 } else { 1.0 };
-    let mut equity: Vec<(i64, f64)> = Vec::new();
-    // Days of the symbol, as the engine counts them.
-    let mut days: Vec<i64> = Vec::new();
-    for bar in 0..bars.len() {
-        if days.last() != Some(&bars.day(bar)) {
-            days.push(bars.day(bar));
-        }
-    }
-    let mut value = start;
-    for at in segments {
-        let range = &evaluation.segments[*at].range;
-        let mut changes = evaluation.details[*at].daily.iter().peekable();
-        let (from, to) = (bars.day(range.start), bars.day(range.end - 1));
-        for (day, date) in days.iter().enumerate().filter(|(_, date)| (from..=to).contains(*date)) {
-            while let Some((_, change)) = changes.next_if(|(changed, _)| *changed as usize <= day) {
-                value = if additive { value + change } else { value * (1.0 + change) };
-            }
-            // A day that two segments share is shown as the later one leaves it.
-            if equity.last().is_some_and(|(ms, _)| *ms == date * DAY_MS) {
-                equity.pop();
-            }
-            equity.push((date * DAY_MS, value));
-        }
-    }
-    let shown: Vec<i64> = equity.iter().map(|(ms, _)| ms / DAY_MS).collect();
-    let buy_hold = held_by(&shown, &evaluation.symbol_held[symbol], additive);
-    Curve { start, equity, buy_hold }
-}
-
-/// All symbols together over the whole period, as its figures see them.
-fn portfolio(evaluation: &BacktestReport, additive: bool) -> Curve {
-    let marks = evaluation.parts.equity();
+/// Equity at the end of each day beside holding the benchmark.
+fn curve(figures: &PartFigures, additive: bool) -> Curve {
+    let marks = figures.equity(additive);
     Curve {
         start: if additive { 0.0 } else { 1.0 },
         equity: marks.iter().map(|mark| (mark.0 * DAY_MS, mark.1)).collect(),

@@ -6,11 +6,15 @@ use tidemill_lab::number;
 use tidemill_lab::stored::axis::{self, Values};
 use tidemill_lab::stored::rows::Rows;
 use tidemill_lab::stored::survey::Survey;
+use tidemill_lab::test_column::TEST_OBJECTIVE;
+use tidemill_lab::verdict::store::winners;
 use tidemill_page::kit::axis::{Axis, AxisValues, PlottedTrials};
+use tidemill_page::kit::parts::PartsTable;
 use tidemill_page::study::StudyPage;
 
 use super::show::{StudyView, improvements, trials_line};
 use super::text;
+use crate::parts_text;
 
 /// The best trials that are drawn one by one.
 const BEST_DRAWN: usize = 300;
@@ -89,7 +93,14 @@ fn study<'a>(view: &'a StudyView<'a>, drawn: &DrawnTrials, rows: &Rows) -> Study
     setup.extend(config.lines().into_iter().filter(|(name, _)| *name != "fixed"));
     setup.push(("trials", trials_line(view)));
     setup.push(("state", view.state.text()));
+    let winner = view.holding.as_ref().and_then(|holding| winners(holding).into_iter().next());
+    let parts = winner.as_ref().and_then(|winner| winner.parts.as_ref());
+    let plotted = drawn.plotted(survey, rows);
     StudyPage {
+        parts: parts.map_or_else(PartsTable::default, parts_text::page_table),
+        verdict: winner.as_ref().map(|winner| winner.headline.clone()),
+        edges: view.edges.clone(),
+        unseen: unseen(view, rows, &plotted.trials),
         title: config.strategy.name.clone().unwrap_or_else(|| view.dir.clone()),
         subtitle: config.data_text().unwrap_or_default(),
         made: format!(
@@ -106,7 +117,7 @@ fn study<'a>(view: &'a StudyView<'a>, drawn: &DrawnTrials, rows: &Rows) -> Study
         n_improvements: survey.improvements.iter().map(Vec::len).collect(),
         front: survey.front.as_ref().map(|front| front.members().len()),
         axes: drawn_axes(survey, view.importance),
-        plotted: drawn.plotted(survey, rows),
+        plotted,
         metrics: shown.iter().map(label).collect(),
         metric_texts: best
             .iter()
@@ -118,6 +129,20 @@ fn study<'a>(view: &'a StudyView<'a>, drawn: &DrawnTrials, rows: &Rows) -> Study
         fixed: config.fixed_texts(),
         source: config.strategy.source.as_deref().unwrap_or_default(),
     }
+}
+
+/// The first objective out of sample of trials: where the study stored it, else that of the winners that were judged.
+fn unseen(view: &StudyView<'_>, rows: &Rows, trials: &[u64]) -> Vec<Option<f64>> {
+    let place = view.survey.metric_names.iter().position(|name| name == TEST_OBJECTIVE);
+    if let Some(place) = place {
+        return rows.of(trials).iter().map(|row| row.metrics[place].and_then(rounded)).collect();
+    }
+    let judged = view.holding.as_ref().map_or_else(Vec::new, winners);
+    let of = |trial: &u64| {
+        let winner = judged.iter().find(|winner| winner.trial == *trial)?;
+        winner.parts.as_ref()?.out_of_sample.as_ref()?.objective
+    };
+    trials.iter().map(of).collect()
 }
 
 /// A number in as many digits as a screen can tell apart; `None` where there is none.

@@ -17,7 +17,7 @@ use tidemill_lab::stored::rows::{Row, fetch_with_importance};
 use tidemill_lab::stored::state::State;
 use tidemill_lab::stored::survey::{Survey, thinned};
 use tidemill_lab::verdict::store::winners;
-use tidemill_lab::{InvalidCounts, StudyConfig};
+use tidemill_lab::{InvalidCounts, StudyConfig, edge};
 
 /// Most improvements in the JSON document and in the page.
 const MAX_IMPROVEMENTS: usize = 1000;
@@ -63,6 +63,8 @@ pub struct StudyView<'a> {
     pub importance: &'a [f64],
     /// Whether the winners hold up, as the sweep found it when it was complete.
     pub holding: Option<Value>,
+    /// That the best trial lies at the end of a range, in a sentence.
+    pub edges: Option<String>,
     /// Why no trial is valid, where none is and the study can tell.
     pub invalid: Option<InvalidCounts>,
 }
@@ -79,7 +81,15 @@ pub fn run(args: &ShowArgs, display: &Display) -> Result<ExitCode> {
     let mut wanted: BTreeSet<u64> = top.iter().copied().collect();
     wanted.extend(drawn.iter().flat_map(page::DrawnTrials::trials));
     let (rows, importance) = fetch_with_importance(&folder, &survey, &wanted)?;
+    let edges = match (top.first(), &survey.front, config.strategy(std::iter::empty())) {
+        (Some(best), None, Ok(Some(strategy))) => {
+            let best = rows.of(&[*best]);
+            best.first().and_then(|row| edge::sentence(&edge::stored_range_ends(&strategy, &survey, row)))
+        }
+        _ => None,
+    };
     let view = StudyView {
+        edges,
         dir: args.dir.display().to_string(),
         state: State::of(&args.dir, survey.n_trials, config.sweep.trials),
         objective_names: config.objective_names(survey.n_objectives()),
@@ -141,6 +151,10 @@ fn in_words(view: &StudyView<'_>, columns: &ColumnArgs, screen: &Screen) -> Resu
         out += &winner
             .parts
             .map_or_else(String::new, |parts| format!("\n{}", parts_text::text(&title, &parts, screen)));
+    }
+    if let Some(sentence) = &view.edges {
+        let room = screen.width.map_or(usize::MAX, |width| width.max(20));
+        out += &format!("\n{}\n", tidemill_dash::terminal::wrapped(sentence, room).join("\n"));
     }
     if !view.top.is_empty() {
         let title = match &survey.front {

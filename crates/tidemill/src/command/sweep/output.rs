@@ -4,11 +4,14 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
-use tidemill_backtest::POOL_NOTE;
+use tidemill_backtest::{POOL_NOTE, Strategy};
+use tidemill_dash::terminal::wrapped;
 use tidemill_lab::backtest::param_values;
 use tidemill_lab::score::ObjectiveScores;
 use tidemill_lab::stored::reopen::backtest_command;
-use tidemill_lab::{DeviceUse, Experiment, InvalidCounts, SearchOptions, StudyConfig, SweepReport, number};
+use tidemill_lab::{
+    DeviceUse, Experiment, InvalidCounts, SearchOptions, StudyConfig, SweepReport, edge, number,
+};
 use tidemill_search::StudyFolder;
 use tidemill_telemetry::hypertune::Mode;
 
@@ -39,7 +42,7 @@ pub fn text(finished: &Finished<'_>, columns: &ColumnArgs, screen: &Screen) -> R
     }
     let mut table = table::filled(experiment, report);
     columns.choose(&mut table)?;
-    let mut out = winner(report, screen);
+    let mut out = winner(strategy, report, screen);
     out += &table.render(0, screen);
     let symbols = &experiment.data.universe.symbols;
     let names = symbols.iter().map(|bars| bars.symbol.as_str());
@@ -61,13 +64,18 @@ pub fn text(finished: &Finished<'_>, columns: &ColumnArgs, screen: &Screen) -> R
 }
 
 /// The verdict on the best trial and its figures on every part of the data.
-fn winner(report: &SweepReport, screen: &Screen) -> String {
+fn winner(strategy: &Strategy, report: &SweepReport, screen: &Screen) -> String {
     let (Some(best), Some(parts)) = (report.best.first(), &report.parts) else { return String::new() };
     let judged = report.verdict.as_ref().and_then(|verdict| verdict.winners.first());
     let headline = judged
         .map_or_else(|| format!("Trial {} is not judged", best.trial.number), |winner| winner.headline());
     let title = format!("trial {}", best.trial.number);
-    format!("{headline}\n\n{}\n", parts_text::text(&title, parts, screen))
+    let mut out = format!("{headline}\n\n{}", parts_text::text(&title, parts, screen));
+    if let Some(sentence) = edge::sentence(&edge::range_ends(strategy, &best.trial.row)) {
+        let room = screen.width.map_or(usize::MAX, |width| width.max(20));
+        out += &format!("{}\n", wrapped(&sentence, room).join("\n"));
+    }
+    out + "\n"
 }
 
 /// How long it took, and what the sampler cost.

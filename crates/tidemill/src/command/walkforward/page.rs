@@ -3,17 +3,13 @@
 use serde_json::Value;
 use tidemill_lab::number;
 use tidemill_lab::walkforward::{WalkForwardSummary, WindowResult};
-use tidemill_page::walkforward::{Parameter, WalkForwardPage, Window};
+use tidemill_page::walkforward::{Parameter, WalkForwardPage, Window, Year};
 
 use super::text::{has_sharpe, value_text};
-
-/// Figures that are shown large.
-const LARGE: usize = 6;
 
 /// The page as one HTML text.
 pub fn html(strategy: &str, data: &str, objective: &str, summary: &WalkForwardSummary) -> String {
     let params = Params::new(summary);
-    let large = summary.figures().into_iter().take(LARGE);
     let varied = params.varied.iter().map(|(name, values)| {
         let (levels, range) = placed(values);
         Parameter { name: (*name).to_string(), levels, range }
@@ -22,14 +18,36 @@ pub fn html(strategy: &str, data: &str, objective: &str, summary: &WalkForwardSu
         strategy: strategy.into(),
         data: data.into(),
         verdict: sentence(summary),
-        figures: large.map(|(name, value)| (name.to_string(), value)).collect(),
+        figures: summary.figures().into_iter().map(|(name, value)| (name.to_string(), value)).collect(),
         equity: summary.equity.clone(),
+        benchmark: summary.benchmark_equity.clone(),
+        months: months(summary),
         windows: summary.windows.iter().map(window).collect(),
         parameters: varied.collect(),
         constant: params.constants(),
         header: header(objective, &params),
         rows: (0..summary.windows.len()).map(|at| row(summary, objective, &params, at)).collect(),
     })
+}
+
+/// Returns by month, and by year beside the benchmark's.
+fn months(summary: &WalkForwardSummary) -> Vec<Year> {
+    let mut years: Vec<Year> = Vec::new();
+    for month in &summary.months {
+        let Some((name, number)) = month.month.split_once('-') else { continue };
+        if years.last().is_none_or(|year| year.year != name) {
+            years.push(Year { year: name.into(), months: [None; 12], total: 0.0, benchmark: None });
+        }
+        let Some(year) = years.last_mut() else { continue };
+        let place = number.parse::<usize>().unwrap_or(0).wrapping_sub(1);
+        if let Some(cell) = year.months.get_mut(place) {
+            *cell = Some(month.total_return);
+        }
+        year.total = (1.0 + year.total) * (1.0 + month.total_return) - 1.0;
+        year.benchmark =
+            month.benchmark_return.map(|held| (1.0 + year.benchmark.unwrap_or(0.0)) * (1.0 + held) - 1.0);
+    }
+    years
 }
 
 fn window(step: &WindowResult) -> Window {
@@ -49,7 +67,15 @@ fn sentence(summary: &WalkForwardSummary) -> String {
         Some(share) => format!(" Trading kept {:.0} % of what the searches promised.", 100.0 * share),
         None => " The searches promised nothing.".into(),
     };
-    format!("{n_winning} of {} made money.{kept}", number::counted(n as u64, "window"))
+    let percent = |share: f64| format!("{:.2} %", 100.0 * share);
+    let held = summary.market.as_ref().map_or_else(String::new, |market| {
+        format!(" while the benchmark made {}", percent(market.benchmark_return))
+    });
+    format!(
+        "Traded with what the searches before had chosen it made {}{held}. {n_winning} of {} made money.{kept}",
+        percent(summary.total_return),
+        number::counted(n as u64, "window")
+    )
 }
 
 /// Values of a parameter, by window; none where nothing was chosen or it was not active.
@@ -97,7 +123,7 @@ fn header(objective: &str, params: &Params<'_>) -> Vec<String> {
     if has_sharpe(objective) {
         header.extend(["Sharpe, searched".into(), "traded".into()]);
     }
-    header.extend(["return".into(), "trades".into()]);
+    header.extend(["return", "benchmark", "drawdown", "trades"].map(String::from));
     header.extend(params.varied.iter().map(|(name, _)| (*name).to_string()));
     header
 }
@@ -108,7 +134,9 @@ fn row(summary: &WalkForwardSummary, objective: &str, params: &Params<'_>, at: u
     row.extend([&step.train_from, &step.test_from, &step.test_to].map(String::clone));
     let sharpe = step.sharpe.iter().filter(|_| has_sharpe(objective));
     row.extend(step.objective.iter().chain(sharpe).map(|value| number::short(*value)));
-    row.push(format!("{:.2} %", 100.0 * step.total_return));
+    let percent =
+        |share: Option<f64>| share.map_or_else(|| "–".into(), |share| format!("{:.2} %", 100.0 * share));
+    row.extend([Some(step.total_return), step.benchmark_return, Some(step.max_drawdown)].map(percent));
     row.push(step.trades.to_string());
     row.extend(params.varied.iter().map(|(_, values)| value_text(values[at])));
     row
@@ -155,6 +183,8 @@ mod tests {
             sharpe: [Some(2.0), None],
             mean_daily: [Some(0.01), Some(0.0)],
             total_return: 0.1,
+            benchmark_return: None,
+            max_drawdown: 0.0,
             trades: 3,
             daily: vec![(first_day, 0.1), (first_day + 1, -0.05)],
         }
@@ -178,7 +208,8 @@ mod tests {
         }
         assert!(!html.contains("<b>hold</b>") && !html.contains("<script") && !html.contains("a<b"));
         assert_eq!(html.matches("class=\"cut\"").count(), 3, "one line where each window begins");
-        assert_eq!(html.matches("<tr>").count(), 4);
+        let (_, windows) = html.split_once("<h2>Windows</h2>").unwrap();
+        assert_eq!(windows.matches("<tr>").count(), 4);
     }
 
     #[test]

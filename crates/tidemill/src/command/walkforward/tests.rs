@@ -61,7 +61,8 @@ fn a_walk_is_the_same_with_a_folder_again_and_side_by_side() {
     assert_eq!(plain, walked(&data, &["--out", out.to_str().unwrap(), "--html", page.to_str().unwrap()]));
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(
-        html.contains("<polyline points=")
+        html.contains("<polyline class=\"held\"")
+            && html.contains("Monthly returns")
             && html.contains("Parameters through time")
             && !html.contains("<script")
     );

@@ -28,6 +28,7 @@ pub fn text(
         let has_sharpe = has_sharpe(&strategy.objective().text);
         row.extend(step.sharpe.iter().filter(|_| has_sharpe).map(|value| number::short(*value)));
         row.push(format!("{:.2}", 100.0 * step.total_return));
+        row.push(number::metric("[%]", step.benchmark_return));
         row.push(step.trades.to_string());
         row.extend(strategy.params.iter().map(|param| value_text(step.parameters.get(&param.name))));
         table.row(row);
@@ -35,8 +36,10 @@ pub fn text(
     let mut out = table.render(0, screen);
     out += &pool_note.map_or_else(String::new, |note| format!("{note}\n"));
     out.push('\n');
-    for (name, value) in summary.figures() {
-        out += &format!("{name:<26}  {value}\n");
+    let figures = summary.figures();
+    let longest = figures.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    for (name, value) in figures {
+        out += &format!("{name:<longest$}  {value}\n");
     }
     Ok(out)
 }
@@ -56,7 +59,11 @@ pub fn table(strategy: &Strategy) -> Table {
     if has_sharpe(objective) {
         header.extend([column("Sharpe in", "sharpe_in", 4), column("out", "sharpe_out", 6)]);
     }
-    header.extend([column("Return [%]", "return", 9), column("Trades", "trades", 7)]);
+    header.extend([
+        column("Return [%]", "return", 9),
+        column("Benchmark [%]", "benchmark", 8),
+        column("Trades", "trades", 7),
+    ]);
     let mut n_shown = 0;
     header.extend(strategy.params.iter().map(|param| {
         n_shown += usize::from(param.fixed.is_none());
