@@ -2,10 +2,9 @@
 
     python figures.py --tidemill target/release/tidemill [--data FILE …] [--out TABLE.md]
 
-The JSON has trades, not daily marks. They are made here from the trades and the bars as docs/semantics.md, section 4, says, and
-nothing else of the program is used. Both libraries get these daily returns and `periods = year_days`; every figure must equal
-what the program reports to 1e-9 relative. The program does not report volatility and value at risk: there quantstats (and
-empyrical, where it has the figure) must equal the formula in NumPy.
+The daily returns are those that `backtest --equity` exports. They are also made here from the trades and the bars as
+docs/semantics.md, section 4, says, with nothing else of the program, and both must be equal to 1e-9. Both libraries get the
+exported returns and `periods = year_days`; every figure must equal what the program reports to 1e-9 relative.
 
 Without `--data` the bars are made by `tidemill data generate`, and nights, weekends and holidays are taken out where a market
 has them. Files of one's own are cleaned with `tidemill data convert` first, so that both sides see the same bars.
@@ -28,8 +27,6 @@ import quantstats as qs
 from pandas.tseries.holiday import USFederalHolidayCalendar
 
 TOLERANCE = 1e-9
-# The 5 % quantile of the normal distribution is this many standard deviations below the mean.
-NORMAL_95 = 1.6448536269514722
 S1 = pathlib.Path(__file__).resolve().parent / "s1.toml"
 
 
@@ -148,29 +145,41 @@ def pooled(path, result):
     return pd.concat(parts, axis=1, sort=True).fillna(0.0).sum(axis=1) / len(parts)
 
 
-def figures(daily, year_days, metrics):
-    """For each figure what the program reports (None: it does not), what the formula gives and what the libraries say."""
-    mean, deviation = np.mean(daily.to_numpy()), np.std(daily.to_numpy(), ddof=1)
+def exported(path, made):
+    """The daily returns of a file that `--equity` wrote; they must be those made from trades and bars, and give its marks."""
+    table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, parse_dates=["date"])
+    table = table.set_index("date")
+    if not table.index.equals(made.index.astype(table.index.dtype)):
+        sys.exit(f"{path.name} has other days than the trades and bars")
+    daily = table["return"]
+    for what, found, wanted in [
+        ("returns", daily, made),
+        ("equity", table["equity"], (1 + daily).cumprod()),
+        ("benchmark", table["benchmark"], (1 + table["benchmark_return"]).cumprod()),
+    ]:
+        worst = float(np.max(np.abs(found.to_numpy() - wanted.to_numpy()) / np.maximum(np.abs(wanted.to_numpy()), 1.0)))
+        if not worst <= TOLERANCE:
+            sys.exit(f"{path.name}: {what} differ by {worst:.1e}")
+    return daily
+
+
+def figures(daily, year_days, metrics, spread):
+    """For each figure what the program reports and what the libraries say."""
     falls = -metrics["max_drawdown_daily"]
     periods = {"periods": year_days}
     annual = {"annualization": year_days}
     # Theirs is over daily marks, the program's own figure over exits as well.
     calmar = metrics["annual_return"] / falls if falls else None
     return {
-        "return": (metrics["total_return"], None, ep.cum_returns_final(daily), qs.stats.comp(daily)),
-        "annual return": (metrics["annual_return"], None, ep.annual_return(daily, **annual), qs.stats.cagr(daily, **periods)),
-        "Sharpe": (metrics["sharpe"], None, ep.sharpe_ratio(daily, **annual), qs.stats.sharpe(daily, **periods)),
-        "Sortino": (metrics["sortino"], None, ep.sortino_ratio(daily, **annual), qs.stats.sortino(daily, **periods)),
-        "volatility": (
-            None,
-            float(deviation * math.sqrt(year_days)),
-            ep.annual_volatility(daily, **annual),
-            qs.stats.volatility(daily, **periods),
-        ),
-        "drawdown": (metrics["max_drawdown_daily"], None, ep.max_drawdown(daily), qs.stats.max_drawdown(daily)),
-        "Calmar": (calmar, None, ep.calmar_ratio(daily, **annual), qs.stats.calmar(daily, **periods)),
+        "return": (metrics["total_return"], ep.cum_returns_final(daily), qs.stats.comp(daily)),
+        "annual return": (metrics["annual_return"], ep.annual_return(daily, **annual), qs.stats.cagr(daily, **periods)),
+        "Sharpe": (metrics["sharpe"], ep.sharpe_ratio(daily, **annual), qs.stats.sharpe(daily, **periods)),
+        "Sortino": (metrics["sortino"], ep.sortino_ratio(daily, **annual), qs.stats.sortino(daily, **periods)),
+        "volatility": (spread["volatility"], ep.annual_volatility(daily, **annual), qs.stats.volatility(daily, **periods)),
+        "drawdown": (metrics["max_drawdown_daily"], ep.max_drawdown(daily), qs.stats.max_drawdown(daily)),
+        "Calmar": (calmar, ep.calmar_ratio(daily, **annual), qs.stats.calmar(daily, **periods)),
         # empyrical's is a quantile of the returns themselves, another figure.
-        "VaR": (None, float(mean - NORMAL_95 * deviation), None, qs.stats.value_at_risk(daily)),
+        "VaR": (spread["value_at_risk"], None, qs.stats.value_at_risk(daily)),
     }
 
 
@@ -194,7 +203,7 @@ def main():
     args = parser.parse_args()
 
     rows, wrong, n_figures = [], 0, 0
-    largest = {}  # of each figure: where ours is from, and the largest difference from each library
+    largest = {}  # of each figure: the largest difference from each library
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         markets = cleaned(args.tidemill, folder, args.data) if args.data else generated(args.tidemill, folder)
@@ -202,24 +211,25 @@ def main():
             for strategy, settings, sizing in RUNS:
                 for costs in (FREE, PAID):
                     options = [part for setting in (*settings, *costs, f"sizing={sizing}") for part in ("--set", setting)]
-                    result = json.loads(tidemill(args.tidemill, "backtest", strategy, "--data", path, "--json", *options))
+                    # Both formats are read in turn.
+                    file = folder / f"equity.{('parquet', 'csv')[len(rows) % 2]}"
+                    command = ("backtest", strategy, "--data", path, "--json", "--equity", file, *options)
+                    result = json.loads(tidemill(args.tidemill, *command))
                     c = result["execution"]["fee_bps"] + result["execution"]["slippage_bps"]
                     name = f"{market}; {result['strategy']}, {sizing.strip('{}').replace('=', ' ')}, {c:g} bps"
                     if not result["trades"]:
                         print(f"{name}: no trades, nothing to compare")
                         continue
-                    daily = pooled(path, result)
-                    cells = []
-                    for figure, (reported, formula, *theirs) in figures(daily, result["year_days"], result["metrics"]).items():
-                        of_program = formula is None
-                        ours = reported if of_program else formula
-                        worst = largest.setdefault(figure, ["reported" if of_program else "not reported: NumPy", None, None])
+                    daily = exported(file, pooled(path, result))
+                    cells, whole = [], result["parts"]["whole"]
+                    for figure, (ours, *theirs) in figures(daily, whole["year_days"], whole["metrics"], whole).items():
+                        worst = largest.setdefault(figure, [None, None])
                         for at, value in enumerate(theirs):
                             if value is None:
                                 continue
                             n_figures += 1
                             difference = apart(ours, float(value))
-                            worst[at + 1] = max(worst[at + 1] or 0.0, difference)
+                            worst[at] = max(worst[at] or 0.0, difference)
                             if difference > TOLERANCE:
                                 wrong += 1
                                 print(f"{name}: {figure} is {ours}, {('empyrical', 'quantstats')[at]} has {value}")
@@ -232,13 +242,13 @@ def main():
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("empyrical-reloaded", "quantstats", "pandas", "numpy"))
     says = f"{n_figures - wrong:,} of {n_figures:,} figures of {len(rows)} cases equal to {TOLERANCE:g} relative ({versions})."
     differences = [
-        [figure, source, *("–" if value is None else f"{value:.1e}" for value in by_library)]
-        for figure, (source, *by_library) in largest.items()
+        [figure, *("–" if value is None else f"{value:.1e}" for value in by_library)]
+        for figure, by_library in largest.items()
     ]
     text = "\n\n".join([
         says,
         "Largest relative difference of each figure:",
-        table(["figure", "ours", "empyrical", "quantstats"], differences),
+        table(["figure", "empyrical", "quantstats"], differences),
         "Ours:",
         table(["case", "trades", "days", "year_days", *largest], rows),
     ])

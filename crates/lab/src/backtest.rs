@@ -41,6 +41,8 @@ pub struct BacktestReport {
     pub year_days: f64,
     /// Days of a year of each symbol.
     pub symbol_year_days: Vec<f64>,
+    /// How much of the market was held on each day, long less short: days since 1970, and the mean share of equity.
+    pub daily_exposure: Vec<(i64, f64)>,
     /// Notes for the user about the result.
     pub warnings: Vec<String>,
     /// The verdict on the parameters in a line, where they are a trial of a study that was judged.
@@ -79,6 +81,7 @@ impl BacktestReport {
         Ok(Self {
             experiment: experiment.clone(),
             segment_held: (0..segments.len()).map(|at| engine.benchmark_of(&[at], named)).collect(),
+            daily_exposure: engine.daily_exposure(&details, &(0..segments.len()).collect::<Vec<_>>()),
             by_symbol,
             segment_metrics: segments
                 .iter()

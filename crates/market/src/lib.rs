@@ -20,5 +20,5 @@ pub use bars::{Bars, DAY_MS, Universe};
 pub use error::MarketError;
 pub use load::{BarStamp, LoadOptions, LoadedData, load, symbol_of_file};
 pub use report::DataReport;
-pub use write::{check_output, write, write_csv, write_parquet};
+pub use write::{TableColumn, check_output, write, write_csv, write_parquet, write_table};
 pub use year::year_days;

@@ -3,6 +3,8 @@
 //! Columns: `symbol, timestamp, open, high, low, close, volume`, then further columns; rows ordered by symbol and time.
 //! The file appears under its name only once it is complete.
 
+mod table;
+
 use std::fs::{self, File};
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::Path;
@@ -17,6 +19,8 @@ use parquet::file::properties::WriterProperties;
 use crate::bars::{Bars, Universe};
 use crate::error::MarketError;
 use crate::timestamp::format_ms;
+
+pub use table::{TableColumn, write_table};
 
 /// Rows handed to the Parquet encoder at a time.
 const BATCH_ROWS: usize = 65_536;
@@ -73,10 +77,8 @@ pub fn write_parquet(universe: &Universe, path: &Path) -> Result<(), MarketError
     let fail =
         |error: &dyn std::fmt::Display| MarketError::write(path, &std::io::Error::other(error.to_string()));
     replace(path, |file| {
-        let properties =
-            WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
         let mut writer =
-            ArrowWriter::try_new(file, schema.clone(), Some(properties)).map_err(|error| fail(&error))?;
+            ArrowWriter::try_new(file, schema.clone(), Some(compressed())).map_err(|error| fail(&error))?;
         for bars in &universe.symbols {
             for start in (0..bars.len()).step_by(BATCH_ROWS) {
                 let end = bars.len().min(start + BATCH_ROWS);
@@ -88,6 +90,10 @@ pub fn write_parquet(universe: &Universe, path: &Path) -> Result<(), MarketError
         writer.close().map_err(|error| fail(&error))?;
         Ok(())
     })
+}
+
+fn compressed() -> WriterProperties {
+    WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build()
 }
 
 /// Writes CSV with a header; numbers in the shortest form that reads back as the same double, NaN as an empty cell.

@@ -1,5 +1,7 @@
 //! Studies side by side: the settings that differ, how good their best trials are on each part of the data, how fast they got there.
 
+mod table;
+
 use std::collections::BTreeSet;
 
 use serde::Serialize;
@@ -9,6 +11,8 @@ use super::StoredStudy;
 use super::survey::{Survey, thinned};
 use crate::error::LabError;
 use crate::verdict::store::{StoredWinner, winners};
+
+pub use table::ComparisonTable;
 
 /// Most improvements that are kept of a study.
 const MOST_IMPROVEMENTS: usize = 1000;

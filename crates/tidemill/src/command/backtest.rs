@@ -10,9 +10,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use tidemill_backtest::POOL_NOTE;
-use tidemill_backtest::segment::Segment;
-use tidemill_backtest::trade::Trade;
-use tidemill_lab::{BacktestReport, Experiment};
+use tidemill_lab::{BacktestReport, Experiment, trades};
 use tidemill_market::timestamp;
 use tidemill_page::report::ReportPage;
 
@@ -46,6 +44,9 @@ pub struct BacktestArgs {
     /// Write the trades as CSV.
     #[arg(long, value_name = "FILE")]
     trades: Option<PathBuf>,
+    /// Write equity, daily returns, exposure and benchmark of each day as Parquet or CSV, for QuantStats, pyfolio and the like.
+    #[arg(long, value_name = "FILE")]
+    equity: Option<PathBuf>,
     /// Write a self-contained HTML report.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -75,6 +76,7 @@ fn parse_trial(text: &str) -> Result<TrialName, String> {
 pub fn run(args: BacktestArgs, display: &Display) -> Result<ExitCode> {
     let settings = Settings::load(args.options.config.as_deref())?;
     set_threads(args.threads.or(settings.run.threads))?;
+    args.equity.as_deref().map(tidemill_market::check_output).transpose()?;
     let evaluation = match &args.trial {
         Some(TrialName { dir, trial }) => {
             let study = super::study::stored(dir)?;
@@ -89,8 +91,12 @@ pub fn run(args: BacktestArgs, display: &Display) -> Result<ExitCode> {
     for note in notes(&evaluation) {
         eprintln!("note: {note}");
     }
+    if let Some(path) = &args.equity {
+        tidemill_lab::equity::write(&evaluation, path)?;
+        eprintln!("equity: {}", path.display());
+    }
     if let Some(path) = &args.trades {
-        std::fs::write(path, trades_csv(&evaluation))
+        std::fs::write(path, trades::csv(&evaluation))
             .with_context(|| format!("cannot write {}", path.display()))?;
         eprintln!("trades: {}", path.display());
     }
@@ -139,27 +145,20 @@ fn segment_value(evaluation: &BacktestReport, at: usize, key: &str) -> Option<f6
     }
 }
 
-/// Trades with the segment they belong to.
-fn trades(evaluation: &BacktestReport) -> impl Iterator<Item = (&Segment, &Trade, &str)> {
-    evaluation.segments.iter().zip(&evaluation.details).flat_map(|(segment, detail)| {
-        let labelled = detail.trades.iter().zip(&detail.labels);
-        labelled.map(move |(trade, label)| (segment, trade, label.as_str()))
-    })
-}
-
 fn finite(value: f64) -> Option<f64> {
     Some(value).filter(|value| value.is_finite())
 }
 
 fn to_json(evaluation: &BacktestReport) -> Value {
     let symbols = &evaluation.experiment.data.universe.symbols;
-    let trades: Vec<Value> = trades(evaluation)
+    let trades: Vec<Value> = evaluation
+        .trades()
         .map(|(segment, trade, reason)| {
             let bars = &symbols[segment.symbol];
             json!({
                 "symbol": bars.symbol,
                 "segment": segment.name,
-                "side": side_name(trade.side),
+                "side": trades::side_name(trade.side),
                 "signal_idx": trade.signal_idx,
                 "entry_idx": trade.entry_idx,
                 "exit_idx": trade.exit_idx,
@@ -231,49 +230,6 @@ fn market_json(evaluation: &BacktestReport) -> Option<Value> {
     }))
 }
 
-fn side_name(side: i8) -> &'static str {
-    if side > 0 { "long" } else { "short" }
-}
-
-fn trades_csv(evaluation: &BacktestReport) -> String {
-    let mut out = String::from(
-        "symbol,segment,side,signal_idx,entry_idx,exit_idx,entry_time,exit_time,entry,exit,stop,target,reason,pnl,return,r,bars,ambiguous\n",
-    );
-    let quote = |text: &str| {
-        if text.contains([',', '"', '\n', '\r']) {
-            format!("\"{}\"", text.replace('"', "\"\""))
-        } else {
-            text.to_string()
-        }
-    };
-    let optional = |value: f64| finite(value).map_or_else(String::new, |value| value.to_string());
-    for (segment, trade, reason) in trades(evaluation) {
-        let bars = &evaluation.experiment.data.universe.symbols[segment.symbol];
-        out += &format!(
-            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-            quote(&bars.symbol),
-            quote(&segment.name),
-            side_name(trade.side),
-            trade.signal_idx,
-            trade.entry_idx,
-            trade.exit_idx,
-            timestamp::format_ms(bars.ts_ms[trade.entry_idx]),
-            timestamp::format_ms(bars.ts_ms[trade.exit_idx]),
-            trade.entry,
-            trade.exit,
-            optional(trade.stop),
-            optional(trade.target),
-            quote(reason),
-            trade.pnl,
-            trade.ret,
-            trade.r,
-            trade.exit_idx - trade.entry_idx,
-            trade.ambiguous,
-        );
-    }
-    out
-}
-
 /// Most segments shown as columns.
 const MAX_COLUMNS: usize = 6;
 
@@ -317,7 +273,7 @@ fn to_text(evaluation: &BacktestReport, screen: &Screen) -> String {
         year_text(evaluation)
     );
     let mut reasons: std::collections::BTreeMap<&str, (usize, f64)> = std::collections::BTreeMap::new();
-    for (_, trade, reason) in trades(evaluation) {
+    for (_, trade, reason) in evaluation.trades() {
         let entry = reasons.entry(reason).or_default();
         entry.0 += 1;
         entry.1 += trade.ret;

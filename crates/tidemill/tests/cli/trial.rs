@@ -119,6 +119,32 @@ fn a_trial_brings_its_settings_and_takes_no_others() {
 }
 
 #[test]
+fn the_equity_of_a_trial_is_a_file_that_other_tools_read() {
+    let place = place();
+    place.ok(&format!("{SWEEP} study"));
+    let found = place.json("backtest --trial study:17 --equity days.csv");
+    let text = place.read("days.csv");
+    let (header, rows) = text.split_once('\n').unwrap();
+    assert_eq!(header, "date,part,equity,return,exposure,benchmark,benchmark_return");
+    let rows: Vec<Vec<&str>> = rows.lines().map(|line| line.split(',').collect()).collect();
+    let whole = &found["parts"]["whole"];
+    assert_eq!(rows.len() as u64, whole["days"].as_u64().unwrap());
+    assert_eq!(
+        (rows[0][0], rows[rows.len() - 1][0]),
+        (whole["from"].as_str().unwrap(), whole["to"].as_str().unwrap())
+    );
+    let last: f64 = rows[rows.len() - 1][2].parse().unwrap();
+    let total = whole["metrics"]["total_return"].as_f64().unwrap();
+    assert!((last - 1.0 - total).abs() < 1e-12, "{last} {total}");
+    let parts: std::collections::BTreeSet<&str> = rows.iter().map(|row| row[1]).collect();
+    assert_eq!(parts.into_iter().collect::<Vec<_>>(), ["holdout", "in_sample", "out_of_sample"]);
+    place.ok("backtest --trial study:17 --equity days.parquet");
+    assert!(std::fs::read(place.path("days.parquet")).unwrap().starts_with(b"PAR1"));
+    place.refused("backtest --trial study:17 --equity days.xlsx", "days.xlsx");
+    place.refused("backtest --trial study:17 --equity no/where.csv", "no/where.csv");
+}
+
+#[test]
 fn a_study_whose_figures_cannot_be_had_again_says_so() {
     let place = place();
     place.ok(&format!("{SWEEP} study"));

@@ -4,6 +4,8 @@
 //! like any other position. Several symbols are pooled by the rule of the pool itself: equal parts, re-weighted daily. Or one named series
 //! is held, over the days of the part.
 
+use std::collections::BTreeMap;
+
 use tidemill_market::Bars;
 
 use super::{Detail, Engine};
@@ -47,6 +49,26 @@ impl Engine<'_> {
             }
         }
         held / n_bars as f64
+    }
+
+    /// The same by the day, in days since 1970: the mean over the bars of the day.
+    pub fn daily_exposure(&self, details: &[Detail], which: &[usize]) -> Vec<(i64, f64)> {
+        let costs = Costs::new(&self.strategy.execution);
+        let mut days: BTreeMap<i64, (f64, usize)> = BTreeMap::new();
+        for at in which {
+            let Segment { symbol, range, .. } = &self.segments[*at];
+            let bars = self.symbols[*symbol].bars;
+            for bar in range.clone() {
+                days.entry(bars.day(bar)).or_default().1 += 1;
+            }
+            for trade in &details[*at].trades {
+                let share = f64::from(trade.side) * costs.share(trade.entry, trade.risk);
+                for bar in trade.entry_idx..trade.exit_idx {
+                    days.entry(bars.day(bar)).or_default().0 += share;
+                }
+            }
+        }
+        days.into_iter().map(|(day, (held, n_bars))| (day, held / n_bars as f64)).collect()
     }
 
     fn held(&self, segments: &[&Segment], named: Option<&Bars>) -> Benchmark {
