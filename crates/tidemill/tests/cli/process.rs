@@ -1,7 +1,8 @@
 //! Processes that a test starts, watches and ends. What a test waits for is something that happened, never an amount of time: the limits
 //! here only end a test that hangs.
 
-use std::process::{Child, Stdio};
+use std::io::Read;
+use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::{CommandOutput, Place};
@@ -30,17 +31,36 @@ pub fn until(what: &str, mut is_there: impl FnMut() -> bool) {
     }
 }
 
-/// What a process said in the end.
+/// What a process said in the end. It is read meanwhile, because a pipe that is full would hold the process up.
 pub fn ended(mut child: Child) -> CommandOutput {
+    let read = |pipe: Option<Box<dyn Read + Send>>| {
+        std::thread::spawn(move || {
+            let mut said = Vec::new();
+            if let Some(mut pipe) = pipe {
+                pipe.read_to_end(&mut said).unwrap();
+            }
+            said
+        })
+    };
+    let stdout = read(child.stdout.take().map(|pipe| Box::new(pipe) as _));
+    let stderr = read(child.stderr.take().map(|pipe| Box::new(pipe) as _));
     let began = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        if began.elapsed() > LONG {
-            child.kill().unwrap();
-            panic!("did not end: {}", CommandOutput::new(child.wait_with_output().unwrap()).stderr);
+    let mut is_late = false;
+    let status = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => break status,
+            None if !is_late && began.elapsed() > LONG => {
+                child.kill().unwrap();
+                is_late = true;
+            }
+            None => {}
         }
         std::thread::sleep(Duration::from_millis(5));
-    }
-    CommandOutput::new(child.wait_with_output().unwrap())
+    };
+    let [stdout, stderr] = [stdout, stderr].map(|reader| reader.join().unwrap());
+    let said = CommandOutput::new(Output { status, stdout, stderr });
+    assert!(!is_late, "did not end: {}", said.stderr);
+    said
 }
 
 /// Sends a signal by its name, such as `INT`.
