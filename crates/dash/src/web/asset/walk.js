@@ -3,7 +3,7 @@
 import { get, link, runPath } from "./api.js";
 import { h, replace, setText } from "./dom.js";
 import { card, empty } from "./widget.js";
-import { count, date, percent, short } from "./format.js";
+import { MINUS, count, date, percent, short } from "./format.js";
 import { linePlot } from "./plot.js";
 import { equityPlot, legend } from "./summary.js";
 
@@ -140,8 +140,9 @@ export const walkPanel = (run) => {
   );
 
   const draw = (told) => {
-    setText(words, told.words);
-    setText(sentence, told.sentence);
+    const minus = (text) => text.replace(/(?<=^|\s)-(?=\d)/g, MINUS);
+    setText(words, minus(told.words));
+    setText(sentence, minus(told.sentence));
     replace(place, body);
     replace(
       figures,
@@ -156,7 +157,7 @@ export const walkPanel = (run) => {
               "tr",
               { "data-figure": name },
               h("th", { scope: "row" }, name),
-              h("td", { class: "num" }, text.replace("-", "−")),
+              h("td", { class: "num" }, minus(text)),
             ),
           ),
         ),
