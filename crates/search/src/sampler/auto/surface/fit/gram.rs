@@ -137,10 +137,9 @@ macro_rules! products_by {
         unsafe fn $name(a: &[&[f64]; BLOCK], b: &[&[f64]; BLOCK], n: usize) -> BlockParts {
             use std::arch::x86_64::*;
             const N_VECTORS: usize = N_PARTS / $lanes;
+            let begins = || (0..BLOCK).step_by($side);
             let mut out = [[[0.0; N_PARTS]; BLOCK]; BLOCK];
-            for (from_a, from_b) in (0..BLOCK * BLOCK / $side / $side)
-                .map(|k| (k / (BLOCK / $side) * $side, k % (BLOCK / $side) * $side))
-            {
+            for (from_a, from_b) in begins().flat_map(|from_a| begins().map(move |from_b| (from_a, from_b))) {
                 let of_a: [*const f64; $side] = std::array::from_fn(|k| a[from_a + k].as_ptr());
                 let of_b: [*const f64; $side] = std::array::from_fn(|k| b[from_b + k].as_ptr());
                 let mut sums = [[[$zero(); N_VECTORS]; $side]; $side];
