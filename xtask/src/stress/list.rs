@@ -311,6 +311,10 @@ pub const LIST: &[TestFile] = &[
         tests: &[("a_study_shows_its_verdict_a_heat_map_and_what_was_kept_out_of_sample", Some(10))],
     },
     TestFile {
+        path: "crates/tidemill/tests/cli/agreement.rs",
+        tests: &[("the_figures_of_a_winner_are_the_same_everywhere", Some(10))],
+    },
+    TestFile {
         path: "crates/tidemill/tests/cli/color.rs",
         tests: &[
             ("an_interrupt_ends_with_the_best_so_far", None),

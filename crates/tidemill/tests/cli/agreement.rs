@@ -1,7 +1,9 @@
-//! The same figures of one study, wherever they are shown: terminal, JSON, the report of its winner, its own page.
+//! The same figures of one study, wherever they are shown: terminal, JSON, the report of its winner, its own page,
+//! the dashboard.
 
 use serde_json::Value;
 
+use crate::dash::Dash;
 use crate::support::Place;
 
 const PARTS: [(&str, &str); 4] = [
@@ -34,7 +36,11 @@ fn printed(stdout: &str) -> Figures {
 /// The table by part inside a page.
 fn embedded(page: &str) -> Figures {
     let json = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
-    let table: Value = serde_json::from_str::<Value>(json).unwrap()["parts"].take();
+    drawn(&serde_json::from_str::<Value>(json).unwrap()["parts"])
+}
+
+/// A table by part, as pages draw it.
+fn drawn(table: &Value) -> Figures {
     let columns: Vec<&str> =
         table["columns"].as_array().unwrap().iter().map(|column| column["label"].as_str().unwrap()).collect();
     assert_eq!(columns, PARTS.map(|(_, label)| label));
@@ -108,5 +114,8 @@ fn the_figures_of_a_winner_are_the_same_everywhere() {
             let words: Vec<&str> = row[label.len()..].split_whitespace().collect();
             assert_eq!(words[..4], texts[..], "{label} of backtest");
         }
+        let summary = Dash::start(&place, &["study"]).ok("/api/runs/study/summary");
+        assert_eq!(summary["best"]["trial"], trial);
+        assert_eq!(drawn(&summary["best"]["parts"]), shown, "the dashboard");
     }
 }
