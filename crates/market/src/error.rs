@@ -151,9 +151,32 @@ pub enum MarketError {
         /// What exists (the first few).
         available: String,
     },
+    /// The pattern for names is no regular expression.
+    #[error(
+        "--name-from {pattern:?}: {message}\n  hint: a regular expression, whose first group is the symbol, as in '([A-Z]+)_daily'"
+    )]
+    NamePattern {
+        /// What was given.
+        pattern: String,
+        /// Why it cannot be used.
+        message: String,
+    },
+    /// The pattern for names finds none in a path.
+    #[error(
+        "{path}: --name-from finds no symbol in it, and the file has no symbol column\n  hint: the pattern is looked for in the path as given"
+    )]
+    NameNotFound {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A name was given for files that all have a symbol column.
+    #[error(
+        "--name has no effect: every file has a symbol column\n  hint: leave it out, or choose symbols with --symbols"
+    )]
+    NameUnused,
     /// Two files without a symbol column would become one symbol and overlap in time.
     #[error(
-        "{first} and {second} would both be symbol {symbol:?} and overlap in time\n  hint: a file without a symbol column is named after its file name; rename one, add a symbol column, or do not give a file twice"
+        "{first} and {second} would both be symbol {symbol:?} and overlap in time\n  hint: a file without a symbol column is named after its file name; rename one, add a symbol column, name them with --name-from, or do not give a file twice"
     )]
     SymbolClash {
         /// The shared name.

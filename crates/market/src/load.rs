@@ -9,11 +9,14 @@ pub(crate) mod clash;
 pub(crate) mod column;
 pub(crate) mod csv;
 pub(crate) mod delta;
+pub(crate) mod find;
 pub(crate) mod footer;
 pub(crate) mod line;
+pub(crate) mod name;
 pub(crate) mod number;
 pub(crate) mod page;
 pub(crate) mod parquet;
+pub(crate) mod parts;
 pub(crate) mod stamp;
 pub(crate) mod table;
 pub(crate) mod thrift;
@@ -28,6 +31,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::tz::TimeZone;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::bars::{Bars, DAY_MS, Universe};
 use crate::clean::{CleanedSymbol, RowRange, Source, SymbolRows, clean, count_kept};
@@ -36,6 +40,9 @@ use crate::report::{DataReport, FileReport, IssueKind, Place, RefusedSymbol, Tal
 use crate::resample::resample;
 use crate::timeframe::format_duration;
 use crate::timestamp::format_ms;
+use find::Found;
+use name::Naming;
+pub use name::symbol_of_file;
 pub use stamp::BarStamp;
 use table::{NO_SYMBOL, NO_TIME, Table};
 
@@ -43,24 +50,41 @@ use table::{NO_SYMBOL, NO_TIME, Table};
 const MAX_UNPACKED_BYTES: u64 = 8 << 30;
 
 /// What to load and how to read it. The default takes everything as it is.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LoadOptions {
     /// Only these symbols; unknown ones are an error.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub symbols: Option<Vec<String>>,
     /// Time zone of timestamps without one: an IANA name or an offset. UTC by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
     /// Whether the files' times are the opens or the ends of bars.
     pub stamp: BarStamp,
     /// Resample to this bar length.
+    #[serde(rename = "resample_ms", skip_serializing_if = "Option::is_none")]
     pub resample: Option<i64>,
+    /// The symbol of files that name none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// A pattern for the symbol of files that name none: its first group, or all that it matches, in the path as given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name_from: Option<String>,
+    /// A file of a directory that cannot be read is the error too, as one that was given by itself is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
     /// Leave out bars before this time, UTC milliseconds.
+    #[serde(skip)]
     pub from_ms: Option<i64>,
     /// Leave out bars at or after this time, UTC milliseconds.
+    #[serde(skip)]
     pub to_ms: Option<i64>,
     /// Go on without files that cannot be read and symbols whose files clash; the report names them. Otherwise the first of
     /// them is the error.
+    #[serde(skip)]
     pub lenient: bool,
     /// What time it is, UTC milliseconds, for telling bars of the future; the system's clock by default.
+    #[serde(skip)]
     pub now_ms: Option<i64>,
 }
 
@@ -75,26 +99,28 @@ pub struct LoadedData {
 
 /// Loads files and directories.
 ///
-/// A directory stands for every `.csv`, `.csv.gz`, `.tsv` and `.parquet` file directly inside it, sorted by name. The
-/// content decides the format, not the name. A file without a symbol column is named after its file name.
+/// A directory stands for every `.csv`, `.csv.gz`, `.tsv` and `.parquet` file directly inside it, sorted by name; those
+/// that cannot be read are left out and reported, unless none can. The content decides the format, not the name. A file
+/// without a symbol column is named after its file name.
 pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<LoadedData, MarketError> {
     let zone = options.timezone.as_deref().map_or(Ok(TimeZone::UTC), time::resolve_zone)?;
     if let Some(to_ms) = options.resample.filter(|&to_ms| to_ms <= 0) {
         return Err(MarketError::Timeframe { text: format!("{to_ms} ms") });
     }
-    let files = expand(paths)?;
+    let naming = Naming::new(options)?;
+    let files = find::expand(paths)?;
     let read: Vec<Result<(Source, &'static str), MarketError>> =
-        files.par_iter().map(|path| read_file(path, &zone, options.stamp)).collect();
-    let is_lenient = options.lenient && read.iter().any(Result::is_ok);
+        files.par_iter().map(|found| read_file(&found.path, &zone, options.stamp, &naming)).collect();
+    let is_any_read = read.iter().any(Result::is_ok);
+    let may_skip = |found: &Found| is_any_read && (options.lenient || !found.is_given && !options.strict);
     let mut report = DataReport::default();
     let mut tally = Tally::default();
     let mut sources = Vec::with_capacity(files.len());
-    for (path, outcome) in files.iter().zip(read) {
+    for (found, outcome) in files.iter().zip(read) {
         let (mut source, format) = match outcome {
-            Err(error) if is_lenient => {
-                report
-                    .unreadable
-                    .push(UnreadableFile { path: path.display().to_string(), reason: error.to_string() });
+            Err(error) if may_skip(found) => {
+                let path = found.path.display().to_string();
+                report.unreadable.push(UnreadableFile { path, reason: error.to_string() });
                 continue;
             }
             outcome => outcome?,
@@ -107,11 +133,15 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<LoadedData, Mark
             );
         }
         let rows = source.table.n_rows();
-        report.files.push(FileReport { path: source.file.clone(), format, rows, notes });
+        let path = source.file.clone();
+        report.files.push(FileReport { path, format, rows, symbols: source.symbols(), notes });
         for &line in &source.table.header_lines {
             tally.add(IssueKind::HeaderLine, || place(&source.file, u64::from(line), None));
         }
         sources.push(source);
+    }
+    if options.name.is_some() && sources.iter().all(|source| source.table.symbol_ids.is_some()) {
+        return Err(MarketError::NameUnused);
     }
     let mut gathered = choose(gather(&sources, &mut tally), options.symbols.as_deref())?;
     if options.stamp == BarStamp::Close {
@@ -144,12 +174,15 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<LoadedData, Mark
     let span = options.from_ms.unwrap_or(i64::MIN + 1)..options.to_ms.unwrap_or(i64::MAX);
     let cleaned: Vec<(CleanedSymbol, Tally)> =
         gathered.par_iter().map(|symbol| clean(symbol, &sources, span.clone())).collect();
+    let spans: Vec<Vec<parts::Span>> =
+        gathered.par_iter().map(|symbol| parts::spans(symbol, &sources)).collect();
     drop(sources);
     let mut universe = Universe::default();
-    for (symbol, (outcome, symbol_tally)) in gathered.into_iter().zip(cleaned) {
+    for ((symbol, spans), (outcome, symbol_tally)) in gathered.into_iter().zip(spans).zip(cleaned) {
         tally.absorb(symbol_tally);
         match outcome {
             Ok((bars, symbol_report)) => {
+                report.joined.extend(parts::joined(&spans, &bars));
                 universe.symbols.push(bars);
                 report.symbols.push(symbol_report);
             }
@@ -184,40 +217,12 @@ fn place(file: &str, row: u64, ts_ms: Option<i64>) -> Place {
     Place { symbol: String::new(), file: file.to_string(), row, ts_ms }
 }
 
-/// Paths with directories replaced by the files inside them.
-fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, MarketError> {
-    if paths.is_empty() {
-        return Err(MarketError::NoPaths);
-    }
-    let mut files = Vec::new();
-    for path in paths {
-        let metadata = fs::metadata(path).map_err(|source| MarketError::io(path, source))?;
-        if !metadata.is_dir() {
-            files.push(path.clone());
-            continue;
-        }
-        let mut inside = Vec::new();
-        for entry in fs::read_dir(path).map_err(|source| MarketError::io(path, source))? {
-            let entry = entry.map_err(|source| MarketError::io(path, source))?.path();
-            if entry.is_file() && has_data_name(&entry) {
-                inside.push(entry);
-            }
-        }
-        if inside.is_empty() {
-            return Err(MarketError::NoFiles { path: path.clone() });
-        }
-        inside.sort();
-        files.append(&mut inside);
-    }
-    Ok(files)
-}
-
-fn has_data_name(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-    !name.starts_with('.') && [".csv", ".csv.gz", ".tsv", ".parquet"].iter().any(|end| name.ends_with(end))
-}
-
-fn read_file(path: &Path, zone: &TimeZone, stamp: BarStamp) -> Result<(Source, &'static str), MarketError> {
+fn read_file(
+    path: &Path,
+    zone: &TimeZone,
+    stamp: BarStamp,
+    naming: &Naming,
+) -> Result<(Source, &'static str), MarketError> {
     let io = |source| MarketError::io(path, source);
     let mut file = fs::File::open(path).map_err(io)?;
     let mut head = Vec::with_capacity(4);
@@ -236,7 +241,11 @@ fn read_file(path: &Path, zone: &TimeZone, stamp: BarStamp) -> Result<(Source, &
         }
     };
     check_stamp(path, &table, stamp)?;
-    Ok((Source { file: path.display().to_string(), table }, format))
+    let file = path.display().to_string();
+    let name = naming.of(&file).ok_or_else(|| MarketError::NameNotFound { path: path.to_path_buf() });
+    // The name of a file whose rows have their own is never asked for.
+    let name = if table.symbol_ids.is_some() { name.unwrap_or_default() } else { name? };
+    Ok((Source { file, name, table }, format))
 }
 
 /// Parses text. If the file calls itself Parquet, that it is none is what a person has to know first.
@@ -269,19 +278,6 @@ fn unpack(path: &Path) -> Result<Vec<u8>, MarketError> {
     Ok(text)
 }
 
-/// The symbol of a file that names none: its own name without directory and endings.
-pub fn symbol_of_file(file: &str) -> String {
-    let name = Path::new(file)
-        .file_name()
-        .map_or_else(|| file.to_string(), |name| name.to_string_lossy().into_owned());
-    let lower = name.to_ascii_lowercase();
-    let end = [".csv.gz", ".tsv.gz", ".csv", ".tsv", ".txt", ".parquet", ".gz"]
-        .iter()
-        .find(|end| lower.ends_with(*end));
-    let stem = end.map_or(name.as_str(), |end| &name[..name.len() - end.len()]);
-    if stem.is_empty() { name } else { stem.to_string() }
-}
-
 /// Collects each symbol's rows over all files, ordered by symbol.
 fn gather(sources: &[Source], tally: &mut Tally) -> Vec<SymbolRows> {
     let mut by_symbol: BTreeMap<String, Vec<RowRange>> = BTreeMap::new();
@@ -289,7 +285,7 @@ fn gather(sources: &[Source], tally: &mut Tally) -> Vec<SymbolRows> {
         let table = &source.table;
         let Some(ids) = &table.symbol_ids else {
             let rows = 0..table.n_rows();
-            by_symbol.entry(symbol_of_file(&source.file)).or_default().push(RowRange { file_idx, rows });
+            by_symbol.entry(source.name.symbol.clone()).or_default().push(RowRange { file_idx, rows });
             continue;
         };
         let mut runs: Vec<Vec<RowRange>> = vec![Vec::new(); table.symbols.len()];

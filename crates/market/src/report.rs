@@ -14,7 +14,7 @@ const PLACES_KEPT: usize = 5;
 /// Places shown per kind in the summary for people.
 const PLACES_SHOWN: usize = 3;
 
-/// Refused symbols named one by one; of more only the number is given.
+/// Files left out and symbols refused or joined that are named one by one; of more only the number is given.
 const LINES_SHOWN: usize = 10;
 
 /// A kind of dirt and what is done about it; the policy table of [`clean`](crate::clean) explains each.
@@ -149,6 +149,8 @@ pub struct FileReport {
     pub format: &'static str,
     /// Rows of data in it.
     pub rows: usize,
+    /// The symbols of its rows, in order of appearance.
+    pub symbols: Vec<String>,
     /// Assumptions and omissions, for the user.
     pub notes: Vec<String>,
 }
@@ -208,6 +210,52 @@ pub struct UnreadableFile {
     pub reason: String,
 }
 
+/// Where two files of one symbol meet otherwise than end to end.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Seam {
+    /// The file that begins earlier.
+    pub first: String,
+    /// The other.
+    pub second: String,
+    /// The first time that is in both files, or the last bar before the hole, UTC milliseconds.
+    pub from_ms: i64,
+    /// The last time that is in both files, or the first bar after the hole, UTC milliseconds.
+    pub to_ms: i64,
+    /// Bars of the second file inside the overlap, or bars missing in the hole.
+    pub bars: u64,
+}
+
+/// A symbol whose bars come from several files.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JoinedSymbol {
+    /// Name of the symbol.
+    pub symbol: String,
+    /// How many files.
+    pub files: usize,
+    /// Where files overlap; the rows agree, otherwise the load is refused.
+    pub overlaps: Vec<Seam>,
+    /// Where bars are missing between two files.
+    pub holes: Vec<Seam>,
+}
+
+impl JoinedSymbol {
+    fn describe(&self) -> String {
+        let seams = |what: &str, place: &str, seams: &[Seam]| {
+            let Some(first) = seams.first() else { return String::new() };
+            let plural = if seams.len() == 1 { "" } else { "s" };
+            let (from, to) = (format_ms(first.from_ms), format_ms(first.to_ms));
+            let (n_seams, bars) = (seams.len(), first.bars);
+            let (one, other) = (&first.first, &first.second);
+            format!(
+                "; {n_seams} {what}{plural}, first {place} {one} and {other}: {bars} bar(s), {from} to {to}"
+            )
+        };
+        let overlaps = seams("overlap", "of", &self.overlaps);
+        let holes = seams("hole", "between", &self.holes);
+        format!("{}: {} files joined{overlaps}{holes}", self.symbol, self.files)
+    }
+}
+
 /// Everything a load has to say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DataReport {
@@ -216,6 +264,9 @@ pub struct DataReport {
     /// The files that could not be read, if the load was set to skip them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<UnreadableFile>,
+    /// The symbols whose bars come from several files, ordered by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub joined: Vec<JoinedSymbol>,
     /// The symbols kept, ordered by name.
     pub symbols: Vec<SymbolReport>,
     /// The symbols refused, ordered by name.
@@ -241,6 +292,7 @@ impl DataReport {
         });
         let mut remarks: Vec<String> = issues.collect();
         remarks.extend(self.refusals());
+        remarks.extend(self.joins());
         remarks.extend(self.notes.iter().cloned());
         remarks.extend(self.file_remarks());
         remarks
@@ -248,12 +300,32 @@ impl DataReport {
 
     /// The refused files and symbols, a line each for the first few symbols.
     fn refusals(&self) -> Vec<String> {
-        let unreadable = self.unreadable.iter().map(|file| format!("left out {}", file.reason));
-        let mut lines: Vec<String> = unreadable.collect();
+        let unreadable = self.unreadable.iter().take(LINES_SHOWN);
+        let mut lines: Vec<String> = unreadable.map(|file| format!("left out {}", file.reason)).collect();
+        if self.unreadable.len() > LINES_SHOWN {
+            lines.push(format!("left out {} more file(s)", self.unreadable.len() - LINES_SHOWN));
+        }
         let shown = self.refused.iter().take(LINES_SHOWN);
         lines.extend(shown.map(|refused| format!("refused {}: {}", refused.symbol, refused.reason)));
         if self.refused.len() > LINES_SHOWN {
             lines.push(format!("refused {} more", self.refused.len() - LINES_SHOWN));
+        }
+        lines
+    }
+
+    /// The symbols joined from several files: a line each for the first few that do not meet end to end, one for the others.
+    fn joins(&self) -> Vec<String> {
+        let (clean, seamed): (Vec<_>, Vec<_>) =
+            self.joined.iter().partition(|joined| joined.overlaps.is_empty() && joined.holes.is_empty());
+        let mut lines: Vec<String> =
+            seamed.iter().take(LINES_SHOWN).map(|joined| joined.describe()).collect();
+        if seamed.len() > LINES_SHOWN {
+            lines.push(format!("{} more symbols joined with overlaps or holes", seamed.len() - LINES_SHOWN));
+        }
+        match clean[..] {
+            [] => {}
+            [one] => lines.push(format!("{} end to end", one.describe())),
+            _ => lines.push(format!("{} symbols joined from several files end to end", clean.len())),
         }
         lines
     }
@@ -318,7 +390,8 @@ impl fmt::Display for DataReport {
             let length = format_duration(longest.longest_gap_ms);
             writeln!(f, "  longest gap: {length} after {} in {}", format_ms(after), longest.symbol)?;
         }
-        for line in self.refusals().iter().chain(&self.notes).chain(&self.file_remarks()) {
+        for line in self.refusals().iter().chain(&self.joins()).chain(&self.notes).chain(&self.file_remarks())
+        {
             writeln!(f, "  {line}")?;
         }
         Ok(())

@@ -63,6 +63,46 @@ fn files_folders_and_symbols_are_chosen() {
 }
 
 #[test]
+fn dumps_are_joined_and_foreign_files_of_a_folder_left_out() {
+    let place = Place::with_bars();
+    let text = place.read("lcg.csv").replace("LCG,", "").replace("symbol,", "");
+    let (header, rows) = text.split_once('\n').unwrap();
+    let at = rows.match_indices('\n').nth(2_000).unwrap().0 + 1;
+    place.write("dumps/LCG-15m-2024-01.csv", format!("{header}\n{}", &rows[..at]));
+    place.write("dumps/LCG-15m-2024-02.csv", format!("{header}\n{}", &rows[at..]));
+    place.write("dumps/list.csv", "name,sector\nLCG,none\n");
+    let line = "backtest zscore-dip --data";
+    let whole = place.json(&format!("{line} lcg.csv"));
+    assert_eq!(place.json(&format!("{line} dumps"))["trades"], whole["trades"]);
+    let said = place.ok(&format!("{line} dumps"));
+    for part in ["left out dumps/list.csv", "LCG: 2 files joined end to end"] {
+        assert!(said.stderr.contains(part), "{part}: {}", said.stderr);
+    }
+    place.refused(&format!("{line} dumps --strict"), "dumps/list.csv");
+    let shown = place.ok("data inspect dumps").stdout;
+    let became = |file: &str| {
+        let line = shown.lines().find(|line| line.trim_start().starts_with(file)).unwrap();
+        line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(became("dumps/LCG-15m-2024-01.csv"), "csv 2,001 LCG", "{shown}");
+    assert_eq!(became("dumps/list.csv"), "– – left out", "{shown}");
+
+    place.write("a.csv", &text);
+    assert_eq!(place.json(&format!("{line} a.csv --name LCG"))["segments"], whole["segments"]);
+    let named = place.json(&format!("{line} a.csv --name-from ^(.)"));
+    assert_eq!(named["segments"][0]["symbol"], "a");
+    place.refused(&format!("{line} lcg.csv --name X"), "every file has a symbol column");
+    place.refused(&format!("{line} a.csv --name-from ("), "--name-from");
+    place.refused(&format!("{line} a.csv --name X --name-from Y"), "cannot be used with");
+    place.refused("backtest zscore-dip --strict", "--strict needs --data");
+
+    let sweep = "sweep zscore-dip --data a.csv --trials 64 --sampler random --device cpu --out study";
+    place.ok(&format!("{sweep} --name LCG"));
+    assert!(place.read("study/study.toml").contains("name = \"LCG\""), "{}", place.read("study/study.toml"));
+    place.ok("study show study");
+}
+
+#[test]
 fn one_symbol_in_two_timeframes_is_refused() {
     let place = Place::with_bars();
     place.ok("data convert lcg.csv --resample 1h --out hours.csv");
