@@ -101,13 +101,19 @@ impl Recipe {
 
     /// The same with all files named in full, whichever folder this is read in.
     pub fn in_full(&self) -> Self {
-        let files = self.files.iter().map(|file| Path::new(&self.within).join(file)).collect();
-        Self { files, ..self.clone() }
+        let in_full = |file: &PathBuf| Path::new(&self.within).join(file);
+        let mut recipe = self.clone();
+        recipe.files = self.files.iter().map(in_full).collect();
+        if let Some(join) = &mut recipe.options.join {
+            join.path = in_full(&join.path);
+        }
+        recipe
     }
 
     /// The first file that no longer exists.
     pub fn missing(&self) -> Option<&Path> {
-        self.files.iter().map(PathBuf::as_path).find(|path| !path.exists())
+        let join = self.options.join.iter().map(|join| &join.path);
+        self.files.iter().chain(join).map(PathBuf::as_path).find(|path| !path.exists())
     }
 
     /// Loads or generates the data.

@@ -5,12 +5,16 @@
 //! the later one; nothing else depends on it.
 
 pub(crate) mod array;
+pub(crate) mod arrow;
 pub(crate) mod clash;
 pub(crate) mod column;
+pub(crate) mod content;
 pub(crate) mod csv;
 pub(crate) mod delta;
 pub(crate) mod find;
 pub(crate) mod footer;
+pub(crate) mod frame;
+pub(crate) mod join;
 pub(crate) mod line;
 pub(crate) mod name;
 pub(crate) mod number;
@@ -21,12 +25,14 @@ pub(crate) mod stamp;
 pub(crate) mod table;
 pub(crate) mod thrift;
 pub(crate) mod time;
+pub(crate) mod unpack;
 pub(crate) mod wide;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::tz::TimeZone;
@@ -40,14 +46,18 @@ use crate::report::{DataReport, FileReport, IssueKind, Place, RefusedSymbol, Tal
 use crate::resample::resample;
 use crate::timeframe::format_duration;
 use crate::timestamp::format_ms;
+use column::Wanted;
+use content::{Content, Kind};
 use find::Found;
+pub use join::JoinOptions;
 use name::Naming;
 pub use name::symbol_of_file;
 pub use stamp::BarStamp;
 use table::{NO_SYMBOL, NO_TIME, Table};
+use unpack::{Archive, Member, unpack};
 
-/// Text larger than this is not unpacked from gzip; a few kilobytes can claim any size.
-const MAX_UNPACKED_BYTES: u64 = 8 << 30;
+/// How often content may be packed: a member of an archive that is packed once more.
+const MAX_LAYERS: usize = 2;
 
 /// What to load and how to read it. The default takes everything as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,6 +83,9 @@ pub struct LoadOptions {
     /// A file of a directory that cannot be read is the error too, as one that was given by itself is.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
+    /// Columns of another file, joined to the bars by time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub join: Option<JoinOptions>,
     /// Leave out bars before this time, UTC milliseconds.
     #[serde(skip)]
     pub from_ms: Option<i64>,
@@ -99,8 +112,9 @@ pub struct LoadedData {
 
 /// Loads files and directories.
 ///
-/// A directory stands for every `.csv`, `.csv.gz`, `.tsv` and `.parquet` file directly inside it, sorted by name; those
-/// that cannot be read are left out and reported, unless none can. The content decides the format, not the name. A file
+/// A directory stands for every file directly inside it that is named like data (`.csv`, `.tsv`, `.parquet`, `.feather`,
+/// `.arrow`, `.zip`, packed or not), sorted by name, and an archive for such members; those that cannot be read are left out
+/// and reported, unless none can. The content decides the format, not the name. A file
 /// without a symbol column is named after its file name.
 pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<LoadedData, MarketError> {
     let zone = options.timezone.as_deref().map_or(Ok(TimeZone::UTC), time::resolve_zone)?;
@@ -109,21 +123,22 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<LoadedData, Mark
     }
     let naming = Naming::new(options)?;
     let files = find::expand(paths)?;
-    let read: Vec<Result<(Source, &'static str), MarketError>> =
-        files.par_iter().map(|found| read_file(&found.path, &zone, options.stamp, &naming)).collect();
-    let is_any_read = read.iter().any(Result::is_ok);
-    let may_skip = |found: &Found| is_any_read && (options.lenient || !found.is_given && !options.strict);
+    let reader = Reader { zone, stamp: options.stamp, naming: &naming };
+    let read: Vec<Vec<Outcome>> = files.par_iter().map(|found| reader.read(found)).collect();
+    let read: Vec<Outcome> = read.into_iter().flatten().collect();
+    let is_any_read = read.iter().any(|outcome| outcome.read.is_ok());
+    let may_skip = |is_given: bool| is_any_read && (options.lenient || !is_given && !options.strict);
     let mut report = DataReport::default();
     let mut tally = Tally::default();
     let mut sources = Vec::with_capacity(files.len());
-    for (found, outcome) in files.iter().zip(read) {
-        let (mut source, format) = match outcome {
-            Err(error) if may_skip(found) => {
-                let path = found.path.display().to_string();
+    for Outcome { path, is_given, read } in read {
+        let (mut source, format) = match read {
+            Err(error) if may_skip(is_given) => {
+                let path = path.display().to_string();
                 report.unreadable.push(UnreadableFile { path, reason: error.to_string() });
                 continue;
             }
-            outcome => outcome?,
+            read => read?,
         };
         let mut notes = std::mem::take(&mut source.table.notes);
         if source.table.stamp == Some(BarStamp::Close) && options.stamp == BarStamp::Open {
@@ -195,6 +210,9 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<LoadedData, Mark
     if let Some(to_ms) = options.resample {
         resample_all(&mut universe, &mut report, &mut tally, to_ms)?;
     }
+    if let Some(join) = &options.join {
+        report.features = Some(join::attach(&mut universe, join, &reader.zone)?);
+    }
     report.issues = tally.finish();
     if universe.symbols.is_empty() {
         let mut reasons: Vec<String> = report
@@ -217,41 +235,116 @@ fn place(file: &str, row: u64, ts_ms: Option<i64>) -> Place {
     Place { symbol: String::new(), file: file.to_string(), row, ts_ms }
 }
 
-fn read_file(
+/// What became of a file, or of a member of an archive.
+struct Outcome {
+    path: PathBuf,
+    /// Whether a failure is the failure of something that was given by itself.
+    is_given: bool,
+    read: Result<(Source, &'static str), MarketError>,
+}
+
+/// How files are read and named.
+struct Reader<'a> {
+    zone: TimeZone,
+    stamp: BarStamp,
+    naming: &'a Naming,
+}
+
+impl Reader<'_> {
+    /// Reads a file, or every member of an archive that is taken for data.
+    fn read(&self, found: &Found) -> Vec<Outcome> {
+        let path = &found.path;
+        let outcome = |read| vec![Outcome { path: path.clone(), is_given: found.is_given, read }];
+        let io = |source| MarketError::io(path, source);
+        let opened = open(path).and_then(|content| Ok((content.kind().map_err(io)?, content)));
+        match opened {
+            Ok((Kind::Zip, content)) => {
+                self.read_archive(&content, found).unwrap_or_else(|error| outcome(Err(error)))
+            }
+            Ok((_, content)) => outcome(self.read_one(content, path, found.symbol.as_deref())),
+            Err(error) => outcome(Err(error)),
+        }
+    }
+
+    fn read_archive(&self, content: &Content, found: &Found) -> Result<Vec<Outcome>, MarketError> {
+        let archive = Archive::open(content, &found.path)?;
+        let members = archive.members()?;
+        let read = |member: &Member| Outcome {
+            path: member.path.clone(),
+            is_given: false,
+            read: archive
+                .read(member)
+                .and_then(|content| self.read_one(content, &member.path, found.symbol.as_deref())),
+        };
+        let mut outcomes: Vec<Outcome> = members.par_iter().map(read).collect();
+        // An archive of which nothing can be read has failed itself.
+        if outcomes.iter().all(|outcome| outcome.read.is_err()) {
+            outcomes.iter_mut().for_each(|outcome| outcome.is_given = found.is_given);
+        }
+        Ok(outcomes)
+    }
+
+    fn read_one(
+        &self,
+        content: Content,
+        path: &Path,
+        partition: Option<&str>,
+    ) -> Result<(Source, &'static str), MarketError> {
+        let (table, format) = read_table(content, path, &self.zone, Wanted::Bars)?;
+        check_stamp(path, &table, self.stamp)?;
+        let file = path.display().to_string();
+        let name = self
+            .naming
+            .of(&file, partition)
+            .ok_or_else(|| MarketError::NameNotFound { path: path.to_path_buf() });
+        // The name of a file whose rows have their own is never asked for.
+        let name = if table.symbol_ids.is_some() { name.unwrap_or_default() } else { name? };
+        Ok((Source { file, name, table }, format))
+    }
+}
+
+/// Opens a file, or all of standard input.
+fn open(path: &Path) -> Result<Content, MarketError> {
+    let io = |source| MarketError::io(path, source);
+    if path == Path::new(find::STDIN) {
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
+        return Ok(Content::Memory(bytes.into()));
+    }
+    Ok(Content::Disk(Arc::new(fs::File::open(path).map_err(io)?)))
+}
+
+/// Unpacks content as often as it is packed and reads what is in it.
+fn read_table(
+    mut content: Content,
     path: &Path,
     zone: &TimeZone,
-    stamp: BarStamp,
-    naming: &Naming,
-) -> Result<(Source, &'static str), MarketError> {
+    wanted: Wanted,
+) -> Result<(Table, &'static str), MarketError> {
     let io = |source| MarketError::io(path, source);
-    let mut file = fs::File::open(path).map_err(io)?;
-    let mut head = Vec::with_capacity(4);
-    file.by_ref().take(4).read_to_end(&mut head).map_err(io)?;
-    let (table, format): (Table, &'static str) = match head.as_slice() {
-        [] => return Err(MarketError::Empty { path: path.to_path_buf() }),
-        magic if magic == footer::MAGIC => {
-            drop(file);
-            (parquet::read(path, zone)?, "parquet")
-        }
-        [0x1f, 0x8b, ..] => (parse_text(&unpack(path)?, path, zone)?, "csv"),
-        _ => {
-            let mut text = head;
-            file.read_to_end(&mut text).map_err(io)?;
-            (parse_text(&text, path, zone)?, "csv")
-        }
-    };
-    check_stamp(path, &table, stamp)?;
-    let file = path.display().to_string();
-    let name = naming.of(&file).ok_or_else(|| MarketError::NameNotFound { path: path.to_path_buf() });
-    // The name of a file whose rows have their own is never asked for.
-    let name = if table.symbol_ids.is_some() { name.unwrap_or_default() } else { name? };
-    Ok((Source { file, name, table }, format))
+    let refuse =
+        |problem: &str| Err(MarketError::Archive { path: path.to_path_buf(), problem: problem.to_string() });
+    for _ in 0..=MAX_LAYERS {
+        let kind = content.kind().map_err(io)?;
+        return match kind {
+            Kind::Empty => Err(MarketError::Empty { path: path.to_path_buf() }),
+            Kind::Parquet => Ok((parquet::read(&content, path, zone, wanted)?, "parquet")),
+            Kind::Arrow => Ok((arrow::read(&content.bytes().map_err(io)?, path, zone, wanted)?, "arrow")),
+            Kind::Text => Ok((parse_text(&content.bytes().map_err(io)?, path, zone, wanted)?, "csv")),
+            Kind::Zip => refuse("an archive inside something packed is not opened"),
+            Kind::Gzip | Kind::Zstd | Kind::Xz => {
+                content = Content::Memory(unpack(&content, kind, path)?);
+                continue;
+            }
+        };
+    }
+    refuse("it is packed more than twice")
 }
 
 /// Parses text. If the file calls itself Parquet, that it is none is what a person has to know first.
-fn parse_text(text: &[u8], path: &Path, zone: &TimeZone) -> Result<Table, MarketError> {
+fn parse_text(text: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) -> Result<Table, MarketError> {
     let is_called_parquet = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("parquet"));
-    match csv::parse(text, path, zone) {
+    match csv::parse(text, path, zone, wanted) {
         Ok(mut table) if is_called_parquet => {
             table.notes.push("the name says Parquet, the content is CSV and was read as such".to_string());
             Ok(table)
@@ -262,20 +355,6 @@ fn parse_text(text: &[u8], path: &Path, zone: &TimeZone) -> Result<Table, Market
         }
         parsed => parsed,
     }
-}
-
-fn unpack(path: &Path) -> Result<Vec<u8>, MarketError> {
-    let file = fs::File::open(path).map_err(|source| MarketError::io(path, source))?;
-    let mut text = Vec::new();
-    let mut unpacked = flate2::read::MultiGzDecoder::new(file).take(MAX_UNPACKED_BYTES);
-    unpacked
-        .read_to_end(&mut text)
-        .map_err(|error| MarketError::Gzip { path: path.to_path_buf(), message: error.to_string() })?;
-    if text.len() as u64 == MAX_UNPACKED_BYTES {
-        let what = format!("it unpacks to more than {} GiB", MAX_UNPACKED_BYTES >> 30);
-        return Err(MarketError::TooLarge { path: path.to_path_buf(), what });
-    }
-    Ok(text)
 }
 
 /// Collects each symbol's rows over all files, ordered by symbol.

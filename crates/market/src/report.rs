@@ -256,6 +256,46 @@ impl JoinedSymbol {
     }
 }
 
+/// What became of columns joined from another file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct FeatureReport {
+    /// The file as given.
+    pub path: String,
+    /// The series that bars have from it.
+    pub columns: Vec<String>,
+    /// Rows in it.
+    pub rows: usize,
+    /// Rows whose time, and symbol, occurs again later: the last one counts.
+    pub rows_duplicate: usize,
+    /// Rows without a readable time or a symbol.
+    pub rows_without_time: usize,
+    /// Rows that no bar reads: of other symbols, outside the bars' span, too old, or followed by another within a bar.
+    pub rows_unmatched: usize,
+    /// Bars before the first row.
+    pub bars_without: usize,
+    /// Bars whose last row is older than allowed.
+    pub bars_stale: usize,
+}
+
+impl FeatureReport {
+    fn describe(&self) -> String {
+        let counts = [
+            (self.rows_unmatched, "rows that no bar reads"),
+            (self.rows_duplicate, "duplicate rows (the last stays)"),
+            (self.rows_without_time, "rows without a time or symbol"),
+            (self.bars_without, "bars before the first row"),
+            (self.bars_stale, "bars whose last row is too old"),
+        ];
+        let found: Vec<String> = counts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("; {count} {what}"))
+            .collect();
+        let columns = self.columns.join(", ");
+        format!("joined {} ({} rows): {columns}{}", self.path, self.rows, found.concat())
+    }
+}
+
 /// Everything a load has to say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DataReport {
@@ -267,6 +307,9 @@ pub struct DataReport {
     /// The symbols whose bars come from several files, ordered by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub joined: Vec<JoinedSymbol>,
+    /// The columns joined from another file, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub features: Option<FeatureReport>,
     /// The symbols kept, ordered by name.
     pub symbols: Vec<SymbolReport>,
     /// The symbols refused, ordered by name.
@@ -313,7 +356,7 @@ impl DataReport {
         lines
     }
 
-    /// The symbols joined from several files: a line each for the first few that do not meet end to end, one for the others.
+    /// The columns joined, and the symbols joined from several files: a line each for the first few that do not meet end to end, one for the others.
     fn joins(&self) -> Vec<String> {
         let (clean, seamed): (Vec<_>, Vec<_>) =
             self.joined.iter().partition(|joined| joined.overlaps.is_empty() && joined.holes.is_empty());
@@ -327,6 +370,7 @@ impl DataReport {
             [one] => lines.push(format!("{} end to end", one.describe())),
             _ => lines.push(format!("{} symbols joined from several files end to end", clean.len())),
         }
+        lines.extend(self.features.iter().map(FeatureReport::describe));
         lines
     }
 

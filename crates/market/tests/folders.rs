@@ -142,3 +142,22 @@ fn names_are_given_or_found_by_a_pattern() {
     let options = LoadOptions { name_from: Some("Z".into()), ..LoadOptions::default() };
     assert_eq!(symbols(&load(&[own], &options).unwrap()), ["A"], "its own symbols need no name");
 }
+
+#[test]
+fn partitions_name_the_symbol() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("lake");
+    file(&folder, "symbol=BTC%2FUSDT/year=2017/month=08/part-0.csv", klines(0..30));
+    file(&folder, "symbol=BTC%2FUSDT/year=2017/month=09/part-0.csv", klines(30..60));
+    file(&folder, "symbol=ETH/year=2017/part-0.csv", klines(0..30));
+    file(&folder, "symbol=ETH/_SUCCESS", "");
+    file(&folder, "notes/other.csv", "a folder that is no partition is not looked into");
+    let loaded = load(std::slice::from_ref(&folder), &LoadOptions::default()).unwrap();
+    assert_eq!(symbols(&loaded), ["BTC/USDT", "ETH"]);
+    assert_eq!(loaded.universe.symbols[0].len(), 60);
+    assert!(loaded.report.unreadable.is_empty());
+    let named = LoadOptions { name_from: Some("symbol=([A-Z]+)".into()), ..LoadOptions::default() };
+    assert_eq!(symbols(&load(std::slice::from_ref(&folder), &named).unwrap()), ["BTC", "ETH"], "flags win");
+    file(&folder, &format!("{}x.csv", "a=b/".repeat(9)), klines(0..3));
+    assert!(matches!(load(&[folder], &LoadOptions::default()), Err(MarketError::PartitionDepth { .. })));
+}

@@ -82,7 +82,7 @@ fn gzip_is_unpacked_and_its_damage_is_an_error() {
     assert_two_bars(&loaded);
     assert_eq!(only(&loaded).symbol, "EURUSD");
     let cut = load(&[file(dir.path(), "cut.csv.gz", &packed[..packed.len() / 2])], &LoadOptions::default());
-    assert!(matches!(cut, Err(MarketError::Gzip { .. })));
+    assert!(matches!(cut, Err(MarketError::Packed { .. })));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{Overrides, Strategy};
 use tidemill_lab::shipped::{SHIPPED, open_strategy};
 use tidemill_lab::{Dataset, Recipe};
-use tidemill_market::{BarStamp, LoadOptions, timeframe, timestamp};
+use tidemill_market::{BarStamp, JoinOptions, LoadOptions, timeframe, timestamp};
 
 use crate::settings::{DataSettings, Settings};
 
@@ -54,6 +54,18 @@ pub struct ReadingArgs {
     /// Refuse a folder with a file that cannot be read, instead of reporting it and going on without it.
     #[arg(long)]
     strict: bool,
+    /// Join the columns of this file to the bars by time, as series of the strategy.
+    #[arg(long, value_name = "FILE")]
+    join: Option<PathBuf>,
+    /// Whether a bar reads the joined rows that exist by its close or by its open [default: close].
+    #[arg(long, value_name = "open|close", value_parser = stamp_parser(), hide_possible_values = true, requires = "join")]
+    as_of: Option<BarStamp>,
+    /// Do not read joined rows that are older than this, for example 2h.
+    #[arg(long, value_name = "DURATION", requires = "join")]
+    max_age: Option<String>,
+    /// What the names of joined columns begin with, for example ml_.
+    #[arg(long, value_name = "TEXT", requires = "join")]
+    prefix: Option<String>,
 }
 
 impl ReadingArgs {
@@ -61,7 +73,16 @@ impl ReadingArgs {
     pub fn options(&self, settings: &DataSettings) -> Result<LoadOptions> {
         let resample =
             self.resample.as_deref().map(timeframe::parse_duration).transpose().context("--resample")?;
+        let max_age_ms =
+            self.max_age.as_deref().map(timeframe::parse_span).transpose().context("--max-age")?;
+        let join = self.join.clone().map(|path| JoinOptions {
+            path,
+            as_of: self.as_of.unwrap_or(BarStamp::Close),
+            max_age_ms,
+            prefix: self.prefix.clone().unwrap_or_default(),
+        });
         Ok(LoadOptions {
+            join,
             symbols: self.symbols.clone(),
             timezone: self.timezone.clone().or_else(|| settings.timezone.clone()),
             stamp: self.stamp.or(settings.stamp).unwrap_or_default(),
@@ -83,6 +104,7 @@ impl ReadingArgs {
             (self.name.is_some(), "--name"),
             (self.name_from.is_some(), "--name-from"),
             (self.strict, "--strict"),
+            (self.join.is_some(), "--join"),
         ] {
             if is_given {
                 bail!("{flag} needs {needed}: it does not apply to generated data");
@@ -95,7 +117,7 @@ impl ReadingArgs {
 /// What data is loaded and how it is cut.
 #[derive(Args, Clone)]
 pub struct DataSource {
-    /// CSV or Parquet files, or folders of them [default: generated data with a planted edge].
+    /// CSV, Parquet, Arrow or zip files, or folders of them [default: generated data with a planted edge].
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub data: Vec<PathBuf>,
     #[command(flatten)]

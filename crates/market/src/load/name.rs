@@ -12,11 +12,19 @@ use regex_lite::Regex;
 use super::LoadOptions;
 use crate::error::MarketError;
 
-/// Endings of the files that a directory stands for.
-pub(crate) const DATA_ENDINGS: [&str; 4] = [".csv", ".csv.gz", ".tsv", ".parquet"];
+/// Endings of data, in lower case.
+const FORMATS: [&str; 8] = [".csv", ".tsv", ".txt", ".parquet", ".feather", ".arrow", ".arrows", ".ipc"];
 
-/// Endings that are no part of a name, taken off one after the other from the end.
-const ENDINGS: [&str; 5] = [".gz", ".csv", ".tsv", ".txt", ".parquet"];
+/// Endings of packed files, in lower case.
+const PACKINGS: [&str; 4] = [".gz", ".zst", ".xz", ".zip"];
+
+/// Whether a file is named like data, so that a directory or an archive stands for it. Text may be anything, so `.txt` is not.
+pub(crate) fn has_data_name(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let bare = PACKINGS.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    let is_data = FORMATS.iter().any(|end| *end != ".txt" && bare.ends_with(end));
+    !name.starts_with('.') && (is_data || name.ends_with(".zip"))
+}
 
 /// The units of a bar's length in file names, in lower case.
 const UNITS: [&str; 15] =
@@ -52,12 +60,13 @@ impl Naming {
         }
     }
 
-    /// The name of a file; `None` if the pattern finds none in it.
-    pub(crate) fn of(&self, file: &str) -> Option<Name> {
-        match self {
-            Naming::Rule => Some(by_rule(file)),
-            Naming::Given(symbol) => Some(Name { symbol: symbol.clone(), is_part: true }),
-            Naming::Pattern(pattern) => {
+    /// The name of a file, which may lie in a partition of a symbol; `None` if the pattern finds none in it.
+    pub(crate) fn of(&self, file: &str, partition: Option<&str>) -> Option<Name> {
+        match (self, partition) {
+            (Naming::Rule, Some(symbol)) => Some(Name { symbol: symbol.to_string(), is_part: true }),
+            (Naming::Rule, None) => Some(by_rule(file)),
+            (Naming::Given(symbol), _) => Some(Name { symbol: symbol.clone(), is_part: true }),
+            (Naming::Pattern(pattern), _) => {
                 let found = pattern.captures(file)?;
                 let symbol = found.get(1).or_else(|| found.get(0))?.as_str();
                 (!symbol.is_empty()).then(|| Name { symbol: symbol.to_string(), is_part: true })
@@ -85,7 +94,7 @@ fn by_rule(file: &str) -> Name {
 
 fn without_endings(name: &str) -> &str {
     let mut stem = name;
-    while let Some(end) = ENDINGS.iter().find(|end| {
+    while let Some(end) = FORMATS.iter().chain(&PACKINGS).find(|end| {
         let tail = stem.len().checked_sub(end.len()).and_then(|at| stem.get(at..));
         tail.is_some_and(|tail| tail.eq_ignore_ascii_case(end))
     }) {
@@ -194,7 +203,7 @@ mod tests {
     #[test]
     fn a_pattern_takes_its_group_or_its_match() {
         let naming = |pattern: &str| Naming::Pattern(Regex::new(pattern).unwrap());
-        let symbol = |pattern: &str, file: &str| naming(pattern).of(file).map(|name| name.symbol);
+        let symbol = |pattern: &str, file: &str| naming(pattern).of(file, None).map(|name| name.symbol);
         assert_eq!(symbol("([A-Z]+)/[^/]*$", "spot/BTC/2024.csv").as_deref(), Some("BTC"));
         assert_eq!(symbol("[A-Z]+", "spot/BTC.csv").as_deref(), Some("BTC"));
         assert_eq!(symbol("x*$", "spot/BTC.csv"), None, "an empty match is none");

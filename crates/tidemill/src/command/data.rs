@@ -43,7 +43,7 @@ enum DataCommand {
 /// What to load.
 #[derive(Args)]
 struct SourceArgs {
-    /// CSV or Parquet files, or folders of them.
+    /// CSV, Parquet, Arrow or zip files, or folders of them.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]

@@ -47,7 +47,7 @@ use watch::FileWatcher;
 A signal is the average of the last bar, from -1 (everything says down) to 1 (everything says up). docs/scan.md says how it comes about.
 Results depend on where the window begins: compare scans of the same --bars.")]
 pub struct ScanArgs {
-    /// CSV or Parquet files, or folders of them [default: a generated universe].
+    /// CSV, Parquet, Arrow or zip files, or folders of them [default: a generated universe].
     #[arg(value_name = "DATA")]
     data: Vec<PathBuf>,
     /// Which version of the computation: v2, head or pine.

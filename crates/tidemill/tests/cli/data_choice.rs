@@ -189,6 +189,40 @@ fn further_columns_are_series() {
     );
 }
 
+#[test]
+fn joined_columns_are_series_and_a_study_keeps_them() {
+    let place = Place::with_bars();
+    // The first bar opens at 00:00 and closes at 00:15.
+    place.write("scores.csv", "time,Score\n2024-01-01T10:00Z,3\n2024-01-01T10:00:01Z,1\n2024-01-02,3\n");
+    place.write("own.toml", "[long]\nenter = 'ml_score > 2'\nmax_hold = '3'\n");
+    let line = "backtest own.toml --data lcg.csv --join scores.csv --prefix ml_";
+    let answer = place.json(&format!("{line} --max-age 15m"));
+    let signals: Vec<u64> = answer["trades"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|trade| trade["signal_idx"].as_u64().unwrap())
+        .collect();
+    assert_eq!(signals, [39, 95], "10:00 is the close of bar 39, midnight that of bar 95");
+    let said = place.ok(&format!("{line} --max-age 15m"));
+    assert!(said.stderr.contains("joined scores.csv (3 rows): ml_score; 39 bars before"), "{}", said.stderr);
+    let opens = place.json(&format!("{line} --max-age 14m --as-of open"));
+    assert_eq!(opens["trades"][0]["signal_idx"], 40);
+    place.refused("backtest own.toml --data lcg.csv", "unknown name `ml_score`");
+    place.refused("backtest own.toml --data lcg.csv --max-age 2h", "--join");
+    place.refused("backtest own.toml --join scores.csv", "--join needs --data");
+    place.refused("scan lcg.csv --join scores.csv", "--join does not apply");
+    place.refused(&format!("{line} --max-age soon"), "--max-age");
+    let sweep = "sweep zscore-dip --data lcg.csv --join scores.csv --prefix ml_ --trials 64 --sampler random --device cpu --out study";
+    place.ok(sweep);
+    assert!(
+        place.read("study/study.toml").contains("prefix = \"ml_\""),
+        "{}",
+        place.read("study/study.toml")
+    );
+    place.ok("study show study");
+}
+
 /// The bars of `lcg.csv` with their ends for times, written as `end` does.
 fn with_ends(text: &str, end: impl Fn(i64) -> String) -> String {
     let mut lines = vec!["symbol,time,open,high,low,close,volume".to_string()];

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use tidemill_market::report::IssueKind;
 use tidemill_market::synth::{RegimeOptions, regime};
 use tidemill_market::{LoadOptions, load, symbol_of_file};
@@ -62,6 +62,9 @@ impl Source {
             args.reading.refuse_without_files("DATA")?;
         }
         let options = args.reading.options(&settings.data)?;
+        if options.join.is_some() {
+            bail!("--join does not apply to a scan, which reads closes only");
+        }
         let options = LoadOptions { lenient: !options.strict, ..options };
         Ok(Self { files: files.clone(), options })
     }
