@@ -161,3 +161,80 @@ fn partitions_name_the_symbol() {
     file(&folder, &format!("{}x.csv", "a=b/".repeat(9)), klines(0..3));
     assert!(matches!(load(&[folder], &LoadOptions::default()), Err(MarketError::PartitionDepth { .. })));
 }
+
+/// Prices of two instruments on each day, as yfinance has them; the second was not traded on the first two days.
+fn side_by_side(lines: [&str; 3], columns: [[usize; 2]; 6]) -> String {
+    let mut text = lines.join("\n");
+    for day in 1..9 {
+        let mut cells = vec![String::new(); 13];
+        cells[0] = format!("2024-01-0{day}");
+        // close, high, low, open, volume, adjusted close
+        for (offset, places) in [0.0, 1.0, -1.0, 0.5, 90.0, -0.5].into_iter().zip(columns) {
+            for (which, at) in places.into_iter().enumerate() {
+                let is_listed = which == 0 || day > 2;
+                let price = 10.0 * (which + 1) as f64 + day as f64 + offset;
+                cells[at] = if is_listed { price.to_string() } else { String::new() };
+            }
+        }
+        text += &format!("\n{}", cells.join(","));
+    }
+    text
+}
+
+#[test]
+fn instruments_side_by_side_are_read_as_pandas_wrote_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut plain = String::from("symbol,date,open,high,low,close,adj_close,volume\n");
+    for (which, symbol) in ["AAPL", "MSFT"].into_iter().enumerate() {
+        for day in 1..9 {
+            let price = 10.0 * (which + 1) as f64 + f64::from(day);
+            if which == 0 || day > 2 {
+                let (open, high, low) = (price + 0.5, price + 1.0, price - 1.0);
+                let (adjusted, volume) = (price - 0.5, price + 90.0);
+                plain +=
+                    &format!("{symbol},2024-01-0{day},{open},{high},{low},{price},{adjusted},{volume}\n");
+            }
+        }
+    }
+    let expected = load(&[file(dir.path(), "plain.csv", plain)], &LoadOptions::default()).unwrap();
+    let by_price = side_by_side(
+        [
+            "Price,Close,Close,High,High,Low,Low,Open,Open,Volume,Volume,Adj Close,Adj Close",
+            "Ticker,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT",
+            "Date,,,,,,,,,,,,",
+        ],
+        [[1, 2], [3, 4], [5, 6], [7, 8], [9, 10], [11, 12]],
+    );
+    let by_ticker = side_by_side(
+        [
+            "Ticker,MSFT,MSFT,MSFT,MSFT,MSFT,MSFT,AAPL,AAPL,AAPL,AAPL,AAPL,AAPL",
+            "Price,Open,High,Low,Close,Adj Close,Volume,Open,High,Low,Close,Adj Close,Volume",
+            "Date,,,,,,,,,,,,",
+        ],
+        [[10, 4], [8, 2], [9, 3], [7, 1], [12, 6], [11, 5]],
+    );
+    let mut paths = vec![file(dir.path(), "price.csv", by_price), file(dir.path(), "ticker.csv", by_ticker)];
+    // What pandas' `to_parquet` writes for the same frame; `reference/side_by_side.py`.
+    let reference = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference"));
+    paths.push(reference.join("side_by_side.parquet"));
+    for path in paths {
+        let loaded = load(std::slice::from_ref(&path), &LoadOptions::default()).unwrap();
+        assert_eq!(loaded.universe, expected.universe, "{}", path.display());
+        assert_eq!(loaded.universe.fingerprint(), expected.universe.fingerprint());
+        let notes = loaded.report.files[0].notes.join("\n");
+        assert!(notes.contains("2 instruments side by side"), "{notes}");
+        assert!(notes.contains("2 row(s) without a price"), "{notes}");
+        assert_eq!(loaded.report.issues, [], "{}", path.display());
+    }
+}
+
+/// `reference/polars_files.py` wrote the files.
+#[test]
+fn an_arrow_file_of_polars_is_its_parquet() {
+    let reference = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference"));
+    let fingerprint = |name: &str| {
+        let options = LoadOptions { name: Some("X".into()), ..LoadOptions::default() };
+        load(&[reference.join(name)], &options).unwrap().universe.fingerprint()
+    };
+    assert_eq!(fingerprint("polars.arrow"), fingerprint("polars.parquet"));
+}

@@ -1,23 +1,26 @@
 //! Reading Arrow's own format: files, which are also Feather, and streams.
 //!
-//! A file is a stream of messages between marks, so both are read alike, message by message. What a message claims is
-//! checked before the decoder sees it, since the decoder reserves memory on its word; the decoder itself may panic.
+//! A file is a stream of messages and a footer that says where they lie. What a message claims is checked before the decoder
+//! sees it, since the decoder reserves memory on its word; the decoder itself may panic.
 
+use std::io::Cursor;
 use std::path::Path;
 
-use arrow_ipc::reader::StreamReader;
-use arrow_ipc::{Message, MessageHeader, root_as_message};
+use arrow_array::RecordBatch;
+use arrow_ipc::reader::{FileReader, StreamReader};
+use arrow_ipc::{Message, MessageHeader, root_as_footer, root_as_message};
+use arrow_schema::{ArrowError, SchemaRef};
 use jiff::tz::TimeZone;
 
 use super::array::{is_text, text_cells};
 use super::column::Wanted;
-use super::frame::{Plan, Rows, check_rows};
+use super::frame::{Plan, Rows, check_rows, stack};
 use super::parquet::quietly;
 use super::table::Table;
 use crate::error::MarketError;
 use crate::memory;
 
-/// What a file starts with; a stream goes on behind it and some zeros, two or, as Rust's writer has them, 58.
+/// What a file starts and ends with.
 const FILE_MARK: &[u8] = b"ARROW1";
 /// What every message starts with.
 const MESSAGE_MARK: [u8; 4] = [0xff; 4];
@@ -29,24 +32,38 @@ const SAMPLE_ROWS: usize = 32;
 /// Reads all of a file or stream.
 pub(crate) fn read(bytes: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) -> Result<Table, MarketError> {
     let fail = |message: String| MarketError::Arrow { path: path.to_path_buf(), message };
-    let stream = bytes.strip_prefix(FILE_MARK).map_or(bytes, |rest| {
-        let n_zeros = rest.iter().take_while(|byte| **byte == 0).count();
-        &rest[n_zeros..]
-    });
     let outcome = quietly(|| {
-        check_rows(measure(stream).map_err(fail)?, path)?;
-        decode(stream, path, zone, wanted)
+        let n_rows = if bytes.starts_with(FILE_MARK) { measure_file(bytes) } else { measure_stream(bytes) };
+        let n_rows = n_rows.map_err(fail)?;
+        check_rows(n_rows, path)?;
+        // Every row takes a number per column at least.
+        if n_rows.saturating_mul(8) > room() {
+            return Err(fail(format!("it claims {n_rows} rows, more than fit into memory")));
+        }
+        decode(bytes, path, zone, wanted)
     });
     outcome.unwrap_or_else(|| Err(fail("the decoder gave up on damaged content".to_string())))
 }
 
-fn decode(stream: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) -> Result<Table, MarketError> {
+type Batches<'a> = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + 'a>;
+
+/// The schema of all columns and the batches of some.
+fn batches(bytes: &[u8], projection: Option<Vec<usize>>) -> Result<(SchemaRef, Batches<'_>), ArrowError> {
+    Ok(if bytes.starts_with(FILE_MARK) {
+        let reader = FileReader::try_new(Cursor::new(bytes), projection)?;
+        (reader.schema(), Box::new(reader))
+    } else {
+        let reader = StreamReader::try_new(bytes, projection)?;
+        (reader.schema(), Box::new(reader))
+    })
+}
+
+fn decode(bytes: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) -> Result<Table, MarketError> {
     let fail = |error: &dyn std::fmt::Display| MarketError::Arrow {
         path: path.to_path_buf(),
         message: error.to_string(),
     };
-    let mut reader = StreamReader::try_new(stream, None).map_err(|error| fail(&error))?;
-    let schema = reader.schema();
+    let (schema, mut reader) = batches(bytes, None).map_err(|error| fail(&error))?;
     let mut sample = vec![Vec::new(); schema.fields().len()];
     if let Some(first) = reader.next() {
         let first = first.map_err(|error| fail(&error))?;
@@ -57,20 +74,28 @@ fn decode(stream: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) -> Result
             }
         }
     }
-    let plan = Plan::new(&schema, &sample, path, wanted)?;
-    let reader = StreamReader::try_new(stream, Some(plan.wanted.clone())).map_err(|error| fail(&error))?;
-    let mut rows = Rows::new(&plan);
-    for batch in reader {
-        rows.push(&batch.map_err(|error| fail(&error))?).map_err(|message| fail(&message))?;
+    let mut tables = Vec::new();
+    for (ticker, plan) in Plan::all(&schema, &sample, path, wanted)? {
+        let (_, reader) = batches(bytes, Some(plan.wanted.clone())).map_err(|error| fail(&error))?;
+        let mut rows = Rows::new(&plan);
+        for batch in reader {
+            rows.push(&batch.map_err(|error| fail(&error))?).map_err(|message| fail(&message))?;
+        }
+        tables.push((ticker, rows.finish(zone, path)?));
     }
-    rows.finish(zone, path)
+    Ok(stack(tables))
 }
 
-/// Goes from message to message and adds up the rows; an error if one claims more than there is, or than fits into memory.
-fn measure(stream: &[u8]) -> Result<u64, String> {
+/// Half of the memory that is left.
+fn room() -> u64 {
+    memory::available().map_or(u64::MAX, |left| left as u64 / 2)
+}
+
+/// Goes from message to message of a stream and adds up the rows; an error if one claims more than there is, or than fits
+/// into memory.
+fn measure_stream(stream: &[u8]) -> Result<u64, String> {
     let mut rest = stream;
     let mut n_rows: u64 = 0;
-    let room = memory::available().map_or(u64::MAX, |left| left as u64 / 2);
     while let Some(tail) = rest.strip_prefix(&MESSAGE_MARK) {
         let cut = || "it ends within a message".to_string();
         let (len, tail) = tail.split_first_chunk::<4>().ok_or_else(cut)?;
@@ -78,25 +103,49 @@ fn measure(stream: &[u8]) -> Result<u64, String> {
         if len == 0 {
             break;
         }
-        if len > MAX_METADATA_BYTES {
-            return Err(format!("a message claims a header of {len} bytes"));
-        }
         let (metadata, tail) = tail.split_at_checked(len).ok_or_else(cut)?;
-        let message = root_as_message(metadata).map_err(|error| format!("a header is damaged: {error}"))?;
+        let message = parse_message(metadata)?;
         let body_len = usize::try_from(message.bodyLength()).map_err(|_| cut())?;
         let (body, tail) = tail.split_at_checked(body_len).ok_or_else(cut)?;
-        n_rows = n_rows.saturating_add(check_message(&message, body, room)?);
+        n_rows = n_rows.saturating_add(check_message(&message, body)?);
         rest = tail;
-    }
-    // Every row takes a number per column at least.
-    if n_rows.saturating_mul(8) > room {
-        return Err(format!("it claims {n_rows} rows, more than fit into memory"));
     }
     Ok(n_rows)
 }
 
+/// The same for the messages that a file's footer lists.
+fn measure_file(bytes: &[u8]) -> Result<u64, String> {
+    let cut = || "it ends before its footer".to_string();
+    let tail = bytes.strip_suffix(FILE_MARK).ok_or_else(cut)?;
+    let (tail, len) = tail.split_last_chunk::<4>().ok_or_else(cut)?;
+    let start = tail.len().checked_sub(u32::from_le_bytes(*len) as usize).ok_or_else(cut)?;
+    let footer = root_as_footer(&tail[start..]).map_err(|error| format!("the footer is damaged: {error}"))?;
+    let mut n_rows: u64 = 0;
+    for block in footer.dictionaries().iter().flatten().chain(footer.recordBatches().iter().flatten()) {
+        let outside = || "a message lies outside the file".to_string();
+        let at = usize::try_from(block.offset()).map_err(|_| outside())?;
+        let metadata_len = usize::try_from(block.metaDataLength()).map_err(|_| outside())?;
+        let body_len = usize::try_from(block.bodyLength()).map_err(|_| outside())?;
+        let rest = bytes.get(at..).ok_or_else(outside)?;
+        let (metadata, rest) = rest.split_at_checked(metadata_len).ok_or_else(outside)?;
+        let body = rest.get(..body_len).ok_or_else(outside)?;
+        // Old files have the length of the header without a mark before it.
+        let n_marks = if metadata.starts_with(&MESSAGE_MARK) { 8 } else { 4 };
+        let message = parse_message(metadata.get(n_marks..).ok_or_else(outside)?)?;
+        n_rows = n_rows.saturating_add(check_message(&message, body)?);
+    }
+    Ok(n_rows)
+}
+
+fn parse_message(metadata: &[u8]) -> Result<Message<'_>, String> {
+    if metadata.len() > MAX_METADATA_BYTES {
+        return Err(format!("a message claims a header of {} bytes", metadata.len()));
+    }
+    root_as_message(metadata).map_err(|error| format!("a header is damaged: {error}"))
+}
+
 /// Checks what one message claims; the rows it adds.
-fn check_message(message: &Message, body: &[u8], room: u64) -> Result<u64, String> {
+fn check_message(message: &Message, body: &[u8]) -> Result<u64, String> {
     let (batch, adds_rows) = match message.header_type() {
         MessageHeader::RecordBatch => (message.header_as_record_batch(), true),
         MessageHeader::DictionaryBatch => {
@@ -119,7 +168,7 @@ fn check_message(message: &Message, body: &[u8], room: u64) -> Result<u64, Strin
             unpacked = unpacked.saturating_add(i64::from_le_bytes(*size).max(0) as u64);
         }
     }
-    if unpacked > room {
+    if unpacked > room() {
         return Err(format!("a message claims to unpack to {unpacked} bytes, more than fit into memory"));
     }
     Ok(if adds_rows { n_rows } else { 0 })

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use jiff::tz::TimeZone;
+use rayon::prelude::*;
 
 use super::column::{Layout, TimeLook, TimeSource, Wanted, identifier, is_header, unnamed};
 use super::line::{Cells, Line, lines, sniff_delimiter};
@@ -15,7 +16,7 @@ use super::number::{Decimal, is_null, parse_number};
 use super::stamp::BarStamp;
 use super::table::{SymbolColumn, Table, printable};
 use super::time::TimeColumn;
-use super::wide::side_by_side;
+use super::wide::{Instrument, instruments, side_by_side};
 use crate::error::MarketError;
 use crate::timestamp::{Stamp, parse_stamp, parse_time_of_day};
 
@@ -52,6 +53,11 @@ pub(crate) fn parse(raw: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) ->
     };
     let source = Source { text, delimiter, path, wanted };
     let header = source.find_header();
+    if let Some(header) = header.filter(|_| wanted == Wanted::Bars)
+        && let Some(table) = source.read_instruments(header, zone)?
+    {
+        return Ok(table);
+    }
     let (layout, mut notes) = match header {
         Some(header) => source.layout_of_header(header)?,
         None => source.layout_of_rows()?,
@@ -160,14 +166,42 @@ impl<'a> Source<'a> {
         })
     }
 
-    /// Refuses columns of several instruments; the lines next to the header may name them.
-    fn check_one_instrument(&self, header: u32, names: &[String]) -> Result<(), MarketError> {
-        let beside: Vec<Vec<String>> = lines(self.text)
+    /// The cells of the lines next to the header.
+    fn beside(&self, header: u32) -> Vec<Vec<String>> {
+        lines(self.text)
             .take_while(|(number, _)| *number <= header + 1)
             .filter(|(number, _)| number.abs_diff(header) == 1)
             .map(|(_, line)| self.texts(line))
-            .collect();
-        side_by_side(names, &beside).map_or(Ok(()), |which| {
+            .collect()
+    }
+
+    /// The instruments side by side, read one after the other, if a pandas header tells whose each column is.
+    fn read_instruments(&self, header: Line<'a>, zone: &TimeZone) -> Result<Option<Table>, MarketError> {
+        let (number, line) = header;
+        let names = self.texts(line);
+        let found = instruments(&names, &self.beside(number));
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let read = |instrument: &Instrument| {
+            let (mut layout, _) = self.layout_of_names(header, &instrument.names(&names, &found))?;
+            layout.extra.retain(|(column, _)| !instrument.excludes(*column, &found));
+            let mut table = self.read_rows(&layout, Some(number), zone);
+            table.stamp = layout.stamp;
+            Ok((instrument.ticker.clone(), table))
+        };
+        let parts = found.par_iter().map(read).collect::<Result<Vec<_>, MarketError>>()?;
+        let mut table = Table::stack(parts);
+        if table.n_rows() == 0 {
+            return Err(MarketError::Empty { path: self.path.to_path_buf() });
+        }
+        table.forget_empty_volume();
+        Ok(Some(table))
+    }
+
+    /// Refuses columns of several instruments; the lines next to the header may name them.
+    fn check_one_instrument(&self, header: u32, names: &[String]) -> Result<(), MarketError> {
+        side_by_side(names, &self.beside(header)).map_or(Ok(()), |which| {
             let (path, line) = (self.path.to_path_buf(), u64::from(header));
             Err(MarketError::SeveralInstruments { path, line, which })
         })
@@ -184,12 +218,20 @@ impl<'a> Source<'a> {
         MarketError::Columns { path, line: u64::from(line), problem, found, hint }
     }
 
-    fn layout_of_header(&self, (number, header): Line<'a>) -> Result<(Layout, Vec<String>), MarketError> {
-        let mut cells = Cells::default();
-        let names = self.texts(header);
+    fn layout_of_header(&self, header: Line<'a>) -> Result<(Layout, Vec<String>), MarketError> {
+        let names = self.texts(header.1);
         if self.wanted == Wanted::Bars {
-            self.check_one_instrument(number, &names)?;
+            self.check_one_instrument(header.0, &names)?;
         }
+        self.layout_of_names(header, &names)
+    }
+
+    fn layout_of_names(
+        &self,
+        (number, _): Line<'a>,
+        names: &[String],
+    ) -> Result<(Layout, Vec<String>), MarketError> {
+        let mut cells = Cells::default();
         let sample: Vec<&[u8]> =
             lines(self.text).filter(|(other, _)| *other != number).take(32).map(|(_, line)| line).collect();
         let mut notes = Vec::new();
@@ -214,7 +256,7 @@ impl<'a> Source<'a> {
             }
             best
         };
-        let layout = Layout::from_names(&names, self.wanted, look).map_err(|missing| {
+        let layout = Layout::from_names(names, self.wanted, look).map_err(|missing| {
             let problem = format!("no column for {}", missing.0.join(", "));
             self.columns_error(number, problem, printable(&names.join(", ")))
         })?;

@@ -10,7 +10,7 @@ use super::array::{is_numeric, is_text, push_clocks, push_numbers, push_stamps, 
 use super::column::{Layout, TimeLook, TimeSource, Wanted};
 use super::table::{SymbolColumn, Table, printable};
 use super::time::TimeColumn;
-use super::wide::side_by_side;
+use super::wide::{Instrument, instruments, side_by_side};
 use crate::error::MarketError;
 use crate::timestamp::{parse_stamp, parse_time_of_day};
 
@@ -35,14 +35,36 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// `sample` holds the first cells of text columns: their content, not their type, tells dates from clocks.
-    pub(crate) fn new(
+    /// A plan for each instrument that the columns name, or one for all.
+    pub(crate) fn all(
         schema: &Schema,
         sample: &[Vec<String>],
         path: &Path,
         wanted: Wanted,
-    ) -> Result<Self, MarketError> {
+    ) -> Result<Vec<(Option<String>, Self)>, MarketError> {
         let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+        let found = if wanted == Wanted::Bars { instruments(&names, &[]) } else { Vec::new() };
+        if found.is_empty() {
+            return Ok(vec![(None, Self::new(schema, &names, sample, path, wanted)?)]);
+        }
+        let plan = |instrument: &Instrument| {
+            let own = instrument.names(&names, &found);
+            let mut plan = Self::new(schema, &own, sample, path, wanted)?;
+            plan.layout.extra.retain(|(column, _)| !instrument.excludes(*column, &found));
+            plan.wanted = wanted_columns(&plan.layout);
+            Ok((Some(instrument.ticker.clone()), plan))
+        };
+        found.iter().map(plan).collect()
+    }
+
+    /// `sample` holds the first cells of text columns: their content, not their type, tells dates from clocks.
+    fn new(
+        schema: &Schema,
+        names: &[String],
+        sample: &[Vec<String>],
+        path: &Path,
+        wanted: Wanted,
+    ) -> Result<Self, MarketError> {
         let columns_error = |problem: String| {
             let hint = match wanted {
                 Wanted::Bars => {
@@ -56,12 +78,12 @@ impl Plan {
             MarketError::Columns { path, line: 1, problem, found, hint }
         };
         if wanted == Wanted::Bars
-            && let Some(which) = side_by_side(&names, &[])
+            && let Some(which) = side_by_side(names, &[])
         {
             return Err(MarketError::SeveralInstruments { path: path.to_path_buf(), line: 1, which });
         }
         let look = |column: usize| look_of(schema.field(column).data_type(), &sample[column]);
-        let mut layout = Layout::from_names(&names, wanted, look)
+        let mut layout = Layout::from_names(names, wanted, look)
             .map_err(|missing| columns_error(format!("no column for {}", missing.0.join(", "))))?;
         for (name, column) in ["open", "high", "low", "close"].into_iter().zip(layout.prices.iter().flatten())
         {
@@ -136,6 +158,18 @@ fn wanted_columns(layout: &Layout) -> Vec<usize> {
     wanted.sort_unstable();
     wanted.dedup();
     wanted
+}
+
+/// The table of all plans: the one there is, or those of the instruments one after the other.
+pub(crate) fn stack(tables: Vec<(Option<String>, Table)>) -> Table {
+    let mut parts = Vec::with_capacity(tables.len());
+    for (ticker, table) in tables {
+        match ticker {
+            None => return table,
+            Some(ticker) => parts.push((ticker, table)),
+        }
+    }
+    Table::stack(parts)
 }
 
 /// Collects batches into a table.

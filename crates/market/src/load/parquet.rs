@@ -15,7 +15,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use super::array::{is_text, text_cells};
 use super::column::Wanted;
 use super::content::Content;
-use super::frame::{Plan, Rows, check_rows};
+use super::frame::{Plan, Rows, check_rows, stack};
 use super::table::Table;
 use super::{footer, page};
 use crate::error::MarketError;
@@ -91,17 +91,20 @@ fn decode(file: &Content, path: &Path, zone: &TimeZone, wanted: Wanted) -> Resul
     }
     check_rows(u64::try_from(n_rows).unwrap_or(u64::MAX), path)?;
     let schema = builder.schema().clone();
-    let plan = Plan::new(&schema, &sample, path, wanted)?;
-    page::check(&pages, builder.metadata(), &plan.wanted).map_err(|message| fail(&message))?;
-    let mask = ProjectionMask::roots(builder.parquet_schema(), plan.wanted.iter().copied());
-    let reader =
-        builder.with_projection(mask).with_batch_size(BATCH_ROWS).build().map_err(|error| fail(&error))?;
-    let mut rows = Rows::new(&plan);
-    for batch in reader {
-        rows.push(&batch.map_err(|error| fail(&error))?).map_err(|message| fail(&message))?;
-        check_rows(rows.n_rows() as u64, path)?;
+    let mut tables = Vec::new();
+    for (ticker, plan) in Plan::all(&schema, &sample, path, wanted)? {
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file.clone()).map_err(|error| fail(&error))?;
+        page::check(&pages, builder.metadata(), &plan.wanted).map_err(|message| fail(&message))?;
+        let mask = ProjectionMask::roots(builder.parquet_schema(), plan.wanted.iter().copied());
+        let builder = builder.with_projection(mask).with_batch_size(BATCH_ROWS);
+        let mut rows = Rows::new(&plan);
+        for batch in builder.build().map_err(|error| fail(&error))? {
+            rows.push(&batch.map_err(|error| fail(&error))?).map_err(|message| fail(&message))?;
+            check_rows(rows.n_rows() as u64, path)?;
+        }
+        tables.push((ticker, rows.finish(zone, path)?));
     }
-    rows.finish(zone, path)
+    Ok(stack(tables))
 }
 
 /// The first cells of every text column: their content, not their type, tells dates from clocks.

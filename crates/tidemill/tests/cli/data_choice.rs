@@ -324,7 +324,13 @@ fn doubts_about_the_data_are_told_with_every_result() {
     let rows: String = (1..9).map(|day| format!("2024-01-0{day},5,6,6,7,4,5,5,6,9,9\n")).collect();
     let header = "Price,Close,Close,High,High,Low,Low,Open,Open,Volume,Volume\nTicker,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT\nDate,,,,,,,,,,\n";
     place.write("two.csv", format!("{header}{rows}"));
-    for line in ["backtest zscore-dip --data two.csv", "data inspect two.csv", "scan two.csv"] {
-        place.refused(line, "several instruments side by side: AAPL, MSFT");
+    let report = place.json("data inspect two.csv");
+    assert_eq!([&report["symbols"][0]["symbol"], &report["symbols"][1]["symbol"]], ["AAPL", "MSFT"]);
+    place.write(
+        "pairs.csv",
+        format!("Date,{}\n{rows}", "Close_A,Close_B,High_A,High_B,Low_A,Low_B,Open_A,Open_B,V_A,V_B"),
+    );
+    for line in ["backtest zscore-dip --data pairs.csv", "data inspect pairs.csv", "scan pairs.csv"] {
+        place.refused(line, "several instruments side by side: A, B");
     }
 }
