@@ -165,15 +165,15 @@ fn inspect(args: &InspectArgs, display: &Display) -> Result<ExitCode> {
         ]);
     }
     write!(out, "{}\n{report}", table.render(4, &display.screen))?;
-    if report.files.len() + report.unreadable.len() > 1 {
-        write!(out, "\n{}", files_table(&report).render(4, &display.screen))?;
-    }
     let extra: Vec<&str> = universe
         .symbols
         .first()
         .map_or(Vec::new(), |bars| bars.extra.iter().map(|(name, _)| name.as_str()).collect());
     if !extra.is_empty() {
         writeln!(out, "  further series: {}", extra.join(", "))?;
+    }
+    if report.files.len() + report.unreadable.len() > 1 {
+        write!(out, "\n{}", files_table(&report).render(4, &display.screen))?;
     }
     Ok(ExitCode::SUCCESS)
 }
