@@ -341,7 +341,7 @@ fn two_tickers_side_by_side_are_two_symbols_or_refused_by_name() {
     let rows: String = (1..9).map(|day| format!("2024-01-0{day},5,6,4,5,9,5,6,4,5,9\n")).collect();
     let (pandas, flat) = TWO_TICKERS.split_at(3);
     for header in pandas {
-        let loaded = read(&format!("{header}{rows}"));
+        let loaded = read(format!("{header}{rows}"));
         let names: Vec<&str> = loaded.universe.symbols.iter().map(|bars| bars.symbol.as_str()).collect();
         assert_eq!(names, ["AAPL", "MSFT"], "{header}");
         assert_eq!(loaded.universe.n_bars(), 16, "{header}");
