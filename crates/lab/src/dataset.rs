@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize, Serializer};
 use tidemill_market::synth::{Planted, RegimeOptions, regime};
-use tidemill_market::{BarStamp, Bars, LoadOptions, Universe, load, timeframe};
+use tidemill_market::{Bars, LoadOptions, Universe, load, timeframe};
 
 use crate::error::LabError;
 use crate::number;
@@ -33,7 +33,7 @@ impl Dataset {
 
     /// CSV or Parquet files, or folders of them.
     pub fn load(files: &[PathBuf]) -> Result<Self, LabError> {
-        Recipe::new(files, None, None, BarStamp::Open, None).load()
+        Recipe::new(files, LoadOptions::default()).load()
     }
 
     /// A generated market with a planted edge, for experiments.
@@ -95,17 +95,9 @@ pub struct Recipe {
     files: Vec<PathBuf>,
     /// The folder that relative paths start from.
     within: String,
-    /// Only these symbols.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    symbols: Option<Vec<String>>,
-    /// Time zone of timestamps without one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    timezone: Option<String>,
-    /// Whether the files' times are the opens or the ends of bars.
-    stamp: BarStamp,
-    /// Resampled to bars of this length.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    resample_ms: Option<i64>,
+    /// How they are read.
+    #[serde(flatten)]
+    options: LoadOptions,
     /// What results are compared with in place of holding all symbols: a symbol or a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     benchmark: Option<String>,
@@ -113,16 +105,10 @@ pub struct Recipe {
 
 impl Recipe {
     /// Data of files, or generated data if there are none.
-    pub fn new(
-        files: &[PathBuf],
-        symbols: Option<Vec<String>>,
-        timezone: Option<String>,
-        stamp: BarStamp,
-        resample_ms: Option<i64>,
-    ) -> Self {
+    pub fn new(files: &[PathBuf], options: LoadOptions) -> Self {
         // If the working folder is unknown, paths stay relative to the folder in which they are read.
         let within = std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned();
-        Self { files: files.to_vec(), within, symbols, timezone, stamp, resample_ms, benchmark: None }
+        Self { files: files.to_vec(), within, options, benchmark: None }
     }
 
     /// The same from other files, named from the working folder, and with another benchmark; what is not given stays.
@@ -141,13 +127,19 @@ impl Recipe {
 
     /// The same with all files named in full, whichever folder this is read in.
     pub fn in_full(&self) -> Self {
-        let files = self.files.iter().map(|file| Path::new(&self.within).join(file)).collect();
-        Self { files, ..self.clone() }
+        let in_full = |file: &PathBuf| Path::new(&self.within).join(file);
+        let mut recipe = self.clone();
+        recipe.files = self.files.iter().map(in_full).collect();
+        if let Some(join) = &mut recipe.options.join {
+            join.path = in_full(&join.path);
+        }
+        recipe
     }
 
     /// The first file that no longer exists.
     pub fn missing(&self) -> Option<&Path> {
-        self.files.iter().map(PathBuf::as_path).find(|path| !path.exists())
+        let join = self.options.join.iter().map(|join| &join.path);
+        self.files.iter().chain(join).map(PathBuf::as_path).find(|path| !path.exists())
     }
 
     /// Loads or generates the data, and the benchmark if it names one.
@@ -160,14 +152,7 @@ impl Recipe {
         if self.files.is_empty() {
             return Ok(Dataset { recipe: self, ..Dataset::generated() });
         }
-        let options = LoadOptions {
-            symbols: self.symbols.clone(),
-            timezone: self.timezone.clone(),
-            stamp: self.stamp,
-            resample: self.resample_ms,
-            ..LoadOptions::default()
-        };
-        let loaded = load(&self.files, &options)?;
+        let loaded = load(&self.files, &self.options)?;
         Ok(Dataset { recipe: self, notes: loaded.report.remarks(), ..Dataset::of(loaded.universe) })
     }
 
@@ -176,8 +161,8 @@ impl Recipe {
             return Ok(bars.clone());
         }
         let options = LoadOptions {
-            timezone: self.timezone.clone(),
-            resample: self.resample_ms,
+            timezone: self.options.timezone.clone(),
+            resample: self.options.resample,
             ..LoadOptions::default()
         };
         let path = Path::new(&self.within).join(name);
@@ -189,8 +174,8 @@ impl Recipe {
             }
             return Ok(symbols.remove(0));
         }
-        if self.symbols.is_some() {
-            let options = LoadOptions { symbols: Some(vec![name.to_owned()]), ..options };
+        if self.options.symbols.is_some() {
+            let options = LoadOptions { symbols: Some(vec![name.to_owned()]), ..self.options.clone() };
             if let Some(bars) =
                 load(&self.files, &options).ok().and_then(|mut loaded| loaded.universe.symbols.pop())
             {

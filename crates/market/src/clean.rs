@@ -28,6 +28,7 @@ use std::ops::Range;
 
 use crate::bars::{Bars, DAY_MS};
 use crate::jump::{listing_jump, suspected_splits};
+use crate::load::name::Name;
 use crate::load::table::{NO_TIME, Table};
 use crate::report::{IssueKind, Place, SymbolReport, Tally};
 use crate::timeframe;
@@ -53,7 +54,19 @@ pub(crate) struct SymbolRows {
 #[derive(Debug)]
 pub(crate) struct Source {
     pub file: String,
+    /// The symbol of all rows, if the table has no symbols of its own.
+    pub name: Name,
     pub table: Table,
+}
+
+impl Source {
+    /// The symbols of the file in order of appearance.
+    pub(crate) fn symbols(&self) -> Vec<String> {
+        match self.table.symbol_ids {
+            Some(_) => self.table.symbols.clone(),
+            None => vec![self.name.symbol.clone()],
+        }
+    }
 }
 
 /// The result for one symbol: its bars and report, or why there are none.

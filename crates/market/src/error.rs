@@ -14,7 +14,7 @@ use crate::timestamp::format_ms;
 pub enum MarketError {
     /// The path does not exist.
     #[error(
-        "{path}: no such file or directory\n  hint: check the spelling; a directory loads every .csv, .csv.gz, .tsv and .parquet inside it"
+        "{path}: no such file or directory\n  hint: check the spelling; a directory loads every file in it that is named like data, as .csv, .parquet or .zip"
     )]
     NotFound {
         /// The missing path.
@@ -42,7 +42,9 @@ pub enum MarketError {
         hint: String,
     },
     /// The directory holds nothing that can be loaded.
-    #[error("{path}: the directory holds no .csv, .csv.gz, .tsv or .parquet file")]
+    #[error(
+        "{path}: the directory holds no .csv, .tsv, .parquet, .feather, .arrow or .zip file, packed or not"
+    )]
     NoFiles {
         /// The directory.
         path: PathBuf,
@@ -111,19 +113,41 @@ pub enum MarketError {
     },
     /// The file is no text, and not one of the binary formats that can be read.
     #[error(
-        "{path}: looks binary, neither CSV nor Parquet\n  hint: unpack an archive, export a spreadsheet as CSV; text is read as UTF-8, or as UTF-16 with byte order mark"
+        "{path}: looks binary, none of CSV, Parquet, Arrow, zip, gzip, Zstandard and xz\n  hint: export a spreadsheet as CSV, write Feather of version 1 again; text is read as UTF-8, or as UTF-16 with byte order mark"
     )]
     Binary {
         /// The file.
         path: PathBuf,
     },
-    /// The gzip stream is broken.
-    #[error("{path}: not readable as gzip: {message}\n  hint: unpack it by hand to see how far it is intact")]
-    Gzip {
+    /// Packed content is broken.
+    #[error(
+        "{path}: not readable as {format}: {message}\n  hint: unpack it by hand to see how far it is intact"
+    )]
+    Packed {
+        /// The file.
+        path: PathBuf,
+        /// How it is packed.
+        format: &'static str,
+        /// The decoder's error.
+        message: String,
+    },
+    /// The file claims to be Arrow but cannot be decoded.
+    #[error(
+        "{path}: not readable as Arrow or Feather: {message}\n  hint: the file may be truncated or corrupt; write it again, or export it as Parquet"
+    )]
+    Arrow {
         /// The file.
         path: PathBuf,
         /// The decoder's error.
         message: String,
+    },
+    /// The archive is not one that is opened here.
+    #[error("{path}: {problem}\n  hint: unpack it by hand and load the files in it")]
+    Archive {
+        /// The archive.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
     },
     /// The file holds more than this program is willing to take in one piece.
     #[error("{path}: {what}\n  hint: split the file, or keep only the symbols and dates you need")]
@@ -151,9 +175,50 @@ pub enum MarketError {
         /// What exists (the first few).
         available: String,
     },
+    /// Directories named `key=value` lie too deep in each other.
+    #[error("{path}: partitions are nested more than {limit} deep\n  hint: load a directory further down")]
+    PartitionDepth {
+        /// The directory.
+        path: PathBuf,
+        /// How deep they may be.
+        limit: usize,
+    },
+    /// Columns to be joined do not fit.
+    #[error("--join {path}: {problem}\n  hint: {hint}")]
+    Join {
+        /// The file with the columns.
+        path: PathBuf,
+        /// Why they cannot be joined.
+        problem: String,
+        /// Hint for the user.
+        hint: String,
+    },
+    /// The pattern for names is no regular expression.
+    #[error(
+        "--name-from {pattern:?}: {message}\n  hint: a regular expression, whose first group is the symbol, as in '([A-Z]+)_daily'"
+    )]
+    NamePattern {
+        /// What was given.
+        pattern: String,
+        /// Why it cannot be used.
+        message: String,
+    },
+    /// The pattern for names finds none in a path.
+    #[error(
+        "{path}: --name-from finds no symbol in it, and the file has no symbol column\n  hint: the pattern is looked for in the path as given"
+    )]
+    NameNotFound {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A name was given for files that all have a symbol column.
+    #[error(
+        "--name has no effect: every file has a symbol column\n  hint: leave it out, or choose symbols with --symbols"
+    )]
+    NameUnused,
     /// Two files without a symbol column would become one symbol and overlap in time.
     #[error(
-        "{first} and {second} would both be symbol {symbol:?} and overlap in time\n  hint: a file without a symbol column is named after its file name; rename one, add a symbol column, or do not give a file twice"
+        "{first} and {second} would both be symbol {symbol:?} and overlap in time\n  hint: a file without a symbol column is named after its file name; rename one, add a symbol column, name them with --name-from, or do not give a file twice"
     )]
     SymbolClash {
         /// The shared name.

@@ -8,6 +8,7 @@ mod fingerprint;
 pub mod indicator;
 mod jump;
 mod load;
+pub mod memory;
 pub mod report;
 pub mod resample;
 pub mod synth;
@@ -18,7 +19,7 @@ pub mod year;
 
 pub use bars::{Bars, DAY_MS, Universe};
 pub use error::MarketError;
-pub use load::{BarStamp, LoadOptions, LoadedData, load, symbol_of_file};
+pub use load::{BarStamp, JoinOptions, LoadOptions, LoadedData, load, symbol_of_file};
 pub use report::DataReport;
 pub use write::{TableColumn, check_output, write, write_csv, write_parquet, write_table};
 pub use year::year_days;

@@ -3,31 +3,43 @@
 //! Files are read side by side, their rows gathered by symbol, each symbol cleaned by the policy of
 //! [`clean`](crate::clean) and, if requested, resampled. The order of paths decides which of two duplicate rows is
 //! the later one; nothing else depends on it.
+//!
+//! One file because the steps of a load follow each other, from opening a file to the finished report.
 
 pub(crate) mod array;
+pub(crate) mod arrow;
 pub(crate) mod clash;
 pub(crate) mod column;
+pub(crate) mod content;
 pub(crate) mod csv;
 pub(crate) mod delta;
+pub(crate) mod find;
 pub(crate) mod footer;
+pub(crate) mod frame;
+pub(crate) mod join;
 pub(crate) mod line;
+pub(crate) mod name;
 pub(crate) mod number;
 pub(crate) mod page;
 pub(crate) mod parquet;
+pub(crate) mod parts;
 pub(crate) mod stamp;
 pub(crate) mod table;
 pub(crate) mod thrift;
 pub(crate) mod time;
+pub(crate) mod unpack;
 pub(crate) mod wide;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::tz::TimeZone;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::bars::{Bars, DAY_MS, Universe};
 use crate::clean::{CleanedSymbol, RowRange, Source, SymbolRows, clean, count_kept};
@@ -36,31 +48,58 @@ use crate::report::{DataReport, FileReport, IssueKind, Place, RefusedSymbol, Tal
 use crate::resample::resample;
 use crate::timeframe::format_duration;
 use crate::timestamp::format_ms;
+use column::Wanted;
+use content::{Content, Kind};
+use find::Found;
+pub use join::JoinOptions;
+use name::Naming;
+pub use name::symbol_of_file;
 pub use stamp::BarStamp;
 use table::{NO_SYMBOL, NO_TIME, Table};
+use unpack::{Archive, Member, unpack};
 
-/// Text larger than this is not unpacked from gzip; a few kilobytes can claim any size.
-const MAX_UNPACKED_BYTES: u64 = 8 << 30;
+/// How often content may be packed: a member of an archive that is packed once more.
+const MAX_LAYERS: usize = 2;
 
 /// What to load and how to read it. The default takes everything as it is.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LoadOptions {
     /// Only these symbols; unknown ones are an error.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub symbols: Option<Vec<String>>,
     /// Time zone of timestamps without one: an IANA name or an offset. UTC by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
     /// Whether the files' times are the opens or the ends of bars.
     pub stamp: BarStamp,
     /// Resample to this bar length.
+    #[serde(rename = "resample_ms", skip_serializing_if = "Option::is_none")]
     pub resample: Option<i64>,
+    /// The symbol of files that name none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// A pattern for the symbol of files that name none: its first group, or all that it matches, in the path as given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name_from: Option<String>,
+    /// A file of a directory that cannot be read is the error too, as one that was given by itself is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
+    /// Columns of another file, joined to the bars by time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub join: Option<JoinOptions>,
     /// Leave out bars before this time, UTC milliseconds.
+    #[serde(skip)]
     pub from_ms: Option<i64>,
     /// Leave out bars at or after this time, UTC milliseconds.
+    #[serde(skip)]
     pub to_ms: Option<i64>,
     /// Go on without files that cannot be read and symbols whose files clash; the report names them. Otherwise the first of
     /// them is the error.
+    #[serde(skip)]
     pub lenient: bool,
     /// What time it is, UTC milliseconds, for telling bars of the future; the system's clock by default.
+    #[serde(skip)]
     pub now_ms: Option<i64>,
 }
 
@@ -75,29 +114,33 @@ pub struct LoadedData {
 
 /// Loads files and directories.
 ///
-/// A directory stands for every `.csv`, `.csv.gz`, `.tsv` and `.parquet` file directly inside it, sorted by name. The
-/// content decides the format, not the name. A file without a symbol column is named after its file name.
+/// A directory stands for every file directly inside it that is named like data (`.csv`, `.tsv`, `.parquet`, `.feather`,
+/// `.arrow`, `.zip`, packed or not), sorted by name, and an archive for such members; those that cannot be read are left out
+/// and reported, unless none can. The content decides the format, not the name. A file
+/// without a symbol column is named after its file name.
 pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<LoadedData, MarketError> {
     let zone = options.timezone.as_deref().map_or(Ok(TimeZone::UTC), time::resolve_zone)?;
     if let Some(to_ms) = options.resample.filter(|&to_ms| to_ms <= 0) {
         return Err(MarketError::Timeframe { text: format!("{to_ms} ms") });
     }
-    let files = expand(paths)?;
-    let read: Vec<Result<(Source, &'static str), MarketError>> =
-        files.par_iter().map(|path| read_file(path, &zone, options.stamp)).collect();
-    let is_lenient = options.lenient && read.iter().any(Result::is_ok);
+    let naming = Naming::new(options)?;
+    let files = find::expand(paths)?;
+    let reader = Reader { zone, stamp: options.stamp, naming: &naming };
+    let read: Vec<Vec<Outcome>> = files.par_iter().map(|found| reader.read(found)).collect();
+    let read: Vec<Outcome> = read.into_iter().flatten().collect();
+    let is_any_read = read.iter().any(|outcome| outcome.read.is_ok());
+    let may_skip = |is_given: bool| is_any_read && (options.lenient || !is_given && !options.strict);
     let mut report = DataReport::default();
     let mut tally = Tally::default();
     let mut sources = Vec::with_capacity(files.len());
-    for (path, outcome) in files.iter().zip(read) {
-        let (mut source, format) = match outcome {
-            Err(error) if is_lenient => {
-                report
-                    .unreadable
-                    .push(UnreadableFile { path: path.display().to_string(), reason: error.to_string() });
+    for Outcome { path, is_given, read } in read {
+        let (mut source, format) = match read {
+            Err(error) if may_skip(is_given) => {
+                let path = path.display().to_string();
+                report.unreadable.push(UnreadableFile { path, reason: error.to_string() });
                 continue;
             }
-            outcome => outcome?,
+            read => read?,
         };
         let mut notes = std::mem::take(&mut source.table.notes);
         if source.table.stamp == Some(BarStamp::Close) && options.stamp == BarStamp::Open {
@@ -107,11 +150,15 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<LoadedData, Mark
             );
         }
         let rows = source.table.n_rows();
-        report.files.push(FileReport { path: source.file.clone(), format, rows, notes });
+        let path = source.file.clone();
+        report.files.push(FileReport { path, format, rows, symbols: source.symbols(), notes });
         for &line in &source.table.header_lines {
             tally.add(IssueKind::HeaderLine, || place(&source.file, u64::from(line), None));
         }
         sources.push(source);
+    }
+    if options.name.is_some() && sources.iter().all(|source| source.table.symbol_ids.is_some()) {
+        return Err(MarketError::NameUnused);
     }
     let mut gathered = choose(gather(&sources, &mut tally), options.symbols.as_deref())?;
     if options.stamp == BarStamp::Close {
@@ -144,12 +191,15 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<LoadedData, Mark
     let span = options.from_ms.unwrap_or(i64::MIN + 1)..options.to_ms.unwrap_or(i64::MAX);
     let cleaned: Vec<(CleanedSymbol, Tally)> =
         gathered.par_iter().map(|symbol| clean(symbol, &sources, span.clone())).collect();
+    let spans: Vec<Vec<parts::Span>> =
+        gathered.par_iter().map(|symbol| parts::spans(symbol, &sources)).collect();
     drop(sources);
     let mut universe = Universe::default();
-    for (symbol, (outcome, symbol_tally)) in gathered.into_iter().zip(cleaned) {
+    for ((symbol, spans), (outcome, symbol_tally)) in gathered.into_iter().zip(spans).zip(cleaned) {
         tally.absorb(symbol_tally);
         match outcome {
             Ok((bars, symbol_report)) => {
+                report.joined.extend(parts::joined(&spans, &bars));
                 universe.symbols.push(bars);
                 report.symbols.push(symbol_report);
             }
@@ -161,6 +211,9 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<LoadedData, Mark
     note_times(&universe, options, &mut report);
     if let Some(to_ms) = options.resample {
         resample_all(&mut universe, &mut report, &mut tally, to_ms)?;
+    }
+    if let Some(join) = &options.join {
+        report.features = Some(join::attach(&mut universe, join, &reader.zone)?);
     }
     report.issues = tally.finish();
     if universe.symbols.is_empty() {
@@ -184,65 +237,116 @@ fn place(file: &str, row: u64, ts_ms: Option<i64>) -> Place {
     Place { symbol: String::new(), file: file.to_string(), row, ts_ms }
 }
 
-/// Paths with directories replaced by the files inside them.
-fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, MarketError> {
-    if paths.is_empty() {
-        return Err(MarketError::NoPaths);
-    }
-    let mut files = Vec::new();
-    for path in paths {
-        let metadata = fs::metadata(path).map_err(|source| MarketError::io(path, source))?;
-        if !metadata.is_dir() {
-            files.push(path.clone());
-            continue;
-        }
-        let mut inside = Vec::new();
-        for entry in fs::read_dir(path).map_err(|source| MarketError::io(path, source))? {
-            let entry = entry.map_err(|source| MarketError::io(path, source))?.path();
-            if entry.is_file() && has_data_name(&entry) {
-                inside.push(entry);
+/// What became of a file, or of a member of an archive.
+struct Outcome {
+    path: PathBuf,
+    /// Whether a failure is the failure of something that was given by itself.
+    is_given: bool,
+    read: Result<(Source, &'static str), MarketError>,
+}
+
+/// How files are read and named.
+struct Reader<'a> {
+    zone: TimeZone,
+    stamp: BarStamp,
+    naming: &'a Naming,
+}
+
+impl Reader<'_> {
+    /// Reads a file, or every member of an archive that is taken for data.
+    fn read(&self, found: &Found) -> Vec<Outcome> {
+        let path = &found.path;
+        let outcome = |read| vec![Outcome { path: path.clone(), is_given: found.is_given, read }];
+        let io = |source| MarketError::io(path, source);
+        let opened = open(path).and_then(|content| Ok((content.kind().map_err(io)?, content)));
+        match opened {
+            Ok((Kind::Zip, content)) => {
+                self.read_archive(&content, found).unwrap_or_else(|error| outcome(Err(error)))
             }
+            Ok((_, content)) => outcome(self.read_one(content, path, found.symbol.as_deref())),
+            Err(error) => outcome(Err(error)),
         }
-        if inside.is_empty() {
-            return Err(MarketError::NoFiles { path: path.clone() });
-        }
-        inside.sort();
-        files.append(&mut inside);
     }
-    Ok(files)
+
+    fn read_archive(&self, content: &Content, found: &Found) -> Result<Vec<Outcome>, MarketError> {
+        let archive = Archive::open(content, &found.path)?;
+        let members = archive.members()?;
+        let read = |member: &Member| Outcome {
+            path: member.path.clone(),
+            is_given: false,
+            read: archive
+                .read(member)
+                .and_then(|content| self.read_one(content, &member.path, found.symbol.as_deref())),
+        };
+        let mut outcomes: Vec<Outcome> = members.par_iter().map(read).collect();
+        // An archive of which nothing can be read has failed itself.
+        if outcomes.iter().all(|outcome| outcome.read.is_err()) {
+            outcomes.iter_mut().for_each(|outcome| outcome.is_given = found.is_given);
+        }
+        Ok(outcomes)
+    }
+
+    fn read_one(
+        &self,
+        content: Content,
+        path: &Path,
+        partition: Option<&str>,
+    ) -> Result<(Source, &'static str), MarketError> {
+        let (table, format) = read_table(content, path, &self.zone, Wanted::Bars)?;
+        check_stamp(path, &table, self.stamp)?;
+        let file = path.display().to_string();
+        let name = self
+            .naming
+            .of(&file, partition)
+            .ok_or_else(|| MarketError::NameNotFound { path: path.to_path_buf() });
+        // The name of a file whose rows have their own is never asked for.
+        let name = if table.symbol_ids.is_some() { name.unwrap_or_default() } else { name? };
+        Ok((Source { file, name, table }, format))
+    }
 }
 
-fn has_data_name(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-    !name.starts_with('.') && [".csv", ".csv.gz", ".tsv", ".parquet"].iter().any(|end| name.ends_with(end))
-}
-
-fn read_file(path: &Path, zone: &TimeZone, stamp: BarStamp) -> Result<(Source, &'static str), MarketError> {
+/// Opens a file, or all of standard input.
+fn open(path: &Path) -> Result<Content, MarketError> {
     let io = |source| MarketError::io(path, source);
-    let mut file = fs::File::open(path).map_err(io)?;
-    let mut head = Vec::with_capacity(4);
-    file.by_ref().take(4).read_to_end(&mut head).map_err(io)?;
-    let (table, format): (Table, &'static str) = match head.as_slice() {
-        [] => return Err(MarketError::Empty { path: path.to_path_buf() }),
-        magic if magic == footer::MAGIC => {
-            drop(file);
-            (parquet::read(path, zone)?, "parquet")
-        }
-        [0x1f, 0x8b, ..] => (parse_text(&unpack(path)?, path, zone)?, "csv"),
-        _ => {
-            let mut text = head;
-            file.read_to_end(&mut text).map_err(io)?;
-            (parse_text(&text, path, zone)?, "csv")
-        }
-    };
-    check_stamp(path, &table, stamp)?;
-    Ok((Source { file: path.display().to_string(), table }, format))
+    if path == Path::new(find::STDIN) {
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
+        return Ok(Content::Memory(bytes.into()));
+    }
+    Ok(Content::Disk(Arc::new(fs::File::open(path).map_err(io)?)))
+}
+
+/// Unpacks content as often as it is packed and reads what is in it.
+fn read_table(
+    mut content: Content,
+    path: &Path,
+    zone: &TimeZone,
+    wanted: Wanted,
+) -> Result<(Table, &'static str), MarketError> {
+    let io = |source| MarketError::io(path, source);
+    let refuse =
+        |problem: &str| Err(MarketError::Archive { path: path.to_path_buf(), problem: problem.to_string() });
+    for _ in 0..=MAX_LAYERS {
+        let kind = content.kind().map_err(io)?;
+        return match kind {
+            Kind::Empty => Err(MarketError::Empty { path: path.to_path_buf() }),
+            Kind::Parquet => Ok((parquet::read(&content, path, zone, wanted)?, "parquet")),
+            Kind::Arrow => Ok((arrow::read(&content.bytes().map_err(io)?, path, zone, wanted)?, "arrow")),
+            Kind::Text => Ok((parse_text(&content.bytes().map_err(io)?, path, zone, wanted)?, "csv")),
+            Kind::Zip => refuse("an archive inside something packed is not opened"),
+            Kind::Gzip | Kind::Zstd | Kind::Xz => {
+                content = Content::Memory(unpack(&content, kind, path)?);
+                continue;
+            }
+        };
+    }
+    refuse("it is packed more than twice")
 }
 
 /// Parses text. If the file calls itself Parquet, that it is none is what a person has to know first.
-fn parse_text(text: &[u8], path: &Path, zone: &TimeZone) -> Result<Table, MarketError> {
+fn parse_text(text: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) -> Result<Table, MarketError> {
     let is_called_parquet = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("parquet"));
-    match csv::parse(text, path, zone) {
+    match csv::parse(text, path, zone, wanted) {
         Ok(mut table) if is_called_parquet => {
             table.notes.push("the name says Parquet, the content is CSV and was read as such".to_string());
             Ok(table)
@@ -255,33 +359,6 @@ fn parse_text(text: &[u8], path: &Path, zone: &TimeZone) -> Result<Table, Market
     }
 }
 
-fn unpack(path: &Path) -> Result<Vec<u8>, MarketError> {
-    let file = fs::File::open(path).map_err(|source| MarketError::io(path, source))?;
-    let mut text = Vec::new();
-    let mut unpacked = flate2::read::MultiGzDecoder::new(file).take(MAX_UNPACKED_BYTES);
-    unpacked
-        .read_to_end(&mut text)
-        .map_err(|error| MarketError::Gzip { path: path.to_path_buf(), message: error.to_string() })?;
-    if text.len() as u64 == MAX_UNPACKED_BYTES {
-        let what = format!("it unpacks to more than {} GiB", MAX_UNPACKED_BYTES >> 30);
-        return Err(MarketError::TooLarge { path: path.to_path_buf(), what });
-    }
-    Ok(text)
-}
-
-/// The symbol of a file that names none: its own name without directory and endings.
-pub fn symbol_of_file(file: &str) -> String {
-    let name = Path::new(file)
-        .file_name()
-        .map_or_else(|| file.to_string(), |name| name.to_string_lossy().into_owned());
-    let lower = name.to_ascii_lowercase();
-    let end = [".csv.gz", ".tsv.gz", ".csv", ".tsv", ".txt", ".parquet", ".gz"]
-        .iter()
-        .find(|end| lower.ends_with(*end));
-    let stem = end.map_or(name.as_str(), |end| &name[..name.len() - end.len()]);
-    if stem.is_empty() { name } else { stem.to_string() }
-}
-
 /// Collects each symbol's rows over all files, ordered by symbol.
 fn gather(sources: &[Source], tally: &mut Tally) -> Vec<SymbolRows> {
     let mut by_symbol: BTreeMap<String, Vec<RowRange>> = BTreeMap::new();
@@ -289,7 +366,7 @@ fn gather(sources: &[Source], tally: &mut Tally) -> Vec<SymbolRows> {
         let table = &source.table;
         let Some(ids) = &table.symbol_ids else {
             let rows = 0..table.n_rows();
-            by_symbol.entry(symbol_of_file(&source.file)).or_default().push(RowRange { file_idx, rows });
+            by_symbol.entry(source.name.symbol.clone()).or_default().push(RowRange { file_idx, rows });
             continue;
         };
         let mut runs: Vec<Vec<RowRange>> = vec![Vec::new(); table.symbols.len()];

@@ -1,4 +1,6 @@
 //! What a load found and did: every kind of dirt counted, with the first places, so that nothing vanishes silently.
+//!
+//! One file because each thing counted stands beside the words that report it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,7 +16,7 @@ const PLACES_KEPT: usize = 5;
 /// Places shown per kind in the summary for people.
 const PLACES_SHOWN: usize = 3;
 
-/// Refused symbols named one by one; of more only the number is given.
+/// Files left out and symbols refused or joined that are named one by one; of more only the number is given.
 const LINES_SHOWN: usize = 10;
 
 /// A kind of dirt and what is done about it; the policy table of [`clean`](crate::clean) explains each.
@@ -149,6 +151,8 @@ pub struct FileReport {
     pub format: &'static str,
     /// Rows of data in it.
     pub rows: usize,
+    /// The symbols of its rows, in order of appearance.
+    pub symbols: Vec<String>,
     /// Assumptions and omissions, for the user.
     pub notes: Vec<String>,
 }
@@ -208,6 +212,92 @@ pub struct UnreadableFile {
     pub reason: String,
 }
 
+/// Where two files of one symbol meet otherwise than end to end.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Seam {
+    /// The file that begins earlier.
+    pub first: String,
+    /// The other.
+    pub second: String,
+    /// The first time that is in both files, or the last bar before the hole, UTC milliseconds.
+    pub from_ms: i64,
+    /// The last time that is in both files, or the first bar after the hole, UTC milliseconds.
+    pub to_ms: i64,
+    /// Bars of the second file inside the overlap, or bars missing in the hole.
+    pub bars: u64,
+}
+
+/// A symbol whose bars come from several files.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JoinedSymbol {
+    /// Name of the symbol.
+    pub symbol: String,
+    /// How many files.
+    pub files: usize,
+    /// Where files overlap; the rows agree, otherwise the load is refused.
+    pub overlaps: Vec<Seam>,
+    /// Where bars are missing between two files.
+    pub holes: Vec<Seam>,
+}
+
+impl JoinedSymbol {
+    fn describe(&self) -> String {
+        let seams = |what: &str, place: &str, seams: &[Seam]| {
+            let Some(first) = seams.first() else { return String::new() };
+            let plural = if seams.len() == 1 { "" } else { "s" };
+            let (from, to) = (format_ms(first.from_ms), format_ms(first.to_ms));
+            let (n_seams, bars) = (seams.len(), first.bars);
+            let (one, other) = (&first.first, &first.second);
+            format!(
+                "; {n_seams} {what}{plural}, first {place} {one} and {other}: {bars} bar(s), {from} to {to}"
+            )
+        };
+        let overlaps = seams("overlap", "of", &self.overlaps);
+        let holes = seams("hole", "between", &self.holes);
+        format!("{}: {} files joined{overlaps}{holes}", self.symbol, self.files)
+    }
+}
+
+/// What became of columns joined from another file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct FeatureReport {
+    /// The file as given.
+    pub path: String,
+    /// The series that bars have from it.
+    pub columns: Vec<String>,
+    /// Rows in it.
+    pub rows: usize,
+    /// Rows whose time, and symbol, occurs again later: the last one counts.
+    pub rows_duplicate: usize,
+    /// Rows without a readable time or a symbol.
+    pub rows_without_time: usize,
+    /// Rows that no bar reads: of other symbols, outside the bars' span, too old, or followed by another within a bar.
+    pub rows_unmatched: usize,
+    /// Bars before the first row.
+    pub bars_without: usize,
+    /// Bars whose last row is older than allowed.
+    pub bars_stale: usize,
+}
+
+impl FeatureReport {
+    fn describe(&self) -> String {
+        let counts = [
+            (self.rows_unmatched, "rows that no bar reads"),
+            (self.rows_duplicate, "duplicate rows (the last stays)"),
+            (self.rows_without_time, "rows without a time or symbol"),
+            (self.bars_without, "bars before the first row"),
+            (self.bars_stale, "bars whose last row is too old"),
+        ];
+        let found: Vec<String> = counts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("; {count} {what}"))
+            .collect();
+        let columns = self.columns.join(", ");
+        format!("joined {} ({} rows): {columns}{}", self.path, self.rows, found.concat())
+    }
+}
+
 /// Everything a load has to say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DataReport {
@@ -216,6 +306,12 @@ pub struct DataReport {
     /// The files that could not be read, if the load was set to skip them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<UnreadableFile>,
+    /// The symbols whose bars come from several files, ordered by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub joined: Vec<JoinedSymbol>,
+    /// The columns joined from another file, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub features: Option<FeatureReport>,
     /// The symbols kept, ordered by name.
     pub symbols: Vec<SymbolReport>,
     /// The symbols refused, ordered by name.
@@ -241,6 +337,7 @@ impl DataReport {
         });
         let mut remarks: Vec<String> = issues.collect();
         remarks.extend(self.refusals());
+        remarks.extend(self.joins());
         remarks.extend(self.notes.iter().cloned());
         remarks.extend(self.file_remarks());
         remarks
@@ -248,13 +345,34 @@ impl DataReport {
 
     /// The refused files and symbols, a line each for the first few symbols.
     fn refusals(&self) -> Vec<String> {
-        let unreadable = self.unreadable.iter().map(|file| format!("left out {}", file.reason));
-        let mut lines: Vec<String> = unreadable.collect();
+        let unreadable = self.unreadable.iter().take(LINES_SHOWN);
+        let mut lines: Vec<String> = unreadable.map(|file| format!("left out {}", file.reason)).collect();
+        if self.unreadable.len() > LINES_SHOWN {
+            lines.push(format!("left out {} more file(s)", self.unreadable.len() - LINES_SHOWN));
+        }
         let shown = self.refused.iter().take(LINES_SHOWN);
         lines.extend(shown.map(|refused| format!("refused {}: {}", refused.symbol, refused.reason)));
         if self.refused.len() > LINES_SHOWN {
             lines.push(format!("refused {} more", self.refused.len() - LINES_SHOWN));
         }
+        lines
+    }
+
+    /// The columns joined, and the symbols joined from several files: a line each for the first few that do not meet end to end, one for the others.
+    fn joins(&self) -> Vec<String> {
+        let (clean, seamed): (Vec<_>, Vec<_>) =
+            self.joined.iter().partition(|joined| joined.overlaps.is_empty() && joined.holes.is_empty());
+        let mut lines: Vec<String> =
+            seamed.iter().take(LINES_SHOWN).map(|joined| joined.describe()).collect();
+        if seamed.len() > LINES_SHOWN {
+            lines.push(format!("{} more symbols joined with overlaps or holes", seamed.len() - LINES_SHOWN));
+        }
+        match clean[..] {
+            [] => {}
+            [one] => lines.push(format!("{} end to end", one.describe())),
+            _ => lines.push(format!("{} symbols joined from several files end to end", clean.len())),
+        }
+        lines.extend(self.features.iter().map(FeatureReport::describe));
         lines
     }
 
@@ -318,7 +436,8 @@ impl fmt::Display for DataReport {
             let length = format_duration(longest.longest_gap_ms);
             writeln!(f, "  longest gap: {length} after {} in {}", format_ms(after), longest.symbol)?;
         }
-        for line in self.refusals().iter().chain(&self.notes).chain(&self.file_remarks()) {
+        for line in self.refusals().iter().chain(&self.joins()).chain(&self.notes).chain(&self.file_remarks())
+        {
             writeln!(f, "  {line}")?;
         }
         Ok(())

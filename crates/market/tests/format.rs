@@ -82,7 +82,7 @@ fn gzip_is_unpacked_and_its_damage_is_an_error() {
     assert_two_bars(&loaded);
     assert_eq!(only(&loaded).symbol, "EURUSD");
     let cut = load(&[file(dir.path(), "cut.csv.gz", &packed[..packed.len() / 2])], &LoadOptions::default());
-    assert!(matches!(cut, Err(MarketError::Gzip { .. })));
+    assert!(matches!(cut, Err(MarketError::Packed { .. })));
 }
 
 #[test]
@@ -337,9 +337,16 @@ const TWO_TICKERS: [&str; 4] = [
 ];
 
 #[test]
-fn two_tickers_side_by_side_are_refused_by_name() {
+fn two_tickers_side_by_side_are_two_symbols_or_refused_by_name() {
     let rows: String = (1..9).map(|day| format!("2024-01-0{day},5,6,4,5,9,5,6,4,5,9\n")).collect();
-    for header in TWO_TICKERS {
+    let (pandas, flat) = TWO_TICKERS.split_at(3);
+    for header in pandas {
+        let loaded = read(format!("{header}{rows}"));
+        let names: Vec<&str> = loaded.universe.symbols.iter().map(|bars| bars.symbol.as_str()).collect();
+        assert_eq!(names, ["AAPL", "MSFT"], "{header}");
+        assert_eq!(loaded.universe.n_bars(), 16, "{header}");
+    }
+    for header in flat {
         let error = load_text(format!("{header}{rows}"), &LoadOptions::default()).unwrap_err();
         assert!(matches!(error, MarketError::SeveralInstruments { .. }), "{header}{error}");
         let message = error.to_string();

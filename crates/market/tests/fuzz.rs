@@ -3,10 +3,13 @@
 //! `PROPTEST_CASES=100000 cargo test -p tidemill-market --test fuzz` runs longer. What broke once lives in `corpus/`.
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, TimestampMillisecondArray};
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 use parquet::file::properties::{WriterProperties, WriterVersion};
@@ -90,7 +93,8 @@ fn table() -> impl Strategy<Value = String> {
     )
 }
 
-fn parquet_bytes(properties: WriterProperties) -> Vec<u8> {
+/// Sixty rows of two symbols.
+fn batch() -> RecordBatch {
     let bars = synth::lcg(60);
     let names = (0..60).map(|row| if row < 30 { "AAA" } else { "BBB" });
     let columns: Vec<(&str, ArrayRef)> = vec![
@@ -105,10 +109,14 @@ fn parquet_bytes(properties: WriterProperties) -> Vec<u8> {
             Arc::new(Float64Array::from_iter(bars.volume.into_iter().map(|v| (v > 1_100.0).then_some(v)))),
         ),
     ];
-    let batch = RecordBatch::try_from_iter_with_nullable(
+    RecordBatch::try_from_iter_with_nullable(
         columns.into_iter().map(|(name, array)| (name, array, name == "volume")),
     )
-    .unwrap();
+    .unwrap()
+}
+
+fn parquet_bytes(properties: WriterProperties) -> Vec<u8> {
+    let batch = batch();
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("seed.parquet");
     let mut writer =
@@ -136,6 +144,51 @@ static SEEDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
                 .set_writer_version(WriterVersion::PARQUET_2_0)
                 .build(),
         ),
+    ]
+});
+
+fn arrow_bytes(compression: Option<CompressionType>) -> Vec<u8> {
+    let (batch, mut bytes) = (batch(), Vec::new());
+    let options = IpcWriteOptions::default().try_with_compression(compression).unwrap();
+    let mut writer = FileWriter::try_new_with_options(&mut bytes, &batch.schema(), options).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    drop(writer);
+    bytes
+}
+
+fn zip_bytes(member: &[u8]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for name in ["a.csv", "b.csv"] {
+        writer.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        writer.write_all(member).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+/// Good files of every other format, to be damaged.
+static PACKED_SEEDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
+    let csv = {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("seed.csv");
+        fs::write(dir.path().join("seed.parquet"), &SEEDS[0]).unwrap();
+        let loaded = load(&[dir.path().join("seed.parquet")], &LoadOptions::default()).unwrap();
+        tidemill_market::write(&loaded.universe, &path).unwrap();
+        fs::read(path).unwrap()
+    };
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(&csv).unwrap();
+    let mut xz = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
+    xz.write_all(&csv).unwrap();
+    vec![
+        arrow_bytes(None),
+        arrow_bytes(Some(CompressionType::LZ4_FRAME)),
+        arrow_bytes(Some(CompressionType::ZSTD)),
+        gzip.finish().unwrap(),
+        xz.finish().unwrap(),
+        zstd::encode_all(&csv[..], 1).unwrap(),
+        zip_bytes(&csv),
+        zip_bytes(&SEEDS[1]),
     ]
 });
 
@@ -228,12 +281,21 @@ proptest! {
         }
         check_here(&bytes, choice);
     }
+
+    #[test]
+    fn damaged_arrow_and_packed_files_never_panic(seed: usize, in_footer: bool, damages in prop::collection::vec(damage(), 1..5), choice: u8) {
+        let mut bytes = PACKED_SEEDS[seed % PACKED_SEEDS.len()].clone();
+        for damage in &damages {
+            apply(&mut bytes, damage, in_footer);
+        }
+        check_here(&bytes, choice);
+    }
 }
 
 #[test]
 fn the_seeds_are_good_files() {
     let dir = tempfile::tempdir().unwrap();
-    for bytes in SEEDS.iter() {
+    for bytes in SEEDS.iter().chain(PACKED_SEEDS.iter()) {
         let path = dir.path().join("seed.parquet");
         fs::write(&path, bytes).unwrap();
         assert_eq!(load(&[path], &LoadOptions::default()).unwrap().universe.symbols.len(), 2);

@@ -9,9 +9,9 @@ use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{Overrides, Strategy};
 use tidemill_lab::shipped::{SHIPPED, open_strategy};
 use tidemill_lab::{Dataset, Recipe};
-use tidemill_market::{BarStamp, timeframe, timestamp};
+use tidemill_market::{BarStamp, JoinOptions, LoadOptions, timeframe, timestamp};
 
-use crate::settings::Settings;
+use crate::settings::{DataSettings, Settings};
 
 /// What a strategy is opened with.
 #[derive(Args, Clone)]
@@ -30,24 +30,98 @@ pub struct StrategyArgs {
     pub config: Option<PathBuf>,
 }
 
+/// How files are read.
+#[derive(Args, Clone)]
+pub struct ReadingArgs {
+    /// Only these symbols, separated by commas.
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    symbols: Option<Vec<String>>,
+    /// Resample to larger bars, for example 1h.
+    #[arg(long, value_name = "TIMEFRAME")]
+    resample: Option<String>,
+    /// Time zone of timestamps without one, for example America/New_York [default: UTC].
+    #[arg(long, value_name = "ZONE")]
+    timezone: Option<String>,
+    /// Whether timestamps mark the open or the end of a bar [default: open].
+    #[arg(long, value_name = "open|close", value_parser = stamp_parser(), hide_possible_values = true)]
+    stamp: Option<BarStamp>,
+    /// The symbol of files without a symbol column [default: the name of the file, without date and bar length].
+    #[arg(long, value_name = "SYMBOL", conflicts_with = "name_from")]
+    name: Option<String>,
+    /// The symbol of files without a symbol column by a regular expression: its first group in the path as given.
+    #[arg(long, value_name = "REGEX")]
+    name_from: Option<String>,
+    /// Refuse a folder with a file that cannot be read, instead of reporting it and going on without it.
+    #[arg(long)]
+    strict: bool,
+    /// Join the columns of this file to the bars by time, as series of the strategy.
+    #[arg(long, value_name = "FILE")]
+    join: Option<PathBuf>,
+    /// Whether a bar reads the joined rows that exist by its close or by its open [default: close].
+    #[arg(long, value_name = "open|close", value_parser = stamp_parser(), hide_possible_values = true, requires = "join")]
+    as_of: Option<BarStamp>,
+    /// Do not read joined rows that are older than this, for example 2h.
+    #[arg(long, value_name = "DURATION", requires = "join")]
+    max_age: Option<String>,
+    /// What the names of joined columns begin with, for example ml_.
+    #[arg(long, value_name = "TEXT", requires = "join")]
+    prefix: Option<String>,
+}
+
+impl ReadingArgs {
+    /// The options of a load; the settings fill in what is not given.
+    pub fn options(&self, settings: &DataSettings) -> Result<LoadOptions> {
+        let resample =
+            self.resample.as_deref().map(timeframe::parse_duration).transpose().context("--resample")?;
+        let max_age_ms =
+            self.max_age.as_deref().map(timeframe::parse_span).transpose().context("--max-age")?;
+        let join = self.join.clone().map(|path| JoinOptions {
+            path,
+            as_of: self.as_of.unwrap_or(BarStamp::Close),
+            max_age_ms,
+            prefix: self.prefix.clone().unwrap_or_default(),
+        });
+        Ok(LoadOptions {
+            join,
+            symbols: self.symbols.clone(),
+            timezone: self.timezone.clone().or_else(|| settings.timezone.clone()),
+            stamp: self.stamp.or(settings.stamp).unwrap_or_default(),
+            resample,
+            name: self.name.clone(),
+            name_from: self.name_from.clone(),
+            strict: self.strict,
+            ..LoadOptions::default()
+        })
+    }
+
+    /// Refuses flags that do not apply to generated data; `needed` is the argument that names files.
+    pub fn refuse_without_files(&self, needed: &str) -> Result<()> {
+        for (is_given, flag) in [
+            (self.symbols.is_some(), "--symbols"),
+            (self.timezone.is_some(), "--timezone"),
+            (self.stamp.is_some(), "--stamp"),
+            (self.resample.is_some(), "--resample"),
+            (self.name.is_some(), "--name"),
+            (self.name_from.is_some(), "--name-from"),
+            (self.strict, "--strict"),
+            (self.join.is_some(), "--join"),
+        ] {
+            if is_given {
+                bail!("{flag} needs {needed}: it does not apply to generated data");
+            }
+        }
+        Ok(())
+    }
+}
+
 /// What data is loaded and how it is cut.
 #[derive(Args, Clone)]
 pub struct DataSource {
-    /// CSV or Parquet files, or folders of them [default: generated data with a planted edge].
+    /// CSV, Parquet, Arrow or zip files, or folders of them [default: generated data with a planted edge].
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub data: Vec<PathBuf>,
-    /// Only these symbols, separated by commas.
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
-    pub symbols: Option<Vec<String>>,
-    /// Resample to larger bars, for example 1h.
-    #[arg(long, value_name = "TIMEFRAME")]
-    pub resample: Option<String>,
-    /// Time zone of timestamps without one, for example America/New_York [default: UTC].
-    #[arg(long, value_name = "ZONE")]
-    pub timezone: Option<String>,
-    /// Whether timestamps mark the open or the end of a bar [default: open].
-    #[arg(long, value_name = "open|close", value_parser = stamp_parser(), hide_possible_values = true)]
-    pub stamp: Option<BarStamp>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
     /// First bar that counts, for example 2023-01-01. Indicators see all bars before it.
     #[arg(long, value_name = "TIME")]
     pub from: Option<String>,
@@ -72,7 +146,7 @@ pub struct DataSource {
 }
 
 /// Reads `open` or `end`.
-pub fn stamp_parser() -> impl TypedValueParser<Value = BarStamp> {
+fn stamp_parser() -> impl TypedValueParser<Value = BarStamp> {
     PossibleValuesParser::new(["open", "close"])
         .map(|text| if text == "close" { BarStamp::Close } else { BarStamp::Open })
 }
@@ -151,19 +225,9 @@ impl DataSource {
             holdout_to_ms,
             embargo_ms: embargo,
         };
-        let resample =
-            self.resample.as_deref().map(timeframe::parse_duration).transpose().context("--resample")?;
+        let options = self.reading.options(&settings.data)?;
         if files.is_empty() {
-            for (given, flag) in [
-                (self.symbols.is_some(), "--symbols"),
-                (self.timezone.is_some(), "--timezone"),
-                (self.stamp.is_some(), "--stamp"),
-                (resample.is_some(), "--resample"),
-            ] {
-                if given {
-                    bail!("{flag} needs --data: it does not apply to generated data");
-                }
-            }
+            self.reading.refuse_without_files("--data")?;
         }
         for file in files {
             let name = file.to_string_lossy();
@@ -172,14 +236,7 @@ impl DataSource {
                 bail!("`{name}` was taken for a data file\n  hint: write the strategy before --data");
             }
         }
-        let recipe = Recipe::new(
-            files,
-            self.symbols.clone(),
-            self.timezone.clone().or_else(|| settings.data.timezone.clone()),
-            self.stamp.or(settings.data.stamp).unwrap_or_default(),
-            resample,
-        );
-        let data = recipe.load()?;
+        let data = Recipe::new(files, options).load()?;
         let data = match &self.benchmark {
             Some(name) => data.with_benchmark(name)?,
             None => data,

@@ -91,7 +91,7 @@ fn bad_input_is_exit_code_two_with_a_cure() {
         (vec!["inspect", "empty.csv"], "empty"),
         (vec!["inspect", "bad.parquet"], "not readable as Parquet"),
         (vec!["inspect", "garbage.parquet"], "not readable as Parquet: the start mark is missing"),
-        (vec!["inspect", "garbage.csv"], "looks binary, neither CSV nor Parquet"),
+        (vec!["inspect", "garbage.csv"], "looks binary, none of CSV"),
         (vec!["inspect", "fast.csv", "slow.csv"], "fast.csv has 1h bars of symbol \"A\" and slow.csv has 1d"),
         (vec!["generate", "--out", "x.xls"], "end the name in"),
         (vec!["generate", "--out", "no/x.csv"], "there is no folder no"),
@@ -109,5 +109,31 @@ fn bad_input_is_exit_code_two_with_a_cure() {
         assert!(message.starts_with("error: "), "nothing comes before the error: {args:?}: {message}");
         assert!(message.chars().all(|each| !each.is_control() || each == '\n'), "{args:?}: {message}");
         assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn standard_input_is_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    for out in ["g.parquet", "g.csv"] {
+        assert!(
+            tidemill(dir.path(), &["generate", "--out", out, "--kind", "lcg", "--bars", "40"])
+                .status
+                .success()
+        );
+    }
+    let fingerprint = |output: Output| {
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        report["fingerprint"].as_str().unwrap().to_string()
+    };
+    let expected = fingerprint(tidemill(dir.path(), &["inspect", "g.parquet", "--json"]));
+    for file in ["g.parquet", "g.csv"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_tidemill"))
+            .args(["data", "inspect", "-", "--json"])
+            .stdin(std::fs::File::open(dir.path().join(file)).unwrap())
+            .output()
+            .unwrap();
+        assert_eq!(fingerprint(output), expected, "{file}");
     }
 }

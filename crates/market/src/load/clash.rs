@@ -3,7 +3,8 @@
 //! Parts follow each other, or overlap in rows that say the same. Anything else would be mixed into a series that no
 //! market ever had, so it is an error:
 //!
-//! - two files named after their symbol overlap in time: more likely two instruments than one;
+//! - two files named after their symbol, not parts by a date in their names, overlap in time: more likely two instruments
+//!   than one;
 //! - the files' timeframes differ;
 //! - two files disagree about a bar. (Within one file the last row stays; see [`clean`](crate::clean).)
 
@@ -54,7 +55,7 @@ impl<'a> Part<'a> {
     }
 
     fn is_named_after_file(&self) -> bool {
-        self.source.table.symbol_ids.is_none()
+        self.source.table.symbol_ids.is_none() && !self.source.name.is_part
     }
 
     fn timeframe(&self) -> Option<i64> {

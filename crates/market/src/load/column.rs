@@ -22,10 +22,8 @@ pub(crate) struct Layout {
     pub time: TimeSource,
     /// What the times are, if the file declares it.
     pub stamp: Option<BarStamp>,
-    pub open: usize,
-    pub high: usize,
-    pub low: usize,
-    pub close: usize,
+    /// Open, high, low and close; `None` if only further columns are wanted.
+    pub prices: Option<[usize; 4]>,
     pub volume: Option<usize>,
     pub symbol: Option<usize>,
     /// Everything else, by the name it will have if it turns out to be numeric.
@@ -45,6 +43,15 @@ pub(crate) enum TimeLook {
     Clock,
     /// Neither.
     Other,
+}
+
+/// What a file is read for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Wanted {
+    /// Bars, with further columns.
+    Bars,
+    /// Columns to be joined to bars: a time, and whatever else there is.
+    Features,
 }
 
 /// What a header lacks.
@@ -79,7 +86,7 @@ const VOLUME: &[&str] = &[
     "qty",
     "quantity",
 ];
-const SYMBOL: &[&str] =
+pub(crate) const SYMBOL: &[&str] =
     &["symbol", "ticker", "tic", "pair", "instrument", "asset", "contract", "code", "name", "market"];
 const TIME: &[&str] = &[
     "timestamp",
@@ -168,18 +175,23 @@ pub(crate) fn is_header<'a>(cells: impl Iterator<Item = &'a [u8]>) -> bool {
     seen.iter().all(|&seen| seen)
 }
 
+/// Names that a further column cannot have.
+pub(crate) const RESERVED: [&str; 7] = ["symbol", "timestamp", "open", "high", "low", "close", "volume"];
+
 impl Layout {
     /// Finds the roles among column names; `look` tells what a column's first cells are like.
     pub(crate) fn from_names(
         names: &[String],
+        wanted: Wanted,
         mut look: impl FnMut(usize) -> TimeLook,
     ) -> Result<Self, MissingColumns> {
         let roles: Vec<String> = names.iter().map(|name| role_name(name)).collect();
         let find =
             |aliases: &[&str]| aliases.iter().find_map(|alias| roles.iter().position(|role| role == alias));
-        let (open, high, low, close) = (find(OPEN), find(HIGH), find(LOW), find(CLOSE));
-        let taken = [open, high, low, close];
+        let is_bars = wanted == Wanted::Bars;
+        let taken = if is_bars { [OPEN, HIGH, LOW, CLOSE].map(find) } else { [None; 4] };
         let volume = find(VOLUME).or_else(|| roles.iter().position(|role| role.starts_with("volume_")));
+        let volume = volume.filter(|_| is_bars);
         let symbol = find(SYMBOL).filter(|column| !taken.contains(&Some(*column)));
         let mut candidates: Vec<usize> = Vec::new();
         for alias in TIME {
@@ -205,11 +217,14 @@ impl Layout {
         });
         // Cells that are no times at all are a matter of dirty rows, not of a missing column.
         let time = time.or_else(|| candidates.first().copied().map(TimeSource::One));
-        let (Some(open), Some(high), Some(low), Some(close), Some(time)) = (open, high, low, close, time)
-        else {
-            let needed = [("open", open), ("high", high), ("low", low), ("close", close)];
+        let prices = match taken {
+            [Some(open), Some(high), Some(low), Some(close)] => Some([open, high, low, close]),
+            _ => None,
+        };
+        let (Some(time), true) = (time, prices.is_some() || !is_bars) else {
+            let needed = ["open", "high", "low", "close"].into_iter().zip(taken);
             let mut missing: Vec<&'static str> =
-                needed.iter().filter(|(_, column)| column.is_none()).map(|(name, _)| *name).collect();
+                needed.filter(|(_, column)| is_bars && column.is_none()).map(|(name, _)| name).collect();
             if time.is_none() {
                 missing.push("time");
             }
@@ -219,7 +234,7 @@ impl Layout {
             TimeSource::One(column) => stamp_of(&names[column]),
             TimeSource::Pair { .. } => None,
         };
-        let mut layout = Self { time, stamp, open, high, low, close, volume, symbol, extra: Vec::new() };
+        let mut layout = Self { time, stamp, prices, volume, symbol, extra: Vec::new() };
         for (column, name) in names.iter().enumerate() {
             if !layout.uses(column) {
                 layout.push_extra(column, &identifier(name));
@@ -234,17 +249,17 @@ impl Layout {
             TimeSource::Pair { date, time } => date == column || time == column,
         };
         in_time
-            || [self.open, self.high, self.low, self.close].contains(&column)
+            || self.prices.is_some_and(|prices| prices.contains(&column))
             || self.volume == Some(column)
             || self.symbol == Some(column)
     }
 
     /// Adds a further column under a name that nothing else has.
     pub(crate) fn push_extra(&mut self, column: usize, name: &str) {
-        const RESERVED: [&str; 7] = ["symbol", "timestamp", "open", "high", "low", "close", "volume"];
         let base = if name.is_empty() { unnamed(column) } else { name.to_string() };
-        let is_free =
-            |name: &str| !RESERVED.contains(&name) && self.extra.iter().all(|(_, taken)| taken != name);
+        // Features get a prefix before they meet bars.
+        let is_reserved = |name: &str| self.prices.is_some() && RESERVED.contains(&name);
+        let is_free = |name: &str| !is_reserved(name) && self.extra.iter().all(|(_, taken)| taken != name);
         let name = if is_free(&base) { base } else { format!("{base}_{}", column + 1) };
         self.extra.push((column, name));
     }
@@ -269,14 +284,17 @@ mod tests {
 
     fn layout(header: &str, looks: &[TimeLook]) -> Result<Layout, MissingColumns> {
         let names: Vec<String> = header.split(',').map(str::to_string).collect();
-        Layout::from_names(&names, |column| looks.get(column).copied().unwrap_or(TimeLook::Other))
+        Layout::from_names(&names, Wanted::Bars, |column| {
+            looks.get(column).copied().unwrap_or(TimeLook::Other)
+        })
     }
 
     #[test]
     fn vendor_headers_are_understood() {
         use TimeLook::{Clock, Date, Full, Number};
         let yahoo = layout("Date,Open,High,Low,Close,Adj Close,Volume", &[Date]).unwrap();
-        assert_eq!((yahoo.time, yahoo.close, yahoo.volume), (TimeSource::One(0), 4, Some(6)));
+        assert_eq!((yahoo.time, yahoo.prices), (TimeSource::One(0), Some([1, 2, 3, 4])));
+        assert_eq!(yahoo.volume, Some(6));
         assert_eq!(yahoo.extra, [(5, "adj_close".to_string())]);
 
         let meta =
@@ -286,7 +304,7 @@ mod tests {
         assert_eq!(meta.extra, [(7, "vol".to_string()), (8, "spread".to_string())]);
 
         let alpha = layout("timestamp,1. open,2. high,3. low,4. close,5. volume", &[Full]).unwrap();
-        assert_eq!((alpha.open, alpha.volume), (1, Some(5)));
+        assert_eq!((alpha.prices, alpha.volume), (Some([1, 2, 3, 4]), Some(5)));
 
         let download =
             layout("unix,date,symbol,open,high,low,close,Volume BTC,Volume USDT", &[Number, Full]).unwrap();
@@ -294,7 +312,7 @@ mod tests {
         assert_eq!(download.extra[1].1, "volume_usdt");
 
         let reversed = layout("Price,Close,High,Low,Open,Volume", &[Date]).unwrap();
-        assert_eq!((reversed.time, reversed.close, reversed.open), (TimeSource::One(0), 1, 4));
+        assert_eq!((reversed.time, reversed.prices), (TimeSource::One(0), Some([4, 2, 3, 1])));
     }
 
     #[test]

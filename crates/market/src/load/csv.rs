@@ -8,14 +8,15 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use jiff::tz::TimeZone;
+use rayon::prelude::*;
 
-use super::column::{Layout, TimeLook, TimeSource, identifier, is_header, unnamed};
+use super::column::{Layout, TimeLook, TimeSource, Wanted, identifier, is_header, unnamed};
 use super::line::{Cells, Line, lines, sniff_delimiter};
 use super::number::{Decimal, is_null, parse_number};
 use super::stamp::BarStamp;
 use super::table::{SymbolColumn, Table, printable};
 use super::time::TimeColumn;
-use super::wide::side_by_side;
+use super::wide::{Instrument, instruments, side_by_side};
 use crate::error::MarketError;
 use crate::timestamp::{Stamp, parse_stamp, parse_time_of_day};
 
@@ -29,7 +30,7 @@ const KLINE_EXTRA: [&str; 6] =
 const NEEDED: &str = "a header with open, high, low, close and a time column (date, time, timestamp, …), or rows without header in the order time, open, high, low, close, volume";
 
 /// Parses a whole file.
-pub(crate) fn parse(raw: &[u8], path: &Path, zone: &TimeZone) -> Result<Table, MarketError> {
+pub(crate) fn parse(raw: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) -> Result<Table, MarketError> {
     let text = decode(raw);
     let text: &[u8] = &text;
     if looks_binary(text) {
@@ -38,18 +39,25 @@ pub(crate) fn parse(raw: &[u8], path: &Path, zone: &TimeZone) -> Result<Table, M
     let Some((first_number, first_line)) = lines(text).next() else {
         return Err(MarketError::Empty { path: path.to_path_buf() });
     };
-    let Some(delimiter) = sniff_delimiter(text) else {
+    let fewest = if wanted == Wanted::Bars { 5 } else { 2 };
+    let Some(delimiter) = sniff_delimiter(text, fewest) else {
         return Err(MarketError::Columns {
             path: path.to_path_buf(),
             line: u64::from(first_number),
-            problem: "the lines do not split into at least five columns at comma, semicolon, tab or bar"
-                .to_string(),
+            problem: format!(
+                "the lines do not split into at least {fewest} columns at comma, semicolon, tab or bar"
+            ),
             found: excerpt(first_line),
-            hint: format!("needed is {NEEDED}"),
+            hint: needed(wanted),
         });
     };
-    let source = Source { text, delimiter, path };
+    let source = Source { text, delimiter, path, wanted };
     let header = source.find_header();
+    if let Some(header) = header.filter(|_| wanted == Wanted::Bars)
+        && let Some(table) = source.read_instruments(header, zone)?
+    {
+        return Ok(table);
+    }
     let (layout, mut notes) = match header {
         Some(header) => source.layout_of_header(header)?,
         None => source.layout_of_rows()?,
@@ -61,9 +69,22 @@ pub(crate) fn parse(raw: &[u8], path: &Path, zone: &TimeZone) -> Result<Table, M
     if table.n_rows() == 0 {
         return Err(MarketError::Empty { path: path.to_path_buf() });
     }
-    table.forget_empty_volume();
+    if wanted == Wanted::Bars {
+        table.forget_empty_volume();
+    }
     table.note_empty_columns();
     Ok(table)
+}
+
+/// What a file lacks, for a hint.
+fn needed(wanted: Wanted) -> String {
+    match wanted {
+        Wanted::Bars => format!("needed is {NEEDED}"),
+        Wanted::Features => {
+            "needed is a header with a time column (timestamp, date, time, …) and columns of numbers"
+                .to_string()
+        }
+    }
 }
 
 /// Removes a byte order mark; UTF-16 becomes UTF-8.
@@ -123,6 +144,7 @@ struct Source<'a> {
     text: &'a [u8],
     delimiter: u8,
     path: &'a Path,
+    wanted: Wanted,
 }
 
 impl<'a> Source<'a> {
@@ -132,6 +154,9 @@ impl<'a> Source<'a> {
 
     /// The first line that names all four prices, wherever it stands: some files carry their header in the middle.
     fn find_header(&self) -> Option<Line<'a>> {
+        if self.wanted == Wanted::Features {
+            return lines(self.text).next();
+        }
         let mut cells = Cells::default();
         lines(self.text).find(|(_, line)| {
             may_be_header(line) && {
@@ -141,14 +166,42 @@ impl<'a> Source<'a> {
         })
     }
 
-    /// Refuses columns of several instruments; the lines next to the header may name them.
-    fn check_one_instrument(&self, header: u32, names: &[String]) -> Result<(), MarketError> {
-        let beside: Vec<Vec<String>> = lines(self.text)
+    /// The cells of the lines next to the header.
+    fn beside(&self, header: u32) -> Vec<Vec<String>> {
+        lines(self.text)
             .take_while(|(number, _)| *number <= header + 1)
             .filter(|(number, _)| number.abs_diff(header) == 1)
             .map(|(_, line)| self.texts(line))
-            .collect();
-        side_by_side(names, &beside).map_or(Ok(()), |which| {
+            .collect()
+    }
+
+    /// The instruments side by side, read one after the other, if a pandas header tells whose each column is.
+    fn read_instruments(&self, header: Line<'a>, zone: &TimeZone) -> Result<Option<Table>, MarketError> {
+        let (number, line) = header;
+        let names = self.texts(line);
+        let found = instruments(&names, &self.beside(number));
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let read = |instrument: &Instrument| {
+            let (mut layout, _) = self.layout_of_names(header, &instrument.names(&names, &found))?;
+            layout.extra.retain(|(column, _)| !instrument.excludes(*column, &found));
+            let mut table = self.read_rows(&layout, Some(number), zone);
+            table.stamp = layout.stamp;
+            Ok((instrument.ticker.clone(), table))
+        };
+        let parts = found.par_iter().map(read).collect::<Result<Vec<_>, MarketError>>()?;
+        let mut table = Table::stack(parts);
+        if table.n_rows() == 0 {
+            return Err(MarketError::Empty { path: self.path.to_path_buf() });
+        }
+        table.forget_empty_volume();
+        Ok(Some(table))
+    }
+
+    /// Refuses columns of several instruments; the lines next to the header may name them.
+    fn check_one_instrument(&self, header: u32, names: &[String]) -> Result<(), MarketError> {
+        side_by_side(names, &self.beside(header)).map_or(Ok(()), |which| {
             let (path, line) = (self.path.to_path_buf(), u64::from(header));
             Err(MarketError::SeveralInstruments { path, line, which })
         })
@@ -161,14 +214,24 @@ impl<'a> Source<'a> {
     }
 
     fn columns_error(&self, line: u32, problem: String, found: String) -> MarketError {
-        let (path, hint) = (self.path.to_path_buf(), format!("needed is {NEEDED}"));
+        let (path, hint) = (self.path.to_path_buf(), needed(self.wanted));
         MarketError::Columns { path, line: u64::from(line), problem, found, hint }
     }
 
-    fn layout_of_header(&self, (number, header): Line<'a>) -> Result<(Layout, Vec<String>), MarketError> {
+    fn layout_of_header(&self, header: Line<'a>) -> Result<(Layout, Vec<String>), MarketError> {
+        let names = self.texts(header.1);
+        if self.wanted == Wanted::Bars {
+            self.check_one_instrument(header.0, &names)?;
+        }
+        self.layout_of_names(header, &names)
+    }
+
+    fn layout_of_names(
+        &self,
+        (number, _): Line<'a>,
+        names: &[String],
+    ) -> Result<(Layout, Vec<String>), MarketError> {
         let mut cells = Cells::default();
-        let names = self.texts(header);
-        self.check_one_instrument(number, &names)?;
         let sample: Vec<&[u8]> =
             lines(self.text).filter(|(other, _)| *other != number).take(32).map(|(_, line)| line).collect();
         let mut notes = Vec::new();
@@ -193,7 +256,7 @@ impl<'a> Source<'a> {
             }
             best
         };
-        let layout = Layout::from_names(&names, look).map_err(|missing| {
+        let layout = Layout::from_names(names, self.wanted, look).map_err(|missing| {
             let problem = format!("no column for {}", missing.0.join(", "));
             self.columns_error(number, problem, printable(&names.join(", ")))
         })?;
@@ -264,15 +327,12 @@ impl<'a> Source<'a> {
         let mut layout = Layout {
             time,
             stamp: None,
-            open,
-            high,
-            low,
-            close,
+            prices: Some([open, high, low, close]),
             volume: rest.first().copied(),
             symbol,
             extra: Vec::new(),
         };
-        if !self.looks_like_prices(&layout, &sample) {
+        if !self.looks_like_prices([open, high, low, close], &sample) {
             return refuse(
                 "there is no header, and the columns after the time are not open, high, low, close (high is not highest, low is not lowest)",
             );
@@ -295,13 +355,13 @@ impl<'a> Source<'a> {
     }
 
     /// Whether in nine of ten complete rows the high is highest and the low is lowest.
-    fn looks_like_prices(&self, layout: &Layout, sample: &[Line<'a>]) -> bool {
+    fn looks_like_prices(&self, prices: [usize; 4], sample: &[Line<'a>]) -> bool {
         let mut cells = Cells::default();
         let (mut complete, mut good) = (0, 0);
         for (_, line) in sample {
             cells.split(line, self.delimiter);
             let value = |column: usize| parse_number(cells.get(line, column), self.decimal());
-            let [open, high, low, close] = [layout.open, layout.high, layout.low, layout.close].map(value);
+            let [open, high, low, close] = prices.map(value);
             if [open, high, low, close].iter().all(|price| price.is_finite()) {
                 complete += 1;
                 good += usize::from(low <= open.min(close) && high >= open.max(close));
@@ -336,7 +396,9 @@ impl<'a> Source<'a> {
         let mut cells = Cells::default();
         for (number, line) in lines(self.text) {
             cells.split(line, self.delimiter);
-            if header.is_some() && may_be_header(line) && is_header(cells.iter(line)) {
+            if header == Some(number)
+                || header.is_some() && may_be_header(line) && is_header(cells.iter(line))
+            {
                 // The header at the top is where it belongs; any other is dirt to be reported.
                 if header != Some(number) || !table.lines.is_empty() {
                     table.header_lines.push(number);
@@ -347,10 +409,12 @@ impl<'a> Source<'a> {
             table.lines.push(number);
             times.push(read_time(layout.time, cell));
             let value = |column: usize| parse_number(cells.get(line, column), decimal);
-            table.open.push(value(layout.open));
-            table.high.push(value(layout.high));
-            table.low.push(value(layout.low));
-            table.close.push(value(layout.close));
+            if let Some([open, high, low, close]) = layout.prices {
+                table.open.push(value(open));
+                table.high.push(value(high));
+                table.low.push(value(low));
+                table.close.push(value(close));
+            }
             if let Some(column) = layout.volume {
                 volume.push(value(column));
             }

@@ -4,7 +4,6 @@
 //! reserves as much on its word, so a damaged byte could ask for terabytes, which ends the program. Pages with these encodings
 //! are rare; they are unpacked here once more and their lists measured.
 
-use std::fs::File;
 use std::sync::Arc;
 
 use parquet::basic::Encoding;
@@ -12,6 +11,7 @@ use parquet::column::page::{Page, PageReader};
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::serialized_reader::SerializedPageReader;
 
+use super::content::Content;
 use super::thrift::Reader;
 
 /// The format's own writers use 128.
@@ -19,7 +19,7 @@ const MAX_BLOCK_VALUES: u64 = 1 << 16;
 
 /// Measures every delta-encoded page of one column chunk.
 pub(crate) fn check(
-    file: &Arc<File>,
+    file: &Arc<Content>,
     metadata: &ParquetMetaData,
     group: usize,
     leaf: usize,

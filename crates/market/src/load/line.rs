@@ -84,8 +84,8 @@ impl Cells {
     }
 }
 
-/// The delimiter that cuts the first lines into the most cells; `None` if none yields five.
-pub(crate) fn sniff_delimiter(text: &[u8]) -> Option<u8> {
+/// The delimiter that cuts the first lines into the most cells; `None` if none yields `fewest`.
+pub(crate) fn sniff_delimiter(text: &[u8], fewest: usize) -> Option<u8> {
     // A decimal comma makes commas as frequent as semicolons, so the comma has to win outright.
     const CANDIDATES: [u8; 4] = [b'\t', b';', b'|', b','];
     let sample: Vec<&[u8]> = lines(text).take(64).map(|(_, line)| line).collect();
@@ -105,7 +105,7 @@ pub(crate) fn sniff_delimiter(text: &[u8]) -> Option<u8> {
             .collect();
         counts.sort_unstable();
         let median = counts.get(counts.len() / 2).copied().unwrap_or(0);
-        if median >= 4 && best.is_none_or(|(count, _)| median > count) {
+        if median + 1 >= fewest && best.is_none_or(|(count, _)| median > count) {
             best = Some((median, delimiter));
         }
     }
@@ -138,10 +138,10 @@ mod tests {
 
     #[test]
     fn the_delimiter_is_the_one_that_cuts_most() {
-        assert_eq!(sniff_delimiter(b"t,o,h,l,c\n1,2,3,4,5\n"), Some(b','));
-        assert_eq!(sniff_delimiter(b"t;o;h;l;c\n1;2,0;3,0;4,0;5,0\n"), Some(b';'));
-        assert_eq!(sniff_delimiter(b"<DATE>\t<TIME>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\n"), Some(b'\t'));
-        assert_eq!(sniff_delimiter(b"hello, world\n"), None);
-        assert_eq!(sniff_delimiter(b""), None);
+        assert_eq!(sniff_delimiter(b"t,o,h,l,c\n1,2,3,4,5\n", 5), Some(b','));
+        assert_eq!(sniff_delimiter(b"t;o;h;l;c\n1;2,0;3,0;4,0;5,0\n", 5), Some(b';'));
+        assert_eq!(sniff_delimiter(b"<DATE>\t<TIME>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\n", 5), Some(b'\t'));
+        assert_eq!(sniff_delimiter(b"hello, world\n", 5), None);
+        assert_eq!(sniff_delimiter(b"", 5), None);
     }
 }

@@ -3,13 +3,12 @@
 //! A page says how large it is when unpacked and how many values its dictionary has, and the decoder reserves that
 //! much on its word. A file of one kilobyte could so claim gigabytes; here such pages are refused.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use parquet::basic::Type;
 use parquet::file::metadata::ParquetMetaData;
 
+use super::content::Content;
 use super::delta;
 use super::thrift::{Reader, kind};
 
@@ -21,8 +20,8 @@ const MAX_HEADER_BYTES: u64 = 1 << 20;
 const DELTA_ENCODINGS: [i64; 2] = [6, 7];
 
 /// Why the pages of the given top-level columns must not be decoded, if so.
-pub(crate) fn check(file: &Arc<File>, metadata: &ParquetMetaData, roots: &[usize]) -> Result<(), String> {
-    let file_len = (&**file).seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
+pub(crate) fn check(file: &Arc<Content>, metadata: &ParquetMetaData, roots: &[usize]) -> Result<(), String> {
+    let file_len = file.size().map_err(|error| error.to_string())?;
     let schema = metadata.file_metadata().schema_descr();
     for (group, row_group) in metadata.row_groups().iter().enumerate() {
         for (leaf, column) in row_group.columns().iter().enumerate() {
@@ -43,13 +42,12 @@ pub(crate) fn check(file: &Arc<File>, metadata: &ParquetMetaData, roots: &[usize
 }
 
 /// Goes from header to header; whether any page has a delta encoding.
-fn check_chunk(file: &File, start: u64, end: u64) -> Result<bool, String> {
-    let mut buffer = Vec::new();
+fn check_chunk(file: &Content, start: u64, end: u64) -> Result<bool, String> {
     let mut position = start;
     let mut any_delta = false;
     while position < end {
         let room = (end - position).min(MAX_HEADER_BYTES);
-        let page = read_header(file, position, room, &mut buffer).map_err(|error| error.to_string())?;
+        let page = read_header(file, position, room).map_err(|error| error.to_string())?;
         let page = page.ok_or_else(|| "a page header is damaged".to_string())?;
         page.judge()?;
         any_delta |= DELTA_ENCODINGS.contains(&page.encoding);
@@ -59,17 +57,9 @@ fn check_chunk(file: &File, start: u64, end: u64) -> Result<bool, String> {
 }
 
 /// Reads the header at a position, first from a short piece, then from all there may be.
-fn read_header(
-    mut file: &File,
-    position: u64,
-    room: u64,
-    buffer: &mut Vec<u8>,
-) -> std::io::Result<Option<Page>> {
+fn read_header(file: &Content, position: u64, room: u64) -> std::io::Result<Option<Page>> {
     for len in [room.min(512), room] {
-        file.seek(SeekFrom::Start(position))?;
-        buffer.clear();
-        file.take(len).read_to_end(buffer)?;
-        let page = Page::parse(buffer).filter(|page| page.packed_len >= 0);
+        let page = Page::parse(&file.piece(position, len)?).filter(|page| page.packed_len >= 0);
         if page.is_some() || len == room {
             return Ok(page);
         }

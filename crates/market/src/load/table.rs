@@ -43,6 +43,60 @@ impl Table {
         self.lines.get(row).map_or(row as u64 + 1, |&line| u64::from(line))
     }
 
+    /// Tables of one instrument each as one. Rows without a single price are left out: the instrument was not traded then.
+    pub(crate) fn stack(parts: Vec<(String, Table)>) -> Self {
+        let mut names: Vec<String> = Vec::new();
+        for (name, _) in parts.iter().flat_map(|(_, part)| &part.extra) {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        let has_volume = parts.iter().any(|(_, part)| part.volume.is_some());
+        let mut all = Table {
+            volume: has_volume.then(Vec::new),
+            extra: names.into_iter().map(|name| (name, Vec::new())).collect(),
+            ..Table::default()
+        };
+        let mut ids = Vec::new();
+        let mut n_empty = 0;
+        for (ticker, part) in parts {
+            let is_there = |row: &usize| {
+                [&part.open, &part.high, &part.low, &part.close].iter().any(|column| !column[*row].is_nan())
+            };
+            let rows: Vec<usize> = (0..part.n_rows()).filter(is_there).collect();
+            n_empty += (0..part.n_rows()).filter(|row| !is_there(row) && part.ts_ms[*row] != NO_TIME).count();
+            let take = |column: &[f64]| rows.iter().map(|&row| column[row]).collect::<Vec<f64>>();
+            ids.resize(ids.len() + rows.len(), all.symbols.len() as u32);
+            all.ts_ms.extend(rows.iter().map(|&row| part.ts_ms[row]));
+            all.open.extend(take(&part.open));
+            all.high.extend(take(&part.high));
+            all.low.extend(take(&part.low));
+            all.close.extend(take(&part.close));
+            if let Some(volume) = &mut all.volume {
+                volume.extend(part.volume.as_deref().map_or_else(|| vec![0.0; rows.len()], take));
+            }
+            for (name, column) in &mut all.extra {
+                let own = part.extra.iter().find(|(known, _)| known == name);
+                column.extend(own.map_or_else(|| vec![f64::NAN; rows.len()], |(_, values)| take(values)));
+            }
+            all.lines.extend(rows.iter().map(|&row| part.line(row) as u32));
+            all.symbols.push(ticker);
+            all.stamp = all.stamp.or(part.stamp);
+            for note in part.notes {
+                if !all.notes.contains(&note) {
+                    all.notes.push(note);
+                }
+            }
+        }
+        all.symbol_ids = Some(ids);
+        all.notes
+            .push(format!("{} instruments side by side were read one after the other", all.symbols.len()));
+        if n_empty > 0 {
+            all.notes.push(format!("{n_empty} row(s) without a price of one of them left out"));
+        }
+        all
+    }
+
     /// A volume column without a single number says nothing; the file is then treated as one without volume.
     pub(crate) fn forget_empty_volume(&mut self) {
         let Some(volume) = &self.volume else {

@@ -1,7 +1,8 @@
-//! Recognises tables that hold several instruments side by side, as yfinance writes two tickers.
+//! Tables that hold several instruments side by side, as yfinance writes them.
 //!
 //! Such a table names each price once per instrument. Taking the first of each and calling the others `close_3` would
-//! test a strategy on one instrument and hide the rest in unused series, so the loader refuses the file.
+//! test a strategy on one instrument and hide the rest in unused series. Where the two levels of a pandas header tell which
+//! column is whose, the instruments are read one after the other; any other such file is refused.
 
 use super::column::{identifier, is_price};
 use super::number::is_null;
@@ -37,6 +38,73 @@ pub(crate) fn side_by_side(names: &[String], beside: &[Vec<String>]) -> Option<S
         }
     }
     (n_named("close") == 0 && tickers.len() >= 2).then(|| listed(&tickers))
+}
+
+/// The columns of one instrument.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Instrument {
+    pub ticker: String,
+    /// Each column and what it is called without the ticker.
+    pub columns: Vec<(usize, String)>,
+}
+
+impl Instrument {
+    /// The names of a table in which only this instrument's columns, and those that are no one's, are called what they are.
+    pub(crate) fn names(&self, all: &[String], instruments: &[Instrument]) -> Vec<String> {
+        let mut names = all.to_vec();
+        for (column, _) in instruments.iter().flat_map(|other| &other.columns) {
+            names[*column] = "of another".to_string();
+        }
+        for (column, name) in &self.columns {
+            names[*column].clone_from(name);
+        }
+        names
+    }
+
+    /// Whether a column is another instrument's.
+    pub(crate) fn excludes(&self, column: usize, instruments: &[Instrument]) -> bool {
+        let has = |of: &Instrument| of.columns.iter().any(|(own, _)| *own == column);
+        !has(self) && instruments.iter().any(has)
+    }
+}
+
+/// The instruments of a table with the two levels of a pandas header: the tickers in a line beside the names, or names that
+/// are pairs, `('Close', 'AAPL')`. Empty if it has no such header.
+pub(crate) fn instruments(names: &[String], beside: &[Vec<String>]) -> Vec<Instrument> {
+    let plain: Vec<String> = names.iter().map(|name| identifier(name)).collect();
+    let n_closes = plain.iter().filter(|name| *name == "close").count();
+    let two_lines = beside.iter().find(|cells| n_closes >= 2 && tickers_of(&plain, cells).is_some());
+    let pairs: Vec<Option<(String, String)>> = match two_lines {
+        Some(tickers) => {
+            let pair = |(column, name): (usize, &String)| {
+                let ticker = tickers.get(column).map(|cell| cell.trim()).filter(|cell| !cell.is_empty())?;
+                is_price(&plain[column]).then(|| (name.clone(), ticker.to_string()))
+            };
+            names.iter().enumerate().map(pair).collect()
+        }
+        None => names.iter().map(|name| pair_of(name)).collect(),
+    };
+    let mut found: Vec<Instrument> = Vec::new();
+    for (column, pair) in pairs.into_iter().enumerate() {
+        let Some((name, ticker)) = pair else { continue };
+        match found.iter_mut().find(|instrument| instrument.ticker == ticker) {
+            Some(instrument) => instrument.columns.push((column, name)),
+            None => found.push(Instrument { ticker, columns: vec![(column, name)] }),
+        }
+    }
+    found
+}
+
+/// Takes `('Close', 'AAPL')` and `('AAPL', 'Close')` apart, as the name of the price and the ticker.
+fn pair_of(name: &str) -> Option<(String, String)> {
+    let inside = name.trim().strip_prefix('(')?.strip_suffix(')')?;
+    let (first, second) = inside.split_once(", ")?;
+    let bare = |text: &str| text.trim_matches(['\'', '"']).to_string();
+    match (bare(first), bare(second)) {
+        (price, ticker) if is_price(&identifier(&price)) && !ticker.is_empty() => Some((price, ticker)),
+        (ticker, price) if is_price(&identifier(&price)) && !ticker.is_empty() => Some((price, ticker)),
+        _ => None,
+    }
 }
 
 /// Different names in the cells above or below the prices, each once: the tickers.
@@ -142,6 +210,27 @@ mod tests {
         assert_eq!(found("date;bid_open;bid_close;ask_open;ask_close", &[]).unwrap(), "bid, ask");
         let many: Vec<String> = (0..10).map(|at| format!("close_T{at}")).collect();
         assert!(found(&many.join(";"), &[]).unwrap().ends_with("T7 and 2 more"));
+    }
+
+    #[test]
+    fn the_two_levels_of_a_pandas_header_tell_whose_a_column_is() {
+        let found = |header: &str, beside: &[&str]| -> Vec<(String, Vec<(usize, String)>)> {
+            let beside: Vec<Vec<String>> = beside.iter().map(|line| split(line)).collect();
+            let found = instruments(&split(header), &beside);
+            found.into_iter().map(|each| (each.ticker, each.columns)).collect()
+        };
+        let column = |at: usize, name: &str| (at, name.to_string());
+        let expected = vec![
+            ("A".to_string(), vec![column(1, "Close"), column(3, "Open")]),
+            ("B".to_string(), vec![column(2, "Close"), column(4, "Open")]),
+        ];
+        assert_eq!(found("Price;Close;Close;Open;Open", &["Ticker;A;B;A;B"]), expected);
+        let pairs = "Date;('Close', 'A');('Close', 'B');('Open', 'A');('Open', 'B')";
+        assert_eq!(found(pairs, &[]), expected);
+        assert_eq!(found("Date;('A', 'Close');('B', 'Close');('A', 'Open');('B', 'Open')", &[]), expected);
+        for other in ["date;bid_open;bid_close;ask_open;ask_close", "Date;(Close);('x', 'y');()", "a"] {
+            assert_eq!(found(other, &[]), [], "{other}");
+        }
     }
 
     #[test]

@@ -13,9 +13,10 @@ use tidemill_market::report::DataReport;
 use tidemill_market::synth::{Planted, RegimeOptions, WalkOptions, lcg, regime, walks};
 use tidemill_market::timeframe::{format_duration, parse_duration};
 use tidemill_market::timestamp::format_ms;
-use tidemill_market::{BarStamp, LoadOptions, Universe, check_output, load, write};
+use tidemill_market::{Universe, check_output, load, write};
 
-use crate::input::stamp_parser;
+use crate::input::ReadingArgs;
+use crate::settings::DataSettings;
 use crate::table::{Display, Table};
 use tidemill_lab::number::count;
 
@@ -42,21 +43,11 @@ enum DataCommand {
 /// What to load.
 #[derive(Args)]
 struct SourceArgs {
-    /// CSV or Parquet files, or folders of them.
+    /// CSV, Parquet, Arrow or zip files, or folders of them.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Only these symbols, separated by commas.
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
-    symbols: Option<Vec<String>>,
-    /// Time zone of timestamps without one, for example America/New_York [default: UTC].
-    #[arg(long, value_name = "ZONE")]
-    timezone: Option<String>,
-    /// Whether timestamps mark the open or the end of a bar [default: open].
-    #[arg(long, value_name = "open|close", value_parser = stamp_parser(), hide_possible_values = true)]
-    stamp: Option<BarStamp>,
-    /// Resample to larger bars, for example 1h.
-    #[arg(long, value_name = "TIMEFRAME")]
-    resample: Option<String>,
+    #[command(flatten)]
+    reading: ReadingArgs,
 }
 
 #[derive(Args)]
@@ -127,14 +118,7 @@ pub fn run(args: DataArgs, display: &Display) -> Result<ExitCode> {
 
 impl SourceArgs {
     fn load(&self) -> Result<(Universe, DataReport)> {
-        let resample = self.resample.as_deref().map(parse_duration).transpose().context("--resample")?;
-        let options = LoadOptions {
-            symbols: self.symbols.clone(),
-            timezone: self.timezone.clone(),
-            stamp: self.stamp.unwrap_or_default(),
-            resample,
-            ..LoadOptions::default()
-        };
+        let options = self.reading.options(&DataSettings::default())?;
         let loaded = load(&self.files, &options)?;
         Ok((loaded.universe, loaded.report))
     }
@@ -188,7 +172,26 @@ fn inspect(args: &InspectArgs, display: &Display) -> Result<ExitCode> {
     if !extra.is_empty() {
         writeln!(out, "  further series: {}", extra.join(", "))?;
     }
+    if report.files.len() + report.unreadable.len() > 1 {
+        write!(out, "\n{}", files_table(&report).render(4, &display.screen))?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What became of each file.
+fn files_table(report: &DataReport) -> Table {
+    let mut table = Table::new(["file", "format", "rows", "became"]);
+    for file in &report.files {
+        let became = match &file.symbols[..] {
+            [symbol] => symbol.clone(),
+            symbols => format!("{} symbols", symbols.len()),
+        };
+        table.row([file.path.clone(), file.format.into(), count(file.rows as u64), became]);
+    }
+    for file in &report.unreadable {
+        table.row([file.path.clone(), "–".into(), "–".into(), "left out".into()]);
+    }
+    table
 }
 
 fn convert(args: &ConvertArgs) -> Result<ExitCode> {

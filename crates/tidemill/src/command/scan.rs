@@ -14,7 +14,6 @@ use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use tidemill_backtest::diagnostic::nearest;
 use tidemill_gpu::TraceSpan;
-use tidemill_market::BarStamp;
 use tidemill_market::atc::{AtcError, AtcOptions, OPTION_NAMES, Preset};
 use tidemill_scan::{
     BatchDone, DeviceOptions, MAX_STREAMS, RecordContext, ScanError, ScanEvent, ScanOptions, Scanned,
@@ -23,7 +22,7 @@ use tidemill_scan::{
 use tidemill_telemetry::{Timestamp, format_smolstr};
 
 use super::sweep::{device_choice, stop_flag};
-use crate::input::{parse_setting, set_threads, stamp_parser};
+use crate::input::{ReadingArgs, parse_setting, set_threads};
 use crate::progress::ProgressLine;
 use crate::settings::{GpuSettings, Settings, StreamMode};
 use crate::table::{ColumnArgs, Display, Screen};
@@ -48,7 +47,7 @@ use watch::FileWatcher;
 A signal is the average of the last bar, from -1 (everything says down) to 1 (everything says up). docs/scan.md says how it comes about.
 Results depend on where the window begins: compare scans of the same --bars.")]
 pub struct ScanArgs {
-    /// CSV or Parquet files, or folders of them [default: a generated universe].
+    /// CSV, Parquet, Arrow or zip files, or folders of them [default: a generated universe].
     #[arg(value_name = "DATA")]
     data: Vec<PathBuf>,
     /// Which version of the computation: v2, head or pine.
@@ -66,18 +65,8 @@ pub struct ScanArgs {
     /// Use the last N bars of each symbol, and skip symbols with fewer [default: all bars].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     bars: Option<usize>,
-    /// Only these symbols, separated by commas.
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
-    symbols: Option<Vec<String>>,
-    /// Resample to larger bars, for example 1h.
-    #[arg(long, value_name = "TIMEFRAME")]
-    resample: Option<String>,
-    /// Time zone of timestamps without one, for example America/New_York [default: UTC].
-    #[arg(long, value_name = "ZONE")]
-    timezone: Option<String>,
-    /// Whether timestamps mark the open or the end of a bar [default: open].
-    #[arg(long, value_name = "open|close", value_parser = stamp_parser(), hide_possible_values = true)]
-    stamp: Option<BarStamp>,
+    #[command(flatten)]
+    reading: ReadingArgs,
     /// Where symbols are computed: auto, cpu, cuda (all GPUs) or cuda:N. No result depends on it [default: auto].
     #[arg(long, value_name = "DEVICE")]
     device: Option<DeviceChoice>,

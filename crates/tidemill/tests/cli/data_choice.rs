@@ -63,6 +63,46 @@ fn files_folders_and_symbols_are_chosen() {
 }
 
 #[test]
+fn dumps_are_joined_and_foreign_files_of_a_folder_left_out() {
+    let place = Place::with_bars();
+    let text = place.read("lcg.csv").replace("LCG,", "").replace("symbol,", "");
+    let (header, rows) = text.split_once('\n').unwrap();
+    let at = rows.match_indices('\n').nth(2_000).unwrap().0 + 1;
+    place.write("dumps/LCG-15m-2024-01.csv", format!("{header}\n{}", &rows[..at]));
+    place.write("dumps/LCG-15m-2024-02.csv", format!("{header}\n{}", &rows[at..]));
+    place.write("dumps/list.csv", "name,sector\nLCG,none\n");
+    let line = "backtest zscore-dip --data";
+    let whole = place.json(&format!("{line} lcg.csv"));
+    assert_eq!(place.json(&format!("{line} dumps"))["trades"], whole["trades"]);
+    let said = place.ok(&format!("{line} dumps"));
+    for part in ["left out dumps/list.csv", "LCG: 2 files joined end to end"] {
+        assert!(said.stderr.contains(part), "{part}: {}", said.stderr);
+    }
+    place.refused(&format!("{line} dumps --strict"), "dumps/list.csv");
+    let shown = place.ok("data inspect dumps").stdout;
+    let became = |file: &str| {
+        let line = shown.lines().find(|line| line.trim_start().starts_with(file)).unwrap();
+        line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(became("dumps/LCG-15m-2024-01.csv"), "csv 2,001 LCG", "{shown}");
+    assert_eq!(became("dumps/list.csv"), "– – left out", "{shown}");
+
+    place.write("a.csv", &text);
+    assert_eq!(place.json(&format!("{line} a.csv --name LCG"))["segments"], whole["segments"]);
+    let named = place.json(&format!("{line} a.csv --name-from ^(.)"));
+    assert_eq!(named["segments"][0]["symbol"], "a");
+    place.refused(&format!("{line} lcg.csv --name X"), "every file has a symbol column");
+    place.refused(&format!("{line} a.csv --name-from ("), "--name-from");
+    place.refused(&format!("{line} a.csv --name X --name-from Y"), "cannot be used with");
+    place.refused("backtest zscore-dip --strict", "--strict needs --data");
+
+    let sweep = "sweep zscore-dip --data a.csv --trials 64 --sampler random --device cpu --out study";
+    place.ok(&format!("{sweep} --name LCG"));
+    assert!(place.read("study/study.toml").contains("name = \"LCG\""), "{}", place.read("study/study.toml"));
+    place.ok("study show study");
+}
+
+#[test]
 fn one_symbol_in_two_timeframes_is_refused() {
     let place = Place::with_bars();
     place.ok("data convert lcg.csv --resample 1h --out hours.csv");
@@ -147,6 +187,40 @@ fn further_columns_are_series() {
         "{}",
         said.stderr
     );
+}
+
+#[test]
+fn joined_columns_are_series_and_a_study_keeps_them() {
+    let place = Place::with_bars();
+    // The first bar opens at 00:00 and closes at 00:15.
+    place.write("scores.csv", "time,Score\n2024-01-01T10:00Z,3\n2024-01-01T10:00:01Z,1\n2024-01-02,3\n");
+    place.write("own.toml", "[long]\nenter = 'ml_score > 2'\nmax_hold = '3'\n");
+    let line = "backtest own.toml --data lcg.csv --join scores.csv --prefix ml_";
+    let answer = place.json(&format!("{line} --max-age 15m"));
+    let signals: Vec<u64> = answer["trades"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|trade| trade["signal_idx"].as_u64().unwrap())
+        .collect();
+    assert_eq!(signals, [39, 95], "10:00 is the close of bar 39, midnight that of bar 95");
+    let said = place.ok(&format!("{line} --max-age 15m"));
+    assert!(said.stderr.contains("joined scores.csv (3 rows): ml_score; 39 bars before"), "{}", said.stderr);
+    let opens = place.json(&format!("{line} --max-age 14m --as-of open"));
+    assert_eq!(opens["trades"][0]["signal_idx"], 40);
+    place.refused("backtest own.toml --data lcg.csv", "unknown name `ml_score`");
+    place.refused("backtest own.toml --data lcg.csv --max-age 2h", "--join");
+    place.refused("backtest own.toml --join scores.csv", "--join needs --data");
+    place.refused("scan lcg.csv --join scores.csv", "--join does not apply");
+    place.refused(&format!("{line} --max-age soon"), "--max-age");
+    let sweep = "sweep zscore-dip --data lcg.csv --join scores.csv --prefix ml_ --trials 64 --sampler random --device cpu --out study";
+    place.ok(sweep);
+    assert!(
+        place.read("study/study.toml").contains("prefix = \"ml_\""),
+        "{}",
+        place.read("study/study.toml")
+    );
+    place.ok("study show study");
 }
 
 /// The bars of `lcg.csv` with their ends for times, written as `end` does.
@@ -250,7 +324,13 @@ fn doubts_about_the_data_are_told_with_every_result() {
     let rows: String = (1..9).map(|day| format!("2024-01-0{day},5,6,6,7,4,5,5,6,9,9\n")).collect();
     let header = "Price,Close,Close,High,High,Low,Low,Open,Open,Volume,Volume\nTicker,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT,AAPL,MSFT\nDate,,,,,,,,,,\n";
     place.write("two.csv", format!("{header}{rows}"));
-    for line in ["backtest zscore-dip --data two.csv", "data inspect two.csv", "scan two.csv"] {
-        place.refused(line, "several instruments side by side: AAPL, MSFT");
+    let report = place.json("data inspect two.csv");
+    assert_eq!([&report["symbols"][0]["symbol"], &report["symbols"][1]["symbol"]], ["AAPL", "MSFT"]);
+    place.write(
+        "pairs.csv",
+        format!("Date,{}\n{rows}", "Close_A,Close_B,High_A,High_B,Low_A,Low_B,Open_A,Open_B,V_A,V_B"),
+    );
+    for line in ["backtest zscore-dip --data pairs.csv", "data inspect pairs.csv", "scan pairs.csv"] {
+        place.refused(line, "several instruments side by side: A, B");
     }
 }

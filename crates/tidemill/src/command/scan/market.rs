@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use tidemill_market::report::IssueKind;
 use tidemill_market::synth::{RegimeOptions, regime};
-use tidemill_market::{LoadOptions, load, symbol_of_file, timeframe};
+use tidemill_market::{LoadOptions, load, symbol_of_file};
 use tidemill_scan::Symbol;
 
 use super::ScanArgs;
@@ -59,27 +59,13 @@ impl Source {
     pub fn new(args: &ScanArgs, settings: &Settings) -> Result<Self> {
         let files = if args.data.is_empty() { &settings.data.files } else { &args.data };
         if files.is_empty() {
-            for (is_given, flag) in [
-                (args.symbols.is_some(), "--symbols"),
-                (args.timezone.is_some(), "--timezone"),
-                (args.stamp.is_some(), "--stamp"),
-                (args.resample.is_some(), "--resample"),
-            ] {
-                if is_given {
-                    bail!("{flag} needs DATA: it does not apply to generated data");
-                }
-            }
+            args.reading.refuse_without_files("DATA")?;
         }
-        let resample =
-            args.resample.as_deref().map(timeframe::parse_duration).transpose().context("--resample")?;
-        let options = LoadOptions {
-            symbols: args.symbols.clone(),
-            timezone: args.timezone.clone().or_else(|| settings.data.timezone.clone()),
-            stamp: args.stamp.or(settings.data.stamp).unwrap_or_default(),
-            resample,
-            lenient: true,
-            ..LoadOptions::default()
-        };
+        let options = args.reading.options(&settings.data)?;
+        if options.join.is_some() {
+            bail!("--join does not apply to a scan, which reads closes only");
+        }
+        let options = LoadOptions { lenient: !options.strict, ..options };
         Ok(Self { files: files.clone(), options })
     }
 

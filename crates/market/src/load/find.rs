@@ -1,0 +1,104 @@
+//! From the paths that were given to the files that are read.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::column::SYMBOL;
+use super::name::has_data_name;
+use crate::error::MarketError;
+
+/// The path that stands for standard input.
+pub(crate) const STDIN: &str = "-";
+
+/// Partitions deeper than this are no partitions of bars.
+const MAX_DEPTH: usize = 8;
+
+/// A file to be read.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Found {
+    pub path: PathBuf,
+    /// Whether the path itself was given. One that was only found inside a directory may turn out to be foreign.
+    pub is_given: bool,
+    /// The symbol that a directory above it names, as in `symbol=BTC/year=2024/0.parquet`.
+    pub symbol: Option<String>,
+}
+
+/// Paths with directories replaced by the files inside them and inside their partitions.
+pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<Found>, MarketError> {
+    if paths.is_empty() {
+        return Err(MarketError::NoPaths);
+    }
+    let mut files = Vec::new();
+    for path in paths {
+        let given = Found { path: path.clone(), is_given: true, symbol: None };
+        let is_stdin = path == Path::new(STDIN);
+        if is_stdin || !fs::metadata(path).map_err(|source| MarketError::io(path, source))?.is_dir() {
+            files.push(given);
+            continue;
+        }
+        let mut inside = Vec::new();
+        walk(path, None, 0, &mut inside)?;
+        if inside.is_empty() {
+            return Err(MarketError::NoFiles { path: path.clone() });
+        }
+        inside.sort_by(|a, b| a.path.cmp(&b.path));
+        files.append(&mut inside);
+    }
+    Ok(files)
+}
+
+/// Collects the files of a directory and of the partitions, `key=value`, inside it.
+fn walk(dir: &Path, symbol: Option<&str>, depth: usize, files: &mut Vec<Found>) -> Result<(), MarketError> {
+    if depth > MAX_DEPTH {
+        return Err(MarketError::PartitionDepth { path: dir.to_path_buf(), limit: MAX_DEPTH });
+    }
+    for entry in fs::read_dir(dir).map_err(|source| MarketError::io(dir, source))? {
+        let path = entry.map_err(|source| MarketError::io(dir, source))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_file() && has_data_name(&path) {
+            files.push(Found { path, is_given: false, symbol: symbol.map(str::to_string) });
+        } else if let Some((key, value)) = name.split_once('=')
+            && path.is_dir()
+        {
+            let is_symbol = SYMBOL.contains(&key.to_ascii_lowercase().as_str());
+            let named = if is_symbol { Some(unescaped(value)) } else { None };
+            walk(&path, named.as_deref().or(symbol), depth + 1, files)?;
+        }
+    }
+    Ok(())
+}
+
+/// The value of a partition: writers put `%2F` for what a directory cannot be called.
+fn unescaped(value: &str) -> String {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let code = tail.get(..2).and_then(|pair| std::str::from_utf8(pair).ok());
+        let code = code.filter(|pair| pair.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        match code.and_then(|pair| u8::from_str_radix(pair, 16).ok()).filter(|_| first == b'%') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_partitions_are_unescaped() {
+        for (value, expected) in
+            [("BTC", "BTC"), ("BTC%2FUSDT", "BTC/USDT"), ("5%", "5%"), ("%zz%3", "%zz%3"), ("%C3%A9", "é")]
+        {
+            assert_eq!(unescaped(value), expected);
+        }
+    }
+}
