@@ -1,10 +1,8 @@
-//! From paths to a clean [`Universe`].
+//! From paths to a clean [`Universe`]. One file because the steps of a load follow each other, from opening a file to the finished report.
 //!
 //! Files are read side by side, their rows gathered by symbol, each symbol cleaned by the policy of
 //! [`clean`](crate::clean) and, if requested, resampled. The order of paths decides which of two duplicate rows is
 //! the later one; nothing else depends on it.
-//!
-//! One file because the steps of a load follow each other, from opening a file to the finished report.
 
 pub(crate) mod array;
 pub(crate) mod arrow;

@@ -1,5 +1,4 @@
 //! What a load found and did: every kind of dirt counted, with the first places, so that nothing vanishes silently.
-//!
 //! One file because each thing counted stands beside the words that report it.
 
 use std::collections::HashMap;
