@@ -3,13 +3,13 @@
 mod bench;
 mod point;
 
-pub use bench::Bench;
+pub use bench::{Bench, STILL};
 
 use tidemill_gpu::{Device, GpuError, HostOptions};
 use tidemill_market::indicator::device::{self, Input, Output};
 use tidemill_market::indicator::{Call, FUNCTIONS, Function, HostFunction, Read, Series, Take};
 
-use self::bench::{FIRST, KernelOutput, Pool, STILL};
+use self::bench::{FIRST, KernelOutput, Pool};
 use crate::device::unless_unavailable;
 
 /// Bars of each symbol: around warps, tiles, blocks of sums and blocks of extremes.
@@ -108,11 +108,8 @@ pub fn check(bench: &Bench, function: &Function, kinds: &[Kind]) -> Result<(), G
 fn check_kind(bench: &Bench, function: &Function, (shared, kind): Kind) -> Result<KernelOutput, GpuError> {
     let name = function.name;
     let arguments = arguments(bench, function);
-    let columns = [
-        bench.columns(shared, 1, kind)?,
-        bench.columns(shared, 2, kind)?,
-        bench.columns(kind < 2, 3, kind)?,
-    ];
+    let columns =
+        [bench.columns(shared, 1, kind)?, bench.columns(shared, 2, kind)?, bench.columns(kind < 2, 3, kind)?];
     let masks = bench.masks(shared, 9)?;
     let sums = function.sums_read().map(|moments| bench.prefixes(moments, &columns[0])).transpose()?;
     let sums = || sums.as_ref().expect("the sums it reads");

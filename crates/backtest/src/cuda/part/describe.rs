@@ -12,6 +12,10 @@ use crate::cuda::plan::{ConditionPlan, FactorPlan};
 /// The share of bars that is believed to be left to test, at least: formulas tell little about the data.
 const LEAST_REACH: f64 = 1.0 / 16.0;
 
+/// So many bytes of masks to test, of eight bars each, are worth masks at few levels: the device
+/// takes some two milliseconds for them.
+const MANY_TESTS: f64 = 64e6;
+
 /// How the truth of a factor is found.
 struct FactorMode {
     mode: u32,
@@ -114,8 +118,10 @@ impl Part<Distinct> {
             let n_series = spans[threshold.key].all;
             for n_levels in [LEVELS, LEVELS / 2, LEVELS / 4] {
                 let n_masks = n_series * n_levels;
-                // Few levels let more bars through, so what they save must be worth a walk over all bars.
-                let is_worth = n_levels == LEVELS || (n_series * SHARERS) as f64 <= n_tests;
+                // Few levels let more bars through, so what they save must be worth a walk over all bars, and the launches.
+                let saves =
+                    (n_series * SHARERS) as f64 <= n_tests && n_tests * mask_bytes as f64 >= MANY_TESTS;
+                let is_worth = n_levels == LEVELS || saves;
                 if is_worth && 2 * n_masks <= n_wholes && n_masks * mask_bytes <= most_bytes {
                     return FactorMode { mode: LEVEL, n_masks, n_levels, key: threshold.key };
                 }

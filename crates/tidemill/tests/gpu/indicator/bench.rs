@@ -57,7 +57,7 @@ pub(super) const N_SERIES: usize = 4;
 const SHORT_WINDOWS: [f64; 9] = [1.0, 2.0, 3.0, 5.0, 9.0, 14.0, 20.0, 0.0, f64::NAN];
 
 /// The kind of a series that hardly trades: the same price for thousands of bars.
-pub(super) const STILL: usize = 4;
+pub const STILL: usize = 4;
 
 /// One series of all symbols: a walk, a walk with holes and infinities, small whole numbers with ties and both zeros,
 /// numbers of every magnitude, and prices that stand still.
