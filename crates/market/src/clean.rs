@@ -164,6 +164,7 @@ impl<'a> Rows<'a> {
             bars.high.extend_from_slice(&table.high[run.rows.clone()]);
             bars.low.extend_from_slice(&table.low[run.rows.clone()]);
             bars.close.extend_from_slice(&table.close[run.rows.clone()]);
+            bars.closes_only |= table.closes_only;
             match &table.volume {
                 Some(volume) => bars.volume.extend_from_slice(&volume[run.rows.clone()]),
                 None => bars.volume.resize(bars.ts_ms.len(), 0.0),
@@ -334,6 +335,7 @@ impl<'a> Rows<'a> {
             low,
             close,
             volume,
+            closes_only: self.bars.closes_only,
             extra,
         }
     }
