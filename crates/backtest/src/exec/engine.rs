@@ -112,6 +112,7 @@ impl<'a> Engine<'a> {
     ) -> Result<Self, StrategyError> {
         let extra = shared_columns(universe);
         let program = compile(strategy, &extra)?;
+        program.check_closes(strategy, universe)?;
         let plan = Plan::new(&program);
         let days = calendar(universe.symbols.iter());
         let members = |role: Role| {
