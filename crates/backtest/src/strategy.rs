@@ -278,6 +278,14 @@ impl Strategy {
     }
 }
 
+impl Strategy {
+    /// The expressions of series and sides, in the order written; labels hold no series.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        let sides = [&self.long, &self.short].into_iter().flatten();
+        self.lets.iter().map(|(_, expr)| expr).chain(sides.flat_map(SideRules::expressions))
+    }
+}
+
 fn read_objective(reader: &mut Reader, table: &Table) -> (Objective, Option<Requirement>, Reduce) {
     reader.known_keys(table, &["maximize", "require", "reduce"], "[objective]");
     let text_of = |key: &str| match table.get(key).map(|item| &item.value) {

@@ -192,7 +192,7 @@ fn with_every_function() -> Vec<Strategy> {
             Arg::Window => windows.next().expect("at most three windows").to_string(),
             Arg::Scalar => "0.5".into(),
             Arg::Number => format!("close[{}]", windows.next().expect("at most three windows")),
-            Arg::Series | Arg::Any | Arg::Duration => "close".into(),
+            Arg::Series | Arg::Any | Arg::Duration | Arg::Text => "close".into(),
         });
         if function.args.contains(&Arg::Number) {
             out.push(open(&format!("[long]\nenter = '{call}'\nmax_hold = 5\n")));

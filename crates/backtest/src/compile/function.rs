@@ -8,9 +8,10 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use tidemill_market::indicator::{FUNCTIONS, Function, Group, HostFunction, Moments, Read, Take};
+use tidemill_market::session::SessionSeries;
 use tidemill_market::timeframe;
 
-use super::{Builder, Scope};
+use super::{Builder, Scope, session};
 use crate::diagnostic::nearest;
 use crate::expr::{Expr, Kind};
 use crate::graph::{Func, Node, NodeId, Op1, Op2, Source, Type};
@@ -39,9 +40,11 @@ pub enum Arg {
     Any,
     /// A quoted duration.
     Duration,
+    /// A quoted text: the zone or the hours of a session.
+    Text,
 }
 
-use Arg::{Any, Condition, Duration, Number, Scalar, Series, Window};
+use Arg::{Any, Condition, Duration, Number, Scalar, Series, Text, Window};
 use Group::{Events, Momentum, Pointwise, Spread, Time};
 
 /// A function of the language.
@@ -73,6 +76,8 @@ enum Build {
     Fold(Op2),
     /// A duration as a number of bars.
     Duration,
+    /// A series of a trading session.
+    Session(SessionSeries),
 }
 
 impl Signature {
@@ -212,6 +217,27 @@ const COMPOSED: &[Composed] = &[
         "a duration in bars of the data (`s m h d w`), at least 1",
         Build::Duration,
     ),
+    (
+        "session(zone, hours)",
+        &[Text, Text],
+        Time,
+        "whether the bar opens within a session",
+        Build::Session(SessionSeries::Inside),
+    ),
+    (
+        "session_bar(zone, hours)",
+        &[Text, Text],
+        Time,
+        "bars of the session so far, 0 on its first one",
+        Build::Session(SessionSeries::Bar),
+    ),
+    (
+        "session_left(zone, hours)",
+        &[Text, Text],
+        Time,
+        "whole bars left until the session ends",
+        Build::Session(SessionSeries::Left),
+    ),
 ];
 
 const SMA: Func = Function::named("sma");
@@ -251,6 +277,9 @@ impl Builder<'_> {
         if let Build::Duration = signature.build {
             return self.duration(&arguments[0]).map(Output::One);
         }
+        if let Build::Session(which) = signature.build {
+            return self.session(&arguments[0], &arguments[1], which).map(Output::One);
+        }
         let nodes: Vec<Option<NodeId>> = arguments
             .iter()
             .enumerate()
@@ -274,7 +303,7 @@ impl Builder<'_> {
                 let fold = |node, next: &NodeId| self.graph.add(Node::Binary(op, node, *next));
                 Output::One(nodes[1..].iter().fold(nodes[0], fold))
             }
-            Build::Duration => unreachable!("durations were taken above"),
+            Build::Duration | Build::Session(_) => unreachable!("quoted arguments were taken above"),
         })
     }
 
@@ -323,6 +352,23 @@ impl Builder<'_> {
                 "expected a duration",
                 "for example bars('15m'), bars('4h'), bars('1d')",
             ),
+        }
+    }
+
+    fn session(&mut self, zone: &Expr, hours: &Expr, which: SessionSeries) -> Option<NodeId> {
+        match session::of_call(zone, hours) {
+            Ok(session) => {
+                let node = self.source(Source::Session(session, which));
+                if which != SessionSeries::Inside {
+                    return Some(node);
+                }
+                let one = self.graph.constant(1.0);
+                Some(self.binary_node(Op2::Eq, node, one))
+            }
+            Err(problem) => {
+                self.diagnostics.push(problem);
+                None
+            }
         }
     }
 

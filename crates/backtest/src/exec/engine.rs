@@ -126,11 +126,13 @@ impl<'a> Engine<'a> {
         let union = |symbols: &Vec<usize>| pool_year_days(symbols.iter().map(|at| &universe.symbols[*at]));
         let n_bars: usize = universe.symbols.iter().map(Bars::len).sum();
         let cache_bytes = options.cache_bytes.min(MOST_COLUMNS * 8 * n_bars.max(4_096));
+        let symbol = |bars| Symbol::new(bars, &extra, &days, program.graph.sources());
+        let symbols = universe.symbols.iter().map(symbol).collect();
         Ok(Self {
             strategy,
             program,
             plan,
-            symbols: universe.symbols.iter().map(|bars| Symbol::new(bars, &extra, &days)).collect(),
+            symbols,
             n_days: days.len(),
             days,
             n_symbols: [members[0].len(), members[1].len()],

@@ -38,6 +38,22 @@ fn common_mistakes_have_a_message_a_place_and_a_cure() {
         ("(close > 1", "expected `)`, found the end", ""),
         ("close > 1 2", "expected an operator or the end, found `2`", ""),
         ("bars('soon') > 1", "expected a duration", "bars('15m')"),
+        (
+            "session('America/NewYork', '09:30-16:00')",
+            "7:18: there is no time zone 'America/NewYork'",
+            "did you mean 'America/New_York'?",
+        ),
+        ("session('tokyo', '09:00-15:00')", "there is no time zone 'tokyo'", "did you mean 'Asia/Tokyo'?"),
+        ("session('UTC', '9-16')", "7:25: '9-16' is not a session", "'09:30-16:00'"),
+        ("session('UTC', '09:30-09:30')", "7:25: the session '09:30-09:30' never opens", "'00:00-24:00'"),
+        ("session(close, '09:30-16:00')", "expected a text in single quotes", "'America/New_York'"),
+        (
+            "session('UTC') and close > 1",
+            "`session` takes 2 arguments, found 1",
+            "write session(zone, hours)",
+        ),
+        ("session_bar('UTC', '09:30-16:00')", "expected a condition, found a number", ""),
+        ("hl3 > 3", "unknown name `hl3`", "did you mean `hl2`?"),
         ("close > 1e999", "too large for a number", ""),
     ];
     for (enter, message, hint) in expressions {
