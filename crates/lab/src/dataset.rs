@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize, Serializer};
 use tidemill_market::synth::{Planted, RegimeOptions, regime};
-use tidemill_market::{Bars, LoadOptions, Universe, load, timeframe};
+use tidemill_market::{Bars, DataReport, LoadOptions, Universe, load, timeframe};
 
 use crate::error::LabError;
 use crate::number;
@@ -28,7 +28,8 @@ impl Dataset {
     /// Bars that are in memory already. A study of them cannot load them again.
     pub fn of(universe: Universe) -> Self {
         let origin = describe(&universe);
-        Self { universe, benchmark: None, recipe: Recipe::default(), origin, notes: Vec::new() }
+        let recipe = Recipe { is_in_memory: true, ..Recipe::default() };
+        Self { universe, benchmark: None, recipe, origin, notes: Vec::new() }
     }
 
     /// CSV or Parquet files, or folders of them.
@@ -52,6 +53,7 @@ impl Dataset {
         Self {
             origin: "generated data (4 symbols × 20,000 bars of 15m)".into(),
             notes: vec![note],
+            recipe: Recipe::default(),
             ..Self::of(universe)
         }
     }
@@ -101,6 +103,9 @@ pub struct Recipe {
     /// What results are compared with in place of holding all symbols: a symbol or a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     benchmark: Option<String>,
+    /// Whether the bars were handed over in memory, so that nothing says where they are.
+    #[serde(skip)]
+    is_in_memory: bool,
 }
 
 impl Recipe {
@@ -108,7 +113,12 @@ impl Recipe {
     pub fn new(files: &[PathBuf], options: LoadOptions) -> Self {
         // If the working folder is unknown, paths stay relative to the folder in which they are read.
         let within = std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned();
-        Self { files: files.to_vec(), within, options, benchmark: None }
+        Self { files: files.to_vec(), within, options, benchmark: None, is_in_memory: false }
+    }
+
+    /// What a study stores of it: nothing of bars that were in memory.
+    pub(crate) fn stored(&self) -> Option<Self> {
+        (!self.is_in_memory).then(|| self.clone())
     }
 
     /// The same from other files, named from the working folder, and with another benchmark; what is not given stays.
@@ -149,11 +159,17 @@ impl Recipe {
 
     /// The same without the benchmark.
     pub(crate) fn load_bars(self) -> Result<Dataset, LabError> {
+        Ok(self.load_with_report()?.0)
+    }
+
+    /// The same, with what loading found.
+    pub fn load_with_report(self) -> Result<(Dataset, DataReport), LabError> {
         if self.files.is_empty() {
-            return Ok(Dataset { recipe: self, ..Dataset::generated() });
+            return Ok((Dataset { recipe: self, ..Dataset::generated() }, DataReport::default()));
         }
         let loaded = load(&self.files, &self.options)?;
-        Ok(Dataset { recipe: self, notes: loaded.report.remarks(), ..Dataset::of(loaded.universe) })
+        let data = Dataset { recipe: self, notes: loaded.report.remarks(), ..Dataset::of(loaded.universe) };
+        Ok((data, loaded.report))
     }
 
     fn benchmark(&self, name: &str, universe: &Universe) -> Result<Bars, LabError> {

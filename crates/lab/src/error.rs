@@ -49,6 +49,17 @@ pub enum LabError {
         /// The first symbols of the data.
         known: String,
     },
+    /// A part of the data is named by something that cannot be read.
+    #[error("{option} {problem}")]
+    Cut {
+        /// The option as it was given.
+        option: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The time between two parts cannot be read.
+    #[error("--embargo: {0}")]
+    Embargo(Box<MarketError>),
     /// The data cannot be cut this way.
     #[error(transparent)]
     Segments(#[from] SegmentError),

@@ -20,6 +20,7 @@ pub mod backtest;
 pub mod batch;
 pub mod benchmark;
 pub mod config;
+pub mod cut;
 pub mod dataset;
 pub mod device;
 pub mod edge;
@@ -51,6 +52,7 @@ pub mod walkforward;
 
 pub use backtest::BacktestReport;
 pub use config::{ChosenPlan, NamedSet, SearchOptions, StudyConfig};
+pub use cut::CutTexts;
 pub use dataset::{Dataset, Recipe};
 pub use device::{DeviceChoice, Devices};
 pub use enqueue::QueuedSets;

@@ -14,6 +14,7 @@ pub(crate) mod delta;
 pub(crate) mod find;
 pub(crate) mod footer;
 pub(crate) mod frame;
+pub(crate) mod given;
 pub(crate) mod join;
 pub(crate) mod line;
 pub(crate) mod name;
@@ -44,6 +45,7 @@ use crate::report::{DataReport, FileReport, IssueKind, Place, RefusedSymbol, Tal
 use crate::resample::resample;
 use crate::timeframe::format_duration;
 use crate::timestamp::format_ms;
+pub use given::{GivenFrame, join_frame, load_frames};
 pub use join::JoinOptions;
 use name::Naming;
 pub use name::symbol_of_file;
@@ -109,20 +111,28 @@ pub struct LoadedData {
 /// and reported, unless none can. The content decides the format, not the name. A file
 /// without a symbol column is named after its file name.
 pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<LoadedData, MarketError> {
-    let zone = options.timezone.as_deref().map_or(Ok(TimeZone::UTC), time::resolve_zone)?;
+    let naming = Naming::new(options)?;
+    let files = find::expand(paths)?;
+    let reader = Reader { zone: zone(options)?, stamp: options.stamp, naming: &naming };
+    let read: Vec<Vec<Outcome>> = files.par_iter().map(|found| reader.read(found)).collect();
+    assemble(read.into_iter().flatten().collect(), &reader.zone, options)
+}
+
+/// The zone of timestamps without one.
+fn zone(options: &LoadOptions) -> Result<TimeZone, MarketError> {
+    options.timezone.as_deref().map_or(Ok(TimeZone::UTC), time::resolve_zone)
+}
+
+/// From tables that were read, or were not, to clean bars.
+fn assemble(read: Vec<Outcome>, zone: &TimeZone, options: &LoadOptions) -> Result<LoadedData, MarketError> {
     if let Some(to_ms) = options.resample.filter(|&to_ms| to_ms <= 0) {
         return Err(MarketError::Timeframe { text: format!("{to_ms} ms") });
     }
-    let naming = Naming::new(options)?;
-    let files = find::expand(paths)?;
-    let reader = Reader { zone, stamp: options.stamp, naming: &naming };
-    let read: Vec<Vec<Outcome>> = files.par_iter().map(|found| reader.read(found)).collect();
-    let read: Vec<Outcome> = read.into_iter().flatten().collect();
     let is_any_read = read.iter().any(|outcome| outcome.read.is_ok());
     let may_skip = |is_given: bool| is_any_read && (options.lenient || !is_given && !options.strict);
     let mut report = DataReport::default();
     let mut tally = Tally::default();
-    let mut sources = Vec::with_capacity(files.len());
+    let mut sources = Vec::with_capacity(read.len());
     for Outcome { path, is_given, read } in read {
         let (mut source, format) = match read {
             Err(error) if may_skip(is_given) => {
@@ -203,7 +213,7 @@ pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<LoadedData, Mark
         resample_all(&mut universe, &mut report, &mut tally, to_ms)?;
     }
     if let Some(join) = &options.join {
-        report.features = Some(join::attach(&mut universe, join, &reader.zone)?);
+        report.features = Some(join::attach(&mut universe, join, zone)?);
     }
     report.issues = tally.finish();
     if universe.symbols.is_empty() {

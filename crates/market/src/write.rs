@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, TimestampMillisecondArray};
-use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
@@ -21,7 +21,7 @@ use crate::bars::{Bars, Universe};
 use crate::error::MarketError;
 use crate::timestamp::format_ms;
 
-pub use table::{TableColumn, write_table};
+pub use table::{TableColumn, table_batch, write_table};
 
 /// Rows handed to the Parquet encoder at a time.
 const BATCH_ROWS: usize = 65_536;
@@ -65,8 +65,14 @@ pub fn check_output(path: &Path) -> Result<(), MarketError> {
     }
 }
 
-/// Writes Parquet: timestamps in UTC milliseconds, doubles, Zstandard compression.
-pub fn write_parquet(universe: &Universe, path: &Path) -> Result<(), MarketError> {
+/// Arrow's batches of bars, and their schema.
+type Batches<I> = (SchemaRef, I);
+
+/// The bars as Arrow's batches: timestamps in UTC milliseconds, doubles; `path` is where they go, for messages.
+pub fn bar_batches<'a>(
+    universe: &'a Universe,
+    path: &Path,
+) -> Result<Batches<impl Iterator<Item = Result<RecordBatch, ArrowError>> + use<'a>>, MarketError> {
     let names = extra_names(universe);
     let utc = DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
     let mut fields = vec![Field::new("symbol", DataType::Utf8, false), Field::new("timestamp", utc, false)];
@@ -75,18 +81,28 @@ pub fn write_parquet(universe: &Universe, path: &Path) -> Result<(), MarketError
     }
     fields.extend(names.iter().map(|name| Field::new(name, DataType::Float64, true)));
     let schema = Arc::new(Schema::new(fields));
+    let of = schema.clone();
+    let starts = universe.symbols.iter().flat_map(|bars| {
+        let starts = (0..bars.len()).step_by(BATCH_ROWS);
+        starts.map(move |start| (bars, start))
+    });
+    let batches = starts.map(move |(bars, start)| {
+        let end = bars.len().min(start + BATCH_ROWS);
+        RecordBatch::try_new(of.clone(), arrow_columns(bars, &names, start, end))
+    });
+    Ok((schema, batches))
+}
+
+/// Writes Parquet with Zstandard compression.
+pub fn write_parquet(universe: &Universe, path: &Path) -> Result<(), MarketError> {
     let fail =
         |error: &dyn std::fmt::Display| MarketError::write(path, &std::io::Error::other(error.to_string()));
+    let (schema, batches) = bar_batches(universe, path)?;
     replace(path, |file| {
         let mut writer =
-            ArrowWriter::try_new(file, schema.clone(), Some(compressed())).map_err(|error| fail(&error))?;
-        for bars in &universe.symbols {
-            for start in (0..bars.len()).step_by(BATCH_ROWS) {
-                let end = bars.len().min(start + BATCH_ROWS);
-                let columns = arrow_columns(bars, &names, start, end);
-                let batch = RecordBatch::try_new(schema.clone(), columns).map_err(|error| fail(&error))?;
-                writer.write(&batch).map_err(|error| fail(&error))?;
-            }
+            ArrowWriter::try_new(file, schema, Some(compressed())).map_err(|error| fail(&error))?;
+        for batch in batches {
+            writer.write(&batch.map_err(|error| fail(&error))?).map_err(|error| fail(&error))?;
         }
         writer.close().map_err(|error| fail(&error))?;
         Ok(())

@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema};
 use jiff::tz::TimeZone;
 
-use super::array::{is_numeric, is_text, push_clocks, push_numbers, push_stamps, push_symbols};
+use super::array::{Rounding, is_numeric, is_text, push_clocks, push_numbers, push_stamps, push_symbols};
 use super::column::{Layout, TimeLook, TimeSource, Wanted};
 use super::table::{SymbolColumn, Table, printable};
 use super::time::TimeColumn;
@@ -214,13 +214,15 @@ impl<'a> Rows<'a> {
         if let Some(index) = self.plan.layout.symbol {
             push_symbols(column(index)?, &mut self.symbols)?;
         }
+        // A table without prices is joined: its rows are known from their time on.
+        let rounding = if self.plan.layout.prices.is_some() { Rounding::Down } else { Rounding::Up };
         match self.plan.layout.time {
-            TimeSource::One(index) => push_stamps(column(index)?, |stamp| self.times.push(stamp)),
+            TimeSource::One(index) => push_stamps(column(index)?, rounding, |stamp| self.times.push(stamp)),
             TimeSource::Pair { date, time } => {
                 let mut clocks = Vec::with_capacity(batch.num_rows());
                 push_clocks(column(time)?, &mut clocks)?;
                 let mut clocks = clocks.into_iter();
-                push_stamps(column(date)?, |stamp| {
+                push_stamps(column(date)?, rounding, |stamp| {
                     let clock = clocks.next().flatten();
                     self.times.push(stamp.and_then(|stamp| stamp.plus_time_of_day(clock)));
                 })

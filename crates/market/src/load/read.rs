@@ -145,7 +145,7 @@ fn parse_text(text: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) -> Resu
 }
 
 /// A file that calls its times opens is not read as one of ends: it would be a bar off without a sign of it.
-fn check_stamp(path: &Path, table: &Table, stamp: BarStamp) -> Result<(), MarketError> {
+pub(super) fn check_stamp(path: &Path, table: &Table, stamp: BarStamp) -> Result<(), MarketError> {
     if stamp == BarStamp::Close && table.stamp == Some(BarStamp::Open) {
         return Err(MarketError::StampClash { path: path.to_path_buf() });
     }
