@@ -1,4 +1,4 @@
-"""The blocks of docs/python.md run in order, as one script; the notebook runs from top to bottom."""
+"""The blocks of docs/python.md and README.md run in order, as one script each; the notebook runs from top to bottom."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from pathlib import Path
 
 import nbclient
 import nbformat
+import pytest
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_runs_from_top_to_bottom(tmp_path: Path) -> None:
-    text = (ROOT / "docs/python.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize(("page", "least_lines"), [("README.md", 4), ("docs/python.md", 60)])
+def test_the_page_runs_from_top_to_bottom(page: str, least_lines: int, tmp_path: Path) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
     script: list[str] = []
     for found in re.finditer(r"^```python(.*)\n((?:.*\n)*?)```$", text, re.MULTILINE):
         line = text[: found.start(2)].count("\n")
@@ -24,8 +26,8 @@ def test_the_page_runs_from_top_to_bottom(tmp_path: Path) -> None:
         if found[1].strip() != "no-run":
             # Every line of the script stands where the page has it.
             script += [""] * (line - len(script)) + found[2].splitlines()
-    assert len([each for each in script if each]) > 60
-    file = tmp_path / "python.md.py"
+    assert len([each for each in script if each]) >= least_lines
+    file = tmp_path / "page.py"
     file.write_text("\n".join(script) + "\n", encoding="utf-8")
     done = subprocess.run([sys.executable, file], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -16,7 +16,12 @@ pub fn build(root: &Path, target_dir: &Path, arguments: &[String]) -> Result<()>
     let python = crate::environment::with(&target_dir.join("wheel-env"), &BUILDERS)?;
     let out = target_dir.join("wheels");
     crate::step("building the wheel");
+    // Maturin looks for zig behind the first Python of the path.
+    let before = python.parent().context("a program lies in a folder")?.to_owned();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(std::iter::once(before).chain(std::env::split_paths(&path)))?;
     let mut command = Command::new(python);
+    command.env("PATH", path);
     command.args(["-m", "maturin", "build", "--release", "--locked", "--out"]).arg(&out).args(arguments);
     if cfg!(target_os = "linux") {
         command.args(["--zig", "--compatibility", LINUX]);
