@@ -1,6 +1,8 @@
 //! Bars with their origin and the notes about them.
 
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize, Serializer};
 use tidemill_market::synth::{Planted, RegimeOptions, regime};
@@ -87,6 +89,14 @@ pub fn describe(universe: &Universe) -> String {
     format!("{symbols}, {} of {timeframe}", number::counted(universe.n_bars() as u64, "bar"))
 }
 
+/// What a file looks like without reading it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileStamp {
+    path: PathBuf,
+    len: Option<u64>,
+    changed: Option<SystemTime>,
+}
+
 /// How data is loaded, as a study stores it, so that a trial can be evaluated again without the command line. Without files, data is
 /// generated.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,6 +160,24 @@ impl Recipe {
     pub fn missing(&self) -> Option<&Path> {
         let join = self.options.join.iter().map(|join| &join.path);
         self.files.iter().chain(join).map(PathBuf::as_path).find(|path| !path.exists())
+    }
+
+    /// What every file looks like now, those of folders included, in order.
+    pub(crate) fn stamps(&self) -> Vec<FileStamp> {
+        let full = self.in_full();
+        let mut waiting: Vec<PathBuf> = full.files;
+        waiting.extend(full.options.join.map(|join| join.path));
+        let mut stamps = Vec::new();
+        while let Some(path) = waiting.pop() {
+            let known = path.metadata().ok();
+            if known.as_ref().is_some_and(Metadata::is_dir) {
+                waiting.extend(path.read_dir().into_iter().flatten().flatten().map(|entry| entry.path()));
+            }
+            let changed = known.as_ref().and_then(|known| known.modified().ok());
+            stamps.push(FileStamp { path, len: known.map(|known| known.len()), changed });
+        }
+        stamps.sort_by(|a, b| a.path.cmp(&b.path));
+        stamps
     }
 
     /// Loads or generates the data, and the benchmark if it names one.

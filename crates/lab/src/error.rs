@@ -7,6 +7,7 @@ use tidemill_backtest::diagnostic::nearest;
 use tidemill_backtest::segment::SegmentError;
 use tidemill_gpu::GpuError;
 use tidemill_market::MarketError;
+use tidemill_market::timestamp::format_ms;
 use tidemill_search::{EnqueueError, FolderError, SamplerError, SpaceError, StudyError};
 use tidemill_telemetry::{JournalError, ReadError};
 
@@ -60,6 +61,16 @@ pub enum LabError {
     /// The time between two parts cannot be read.
     #[error("--embargo: {0}")]
     Embargo(Box<MarketError>),
+    /// No symbol has a bar that has closed by then.
+    #[error(
+        "no bar has closed by {}\n  hint: the first one closes at {}; choose a later --at", format_ms(*.at_ms), format_ms(*.first_ms)
+    )]
+    NoClosedBar {
+        /// The time asked for, UTC milliseconds.
+        at_ms: i64,
+        /// When the first bar closes.
+        first_ms: i64,
+    },
     /// The data cannot be cut this way.
     #[error(transparent)]
     Segments(#[from] SegmentError),

@@ -349,9 +349,8 @@ fn everything_that_once_broke_stays_mended() {
 
 /// Files of the corpus that load: names that are no pairs after all, closes of two instruments, and archives whose lies about sizes
 /// and places nobody needs.
-const GOOD_ENOUGH: [&str; 7] = [
+const GOOD_ENOUGH: [&str; 6] = [
     "pairs_of_closes_alone.parquet",
-    "pairs_of_three.parquet",
     "pairs_without_a_ticker.csv",
     "pairs_without_a_ticker.parquet",
     "zip_claims_four_gigabytes.zip",

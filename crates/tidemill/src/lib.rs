@@ -86,6 +86,8 @@ enum Command {
     Walkforward(command::walkforward::WalkforwardArgs),
     /// Evaluate one parameter set: metrics, trades, report.
     Backtest(command::backtest::BacktestArgs),
+    /// Say what to do now: enter, exit, hold or nothing.
+    Signal(command::signal::SignalArgs),
     /// Classify the trend of many symbols at once and rank them.
     Scan(command::scan::ScanArgs),
     /// Colour a graph with as few colours as possible.
@@ -128,6 +130,7 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> i32 {
         Command::Sweep(args) => command::sweep::run(args, &display),
         Command::Walkforward(args) => command::walkforward::run(args, &display),
         Command::Backtest(args) => command::backtest::run(args, &display),
+        Command::Signal(args) => command::signal::run(&args),
         Command::Scan(args) => command::scan::run(args, &display),
         Command::Color(args) => command::color::run(args, &display),
         Command::Study(args) => command::study::run(args, &display),

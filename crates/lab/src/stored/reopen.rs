@@ -9,7 +9,7 @@ use tidemill_search::{Evaluated, Points, Space, TrialBatch};
 use super::StoredStudy;
 use crate::backtest::BacktestReport;
 use crate::config::{NamedSet, SearchOptions, StudyConfig};
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, Recipe};
 use crate::enqueue::QueuedSets;
 use crate::error::LabError;
 use crate::experiment::Experiment;
@@ -22,17 +22,36 @@ impl StoredStudy {
     /// The data that the study was made on, as it was loaded then. Other files take the place of its own and must hold the same bars; another
     /// benchmark may be any.
     pub fn data(&self, files: &[PathBuf], benchmark: Option<&str>) -> Result<Dataset, LabError> {
+        let data = self.recipe(files, benchmark)?.load_bars()?;
+        self.check_data(&data)?;
+        data.with_own_benchmark()
+    }
+
+    /// How the data of the study is loaded again, with other files in place of its own where some are named.
+    pub fn recipe(&self, files: &[PathBuf], benchmark: Option<&str>) -> Result<Recipe, LabError> {
         let dir = || self.folder.dir().to_owned();
         let recipe = match &self.config.about.source {
             None if files.is_empty() => return Err(LabError::NoRecipe { dir: dir() }),
             recipe => recipe.clone().unwrap_or_default().replaced(files, benchmark),
         };
-        if let (Some(path), []) = (recipe.missing(), files) {
-            return Err(LabError::DataGone { dir: dir(), path: path.to_owned() });
+        match (recipe.missing(), files) {
+            (Some(path), []) => Err(LabError::DataGone { dir: dir(), path: path.to_owned() }),
+            _ => Ok(recipe),
         }
-        let data = recipe.load_bars()?;
-        self.check_data(&data)?;
-        data.with_own_benchmark()
+    }
+
+    /// The strategy with the parameters of a trial.
+    pub fn trial_strategy(&self, trial: u64) -> Result<Strategy, LabError> {
+        Ok(self.trial(trial)?.0)
+    }
+
+    /// The strategy with the parameters of a trial, and its first objective.
+    fn trial(&self, trial: u64) -> Result<(Strategy, Option<f64>), LabError> {
+        let (params, stored) = self.params(trial)?;
+        let params = params.iter().map(|(name, value)| (name.as_str(), value));
+        let strategy = self.config.strategy(params)?;
+        let strategy = strategy.ok_or_else(|| LabError::NoSource { dir: self.folder.dir().to_owned() })?;
+        Ok((strategy, stored))
     }
 
     /// Data that is in memory, if it is that of the study.
@@ -88,10 +107,7 @@ impl StoredStudy {
 
     /// Evaluates a trial in full, with the settings of the study. A warning says if it does not give the objective that the study has.
     pub fn backtest(&self, trial: u64, data: impl Into<Arc<Dataset>>) -> Result<BacktestReport, LabError> {
-        let (params, stored) = self.params(trial)?;
-        let params = params.iter().map(|(name, value)| (name.as_str(), value));
-        let strategy = self.config.strategy(params)?;
-        let strategy = strategy.ok_or_else(|| LabError::NoSource { dir: self.folder.dir().to_owned() })?;
+        let (strategy, stored) = self.trial(trial)?;
         let experiment = Experiment::new(strategy, data).layout(self.config.segments.clone());
         let mut report = Experiment { is_searched: true, ..experiment }.backtest()?;
         let judged = self.verdict(self.folder.n_trials()?)?;

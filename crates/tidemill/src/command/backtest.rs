@@ -60,12 +60,12 @@ pub struct BacktestArgs {
 
 /// A trial of a study.
 #[derive(Clone)]
-struct TrialName {
-    dir: PathBuf,
-    trial: u64,
+pub(super) struct TrialName {
+    pub(super) dir: PathBuf,
+    pub(super) trial: u64,
 }
 
-fn parse_trial(text: &str) -> Result<TrialName, String> {
+pub(super) fn parse_trial(text: &str) -> Result<TrialName, String> {
     let named = text.rsplit_once(':').and_then(|(dir, trial)| Some((dir, trial.parse().ok()?)));
     match named {
         Some((dir, trial)) if !dir.is_empty() => Ok(TrialName { dir: dir.into(), trial }),
