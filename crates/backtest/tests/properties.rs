@@ -186,19 +186,20 @@ fn with_every_function() -> Vec<Strategy> {
     for function in
         functions().iter().filter(|function| !matches!(function.group, Group::Pointwise | Group::Time))
     {
-        let mut windows = [10, 4, 7].into_iter();
+        let mut windows = [10, 4, 7, 3].into_iter();
         let call = function.write(|arg| match arg {
-            Arg::Condition => "high > high[1]".into(),
-            Arg::Window => windows.next().expect("at most three windows").to_string(),
+            Arg::Condition | Arg::Anchor => "high > high[1]".into(),
+            Arg::Window => windows.next().expect("at most four windows").to_string(),
             Arg::Scalar => "0.5".into(),
-            Arg::Number => format!("close[{}]", windows.next().expect("at most three windows")),
+            Arg::Number => format!("close[{}]", windows.next().expect("at most four windows")),
             Arg::Series | Arg::Any | Arg::Duration | Arg::Text => "close".into(),
         });
         if function.args.contains(&Arg::Number) {
             out.push(open(&format!("[long]\nenter = '{call}'\nmax_hold = 5\n")));
             continue;
         }
-        let dotted: Vec<String> = function.fields().iter().map(|field| format!(".{field}")).collect();
+        let fields = function.number_fields();
+        let dotted: Vec<String> = fields.iter().map(|field| format!(".{field}")).collect();
         for field in if dotted.is_empty() { vec![String::new()] } else { dotted } {
             let x = format!("{call}{field}");
             out.push(open(&format!("[long]\nenter = '{x} > {x}[2]'\nexit = '{x} < {x}[1]'\nmax_hold = 9\n")));

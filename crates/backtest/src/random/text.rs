@@ -185,7 +185,9 @@ impl Writer<'_, '_> {
             18..20 => format!("if({}, {}, {})", self.condition(d), self.series(d), self.number(d)),
             20..23 => format!("({})[{}]", self.series(d), self.ago()),
             _ => {
-                let of = |arg: &Arg| matches!(arg, Arg::Series | Arg::Condition | Arg::Window | Arg::Scalar);
+                let of = |arg: &Arg| {
+                    matches!(arg, Arg::Series | Arg::Condition | Arg::Window | Arg::Scalar | Arg::Anchor)
+                };
                 let of_series = |function: &Signature| function.args.iter().all(of);
                 self.call(of_series, &|writer| writer.series(d), d)
             }
@@ -203,11 +205,13 @@ impl Writer<'_, '_> {
         let function = *self.tape.pick(&wanted);
         let call = function.write(|arg| match arg {
             Arg::Condition => self.condition(depth),
+            Arg::Anchor if self.tape.chance(50) => self.one_of(&["'1d'", "'1w'", "'4h'", "'45m'"]),
+            Arg::Anchor => self.series_condition(depth),
             Arg::Window => self.window(),
             Arg::Scalar => self.scalar(),
             Arg::Series | Arg::Number | Arg::Any | Arg::Duration | Arg::Text => series(self),
         });
-        match function.fields() {
+        match &function.number_fields()[..] {
             [] => call,
             fields => format!("{call}.{}", self.tape.pick(fields)),
         }
@@ -262,6 +266,7 @@ impl Writer<'_, '_> {
                 let function = self.one_of(&["crosses_above", "crosses_below"]);
                 format!("{function}({}, {})", self.series(d), self.scalar())
             }
+            7 if self.tape.chance(30) => format!("supertrend({}, {}).up", self.window(), self.scalar()),
             7 => format!("rsi(close, {}) {op} {}", self.window(), self.one_of(&["50", "30", "70"])),
             8 => format!("({})[{}]", self.series_condition(d), self.ago()),
             _ => format!("is_na({})", self.series(d)),
