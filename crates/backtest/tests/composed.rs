@@ -11,7 +11,8 @@ const TOLERANCE: f64 = 1e-12;
 const RUNNING: f64 = 1e-10;
 
 fn tolerance(header: &str) -> f64 {
-    let same_arithmetic = ["median", "quantile", "donchian", "ichimoku", "heikin_ashi", "psar", "aroon", "williams_r"];
+    let same_arithmetic =
+        ["median", "quantile", "donchian", "ichimoku", "heikin_ashi", "aroon", "williams_r"];
     let name = header.split_once(": ").map_or(header, |(_, call)| call);
     if same_arithmetic.iter().any(|of| name.starts_with(of)) {
         0.0
@@ -62,16 +63,18 @@ fn composed_indicators_reproduce_their_references() {
     let universe = Universe { symbols: vec![bars] };
     let got = let_series(&strategy, &universe, &[], &[0], EngineOptions::default()).unwrap().remove(0);
     assert_eq!(got.len(), calls.len(), "every call is a series of numbers");
-    let mut bad = Vec::new();
+    let mut bad: Vec<String> = Vec::new();
     for ((header, expected), got) in calls.iter().zip(&got) {
         let allowed = tolerance(header);
+        let mut n_bad = 0;
         for (bar, (got, expected)) in got.values.iter().zip(*expected).enumerate() {
             let is_same = (got.is_nan() && expected.is_nan())
                 || (got - expected).abs() <= allowed * expected.abs().max(1.0);
-            if !is_same {
+            n_bad += usize::from(!is_same);
+            if !is_same && n_bad <= 3 {
                 bad.push(format!("{header} at bar {bar}: {got} instead of {expected}"));
             }
         }
     }
-    assert!(bad.is_empty(), "{} differences:\n{}", bad.len(), bad[..bad.len().min(30)].join("\n"));
+    assert!(bad.is_empty(), "{} differences:\n{}", bad.len(), bad.join("\n"));
 }

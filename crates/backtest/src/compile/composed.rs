@@ -187,8 +187,8 @@ fn williams_r(b: &mut Builder<'_>, a: &[NodeId]) -> NodeId {
     let close = b.source(Source::Close);
     let (range, below) = (b.binary_node(Op2::Sub, top, bottom), b.binary_node(Op2::Sub, top, close));
     let (zero, scale) = (b.graph.constant(0.0), b.graph.constant(-100.0));
-    let unit = b.binary_node(Op2::Div, range, scale);
-    let value = b.binary_node(Op2::Div, below, unit);
+    let ratio = b.binary_node(Op2::Div, below, range);
+    let value = b.binary_node(Op2::Mul, scale, ratio);
     let flat = b.binary_node(Op2::Eq, range, zero);
     b.graph.add(Node::Select(flat, zero, value))
 }

@@ -20,11 +20,13 @@ struct Writer<'t, 'n> {
     tape: &'t mut Tape<'n>,
     numbers: Vec<String>,
     conditions: Vec<String>,
+    /// Whether a side has a size of its own, which is a share of equity.
+    has_size: bool,
 }
 
 /// A whole strategy file.
 pub fn strategy(tape: &mut Tape) -> String {
-    let mut writer = Writer { tape, numbers: Vec::new(), conditions: Vec::new() };
+    let mut writer = Writer { tape, numbers: Vec::new(), conditions: Vec::new(), has_size: false };
     let mut out = String::from("name = \"random\"\n");
     writer.params(&mut out);
     writer.lets(&mut out);
@@ -359,6 +361,22 @@ impl Writer<'_, '_> {
             let risk = self.one_of(&options);
             let _ = writeln!(out, "risk = \"{risk}\"");
         }
+        if self.tape.chance(20) {
+            let mut options = vec![
+                "0.5",
+                "f0",
+                "0.01 * entry / risk",
+                "atr(w0) / close",
+                "0 / 0",
+                "if(close > open, 0.3, 0)",
+                "0.2 / stddev(roc(close, 1), w1)",
+            ];
+            if has_stop {
+                options.push("0.02 * entry / abs(entry - stop)");
+            }
+            let _ = writeln!(out, "size = \"{}\"", self.one_of(&options));
+            self.has_size = true;
+        }
         let mut used = Vec::new();
         let short_form = self.tape.chance(40);
         for kind in kinds {
@@ -378,7 +396,10 @@ impl Writer<'_, '_> {
                 }
                 continue;
             }
+            let follows = kind == "stop" && self.tape.chance(35);
+            let value = if follows { self.price(2) } else { value };
             let key = match kind {
+                "stop" if follows => "series",
                 "stop" | "target" => "level",
                 "trail" => "distance",
                 "breakeven" => "after",
@@ -470,12 +491,29 @@ impl Writer<'_, '_> {
                 "sizing",
                 &["\"all_in\"", "{ fraction = 0.25 }", "{ risk = 0.02 }", "\"unit\"", "{ risk = 1.0 }"],
             ),
-            ("fee_bps", &["0", "5.0", "12.5", "0.1", "900", "6000", "4600", "4000"]),
-            ("slippage_bps", &["0", "5.0", "3.3"]),
+            (
+                "fee_bps",
+                &[
+                    "0",
+                    "5.0",
+                    "12.5",
+                    "0.1",
+                    "900",
+                    "6000",
+                    "4600",
+                    "4000",
+                    "{ market = 5.5, limit = 2 }",
+                    "{ market = 10, stop = 4000, limit = 0.1 }",
+                ],
+            ),
+            ("slippage_bps", &["0", "5.0", "3.3", "{ market = 2, stop = 6, limit = 0 }"]),
         ];
         for (key, options) in settings {
+            // Without equity there is no share of it.
+            let options: Vec<&str> =
+                options.iter().copied().filter(|option| !(self.has_size && *option == "\"unit\"")).collect();
             if self.tape.chance(70) {
-                let _ = writeln!(out, "{key} = {}", self.tape.pick(options));
+                let _ = writeln!(out, "{key} = {}", self.tape.pick(&options));
             }
         }
     }

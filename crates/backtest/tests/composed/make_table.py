@@ -107,7 +107,8 @@ def main():
     out["pynecore: supertrend(10, 3).line"] = pines["line"].where(pines.index >= 9)
     out["pynecore: if(supertrend(10, 3).up, -1, 1)"] = pines["direction"].where(pines.index >= 9)
     out["pynecore: vwma(close, 20)"] = pines["vwma"]
-    out["pynecore: vwap('1d')"] = pines["vwap"]
+    # Pine has no value before the first day begins.
+    out["pynecore: vwap('1d')"] = pines["vwap"].fillna(out["pandas: vwap('1d')"])
     table = pd.concat([bars, pd.DataFrame(out)], axis=1)
     lines = ["\t".join(table.columns)]
     for row in table.to_numpy():

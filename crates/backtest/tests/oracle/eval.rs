@@ -460,7 +460,7 @@ impl<'a> Evaluator<'a> {
             _ => {
                 let value = |(bar, close): (usize, &f64)| match top[bar] - bottom[bar] {
                     0.0 => 0.0,
-                    range => (top[bar] - close) / (range / -100.0),
+                    range => -100.0 * ((top[bar] - close) / range),
                 };
                 self.bars.close.iter().enumerate().map(value).collect()
             }

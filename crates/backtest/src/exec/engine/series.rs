@@ -43,6 +43,7 @@ pub fn let_series(
             enter: Expr { kind: Kind::Bool(true), span: 0..0 },
             exits: names.iter().map(|name| level(name)).collect(),
             risk: None,
+            size: None,
         }),
         short: None,
         ..strategy.clone()
