@@ -1,6 +1,7 @@
 //! Compiles a strategy into a [`Program`]: names resolved, types checked, everything shared that is equal.
 
 mod closes;
+mod composed;
 mod expr;
 pub(crate) mod function;
 mod session;
@@ -15,7 +16,7 @@ use rustc_hash::FxHashMap;
 use crate::diagnostic::{Diagnostic, SourceErrors};
 use crate::expr::Expr;
 use crate::graph::{Graph, Node, NodeId, Position, Source};
-use crate::strategy::{ExitKind, Label, LabelPart, SideRules, Strategy, StrategyError};
+use crate::strategy::{ExitKind, Label, LabelPart, SideRules, Sizing, Strategy, StrategyError};
 
 /// A strategy as a graph and the roots in it.
 #[derive(Clone, Debug)]
@@ -37,6 +38,8 @@ pub struct Side {
     pub exits: Vec<ExitRoots>,
     /// What one R is, if written.
     pub risk: Option<NodeId>,
+    /// The share of equity that a trade commits, if written.
+    pub size: Option<NodeId>,
 }
 
 /// Roots of one exit.
@@ -277,8 +280,10 @@ impl<'a> Builder<'a> {
 
     fn side(&mut self, rules: &SideRules) -> Option<Side> {
         let enter = self.condition(&rules.enter, Scope::Plain);
-        let has_stop = rules.exits.iter().any(|exit| exit.kind == ExitKind::Stop);
+        let is_stop = |kind: ExitKind| matches!(kind, ExitKind::Stop | ExitKind::StopSeries);
+        let has_stop = rules.exits.iter().any(|exit| is_stop(exit.kind));
         let risk = rules.risk.as_ref().map(|expr| self.number(expr, Scope::Stop));
+        let size = rules.size.as_ref().map(|expr| self.size(expr));
         let mut exits = Vec::new();
         let mut complete = true;
         for exit in &rules.exits {
@@ -286,6 +291,7 @@ impl<'a> Builder<'a> {
             let value = match exit.kind {
                 ExitKind::Signal => self.condition(&exit.value, Scope::Plain),
                 ExitKind::Stop => self.number(&exit.value, Scope::Entry),
+                ExitKind::StopSeries => self.stop_series(&exit.value),
                 ExitKind::Target | ExitKind::Trail | ExitKind::Breakeven | ExitKind::Time => {
                     self.number(&exit.value, Scope::Risk)
                 }
@@ -306,6 +312,9 @@ impl<'a> Builder<'a> {
         if let Some(Some(risk)) = risk {
             roots.push((risk, rules.risk.as_ref().map_or(0..0, |expr| expr.span.clone())));
         }
+        if let Some(Some(size)) = size {
+            roots.push((size, rules.size.as_ref().map_or(0..0, |expr| expr.span.clone())));
+        }
         roots
             .extend(exits.iter().zip(&rules.exits).map(|(exit, rule)| (exit.value, rule.value.span.clone())));
         if !has_stop {
@@ -315,10 +324,30 @@ impl<'a> Builder<'a> {
                 }
             }
         }
-        if !complete || matches!(risk, Some(None)) {
+        if !complete || matches!(risk, Some(None)) || matches!(size, Some(None)) {
             return None;
         }
-        Some(Side { enter: enter?, exits, risk: risk.flatten() })
+        Some(Side { enter: enter?, exits, risk: risk.flatten(), size: size.flatten() })
+    }
+
+    fn size(&mut self, expr: &Expr) -> Option<NodeId> {
+        if self.strategy.execution.sizing == Sizing::Unit {
+            let hint = "leave `size` away, or choose another `sizing`";
+            return self.error_with_hint(
+                &expr.span,
+                "`size` is a share of equity, and sizing = \"unit\" has none",
+                hint,
+            );
+        }
+        self.number(expr, Scope::Risk)
+    }
+
+    fn stop_series(&mut self, expr: &Expr) -> Option<NodeId> {
+        let node = self.number(expr, Scope::Plain)?;
+        if self.graph.info(node).series {
+            return Some(node);
+        }
+        self.error_with_hint(&expr.span, "a stop follows a series, found a number", "write level = \"…\"")
     }
 
     fn uses(&self, root: NodeId, position: Position) -> bool {

@@ -40,6 +40,8 @@ pub enum Source {
     Month,
     /// UTC year of the bar's open.
     Year,
+    /// 1 on the first bar of each period of so many milliseconds, else 0.
+    PeriodStart(i64),
     /// What a trading session says about the bar.
     Session(Session, SessionSeries),
     /// A further column of the data.

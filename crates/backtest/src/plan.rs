@@ -12,7 +12,7 @@ mod tape;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tidemill_market::indicator::Read;
 
-use crate::compile::{LabelRoot, Program};
+use crate::compile::{ExitRoots, LabelRoot, Program};
 use crate::graph::{Func, Graph, Node, NodeId, Op1, Op2, Source};
 use crate::strategy::ExitKind;
 pub use decided::Decided;
@@ -121,6 +121,8 @@ pub struct SidePlan {
     pub exits: Vec<ExitPlan>,
     /// What one R is, if written.
     pub risk: Option<Tape>,
+    /// The share of equity that a trade commits, if written.
+    pub size: Option<Tape>,
 }
 
 /// One way out, ready to run.
@@ -246,9 +248,8 @@ impl<'a> Planner<'a> {
         let mut stack: Vec<NodeId> = Vec::new();
         for side in program.sides.iter().flatten() {
             stack.push(side.enter);
-            stack.extend(
-                side.exits.iter().filter(|exit| exit.kind == ExitKind::Signal).map(|exit| exit.value),
-            );
+            let by_bar = |exit: &&ExitRoots| matches!(exit.kind, ExitKind::Signal | ExitKind::StopSeries);
+            stack.extend(side.exits.iter().filter(by_bar).map(|exit| exit.value));
         }
         for node in &self.graph.nodes {
             if let Node::Call(_, inputs, _) = node {
@@ -289,7 +290,8 @@ impl<'a> Planner<'a> {
                 gap_label: self.label(&exit.gap_label),
             })
             .collect();
-        SidePlan { enter: self.condition(side.enter), exits, risk: side.risk.map(|risk| self.tape(risk)) }
+        let (risk, size) = (side.risk.map(|risk| self.tape(risk)), side.size.map(|size| self.tape(size)));
+        SidePlan { enter: self.condition(side.enter), exits, risk, size }
     }
 
     fn label(&self, parts: &[LabelRoot]) -> Vec<LabelPiece> {

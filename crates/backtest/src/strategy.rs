@@ -11,7 +11,8 @@ mod stress;
 use std::path::Path;
 
 pub use execution::{
-    EndOfData, Execution, FillAt, FirstCheck, GapFill, InvalidLevel, KEYS as EXECUTION_KEYS, Sizing,
+    CostBps, EndOfData, Execution, FillAt, FirstCheck, GapFill, InvalidLevel, KEYS as EXECUTION_KEYS,
+    OrderKind, Sizing,
 };
 pub use param::ParamSpec;
 pub use side::{Exit, ExitKind, Label, LabelPart, SideRules};

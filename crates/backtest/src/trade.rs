@@ -1,5 +1,7 @@
 //! A closed trade.
 
+use crate::strategy::OrderKind;
+
 /// Why a trade was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
@@ -32,6 +34,8 @@ pub struct Trade {
     pub target: f64,
     /// What one R was.
     pub risk: f64,
+    /// The share of equity that it committed.
+    pub share: f64,
     /// Profit of one unit after costs, in price units.
     pub pnl: f64,
     /// Profit over entry price.
@@ -40,6 +44,8 @@ pub struct Trade {
     pub r: f64,
     /// Why it was closed.
     pub reason: Reason,
+    /// The kind of order that closed it.
+    pub order: OrderKind,
     /// Whether it was closed at the close of its exit bar, and so was open for all of it.
     pub at_close: bool,
     /// Whether the exit depends on which extreme of the bar came first.

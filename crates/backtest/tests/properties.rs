@@ -9,7 +9,7 @@ use tidemill_backtest::compile::{Arg, functions};
 use tidemill_backtest::random::tape::Tape;
 use tidemill_backtest::random::{data, text};
 use tidemill_backtest::segment::{Layout, Role, Segment};
-use tidemill_backtest::strategy::{GapFill, Sizing};
+use tidemill_backtest::strategy::{CostBps, GapFill, Sizing};
 use tidemill_backtest::trade::{Reason, Trade};
 use tidemill_backtest::{Detail, Engine, EngineOptions, Overrides, Strategy};
 use tidemill_market::indicator::Group;
@@ -186,19 +186,20 @@ fn with_every_function() -> Vec<Strategy> {
     for function in
         functions().iter().filter(|function| !matches!(function.group, Group::Pointwise | Group::Time))
     {
-        let mut windows = [10, 4, 7].into_iter();
+        let mut windows = [10, 4, 7, 3].into_iter();
         let call = function.write(|arg| match arg {
-            Arg::Condition => "high > high[1]".into(),
-            Arg::Window => windows.next().expect("at most three windows").to_string(),
+            Arg::Condition | Arg::Anchor => "high > high[1]".into(),
+            Arg::Window => windows.next().expect("at most four windows").to_string(),
             Arg::Scalar => "0.5".into(),
-            Arg::Number => format!("close[{}]", windows.next().expect("at most three windows")),
+            Arg::Number => format!("close[{}]", windows.next().expect("at most four windows")),
             Arg::Series | Arg::Any | Arg::Duration | Arg::Text => "close".into(),
         });
         if function.args.contains(&Arg::Number) {
             out.push(open(&format!("[long]\nenter = '{call}'\nmax_hold = 5\n")));
             continue;
         }
-        let dotted: Vec<String> = function.fields().iter().map(|field| format!(".{field}")).collect();
+        let fields = function.number_fields();
+        let dotted: Vec<String> = fields.iter().map(|field| format!(".{field}")).collect();
         for field in if dotted.is_empty() { vec![String::new()] } else { dotted } {
             let x = format!("{call}{field}");
             out.push(open(&format!("[long]\nenter = '{x} > {x}[2]'\nexit = '{x} < {x}[1]'\nmax_hold = 9\n")));
@@ -266,6 +267,7 @@ fn mirror_rules(tape: &mut Tape, long: bool) -> String {
         format!("kind = 'time'\nbars = '{}'\n", tape.below(9)),
         format!("kind = 'signal'\nsignal = 'open {above} {best}[1]'\n"),
         format!("kind = 'target'\nlevel = '{best}[1]'\n"),
+        format!("kind = 'stop'\nseries = '{worst}[{}]'\n", tape.below(3)),
         format!("kind = 'stop'\nlevel = 'entry {down} {}'\n", 1 + tape.below(5)),
     ];
     for _ in 0..1 + tape.below(4) {
@@ -280,9 +282,7 @@ fn equity_of(sizing: Sizing, trades: &[Trade]) -> f64 {
         // Rounding may leave a trace of what was lost.
         _ if trade.reason == Reason::Ruin => 0.0,
         Sizing::Unit => equity + trade.pnl,
-        Sizing::AllIn => equity * (1.0 + trade.ret),
-        Sizing::Fraction(share) => equity * (1.0 + share * trade.ret),
-        Sizing::Risk(share) => equity * (1.0 + (share * trade.entry / trade.risk).min(1.0) * trade.ret),
+        _ => equity * (1.0 + trade.share * trade.ret),
     })
 }
 
@@ -376,7 +376,7 @@ proptest! {
         let rows = some_rows(&strategy, &universe, 2);
         let mut before: Option<Vec<Vec<Detail>>> = None;
         for fee in [0.0, 1.0, 20.0, 500.0] {
-            strategy.execution.fee_bps = fee;
+            strategy.execution.fee_bps = CostBps::all(fee);
             let mut engine = engine(&strategy, &universe, segments.clone());
             let details: Vec<Vec<Detail>> = rows.iter().map(|row| engine.detail(row)).collect();
             for (cheap, dear) in before.iter().flatten().flatten().zip(details.iter().flatten()) {

@@ -38,12 +38,14 @@
 //! ```
 
 mod adx;
+mod aroon;
 mod atc;
 mod atr;
 mod atr_wilder;
 mod bars_since;
 mod cci;
 mod column;
+mod correlation;
 mod cum;
 mod dema;
 pub mod device;
@@ -53,15 +55,22 @@ mod ema_compare;
 mod ema_sma;
 mod extreme;
 mod function;
+mod heikin_open;
 mod hma;
 mod kama;
+mod log_ratio;
 mod lsma;
 mod obv;
 mod prefix;
+mod psar;
+mod quantile;
 mod rma;
 mod rsi;
+mod slope;
 mod sma;
 mod stddev;
+mod sum_since;
+mod supertrend;
 mod swing;
 mod tema;
 mod transpose;
@@ -71,11 +80,13 @@ mod wma;
 mod zscore;
 
 pub use adx::{Directional, adx, directional, minus_di, plus_di};
+pub use aroon::{aroon_down, aroon_up};
 pub use atc::atc;
 pub use atr::atr;
 pub use atr_wilder::atr_wilder;
 pub use bars_since::bars_since;
 pub use cci::cci;
+pub use correlation::correlation;
 pub use cum::cum;
 pub use dema::dema;
 pub use ema::{EMA_LANES, EmaStream, ema, ema_many};
@@ -85,15 +96,22 @@ pub use extreme::{highest, highest_at, lowest, lowest_at};
 pub use function::{
     Call, Function, Gaps, Group, HostFunction, Limit, Part, Read, Series, Take, Test, window,
 };
+pub use heikin_open::heikin_open;
 pub use hma::hma;
 pub use kama::kama;
+pub use log_ratio::log_ratio;
 pub use lsma::{lsma, lsma_from};
 pub use obv::obv;
 pub use prefix::{Moments, Prefix};
+pub use psar::psar;
+pub use quantile::quantile;
 pub use rma::rma;
 pub use rsi::rsi;
+pub use slope::{slope, slope_from};
 pub use sma::{sma, sma_from};
 pub use stddev::{stddev, stddev_from, stddev_sample, stddev_sample_from};
+pub use sum_since::sum_since;
+pub use supertrend::{supertrend_line, supertrend_up};
 pub use swing::{swing_high, swing_high_at, swing_low, swing_low_at};
 pub use tema::tema;
 pub use true_range::true_range;
@@ -247,6 +265,24 @@ pub static FUNCTIONS: &[Function] = &[
     })
     .without_unit()
     .twin(file!("zscore.cu"), 0, &[("zscore", Bars)]),
+    Function::column("quantile", Windowed, &[X], &[Window, Scalar], |c, out| {
+        quantile(c.column(0), c.window(0), c.arguments[1], out)
+    })
+    .listed(Spread, "quantile(x, n, q)", "value below which the share `q` of the last `n` values lies")
+    .twin(file!("quantile.cu"), 0, &[("quantile", Bars)]),
+    Function::column("correlation", Windowed, &[X, X], &[Window], |c, out| {
+        correlation(c.column(0), c.column(1), c.window(0), out)
+    })
+    .listed(Spread, "correlation(x, y, n)", "correlation of the last `n` values of both, from −1 to 1")
+    .without_unit()
+    .twin(file!("correlation.cu"), 0, &[("correlation", Bars)]),
+    Function::column("slope", Windowed, &[INDEX], &[Window], |c, out| slope(c.sums(0), c.window(0), out))
+        .listed(Trend, "slope(x, n)", "rise per bar of the least-squares line")
+        .part(
+            |c, first, out| slope_from(c.sums(0), c.window(0), first, out),
+            |c, bar| c.sums(0).slope_at(bar, c.window(0)),
+        )
+        .twin(file!("slope.cu"), 0, &[("slope", Bars)]),
     Function::column("rsi", Recursive, &[X], &[Window], |c, out| rsi(c.column(0), c.window(0), out))
         .listed(Momentum, "rsi(x, n)", "relative strength index")
         .without_unit()
@@ -290,6 +326,37 @@ pub static FUNCTIONS: &[Function] = &[
     Function::column("obv", Recursive, &[Close, Volume], &[], |c, out| obv(c.column(0), c.column(1), out))
         .listed(Momentum, "obv()", "on-balance volume")
         .twin(file!("obv.cu"), 0, &[("obv", Lanes)]),
+    Function::column("log_ratio", Windowed, &[X, X], &[], |c, out| log_ratio(c.column(0), c.column(1), out))
+        .without_unit()
+        .twin(file!("log_ratio.cu"), 0, &[("log_ratio", Bars)]),
+    Function::column("aroon_up", Windowed, &[High], &[Window], |c, out| {
+        aroon_up(c.column(0), c.window(0), out)
+    })
+    .without_unit()
+    .twin(file!("aroon.cu"), 0, &[("aroon_up", Bars)]),
+    Function::column("aroon_down", Windowed, &[Low], &[Window], |c, out| {
+        aroon_down(c.column(0), c.window(0), out)
+    })
+    .without_unit()
+    .twin(file!("aroon.cu"), 0, &[("aroon_down", Bars)]),
+    Function::column("psar", Recursive, &[High, Low], &[Scalar, Scalar, Scalar], |c, out| {
+        psar(c.column(0), c.column(1), c.arguments[0], c.arguments[1], c.arguments[2], out)
+    })
+    .listed(Trend, "psar(start, step, max)", "parabolic stop and reverse")
+    .twin(file!("psar.cu"), 0, &[("psar", Lanes)]),
+    Function::column("supertrend_line", Recursive, &[X, X, Close], &[Scalar], |c, out| {
+        supertrend_line(c.column(0), c.column(1), c.column(2), c.arguments[0], out)
+    })
+    .twin(file!("supertrend.cu"), 0, &[("supertrend_line", Lanes)]),
+    Function::column("supertrend_up", Recursive, &[X, X, Close], &[Scalar], |c, out| {
+        supertrend_up(c.column(0), c.column(1), c.column(2), c.arguments[0], out)
+    })
+    .without_unit()
+    .twin(file!("supertrend.cu"), 0, &[("supertrend_up", Lanes)]),
+    Function::column("heikin_open", Recursive, &[X, X, X], &[], |c, out| {
+        heikin_open(c.column(0), c.column(1), c.column(2), out)
+    })
+    .twin(file!("heikin_open.cu"), 0, &[("heikin_open", Lanes)]),
     Function::column("highest", Windowed, &[X], &[Window], |c, out| highest(c.column(0), c.window(0), out))
         .listed(Extremes, "highest(x, n)", "largest of the last `n` values")
         .at(|c, bar| highest_at(c.column(0), c.window(0), bar))
@@ -322,6 +389,11 @@ pub static FUNCTIONS: &[Function] = &[
     Function::column("cum", Recursive, &[X], &[], |c, out| cum(c.column(0), out))
         .listed(Events, "cum(x)", "sum of all values so far")
         .twin(file!("cum.cu"), 0, &[("cum", Lanes)]),
+    Function::column("sum_since", Own, &[X, X], &[], |c, out| sum_since(c.column(0), c.column(1), out)).twin(
+        file!("sum_since.cu"),
+        0,
+        &[("sum_since", Lanes)],
+    ),
     Function::column("atc", Own, &[X], &[Window, Scalar, Scalar], |c, out| {
         atc(c.column(0), c.window(0), c.arguments[1], c.arguments[2], out)
     })

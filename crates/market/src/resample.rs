@@ -25,7 +25,7 @@ pub struct Resampled {
 }
 
 /// Start of the bucket of length `to_ms` that holds a time.
-fn bucket_start(ts_ms: i64, to_ms: i64) -> i64 {
+pub fn bucket_start(ts_ms: i64, to_ms: i64) -> i64 {
     let anchor = if to_ms % WEEK_MS == 0 { FIRST_MONDAY_MS } else { 0 };
     (ts_ms - anchor).div_euclid(to_ms) * to_ms + anchor
 }

@@ -154,6 +154,7 @@ proptest! {
         check("stddev_sample", &|o| stddev_sample(&p, w, o), &|i| p.std_sample_at(i, w))?;
         check("wma", &|o| wma(&p, w, o), &|i| p.wma_at(i, w))?;
         check("lsma", &|o| lsma(&p, w, o), &|i| p.lsma_at(i, w))?;
+        check("slope", &|o| slope(&p, w, o), &|i| p.slope_at(i, w))?;
         check("highest", &|o| highest(&x, w, o), &|i| highest_at(&x, w, i))?;
         check("lowest", &|o| lowest(&x, w, o), &|i| lowest_at(&x, w, i))?;
         check("swing_high", &|o| swing_high(&x, w, lookahead, o), &|i| swing_high_at(&x, w, lookahead, i))?;

@@ -25,6 +25,7 @@ struct Input {
     low: Vec<f64>,
     close: Vec<f64>,
     volume: Vec<f64>,
+    open: Vec<f64>,
     cond: Vec<bool>,
 }
 
@@ -39,13 +40,14 @@ impl Input {
             low: column(format!("low{suffix}")),
             close: column(format!("close{suffix}")),
             volume: column(format!("volume{suffix}")),
+            open: column(format!("open{suffix}")),
             cond: column("cond".into()).iter().map(|&v| v == 1.0).collect(),
         }
     }
 
     /// The column that a table's header such as `stddev 20` names.
     fn compute(&self, header: &str) -> Vec<f64> {
-        let Self { high, low, close, volume, cond } = self;
+        let Self { high, low, close, volume, open, cond } = self;
         let mut words = header.split(' ');
         let name = words.next().expect("a name");
         let mut arguments: Vec<f64> = words.map(|w| w.parse().expect("a window")).collect();
@@ -65,9 +67,27 @@ impl Input {
         if name == "kama" {
             arguments.extend([2.0, 30.0]);
         }
+        // Functions of several series, which the language composes.
+        let flag: Vec<f64> = cond.iter().map(|is_true| f64::from(u8::from(*is_true))).collect();
+        let mean = |columns: &[&Vec<f64>]| -> Vec<f64> {
+            let sum = |i: usize| columns[1..].iter().fold(columns[0][i], |sum, column| sum + column[i]);
+            (0..close.len()).map(|i| sum(i) / columns.len() as f64).collect()
+        };
+        let (middle, all) = (mean(&[high, low]), mean(&[open, high, low, close]));
+        let mut range = vec![0.0; close.len()];
+        true_range(high, low, close, &mut range);
+        let mut named = match name {
+            "correlation" => vec![close, volume],
+            "log_ratio" => vec![close, open],
+            "sum_since" => vec![&flag, volume],
+            "heikin_open" => vec![open, close, &all],
+            "supertrend_line" | "supertrend_up" => vec![&middle, &range],
+            _ => vec![x],
+        }
+        .into_iter();
         let sums = function.sums_read().map(|moments| Prefix::new(x, moments));
         let series = function.reads.iter().map(|read| match read {
-            Read::Series => Series::Column(x),
+            Read::Series => Series::Column(named.next().expect("a series")),
             Read::Condition => Series::Condition(cond),
             Read::Sums(_) => Series::Sums(sums.as_ref().expect("the sums it reads")),
             Read::High => Series::Column(high),
@@ -96,6 +116,13 @@ fn differences(header: &str, got: &[f64], expected: &[f64]) -> Vec<String> {
                 | "cum"
                 | "obv"
                 | "true_range"
+                | "quantile"
+                | "sum_since"
+                | "heikin_open"
+                | "supertrend_line"
+                | "supertrend_up"
+                | "aroon_up"
+                | "aroon_down"
         )
     );
     let mut bad = Vec::new();
@@ -172,6 +199,13 @@ fn every_table_column_has_finite_values_only_after_its_warm_up() {
         ("plus_di 14", 14),
         ("adx 14", 27),
         ("obv", 0),
+        ("quantile 20 0.5", 19),
+        ("correlation 20", 19),
+        ("slope 14", 13),
+        ("aroon_up 14", 14),
+        ("psar 0.02 0.02 0.2", 1),
+        ("heikin_open", 0),
+        ("supertrend_line 2", 0),
         ("highest 20", 19),
         ("swing_high 24 3", 27),
         ("cum", 0),

@@ -185,7 +185,7 @@ impl Builder<'_> {
         self.error_with_hint(span, format!("unknown name `{name}`"), hint)
     }
 
-    fn mean_of(&mut self, sources: &[Source]) -> NodeId {
+    pub(super) fn mean_of(&mut self, sources: &[Source]) -> NodeId {
         let parts: Vec<NodeId> = sources.iter().map(|source| self.graph.add(Node::Source(*source))).collect();
         let add = |sum, next: &NodeId| self.graph.add(Node::Binary(Op2::Add, sum, *next));
         let sum = parts[1..].iter().fold(parts[0], add);

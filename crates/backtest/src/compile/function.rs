@@ -11,6 +11,7 @@ use tidemill_market::indicator::{FUNCTIONS, Function, Group, HostFunction, Momen
 use tidemill_market::session::SessionSeries;
 use tidemill_market::timeframe;
 
+use super::composed::INDICATORS;
 use super::{Builder, Scope, session};
 use crate::diagnostic::nearest;
 use crate::expr::{Expr, Kind};
@@ -42,9 +43,11 @@ pub enum Arg {
     Duration,
     /// A quoted text: the zone or the hours of a session.
     Text,
+    /// Where a sum starts again: a quoted duration, or a condition.
+    Anchor,
 }
 
-use Arg::{Any, Condition, Duration, Number, Scalar, Series, Text, Window};
+use Arg::{Anchor, Any, Condition, Duration, Number, Scalar, Series, Text, Window};
 use Group::{Events, Momentum, Pointwise, Spread, Time};
 
 /// A function of the language.
@@ -65,13 +68,15 @@ pub struct Signature {
 
 /// How a call becomes nodes.
 #[derive(Clone, Copy)]
-enum Build {
+pub(super) enum Build {
     /// A call of a function over whole series.
     Call(Func),
     /// A formula over others.
     One(fn(&mut Builder<'_>, &[NodeId]) -> NodeId),
     /// Several of them, each with a name.
     Many(&'static [&'static str], fn(&mut Builder<'_>, &[NodeId]) -> Vec<NodeId>),
+    /// The same where some of them are conditions, which are named once more.
+    Mixed(&'static [&'static str], &'static [&'static str], fn(&mut Builder<'_>, &[NodeId]) -> Vec<NodeId>),
     /// An operation over two arguments or more.
     Fold(Op2),
     /// A duration as a number of bars.
@@ -83,7 +88,17 @@ enum Build {
 impl Signature {
     /// The names of its results; empty if there is only one.
     pub fn fields(&self) -> &'static [&'static str] {
-        if let Build::Many(fields, _) = self.build { fields } else { &[] }
+        match self.build {
+            Build::Many(fields, _) | Build::Mixed(fields, ..) => fields,
+            _ => &[],
+        }
+    }
+
+    /// Those of them that are numbers.
+    pub fn number_fields(&self) -> Vec<&'static str> {
+        let is_condition =
+            |field: &&str| matches!(self.build, Build::Mixed(_, conditions, _) if conditions.contains(field));
+        self.fields().iter().copied().filter(|field| !is_condition(field)).collect()
     }
 
     /// A call with these arguments, as a strategy writes it.
@@ -115,14 +130,15 @@ impl Signature {
 pub fn functions() -> &'static [Signature] {
     static ALL: LazyLock<Vec<Signature>> = LazyLock::new(|| {
         let over_series = FUNCTIONS.iter().filter(|function| !function.usage.is_empty()).map(Signature::of);
-        let composed = COMPOSED.iter().map(|(usage, args, group, summary, build)| Signature {
-            name: usage.split('(').next().unwrap_or_default(),
-            args: args.to_vec(),
-            usage,
-            group: *group,
-            summary,
-            build: *build,
-        });
+        let composed =
+            COMPOSED.iter().chain(INDICATORS).map(|(usage, args, group, summary, build)| Signature {
+                name: usage.split('(').next().unwrap_or_default(),
+                args: args.to_vec(),
+                usage,
+                group: *group,
+                summary,
+                build: *build,
+            });
         over_series.chain(composed).collect()
     });
     &ALL
@@ -134,7 +150,7 @@ pub(crate) fn signature(name: &str) -> Option<&'static Signature> {
 }
 
 /// Usage, arguments, group and line of the documentation, and how it becomes nodes.
-type Composed = (&'static str, &'static [Arg], Group, &'static str, Build);
+pub(super) type Composed = (&'static str, &'static [Arg], Group, &'static str, Build);
 
 const COMPOSED: &[Composed] = &[
     ("atr(n)", &[Window], Spread, "mean of the true range", Build::One(atr)),
@@ -166,7 +182,13 @@ const COMPOSED: &[Composed] = &[
         "where the close lies between lowest low and highest high",
         Build::Many(&["k", "d"], stochastic),
     ),
-    ("roc(x, n)", &[Series, Window], Momentum, "change over `n` bars in per cent", Build::One(roc)),
+    (
+        "roc(x, n)",
+        &[Series, Window],
+        Momentum,
+        "change over `n` bars in per cent",
+        Build::One(|b, a| b.percent_change(a[0], a[1])),
+    ),
     ("momentum(x, n)", &[Series, Window], Momentum, "change over `n` bars", Build::One(momentum)),
     (
         "crosses_above(a, b)",
@@ -240,12 +262,12 @@ const COMPOSED: &[Composed] = &[
     ),
 ];
 
-const SMA: Func = Function::named("sma");
-const EMA: Func = Function::named("ema");
+pub(super) const SMA: Func = Function::named("sma");
+pub(super) const EMA: Func = Function::named("ema");
 const STDDEV: Func = Function::named("stddev");
-const TRUE_RANGE: Func = Function::named("true_range");
-const HIGHEST: Func = Function::named("highest");
-const LOWEST: Func = Function::named("lowest");
+pub(super) const TRUE_RANGE: Func = Function::named("true_range");
+pub(super) const HIGHEST: Func = Function::named("highest");
+pub(super) const LOWEST: Func = Function::named("lowest");
 const PLUS_DI: Func = Function::named("plus_di");
 const MINUS_DI: Func = Function::named("minus_di");
 
@@ -296,7 +318,7 @@ impl Builder<'_> {
         Some(match signature.build {
             Build::Call(function) => Output::One(self.function(function, &nodes)),
             Build::One(build) => Output::One(build(self, &nodes)),
-            Build::Many(fields, build) => {
+            Build::Many(fields, build) | Build::Mixed(fields, _, build) => {
                 Output::Many(fields.iter().copied().zip(build(self, &nodes)).collect())
             }
             Build::Fold(op) => {
@@ -311,6 +333,7 @@ impl Builder<'_> {
         // Whole series have no trade: `entry` and its kin cannot go into an indicator.
         let scope = if signature.group == Pointwise { scope } else { Scope::Plain };
         let node = match kind {
+            Anchor => self.anchor(expr)?,
             Condition => self.condition(expr, scope)?,
             Any => self.expr(expr, scope)?,
             _ => self.number(expr, scope)?,
@@ -318,7 +341,7 @@ impl Builder<'_> {
         let info = self.graph.info(node);
         let usage = signature.usage;
         match kind {
-            Series if !info.series => self.error_with_hint(
+            Series | Anchor if !info.series => self.error_with_hint(
                 &expr.span,
                 format!("`{}` needs a series here, found a number", signature.name),
                 format!("write {usage}"),
@@ -338,6 +361,23 @@ impl Builder<'_> {
             }
             _ => Some(node),
         }
+    }
+
+    /// A series that is above 0 on the first bar of each period of a quoted length, or where a condition is true.
+    fn anchor(&mut self, expr: &Expr) -> Option<NodeId> {
+        if let Kind::Text(text) = &expr.kind {
+            return match timeframe::parse_duration(text) {
+                Ok(ms) => Some(self.source(Source::PeriodStart(ms))),
+                Err(_) => self.error_with_hint(
+                    &expr.span,
+                    "expected a duration or a condition",
+                    "for example vwap('1d'), vwap('1w'), vwap(session_bar('America/New_York', '09:30-16:00') == 0)",
+                ),
+            };
+        }
+        let condition = self.condition(expr, Scope::Plain)?;
+        let (one, zero) = (self.graph.constant(1.0), self.graph.constant(0.0));
+        Some(self.graph.add(Node::Select(condition, one, zero)))
     }
 
     fn duration(&mut self, expr: &Expr) -> Option<NodeId> {
@@ -372,20 +412,20 @@ impl Builder<'_> {
         }
     }
 
-    fn source(&mut self, source: Source) -> NodeId {
+    pub(super) fn source(&mut self, source: Source) -> NodeId {
         self.graph.add(Node::Source(source))
     }
 
-    fn unary_node(&mut self, op: Op1, a: &[NodeId]) -> NodeId {
+    pub(super) fn unary_node(&mut self, op: Op1, a: &[NodeId]) -> NodeId {
         self.graph.add(Node::Unary(op, a[0]))
     }
 
-    fn binary_node(&mut self, op: Op2, a: NodeId, b: NodeId) -> NodeId {
+    pub(super) fn binary_node(&mut self, op: Op2, a: NodeId, b: NodeId) -> NodeId {
         self.graph.add(Node::Binary(op, a, b))
     }
 
     /// A function over whole series of what its caller names: series and conditions first, then scalars.
-    fn function(&mut self, function: Func, a: &[NodeId]) -> NodeId {
+    pub(super) fn function(&mut self, function: Func, a: &[NodeId]) -> NodeId {
         let (named, arguments) = a.split_at(a.len() - function.takes.len());
         let mut next = named.iter().copied();
         let mut inputs = Vec::with_capacity(function.reads.len());
@@ -403,6 +443,15 @@ impl Builder<'_> {
             });
         }
         self.graph.add(Node::Call(function, inputs.into(), arguments.into()))
+    }
+
+    /// Change over `n` bars in per cent.
+    pub(super) fn percent_change(&mut self, x: NodeId, n: NodeId) -> NodeId {
+        let past = self.graph.shift(x, n);
+        let ratio = self.binary_node(Op2::Div, x, past);
+        let (one, hundred) = (self.graph.constant(1.0), self.graph.constant(100.0));
+        let change = self.binary_node(Op2::Sub, ratio, one);
+        self.binary_node(Op2::Mul, change, hundred)
     }
 
     /// `now(a, b)` on this bar and `before(a, b)` on the bar before.
@@ -427,14 +476,6 @@ fn prefix_of(moments: Moments) -> Func {
 fn atr(b: &mut Builder<'_>, a: &[NodeId]) -> NodeId {
     let range = b.function(TRUE_RANGE, &[]);
     b.function(SMA, &[range, a[0]])
-}
-
-fn roc(b: &mut Builder<'_>, a: &[NodeId]) -> NodeId {
-    let past = b.graph.shift(a[0], a[1]);
-    let ratio = b.binary_node(Op2::Div, a[0], past);
-    let (one, hundred) = (b.graph.constant(1.0), b.graph.constant(100.0));
-    let change = b.binary_node(Op2::Sub, ratio, one);
-    b.binary_node(Op2::Mul, change, hundred)
 }
 
 fn momentum(b: &mut Builder<'_>, a: &[NodeId]) -> NodeId {

@@ -274,7 +274,7 @@ impl Writer<'_> {
     fn walk_tapes(&self) -> Vec<&Tape> {
         let mut tapes: Vec<&Tape> = Vec::new();
         for side in self.plan.sides.iter().flatten() {
-            tapes.extend(side.risk.as_ref());
+            tapes.extend(side.risk.iter().chain(&side.size));
             for exit in &side.exits {
                 tapes.extend(exit.when.as_ref());
                 if let ExitValue::Number(tape) = &exit.value {
@@ -298,6 +298,7 @@ impl Writer<'_> {
             let _ = writeln!(out, "struct {name} {{\n  static const int N = {n_exits};");
             let _ = writeln!(out, "  static const bool LONG = {};", *side == 0);
             let _ = writeln!(out, "  static const bool HAS_RISK = {};", plan.risk.is_some());
+            let _ = writeln!(out, "  static const bool HAS_SIZE = {};", plan.size.is_some());
             let mut kinds = String::new();
             let mut signals = String::new();
             let mut values = String::new();
@@ -305,6 +306,7 @@ impl Writer<'_> {
             for (at, exit) in plan.exits.iter().enumerate() {
                 let kind = match exit.kind {
                     ExitKind::Stop => "STOP",
+                    ExitKind::StopSeries => "STOP_SERIES",
                     ExitKind::Target => "TARGET",
                     ExitKind::Trail => "TRAIL",
                     ExitKind::Breakeven => "BREAKEVEN",
@@ -345,14 +347,17 @@ impl Writer<'_> {
                 out,
                 "  static __device__ bool when{head} {{\n    switch (which) {{\n{whens}    }}\n    return true;\n  }}"
             );
-            let risk = plan
-                .risk
-                .as_ref()
-                .map_or_else(|| "    return NA;\n".into(), |risk| formula(self.plan, risk, false, "    "));
-            let _ = writeln!(
-                out,
-                "  static __device__ double risk(const WalkFrame& f, i64 bar, const Opening& opening) {{\n{risk}  }}\n}};"
-            );
+            for (name, tape) in [("risk", &plan.risk), ("size", &plan.size)] {
+                let body = match tape {
+                    Some(tape) => formula(self.plan, tape, false, "    "),
+                    None => "    return NA;\n".into(),
+                };
+                let _ = writeln!(
+                    out,
+                    "  static __device__ double {name}(const WalkFrame& f, i64 bar, const Opening& opening) {{\n{body}  }}"
+                );
+            }
+            out.push_str("};\n");
         }
         if sides.len() == 1 {
             out.push_str("typedef FirstSide SecondSide;\n");

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::exec::cost::Costs;
 use crate::plan::{ExitValue, Plan, SidePlan};
 use crate::strategy::{EndOfData, FillAt, FirstCheck, GapFill, InvalidLevel, Sizing, Strategy};
 
@@ -59,11 +60,15 @@ pub(super) fn constants(plan: &Plan, strategy: &Strategy) -> String {
     define("SKIP_INVALID_TARGET", truth(e.invalid_target == InvalidLevel::Skip));
     define("DISCARD_OPEN", truth(e.end_of_data == EndOfData::Discard));
     define("COOLDOWN", format!("{}u", e.cooldown));
-    define("COST_BPS", number(e.fee_bps + e.slippage_bps));
+    let costs = Costs::new(e).bps;
+    define("COST_MARKET_BPS", number(costs.market));
+    define("COST_STOP_BPS", number(costs.stop));
+    define("COST_LIMIT_BPS", number(costs.limit));
     define("ADDITIVE", truth(e.sizing == Sizing::Unit));
     define("SIZING_RISK", truth(risk));
     define("SIZING_SHARE", number(share));
     let sides: Vec<&SidePlan> = plan.sides.iter().flatten().collect();
+    define("ANY_SIZE", truth(sides.iter().any(|side| side.size.is_some())));
     define("N_SIDES", sides.len().to_string());
     define("N_CONDITIONS", plan.conditions().len().to_string());
     define("ENTER_0", "0".into());

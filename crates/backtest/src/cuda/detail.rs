@@ -10,6 +10,7 @@ use super::part::Part;
 use super::plan::ConditionPlan;
 use crate::exec::engine::Engine;
 use crate::plan::ExitValue;
+use crate::strategy::OrderKind;
 use crate::trade::{Reason, Trade};
 
 /// Trials whose details are computed together, so that all of them go through the kernels as one part.
@@ -32,6 +33,8 @@ pub struct FoundTrade {
     pub risk: f64,
     /// Why it was closed.
     pub reason: Reason,
+    /// The kind of order that closed it.
+    pub order: OrderKind,
     /// Whether it was closed at the close of its exit bar.
     pub at_close: bool,
     /// Whether the exit depends on which extreme of the bar came first.
@@ -43,9 +46,20 @@ pub struct FoundTrade {
 impl From<&Trade> for FoundTrade {
     fn from(trade: &Trade) -> Self {
         let Trade {
-            side, entry_idx, exit_idx, entry, exit, risk, reason, at_close, ambiguous, skipped, ..
+            side,
+            entry_idx,
+            exit_idx,
+            entry,
+            exit,
+            risk,
+            reason,
+            order,
+            at_close,
+            ambiguous,
+            skipped,
+            ..
         } = *trade;
-        Self { side, entry_idx, exit_idx, entry, exit, risk, reason, at_close, ambiguous, skipped }
+        Self { side, entry_idx, exit_idx, entry, exit, risk, reason, order, at_close, ambiguous, skipped }
     }
 }
 
@@ -63,6 +77,11 @@ impl From<&layout::Trade> for FoundTrade {
                 layout::EXIT_END => Reason::End,
                 layout::EXIT_RUIN => Reason::Ruin,
                 exit => Reason::Exit(exit as usize, has(layout::GAP_BIT)),
+            },
+            order: match (has(layout::STOP_BIT), has(layout::LIMIT_BIT)) {
+                (true, _) => OrderKind::Stop,
+                (_, true) => OrderKind::Limit,
+                _ => OrderKind::Market,
             },
             at_close: has(layout::CLOSE_BIT),
             ambiguous: has(layout::AMBIGUOUS_BIT),

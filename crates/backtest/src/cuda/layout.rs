@@ -24,6 +24,8 @@ pub(super) const LONG_BIT: u32 = 0x1_0000;
 pub(super) const GAP_BIT: u32 = 0x2_0000;
 pub(super) const AMBIGUOUS_BIT: u32 = 0x4_0000;
 pub(super) const CLOSE_BIT: u32 = 0x8_0000;
+pub(super) const STOP_BIT: u32 = 0x10_0000;
+pub(super) const LIMIT_BIT: u32 = 0x20_0000;
 
 kernel_structs! {
     pub(super) const LAYOUTS;
@@ -172,6 +174,7 @@ kernel_structs! {
         pub entry: f64,
         pub exit: f64,
         pub risk: f64,
+        pub share: f64,
         pub entry_bar: u32,
         pub exit_bar: u32,
         pub how: u32,

@@ -46,7 +46,7 @@ struct TradeMoves {
   // Equity with the position at a price.
   __device__ double worth(u32 item, double price) const {
     double entry = ledger.entry[item];
-    double pnl = pnl_of(is_long(item) ? 1.0 : -1.0, entry, price);
+    double pnl = pnl_of(is_long(item) ? 1.0 : -1.0, entry, price, COST_MARKET_BPS);
     return equity_after(ledger.before[item], pnl, pnl / entry, ledger.share[item]);
   }
 
@@ -57,7 +57,7 @@ struct TradeMoves {
   __device__ double sink(u32 item, u32 day, double peak, double deepest) const {
     double entry = ledger.entry[item], share = ledger.share[item], equity = ledger.before[item];
     double extreme = is_long(item) ? days.low[day] : days.high[day];
-    double pnl = (is_long(item) ? 1.0 : -1.0) * (extreme - entry) - (entry + extreme) * (COST_BPS * 1e-4);
+    double pnl = (is_long(item) ? 1.0 : -1.0) * (extreme - entry) - (entry + extreme) * (COST_MARKET_BPS * 1e-4);
     double floor = floor_of(peak, deepest);
     if (ADDITIVE ? equity + pnl > floor + 1e-9 * entry : equity * (entry + share * pnl) > floor * entry) return 0.0;
     u32 start = day == 0 ? 0 : days.end[day - 1], end = days.end[day];
@@ -159,10 +159,10 @@ __device__ inline void book_trades(Ledger& ledger, const Trade& trade, u32 n_tra
   const u32 lane = lane_of();
   double pnl = 0.0, ret = 0.0, r = 0.0, share = 0.0;
   if (lane < n_trades) {
-    pnl = pnl_of(trade.how & LONG_BIT ? 1.0 : -1.0, trade.entry, trade.exit);
+    pnl = pnl_of(trade.how & LONG_BIT ? 1.0 : -1.0, trade.entry, trade.exit, out_bps_of(trade.how));
     ret = pnl / trade.entry;
     r = pnl / trade.risk;
-    share = share_of(trade.entry, trade.risk);
+    share = ANY_SIZE ? trade.share : share_of(trade.entry, trade.risk);
   }
   // Lanes without a trade change nothing.
   ledger.change[lane] = ADDITIVE ? pnl : 1.0 + share * ret;

@@ -10,6 +10,7 @@ use super::cost::Costs;
 use super::symbol::Symbol;
 use super::walk::Observer;
 use crate::point;
+use crate::strategy::OrderKind;
 use crate::tally::Tally;
 use crate::trade::{Reason, Trade};
 
@@ -177,7 +178,7 @@ fn settle(
     for trade in trades {
         let Trade { entry, exit, risk, .. } = *trade;
         let sign = f64::from(trade.side);
-        let pnl = costs.pnl(sign, entry, exit);
+        let pnl = costs.pnl(sign, entry, exit, trade.order);
         let ret = pnl / entry;
         let r = pnl / risk;
         (trade.pnl, trade.ret, trade.r) = (pnl, ret, r);
@@ -214,10 +215,10 @@ fn settle(
         // The days without position before the entry: nothing changes after the first of them.
         moves[at] = Move { value: tally.equity, day, next: entry_day };
         at += usize::from(day < entry_day);
-        let share = costs.share(entry, risk);
+        let share = trade.share;
         let equity = tally.equity;
         let worth = |price: f64| {
-            let pnl = costs.pnl(sign, entry, price);
+            let pnl = costs.pnl(sign, entry, price, OrderKind::Market);
             costs.equity(equity, pnl, pnl / entry, share)
         };
         let marked = |day: u32| Move { value: worth(symbol.day_close[day as usize]), day, next: day + 1 };
@@ -226,7 +227,7 @@ fn settle(
         let extremes = if trade.side > 0 { &symbol.day_low } else { &symbol.day_high };
         let sunk = |day: u32, peak: f64, deepest: f64| {
             let extreme = extremes[day as usize];
-            let pnl = sign * (extreme - entry) - (entry + extreme) * (costs.cost_bps * 1e-4);
+            let pnl = sign * (extreme - entry) - (entry + extreme) * (costs.bps.market * 1e-4);
             let floor = (1.0 + deepest + 1e-9 * (1.0 - deepest)) * peak;
             let is_above = if costs.is_additive() {
                 equity + pnl > floor + 1e-9 * entry

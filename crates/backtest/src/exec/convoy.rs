@@ -190,7 +190,9 @@ impl<'a> Convoy<'a> {
                 let trades = &mut trades[lane];
                 let opening = lanes.opening(shared.fill.price, lane);
                 let skipped = std::mem::take(&mut skipped[lane]);
-                trades.push(shared.fill.trade(self.long, &opening, lanes.target[lane], &exited, skipped));
+                let share = self.costs.share(shared.fill.price, opening.risk);
+                let target = lanes.target[lane];
+                trades.push(shared.fill.trade(self.long, &opening, share, target, &exited, skipped));
                 from[lane] = fill::next_signal(self.execution, exited.bar);
                 let full = trades.len() == BLOCK;
                 let left = !full || books[lane].book(trades, self.symbol, moves, &mut observers[lane]);
@@ -319,7 +321,8 @@ fn open(
     }
     if convoy.costs.may_ruin(convoy.symbol, long, fill.price) {
         for lane in 0..LANES {
-            lanes.ruin[lane] = convoy.costs.ruin(convoy.symbol, long, fill.price, lanes.risk[lane]);
+            let share = convoy.costs.share(fill.price, lanes.risk[lane]);
+            lanes.ruin[lane] = convoy.costs.ruin(convoy.symbol, long, fill.price, share);
         }
         let ruin = lanes.ruin;
         lanes.bound(&ruin, long);

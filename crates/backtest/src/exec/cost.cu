@@ -1,8 +1,9 @@
 // What a trade costs, the share of equity it commits, what it leaves, and the price that leaves nothing. Twin of cost.rs.
 
-// Profit of one unit after costs, in price units.
-__device__ inline double pnl_of(double sign, double entry, double exit) {
-  return sign * (exit - entry) - (entry + exit) * COST_BPS / 10000.0;
+// Profit of one unit after costs, in price units, if closing it costs so much; where both sides cost the same their prices are added first.
+__device__ inline double pnl_of(double sign, double entry, double exit, double out_bps) {
+  double cost = out_bps == COST_MARKET_BPS ? (entry + exit) * COST_MARKET_BPS : entry * COST_MARKET_BPS + exit * out_bps;
+  return sign * (exit - entry) - cost / 10000.0;
 }
 
 // Equity after a result: it compounds, and does not fall below nothing; or it adds in price units.
@@ -28,21 +29,22 @@ __device__ inline double share_of(double entry, double risk) {
 }
 
 template <bool LONG> __device__ inline double ruin_at(double entry, double share) {
-  const double cost = COST_BPS / 10000.0;
-  return LONG ? entry * (1.0 + cost - 1.0 / share) / (1.0 - cost) : entry * (1.0 - cost + 1.0 / share) / (1.0 + cost);
+  const double cost_in = COST_MARKET_BPS / 10000.0, cost_out = COST_STOP_BPS / 10000.0;
+  return LONG ? entry * (1.0 + cost_in - 1.0 / share) / (1.0 - cost_out) : entry * (1.0 - cost_in + 1.0 / share) / (1.0 + cost_out);
 }
 
 // The price that leaves nothing of equity: NA if there is none, or if no bar of the symbol reaches it. `extremes` are its lowest and highest price.
 //
 // With less than all of equity the price lies farther off; a multiplication tells that even the nearest is not reached. Its margin is far above
 // what rounding could turn round.
-template <bool LONG> __device__ inline double ruin_of(const double* extremes, double entry, double risk) {
+template <bool LONG> __device__ inline double ruin_of(const double* extremes, double entry, double share) {
   if (ADDITIVE) return NA;
-  const double cost = COST_BPS / 10000.0;
-  if (cost < 0.9) {
-    bool unreached = LONG ? entry * (cost * (1.0 + 1e-9) + 1e-12) < extremes[0] * (1.0 - cost) : entry * ((2.0 - cost) * (1.0 - 1e-9)) > extremes[1] * (1.0 + cost);
+  const double cost_in = COST_MARKET_BPS / 10000.0, cost_out = COST_STOP_BPS / 10000.0;
+  if (cost_in < 0.9 && cost_out < 0.9) {
+    bool unreached = LONG ? entry * (cost_in * (1.0 + 1e-9) + 1e-12) < extremes[0] * (1.0 - cost_out)
+                          : entry * ((2.0 - cost_in) * (1.0 - 1e-9)) > extremes[1] * (1.0 + cost_out);
     if (unreached) return NA;
   }
-  double price = ruin_at<LONG>(entry, share_of(entry, risk));
+  double price = ruin_at<LONG>(entry, share);
   return price > 0.0 && is_finite(price) ? price : NA;
 }

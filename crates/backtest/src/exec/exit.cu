@@ -8,6 +8,14 @@
 #define GAP_BIT 0x20000u
 #define AMBIGUOUS_BIT 0x40000u
 #define CLOSE_BIT 0x80000u
+// The kind of order that closed it, a market order if neither.
+#define STOP_BIT 0x100000u
+#define LIMIT_BIT 0x200000u
+
+// What the order costs that closed a trade so.
+__device__ inline double out_bps_of(u32 how) {
+  return how & LIMIT_BIT ? COST_LIMIT_BPS : how & STOP_BIT ? COST_STOP_BPS : COST_MARKET_BPS;
+}
 
 struct Exit {
   u32 bar, how;
@@ -100,14 +108,19 @@ template <class S> __device__ inline bool is_ambiguous(const Prices<S::LONG>& pr
 }
 
 // Whether an inspected bar closes a position: ruin where no adverse level is nearer, else the levels in their order, each with its gap rule first.
+// `before` is the bar before: a stop that follows a series has its value there.
 template <class S>
-__device__ inline bool resolve(const Prices<S::LONG>& prices, double best, const Opening& opening, double ruin, const double* level, Exit& exit) {
+__device__ inline bool resolve(const Prices<S::LONG>& prices, double best, const Opening& opening, double ruin, const double* level, const WalkFrame& frame,
+                               i64 before, Exit& exit) {
   double at[S::N > 0 ? S::N : 1];
 #pragma unroll
   for (int k = 0; k < S::N; k++) {
     at[k] = NA;
     if (S::kind(k) == STOP || S::kind(k) == TARGET) {
       at[k] = level[k];
+    } else if (S::kind(k) == STOP_SERIES) {
+      double value = is_na(level[k]) ? NA : S::value(k, frame, before, opening);
+      at[k] = is_price(value) ? value : NA;
     } else if (S::kind(k) == TRAIL) {
       at[k] = S::LONG ? best - level[k] : best + level[k];
     } else if (S::kind(k) == BREAKEVEN) {
@@ -119,7 +132,7 @@ __device__ inline bool resolve(const Prices<S::LONG>& prices, double best, const
 #pragma unroll
     for (int k = 0; k < S::N; k++) nearer |= S::kind(k) != TARGET && (S::LONG ? at[k] > ruin : at[k] < ruin);
     if (!nearer) {
-      exit.how = EXIT_RUIN | (is_ambiguous<S>(prices, ruin, at) ? AMBIGUOUS_BIT : 0);
+      exit.how = EXIT_RUIN | STOP_BIT | (is_ambiguous<S>(prices, ruin, at) ? AMBIGUOUS_BIT : 0);
       return true;
     }
   }
@@ -130,7 +143,7 @@ __device__ inline bool resolve(const Prices<S::LONG>& prices, double best, const
     if (met.gapped || met.touched) {
       const bool at_open = favourable ? GAP_TARGET_OPEN : GAP_STOP_OPEN;
       exit.price = met.gapped && at_open ? prices.open : at[k];
-      exit.how = k | (met.gapped ? GAP_BIT : is_ambiguous<S>(prices, ruin, at) ? AMBIGUOUS_BIT : 0);
+      exit.how = k | (favourable ? LIMIT_BIT : STOP_BIT) | (met.gapped ? GAP_BIT : is_ambiguous<S>(prices, ruin, at) ? AMBIGUOUS_BIT : 0);
       return true;
     }
   }

@@ -5,7 +5,7 @@
 use tidemill_market::Bars;
 
 use super::fill::Fill;
-use crate::strategy::{EndOfData, Execution, FillAt, GapFill};
+use crate::strategy::{EndOfData, Execution, FillAt, GapFill, OrderKind};
 use crate::trade::Reason;
 
 /// Whether a formula gives a price: positive and finite, in a form that compiles to comparisons of whole vectors.
@@ -63,6 +63,8 @@ pub(super) struct Exited {
     pub(super) bar: usize,
     pub(super) price: f64,
     pub(super) reason: Reason,
+    /// The kind of order that closed it.
+    pub(super) order: OrderKind,
     /// Whether a signal closed it at the open: the bar before is where a reversal may enter.
     pub(super) by_signal: bool,
     /// Whether the position was open until the close of the bar.
@@ -135,7 +137,7 @@ impl Prices {
 #[inline(always)]
 pub(super) fn ruin_only(bars: &Bars, bar: usize, long: bool, ruin: f64) -> Option<Exited> {
     let price = Prices::new(bars, bar, long).ruined(ruin)?;
-    Some(inside(bar, price, Reason::Ruin, false))
+    Some(inside(bar, price, Reason::Ruin, OrderKind::Stop, false))
 }
 
 /// Whether an inspected bar closes a position: ruin where no adverse level is nearer, else the levels in their order, each with its gap
@@ -155,7 +157,8 @@ pub(super) fn resolve(
             !level.favourable && if long { level.price > ruin } else { level.price < ruin }
         };
         if !levels.clone().any(nearer) {
-            return Some(inside(bar, price, Reason::Ruin, is_ambiguous(&prices, ruin, levels)));
+            let ambiguous = is_ambiguous(&prices, ruin, levels);
+            return Some(inside(bar, price, Reason::Ruin, OrderKind::Stop, ambiguous));
         }
     }
     for level in levels.clone() {
@@ -164,7 +167,8 @@ pub(super) fn resolve(
             let rule = if level.favourable { execution.gap_fill_target } else { execution.gap_fill_stop };
             let price = if gapped && rule == GapFill::Open { prices.open } else { level.price };
             let ambiguous = !gapped && is_ambiguous(&prices, ruin, levels);
-            return Some(inside(bar, price, Reason::Exit(level.exit, gapped), ambiguous));
+            let order = if level.favourable { OrderKind::Limit } else { OrderKind::Stop };
+            return Some(inside(bar, price, Reason::Exit(level.exit, gapped), order, ambiguous));
         }
     }
     None
@@ -185,8 +189,8 @@ fn is_ambiguous(prices: &Prices, ruin: f64, levels: impl Iterator<Item = ActiveL
 }
 
 #[inline(always)]
-fn inside(bar: usize, price: f64, reason: Reason, ambiguous: bool) -> Exited {
-    Exited { bar, price, reason, by_signal: false, at_close: false, ambiguous }
+fn inside(bar: usize, price: f64, reason: Reason, order: OrderKind, ambiguous: bool) -> Exited {
+    Exited { bar, price, reason, order, by_signal: false, at_close: false, ambiguous }
 }
 
 /// How a trade closes that no level stops: by time, by signal, or with the data. `time` and `leave` are a bar and an exit each.
@@ -204,6 +208,7 @@ pub(super) fn run_out(
         bar,
         price: bars.close[bar],
         reason,
+        order: OrderKind::Market,
         by_signal: false,
         at_close: true,
         ambiguous: false,
@@ -215,7 +220,8 @@ pub(super) fn run_out(
     if next_open && leave.0 < last {
         let bar = leave.0 + 1;
         let price = bars.open[bar];
-        return Exited { bar, price, reason, by_signal: true, at_close: false, ambiguous: false };
+        let order = OrderKind::Market;
+        return Exited { bar, price, reason, order, by_signal: true, at_close: false, ambiguous: false };
     }
     if !next_open && leave.0 <= last {
         return at_close(leave.0, reason);

@@ -111,3 +111,4 @@ struct Opening {
 #define BREAKEVEN 3
 #define SIGNAL 4
 #define TIME 5
+#define STOP_SERIES 6

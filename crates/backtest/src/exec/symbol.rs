@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use tidemill_market::{Bars, DAY_MS, timestamp};
+use tidemill_market::{Bars, DAY_MS, resample, timestamp};
 
 use crate::graph::Source;
 use crate::point;
@@ -100,6 +100,7 @@ impl<'a> Symbol<'a> {
             | Source::Day
             | Source::Month
             | Source::Year
+            | Source::PeriodStart(_)
             | Source::Session(..) => self
                 .times
                 .iter()
@@ -113,6 +114,7 @@ impl<'a> Symbol<'a> {
 fn time_column(bars: &Bars, source: Source) -> Vec<f64> {
     let of: fn(i64) -> i64 = match source {
         Source::Session(session, which) => return session.series(which, bars),
+        Source::PeriodStart(period_ms) => return period_starts(bars, period_ms),
         Source::Minute => |ts_ms| ts_ms.rem_euclid(HOUR_MS) / 60_000,
         Source::Hour => |ts_ms| ts_ms.rem_euclid(DAY_MS) / HOUR_MS,
         Source::Weekday => timestamp::weekday,
@@ -122,6 +124,15 @@ fn time_column(bars: &Bars, source: Source) -> Vec<f64> {
         _ => return Vec::new(),
     };
     bars.ts_ms.iter().map(|ts_ms| of(*ts_ms) as f64).collect()
+}
+
+fn period_starts(bars: &Bars, period_ms: i64) -> Vec<f64> {
+    let mut before = None;
+    let is_first = |ts_ms: &i64| {
+        let period = Some(resample::bucket_start(*ts_ms, period_ms));
+        f64::from(u8::from(std::mem::replace(&mut before, period) != period))
+    };
+    bars.ts_ms.iter().map(is_first).collect()
 }
 
 /// All UTC days on which any symbol has a bar, in order.

@@ -13,7 +13,7 @@ use super::frame::{Frame, Opening, Scratch};
 use super::mask::Signal;
 use super::simd::first_touch;
 use super::symbol::Symbol;
-use crate::plan::{ExitValue, SidePlan};
+use crate::plan::{ExitValue, SidePlan, Tape};
 use crate::strategy::{Execution, ExitKind, FillAt, InvalidLevel};
 use crate::tally::Tally;
 use crate::trade::Trade;
@@ -61,6 +61,8 @@ pub struct BoundExit<'a> {
     when: Option<Formula<'a>>,
     /// For the trade at hand: level, trailing distance, or the price that arms the break-even; NaN if it has none.
     level: f64,
+    /// For the trade at hand: whether a stop that follows a series exists.
+    follows: bool,
 }
 
 /// One side of one trial.
@@ -70,9 +72,15 @@ pub struct SideRun<'a> {
     pub(super) exits: Vec<BoundExit<'a>>,
     has_stop: bool,
     pub(super) risk: Option<Formula<'a>>,
+    /// The share of equity that a trade commits, where the strategy says so.
+    size: Option<Formula<'a>>,
 }
 
 impl BoundExit<'_> {
+    fn is_stop(&self) -> bool {
+        matches!(self.kind, ExitKind::Stop | ExitKind::StopSeries)
+    }
+
     /// What its number means.
     pub fn kind(&self) -> ExitKind {
         self.kind
@@ -124,15 +132,24 @@ impl<'a> SideRun<'a> {
                 Some(_) => continue,
                 None => {}
             }
-            exits.push(BoundExit { exit: at, kind: exit.kind, watch, when, level: f64::NAN });
+            exits.push(BoundExit { exit: at, kind: exit.kind, watch, when, level: f64::NAN, follows: false });
         }
-        let has_stop = exits.iter().any(|exit| exit.kind == ExitKind::Stop);
-        let risk = plan.risk.as_ref().map(|risk| Formula::new(risk, frame));
-        Self { long, enter, exits, has_stop, risk }
+        let has_stop = exits.iter().any(|exit| exit.is_stop());
+        let bind = |formula: &'a Option<Tape>| formula.as_ref().map(|formula| Formula::new(formula, frame));
+        Self { long, enter, exits, has_stop, risk: bind(&plan.risk), size: bind(&plan.size) }
+    }
+
+    /// Sets the levels that follow a series for a bar: their values of the bar before.
+    fn follow_series(&mut self, bar: usize, opening: &Opening, points: &mut Vec<f64>) {
+        for exit in self.exits.iter_mut().filter(|exit| exit.follows) {
+            let ExitTrigger::Number(formula) = &exit.watch else { continue };
+            let level = formula.value(bar - 1, opening, points);
+            exit.level = if exit::is_price(level) { level } else { f64::NAN };
+        }
     }
 
     /// Whether this trial and another one may walk together: masks decide all signals and are the same, no exit moves or depends on
-    /// a condition, and both have the same exits.
+    /// a condition, both have the same exits, and neither says how much it commits.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let same = |a: &Signal<'_>, b: &Signal<'_>| match (a.exact(), b.exact()) {
             (Some(a), Some(b)) => std::ptr::eq(a, b),
@@ -147,6 +164,7 @@ impl<'a> SideRun<'a> {
                 }
         };
         same(&self.enter, &other.enter)
+            && self.size.is_none()
             && self.exits.len() == other.exits.len()
             && self.exits.iter().zip(&other.exits).all(alike)
     }
@@ -170,6 +188,8 @@ struct OpenPosition {
     ruin: f64,
     /// Whether some level moves with the market.
     moving: bool,
+    /// The share of equity that it commits.
+    share: f64,
 }
 
 /// One trial over one symbol, ready to walk.
@@ -221,9 +241,9 @@ impl<'a> Walker<'a> {
             if exited.is_discarded(self.execution) {
                 break;
             }
-            let OpenPosition { fill, opening, target, .. } = &opened;
+            let OpenPosition { fill, opening, target, share, .. } = &opened;
             let (long, before) = (self.sides[side].long, std::mem::take(&mut skipped));
-            self.scratch.trades.push(fill.trade(long, opening, *target, &exited, before));
+            self.scratch.trades.push(fill.trade(long, opening, *share, *target, &exited, before));
             if exited.is_last() || (self.scratch.trades.len() == BLOCK && !self.book(&mut book, observer)) {
                 break;
             }
@@ -285,17 +305,21 @@ impl<'a> Walker<'a> {
         // Stops first: risk needs them, and the other levels need risk.
         if run.has_stop {
             let mut beyond = false;
-            for exit in run.exits.iter_mut().filter(|exit| exit.kind == ExitKind::Stop) {
+            for exit in run.exits.iter_mut().filter(|exit| exit.is_stop()) {
                 let ExitTrigger::Number(formula) = &exit.watch else { continue };
                 let level = formula.value(signal, &opened.opening, &mut scratch.points);
-                let exists = holds(&exit.when, signal, &opened.opening, scratch) && exit::is_price(level);
+                let exists = holds(&exit.when, signal, &opened.opening, scratch);
                 exit.level = f64::NAN;
-                if exists {
+                exit.follows = exists && exit.kind == ExitKind::StopSeries;
+                opened.moving |= exit.follows;
+                if exists && exit::is_price(level) {
                     exit.level = level;
                     if opened.opening.stop.is_nan() {
                         opened.opening.stop = level;
                     }
-                    opened.bound(level, long);
+                    if !exit.follows {
+                        opened.bound(level, long);
+                    }
                     beyond |= exit::is_wrong(sign, entry, level, false);
                 }
             }
@@ -308,12 +332,20 @@ impl<'a> Walker<'a> {
             None => exit::stop_distance(sign, entry, opened.opening.stop),
         };
         opened.opening.risk = exit::risk(risk, entry);
-        opened.ruin = costs.ruin(symbol, long, entry, opened.opening.risk);
+        opened.share = match &run.size {
+            None => costs.share(entry, opened.opening.risk),
+            Some(size) => {
+                let size = size.value(signal, &opened.opening, &mut scratch.points);
+                let Some(share) = Costs::share_of_size(size) else { return false };
+                share
+            }
+        };
+        opened.ruin = costs.ruin(symbol, long, entry, opened.share);
         opened.bound(opened.ruin, long);
         let opening = opened.opening;
         let mut reached = false;
         for exit in &mut run.exits {
-            if exit.kind == ExitKind::Stop {
+            if exit.is_stop() {
                 continue;
             }
             exit.level = f64::NAN;
@@ -361,26 +393,26 @@ impl<'a> Walker<'a> {
 
     /// The first bar from the entry on that closes the position, and how.
     #[inline(always)]
-    fn find_exit(&self, opened: &OpenPosition, side: usize, last: usize) -> Exited {
+    fn find_exit(&mut self, opened: &OpenPosition, side: usize, last: usize) -> Exited {
         let (time, leave) = (opened.time, opened.leave);
         let until = last.min(time.0).min(leave.0);
         let bars = self.symbol.bars;
-        let run = &self.sides[side];
+        let long = self.sides[side].long;
         // A bar during which the position is open before any bar is inspected.
         if let Some(bar) = opened.fill.uninspected()
-            && let Some(exited) = exit::ruin_only(bars, bar, run.long, opened.ruin)
+            && let Some(exited) = exit::ruin_only(bars, bar, long, opened.ruin)
         {
             return exited;
         }
         if opened.moving {
-            if let Some(exited) = self.follow(run, until, opened) {
+            if let Some(exited) = self.follow(side, until, opened) {
                 return exited;
             }
         } else if opened.below > f64::NEG_INFINITY || opened.above < f64::INFINITY {
             let bar =
                 first_touch(&bars.low, &bars.high, opened.below, opened.above, opened.fill.first, until);
             if bar <= until
-                && let Some(exited) = self.resolve(run, bar, f64::NAN, opened)
+                && let Some(exited) = self.resolve(&self.sides[side], bar, f64::NAN, opened)
             {
                 return exited;
             }
@@ -388,10 +420,12 @@ impl<'a> Walker<'a> {
         exit::run_out(bars, self.execution, time, leave, last)
     }
 
-    /// Bar by bar, for exits whose level moves: the trail follows the best price of the bars before, and the break-even is armed by it.
-    fn follow(&self, run: &SideRun<'_>, until: usize, opened: &OpenPosition) -> Option<Exited> {
+    /// Bar by bar, for exits whose level moves: the trail follows the best price of the bars before, the break-even is armed by it, and
+    /// a stop that follows a series has its value of the bar before.
+    fn follow(&mut self, side: usize, until: usize, opened: &OpenPosition) -> Option<Exited> {
         let bars = self.symbol.bars;
-        let long = run.long;
+        let long = self.sides[side].long;
+        let follows = self.sides[side].exits.iter().any(|exit| exit.follows);
         let mut best = opened.opening.entry;
         let better = |best: f64, bar: usize| {
             let price = if long { bars.high[bar] } else { bars.low[bar] };
@@ -402,7 +436,10 @@ impl<'a> Walker<'a> {
             best = better(best, opened.fill.bar);
         }
         for bar in opened.fill.first..=until {
-            if let Some(exited) = self.resolve(run, bar, best, opened) {
+            if follows {
+                self.sides[side].follow_series(bar, &opened.opening, &mut self.scratch.points);
+            }
+            if let Some(exited) = self.resolve(&self.sides[side], bar, best, opened) {
                 return Some(exited);
             }
             best = better(best, bar);
@@ -416,7 +453,7 @@ impl<'a> Walker<'a> {
         let long = run.long;
         let levels = run.exits.iter().filter_map(|exit| {
             let price = match exit.kind {
-                ExitKind::Stop | ExitKind::Target => exit.level,
+                ExitKind::Stop | ExitKind::StopSeries | ExitKind::Target => exit.level,
                 ExitKind::Trail if long => best - exit.level,
                 ExitKind::Trail => best + exit.level,
                 ExitKind::Breakeven => {
@@ -443,6 +480,7 @@ impl OpenPosition {
         target: f64::NAN,
         ruin: f64::NAN,
         moving: false,
+        share: 1.0,
     };
 
     /// Takes in a fixed level that lies below or above the market.

@@ -20,11 +20,13 @@ struct Writer<'t, 'n> {
     tape: &'t mut Tape<'n>,
     numbers: Vec<String>,
     conditions: Vec<String>,
+    /// Whether a side has a size of its own, which is a share of equity.
+    has_size: bool,
 }
 
 /// A whole strategy file.
 pub fn strategy(tape: &mut Tape) -> String {
-    let mut writer = Writer { tape, numbers: Vec::new(), conditions: Vec::new() };
+    let mut writer = Writer { tape, numbers: Vec::new(), conditions: Vec::new(), has_size: false };
     let mut out = String::from("name = \"random\"\n");
     writer.params(&mut out);
     writer.lets(&mut out);
@@ -185,7 +187,9 @@ impl Writer<'_, '_> {
             18..20 => format!("if({}, {}, {})", self.condition(d), self.series(d), self.number(d)),
             20..23 => format!("({})[{}]", self.series(d), self.ago()),
             _ => {
-                let of = |arg: &Arg| matches!(arg, Arg::Series | Arg::Condition | Arg::Window | Arg::Scalar);
+                let of = |arg: &Arg| {
+                    matches!(arg, Arg::Series | Arg::Condition | Arg::Window | Arg::Scalar | Arg::Anchor)
+                };
                 let of_series = |function: &Signature| function.args.iter().all(of);
                 self.call(of_series, &|writer| writer.series(d), d)
             }
@@ -203,11 +207,13 @@ impl Writer<'_, '_> {
         let function = *self.tape.pick(&wanted);
         let call = function.write(|arg| match arg {
             Arg::Condition => self.condition(depth),
+            Arg::Anchor if self.tape.chance(50) => self.one_of(&["'1d'", "'1w'", "'4h'", "'45m'"]),
+            Arg::Anchor => self.series_condition(depth),
             Arg::Window => self.window(),
             Arg::Scalar => self.scalar(),
             Arg::Series | Arg::Number | Arg::Any | Arg::Duration | Arg::Text => series(self),
         });
-        match function.fields() {
+        match &function.number_fields()[..] {
             [] => call,
             fields => format!("{call}.{}", self.tape.pick(fields)),
         }
@@ -262,6 +268,7 @@ impl Writer<'_, '_> {
                 let function = self.one_of(&["crosses_above", "crosses_below"]);
                 format!("{function}({}, {})", self.series(d), self.scalar())
             }
+            7 if self.tape.chance(30) => format!("supertrend({}, {}).up", self.window(), self.scalar()),
             7 => format!("rsi(close, {}) {op} {}", self.window(), self.one_of(&["50", "30", "70"])),
             8 => format!("({})[{}]", self.series_condition(d), self.ago()),
             _ => format!("is_na({})", self.series(d)),
@@ -354,6 +361,22 @@ impl Writer<'_, '_> {
             let risk = self.one_of(&options);
             let _ = writeln!(out, "risk = \"{risk}\"");
         }
+        if self.tape.chance(20) {
+            let mut options = vec![
+                "0.5",
+                "f0",
+                "0.01 * entry / risk",
+                "atr(w0) / close",
+                "0 / 0",
+                "if(close > open, 0.3, 0)",
+                "0.2 / stddev(roc(close, 1), w1)",
+            ];
+            if has_stop {
+                options.push("0.02 * entry / abs(entry - stop)");
+            }
+            let _ = writeln!(out, "size = \"{}\"", self.one_of(&options));
+            self.has_size = true;
+        }
         let mut used = Vec::new();
         let short_form = self.tape.chance(40);
         for kind in kinds {
@@ -373,7 +396,10 @@ impl Writer<'_, '_> {
                 }
                 continue;
             }
+            let follows = kind == "stop" && self.tape.chance(35);
+            let value = if follows { self.price(2) } else { value };
             let key = match kind {
+                "stop" if follows => "series",
                 "stop" | "target" => "level",
                 "trail" => "distance",
                 "breakeven" => "after",
@@ -465,12 +491,29 @@ impl Writer<'_, '_> {
                 "sizing",
                 &["\"all_in\"", "{ fraction = 0.25 }", "{ risk = 0.02 }", "\"unit\"", "{ risk = 1.0 }"],
             ),
-            ("fee_bps", &["0", "5.0", "12.5", "0.1", "900", "6000", "4600", "4000"]),
-            ("slippage_bps", &["0", "5.0", "3.3"]),
+            (
+                "fee_bps",
+                &[
+                    "0",
+                    "5.0",
+                    "12.5",
+                    "0.1",
+                    "900",
+                    "6000",
+                    "4600",
+                    "4000",
+                    "{ market = 5.5, limit = 2 }",
+                    "{ market = 10, stop = 4000, limit = 0.1 }",
+                ],
+            ),
+            ("slippage_bps", &["0", "5.0", "3.3", "{ market = 2, stop = 6, limit = 0 }"]),
         ];
         for (key, options) in settings {
+            // Without equity there is no share of it.
+            let options: Vec<&str> =
+                options.iter().copied().filter(|option| !(self.has_size && *option == "\"unit\"")).collect();
             if self.tape.chance(70) {
-                let _ = writeln!(out, "{key} = {}", self.tape.pick(options));
+                let _ = writeln!(out, "{key} = {}", self.tape.pick(&options));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! `[execution]`: every modelling choice is written down, with the realistic one as default.
 
 use serde::Serialize;
+use serde::ser::SerializeStruct;
 
 use super::reader::{Reader, number, option_value};
 use crate::diagnostic::Diagnostic;
@@ -70,13 +71,67 @@ pub enum Sizing {
     Risk(f64),
 }
 
+/// How an order meets the market, which decides what it costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderKind {
+    /// At the price there is: entries, signals, time exits, the end of the data.
+    Market,
+    /// At the market once a level is reached that lies against the position: stops, trails, break-evens, ruin.
+    Stop,
+    /// At a level in favour of the position: targets.
+    Limit,
+}
+
+/// Costs per side in hundredths of a percent of the price, by the kind of order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CostBps {
+    /// Of market orders.
+    pub market: f64,
+    /// Of stop orders.
+    pub stop: f64,
+    /// Of limit orders.
+    pub limit: f64,
+}
+
+impl CostBps {
+    /// The same for all kinds.
+    pub const fn all(bps: f64) -> Self {
+        Self { market: bps, stop: bps, limit: bps }
+    }
+
+    /// Each times a factor.
+    pub fn times(self, factor: f64) -> Self {
+        Self { market: self.market * factor, stop: self.stop * factor, limit: self.limit * factor }
+    }
+
+    /// Whether nothing costs anything.
+    pub fn is_zero(self) -> bool {
+        self == Self::all(0.0)
+    }
+}
+
+/// One number where all kinds cost the same, as a file may write it.
+impl Serialize for CostBps {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { market, stop, limit } = *self;
+        if *self == Self::all(market) {
+            return serializer.serialize_f64(market);
+        }
+        let mut table = serializer.serialize_struct("CostBps", 3)?;
+        table.serialize_field("market", &market)?;
+        table.serialize_field("stop", &stop)?;
+        table.serialize_field("limit", &limit)?;
+        table.end()
+    }
+}
+
 /// All modelling choices.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Execution {
-    /// Fee per side, in hundredths of a percent of the price.
-    pub fee_bps: f64,
-    /// Slippage per side, likewise.
-    pub slippage_bps: f64,
+    /// Fee per side.
+    pub fee_bps: CostBps,
+    /// Slippage per side.
+    pub slippage_bps: CostBps,
     /// How much equity a trade commits.
     pub sizing: Sizing,
     /// Where entries and signal exits fill.
@@ -100,8 +155,8 @@ pub struct Execution {
 impl Default for Execution {
     fn default() -> Self {
         Self {
-            fee_bps: 5.0,
-            slippage_bps: 5.0,
+            fee_bps: CostBps::all(5.0),
+            slippage_bps: CostBps::all(5.0),
             sizing: Sizing::AllIn,
             fill: FillAt::NextOpen,
             first_check: FirstCheck::EntryBar,
@@ -165,10 +220,24 @@ impl Execution {
     }
 }
 
-fn cost(value: &Value) -> Result<f64, String> {
-    match number(value) {
+/// One number for all kinds of orders, or a table of them; a kind that is not named costs as a market order does.
+fn cost(value: &Value) -> Result<CostBps, String> {
+    let bps = |value: &Value| match number(value) {
         Some(bps) if (0.0..10_000.0).contains(&bps) => Ok(bps),
-        _ => Err("must be basis points, 0 or more and below 10000".into()),
+        _ => Err("must be basis points, 0 or more and below 10000".to_owned()),
+    };
+    let Value::Table(table) = value else { return bps(value).map(CostBps::all) };
+    let of = |key: &str| table.get(key).map(|item| bps(&item.value)).transpose();
+    let unknown =
+        table.entries.iter().find(|entry| !["market", "stop", "limit"].contains(&entry.key.as_str()));
+    match (of("market")?, unknown) {
+        (Some(market), None) => {
+            Ok(CostBps { market, stop: of("stop")?.unwrap_or(market), limit: of("limit")?.unwrap_or(market) })
+        }
+        (_, Some(entry)) => {
+            Err(format!("has no kind `{}`; write {{ market = 5, stop = 10, limit = 0 }}", entry.key))
+        }
+        (None, _) => Err("needs at least `market`: write { market = 5, stop = 10, limit = 0 }".into()),
     }
 }
 

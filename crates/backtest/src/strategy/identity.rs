@@ -46,6 +46,7 @@ fn unplaced_side(side: &SideRules) -> SideRules {
         enter: side.enter.unplaced(),
         exits: side.exits.iter().map(exit).collect(),
         risk: side.risk.as_ref().map(Expr::unplaced),
+        size: side.size.as_ref().map(Expr::unplaced),
     }
 }
 

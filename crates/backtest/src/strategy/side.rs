@@ -11,6 +11,8 @@ use crate::expr::{self, Expr};
 pub enum ExitKind {
     /// A fixed level against the position.
     Stop,
+    /// A level against the position that follows a series, as of the bar before.
+    StopSeries,
     /// A fixed level in favour of the position.
     Target,
     /// A level that follows the best price at a fixed distance.
@@ -44,7 +46,7 @@ pub struct Label {
 pub struct Exit {
     /// What `value` means.
     pub kind: ExitKind,
-    /// Level, distance, multiple of risk, condition or number of bars, by kind.
+    /// Level, series, distance, multiple of risk, condition or number of bars, by kind.
     pub value: Expr,
     /// Looked at on the signal bar; the exit exists only where it holds.
     pub when: Option<Expr>,
@@ -63,6 +65,8 @@ pub struct SideRules {
     pub exits: Vec<Exit>,
     /// What one R is, if written.
     pub risk: Option<Expr>,
+    /// The share of equity that a trade commits, if written; it takes the place of `sizing`.
+    pub size: Option<Expr>,
 }
 
 impl SideRules {
@@ -71,7 +75,11 @@ impl SideRules {
         fn of_exit(exit: &Exit) -> impl Iterator<Item = &Expr> {
             std::iter::once(&exit.value).chain(&exit.when)
         }
-        [&self.enter].into_iter().chain(&self.risk).chain(self.exits.iter().flat_map(of_exit))
+        [&self.enter]
+            .into_iter()
+            .chain(&self.risk)
+            .chain(&self.size)
+            .chain(self.exits.iter().flat_map(of_exit))
     }
 }
 
@@ -89,6 +97,7 @@ const SHORT: [(&str, ExitKind, &str); 6] = [
 fn value_key(kind: ExitKind) -> &'static str {
     match kind {
         ExitKind::Stop | ExitKind::Target => "level",
+        ExitKind::StopSeries => "series",
         ExitKind::Trail => "distance",
         ExitKind::Breakeven => "after",
         ExitKind::Signal => "signal",
@@ -108,7 +117,7 @@ pub(super) fn drop_other_form(base: &mut Table, over: &Table) {
 }
 
 pub(super) fn read(reader: &mut Reader, table: &Table, side: &str) -> Option<SideRules> {
-    let mut known = vec!["enter", "risk", "exits"];
+    let mut known = vec!["enter", "risk", "size", "exits"];
     known.extend(SHORT.iter().map(|(key, ..)| *key));
     reader.known_keys(table, &known, &format!("[{side}]"));
     let mut exits = Vec::new();
@@ -156,7 +165,8 @@ pub(super) fn read(reader: &mut Reader, table: &Table, side: &str) -> Option<Sid
         reader.error(Diagnostic::new(span, format!("[{side}] has no `enter`")));
     }
     let risk = reader.expression(table, "risk");
-    Some(SideRules { enter: enter?, exits, risk })
+    let size = reader.expression(table, "size");
+    Some(SideRules { enter: enter?, exits, risk, size })
 }
 
 fn read_exit(reader: &mut Reader, table: &Table, span: &std::ops::Range<usize>) -> Option<Exit> {
@@ -177,9 +187,17 @@ fn read_exit(reader: &mut Reader, table: &Table, span: &std::ops::Range<usize>) 
         );
         return None;
     }
-    let kind = reader.option(table, "kind", &options)?;
-    let key = value_key(kind);
+    let mut kind = reader.option(table, "kind", &options)?;
     let name = options.iter().find(|(_, k)| *k == kind).map_or("", |(name, _)| *name);
+    if let (ExitKind::Stop, Some(series)) = (kind, table.get("series")) {
+        kind = ExitKind::StopSeries;
+        if table.get("level").is_some() {
+            let message = "a stop has a `level` or follows a `series`, not both";
+            reader.error(Diagnostic::new(series.span.clone(), message).hint("write two exits"));
+            return None;
+        }
+    }
+    let key = value_key(kind);
     reader.known_keys(table, &["kind", key, "when", "label", "gap_label"], &format!("a {name} exit"));
     if table.get(key).is_none() {
         let at = table.get("kind").map_or(span.clone(), |item| item.span.clone());
@@ -188,7 +206,9 @@ fn read_exit(reader: &mut Reader, table: &Table, span: &std::ops::Range<usize>) 
     }
     let value = reader.expression(table, key)?;
     let when = reader.expression(table, "when");
-    let default = SHORT.iter().find(|(_, k, _)| *k == kind).map_or("", |(.., label)| *label);
+    let default =
+        SHORT.iter().find(|(short, ..)| *short == name).or(SHORT.iter().find(|(_, k, _)| *k == kind));
+    let default = default.map_or("", |(.., label)| *label);
     let label = read_label(reader, table, "label").unwrap_or_else(|| text(default));
     let gap_label = read_label(reader, table, "gap_label").unwrap_or_else(|| gap_default(kind, &label));
     Some(Exit { kind, value, when, label, gap_label })
@@ -201,7 +221,7 @@ fn text(label: &str) -> Label {
 /// The label of a stop that gapped shows it; a target that gapped keeps its label.
 fn gap_default(kind: ExitKind, label: &Label) -> Label {
     let mut label = label.clone();
-    if matches!(kind, ExitKind::Stop | ExitKind::Trail | ExitKind::Breakeven) {
+    if matches!(kind, ExitKind::Stop | ExitKind::StopSeries | ExitKind::Trail | ExitKind::Breakeven) {
         label.parts.push(LabelPart::Text("_GAP".into()));
     }
     label

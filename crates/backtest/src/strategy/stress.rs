@@ -7,8 +7,8 @@ impl Strategy {
     /// The strategy with fees and slippage times a factor.
     pub fn with_costs_times(&self, factor: f64) -> Self {
         let mut out = self.clone();
-        out.execution.fee_bps *= factor;
-        out.execution.slippage_bps *= factor;
+        out.execution.fee_bps = out.execution.fee_bps.times(factor);
+        out.execution.slippage_bps = out.execution.slippage_bps.times(factor);
         out
     }
 
@@ -54,7 +54,9 @@ impl Strategy {
 /// Whether an exit is a price that a bar may touch.
 fn is_level(kind: ExitKind) -> bool {
     match kind {
-        ExitKind::Stop | ExitKind::Target | ExitKind::Trail | ExitKind::Breakeven => true,
+        ExitKind::Stop | ExitKind::StopSeries | ExitKind::Target | ExitKind::Trail | ExitKind::Breakeven => {
+            true
+        }
         ExitKind::Signal | ExitKind::Time => false,
     }
 }

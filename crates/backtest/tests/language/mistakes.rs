@@ -106,6 +106,43 @@ fn common_mistakes_have_a_message_a_place_and_a_cure() {
             "is not closed",
             "",
         ),
+        (
+            "[long]\nenter = 'true'\nsize = '0.5'\n[execution]\nsizing = 'unit'\n",
+            "3:9: `size` is a share of equity, and sizing = \"unit\" has none",
+            "leave `size` away",
+        ),
+        ("[long]\nenter = 'true'\nsize = 'entry / stop'\n", "`stop` is used, but this side has no stop", ""),
+        ("[long]\nenter = 'true'\nsize = 'close > 1'\n", "expected a number, found a condition", ""),
+        (
+            "[long]\nenter = 'true'\nexits = [{ kind = 'stop', series = 'ema(close, 9)', level = '3' }]\n",
+            "a stop has a `level` or follows a `series`, not both",
+            "write two exits",
+        ),
+        (
+            "[long]\nenter = 'true'\nexits = [{ kind = 'stop', series = '3' }]\n",
+            "a stop follows a series, found a number",
+            "write level",
+        ),
+        (
+            "[long]\nenter = 'true'\nexits = [{ kind = 'stop', series = 'entry - atr(3)' }]\n",
+            "`entry` is not known here",
+            "",
+        ),
+        (
+            "[long]\nenter = 'true'\n[execution]\nfee_bps = { maker = 2 }\n",
+            "4:11: `fee_bps` has no kind `maker`",
+            "{ market = 5, stop = 10, limit = 0 }",
+        ),
+        (
+            "[long]\nenter = 'true'\n[execution]\nslippage_bps = { stop = 2 }\n",
+            "4:16: `slippage_bps` needs at least `market`",
+            "",
+        ),
+        (
+            "[long]\nenter = 'true'\n[execution]\nfee_bps = { market = -1 }\n",
+            "`fee_bps` must be basis points",
+            "",
+        ),
         ("[let]\na = 'b + 1'\nb = 'a + 1'\n[long]\nenter = 'close > a'\n", "depends on itself", ""),
         ("[let]\na = 'a[1]'\n[long]\nenter = 'close > a'\n", "`a` depends on itself", ""),
         (

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use tidemill_backtest::segment::{Role, Segment};
-use tidemill_backtest::strategy::{Execution, FillAt, Sizing};
+use tidemill_backtest::strategy::{Execution, FillAt, OrderKind, Sizing};
 use tidemill_backtest::tally::Tally;
 use tidemill_backtest::trade::{Reason, Trade};
 use tidemill_market::{Bars, Universe};
@@ -86,7 +86,6 @@ pub fn book(
     let mut worst: Option<f64> = None;
     let mut mark = 1.0;
     let (mut pnl_peak, mut pnl_peak_ref) = (0.0_f64, f64::NEG_INFINITY);
-    let cost_bps = execution.fee_bps + execution.slippage_bps;
     // The lowest mark of a position lies on a bar during which it is open to the close.
     let worse = |worst: Option<f64>, trade: &Trade, bar: usize| {
         let first = trade.entry_idx + usize::from(execution.fill == FillAt::Close);
@@ -102,8 +101,8 @@ pub fn book(
     };
     let fall_to = |worst: Option<f64>, trade: &Trade, equity: f64, peak: f64| {
         worst.map_or(0.0, |price| {
-            let (pnl, ret) = result(cost_bps, trade.side, trade.entry, price);
-            equity_after(execution.sizing, equity, trade.entry, trade.risk, pnl, ret) / peak - 1.0
+            let (pnl, ret) = result(execution, OrderKind::Market, trade.side, trade.entry, price);
+            equity_after(execution.sizing, equity, trade.share, pnl, ret) / peak - 1.0
         })
     };
     for bar in range.clone() {
@@ -131,8 +130,8 @@ pub fn book(
         let mut value = tally.equity;
         if let Some(open) = open {
             inside_bars = inside_bars.min(fall_to(worst.take(), open, tally.equity, water.peak));
-            let (pnl, ret) = result(cost_bps, open.side, open.entry, bars.close[bar]);
-            value = equity_after(execution.sizing, tally.equity, open.entry, open.risk, pnl, ret);
+            let (pnl, ret) = result(execution, OrderKind::Market, open.side, open.entry, bars.close[bar]);
+            value = equity_after(execution.sizing, tally.equity, open.share, pnl, ret);
         }
         let change = daily_return(execution.sizing, mark, value);
         days.add(change);

@@ -16,6 +16,8 @@ pub struct Coverage {
     pub invalid_stops: u64,
     /// Entries not taken because a target lay on the wrong side.
     pub invalid_targets: u64,
+    /// Entries not taken because their size was nothing.
+    pub no_size: u64,
     /// Trades whose exit depends on the order inside a bar.
     pub ambiguous: u64,
     /// Positions forgotten at the end.
@@ -39,7 +41,7 @@ impl Coverage {
 impl Coverage {
     /// Every way a trade can end, and every rule about entries, was met.
     pub fn assert_complete(&self) {
-        let kinds = ["Stop", "Target", "Trail", "Breakeven"];
+        let kinds = ["Stop", "StopSeries", "Target", "Trail", "Breakeven"];
         let mut endings: Vec<String> =
             kinds.iter().flat_map(|kind| [kind.to_string(), format!("{kind} gap")]).collect();
         endings.extend(["Signal", "Time", "End", "Ruin"].map(String::from));
@@ -50,6 +52,7 @@ impl Coverage {
             ("reversals", self.reversals),
             ("invalid stops", self.invalid_stops),
             ("invalid targets", self.invalid_targets),
+            ("sizes of nothing", self.no_size),
             ("ambiguous exits", self.ambiguous),
             ("discards", self.discards),
             ("cooldowns", self.paused),

@@ -245,6 +245,15 @@ impl<'a> Evaluator<'a> {
                 Some(bar) => self.session(name, arguments, bar),
                 None => f64::NAN,
             },
+            "log_return" => match bar {
+                Some(_) => {
+                    let mut out = [0.0];
+                    let past = before(0, self.scalar(&arguments[1]));
+                    indicator::log_ratio(&[value(0)], &[past], &mut out);
+                    out[0]
+                }
+                None => f64::NAN,
+            },
             "momentum" => value(0) - before(0, self.scalar(&arguments[1])),
             _ => match bar {
                 Some(bar) => self.column(call, name, field, arguments)[bar],
@@ -358,9 +367,160 @@ impl<'a> Evaluator<'a> {
                 let k = sma(&raw, window(1));
                 return if field == "k" { k } else { sma(&k, window(2)) };
             }
+            "quantile" => indicator::quantile(&series(0), window(1), self.scalar(&arguments[2]), &mut out),
+            "median" => indicator::quantile(&series(0), window(1), 0.5, &mut out),
+            "correlation" => indicator::correlation(&series(0), &series(1), window(2), &mut out),
+            "slope" => indicator::slope(&Prefix::new(&series(0), Moments::SumIndex), window(1), &mut out),
+            "psar" => {
+                let [start, step, max] = [0, 1, 2].map(|at| self.scalar(&arguments[at]));
+                indicator::psar(high, low, start, step, max, &mut out);
+            }
+            "aroon" if field == "up" => indicator::aroon_up(high, window(0), &mut out),
+            "aroon" => indicator::aroon_down(low, window(0), &mut out),
+            "supertrend" => {
+                let (range, k) = (self.wilder_range(window(0)), self.scalar(&arguments[1]));
+                let middle = zip(high, low, |high, low| (high + low) / 2.0);
+                match field {
+                    "line" => indicator::supertrend_line(&middle, &range, close, k, &mut out),
+                    _ => indicator::supertrend_up(&middle, &range, close, k, &mut out),
+                }
+            }
+            "donchian" | "ichimoku" | "williams_r" => return self.of_ranges(name, field, arguments, &window),
+            "heikin_ashi" => return self.heikin_ashi(field),
+            "keltner" => {
+                indicator::true_range(high, low, close, &mut out);
+                let (middle, range) = (ema(&series(0), window(1)), ema(&out, window(1)));
+                let k = self.scalar(&arguments[2]);
+                return match field {
+                    "upper" => zip(&middle, &range, |middle, range| middle + k * range),
+                    "lower" => zip(&middle, &range, |middle, range| middle - k * range),
+                    _ => middle,
+                };
+            }
+            "vwma" => {
+                let volume = &self.bars.volume;
+                let weighed = zip(&series(0), volume, |x, volume| x * volume);
+                return zip(&sma(&weighed, window(1)), &sma(volume, window(1)), |sum, weight| sum / weight);
+            }
+            "vwap" => return self.vwap(&arguments[0]),
+            "mfi" => return self.mfi(window(0)),
+            "trix" => {
+                out = series(0);
+                for _ in 0..3 {
+                    let before = out.clone();
+                    indicator::ema_sma(&before, window(1), &mut out);
+                }
+                let past = std::iter::once(&f64::NAN).chain(&out);
+                return past.zip(&out).map(|(past, now)| (now / past - 1.0) * 100.0).collect();
+            }
             other => unreachable!("no function `{other}`"),
         }
         out
+    }
+
+    /// Wilder's average of the true range, that of the first bar included.
+    fn wilder_range(&self, window: usize) -> Vec<f64> {
+        let (mut range, mut out) = (vec![0.0; self.bars.len()], vec![0.0; self.bars.len()]);
+        indicator::true_range(&self.bars.high, &self.bars.low, &self.bars.close, &mut range);
+        indicator::rma(&range, window, &mut out);
+        out
+    }
+
+    /// What is made of highest highs and lowest lows.
+    fn of_ranges(
+        &self,
+        name: &str,
+        field: &str,
+        arguments: &[Expr],
+        window: &dyn Fn(usize) -> usize,
+    ) -> Vec<f64> {
+        let extremes = |window: usize| {
+            let (mut top, mut bottom) = (vec![0.0; self.bars.len()], vec![0.0; self.bars.len()]);
+            indicator::highest(&self.bars.high, window, &mut top);
+            indicator::lowest(&self.bars.low, window, &mut bottom);
+            (top, bottom)
+        };
+        let middle =
+            |(top, bottom): (Vec<f64>, Vec<f64>)| zip(&top, &bottom, |top, bottom| (top + bottom) / 2.0);
+        let earlier = |column: Vec<f64>| {
+            let k = self.scalar(&arguments[3]);
+            (0..column.len()).map(|bar| ago(Some(bar), k).map_or(f64::NAN, |bar| column[bar])).collect()
+        };
+        let (top, bottom) = extremes(window(0));
+        match (name, field) {
+            ("donchian", "upper") => top,
+            ("donchian", "lower") => bottom,
+            ("donchian", _) | (_, "conversion") => middle((top, bottom)),
+            (_, "base") => middle(extremes(window(1))),
+            (_, "span_a") => {
+                let (conversion, base) = (middle((top, bottom)), middle(extremes(window(1))));
+                earlier(zip(&conversion, &base, |conversion, base| (conversion + base) / 2.0))
+            }
+            (_, "span_b") => earlier(middle(extremes(window(2)))),
+            _ => {
+                let value = |(bar, close): (usize, &f64)| match top[bar] - bottom[bar] {
+                    0.0 => 0.0,
+                    range => -100.0 * ((top[bar] - close) / range),
+                };
+                self.bars.close.iter().enumerate().map(value).collect()
+            }
+        }
+    }
+
+    fn heikin_ashi(&self, field: &str) -> Vec<f64> {
+        let bars = self.bars;
+        let mean: Vec<f64> = (0..bars.len()).map(|bar| self.hideable("ohlc4", bar)).collect();
+        let mut open = vec![0.0; bars.len()];
+        indicator::heikin_open(&bars.open, &bars.close, &mean, &mut open);
+        match field {
+            "open" => open,
+            "close" => mean,
+            "high" => zip(&bars.high, &zip(&open, &mean, maximum), maximum),
+            _ => zip(&bars.low, &zip(&open, &mean, minimum), minimum),
+        }
+    }
+
+    /// Sums of price times volume and of volume, begun anew where a period of a quoted length or a condition begins.
+    fn vwap(&self, anchor: &Expr) -> Vec<f64> {
+        let bars = self.bars;
+        let begins = |bar: usize| match &anchor.kind {
+            Kind::Text(text) => {
+                let length = timeframe::parse_duration(text).expect("a duration");
+                // Weeks begin on Mondays; 1970-01-05 was one.
+                let shift = if length % (7 * DAY_MS) == 0 { 4 * DAY_MS } else { 0 };
+                let period = |bar: usize| (bars.ts_ms[bar] - shift).div_euclid(length);
+                bar == 0 || period(bar) != period(bar - 1)
+            }
+            _ => self.holds(anchor, bar),
+        };
+        let (mut sum, mut weight) = (0.0, 0.0);
+        let value = |bar: usize| {
+            if begins(bar) {
+                (sum, weight) = (0.0, 0.0);
+            }
+            sum += self.hideable("hlc3", bar) * bars.volume[bar];
+            weight += bars.volume[bar];
+            sum / weight
+        };
+        (0..bars.len()).map(value).collect()
+    }
+
+    fn mfi(&self, window: usize) -> Vec<f64> {
+        let n_bars = self.bars.len();
+        let price: Vec<f64> = (0..n_bars).map(|bar| self.hideable("hlc3", bar)).collect();
+        let mean_where = |is_wanted: &dyn Fn(f64, f64) -> bool| {
+            let flow = |bar: usize| match bar {
+                0 => f64::NAN,
+                _ if is_wanted(price[bar], price[bar - 1]) => price[bar] * self.bars.volume[bar],
+                _ => 0.0,
+            };
+            sma(&(0..n_bars).map(flow).collect::<Vec<_>>(), window)
+        };
+        let (rising, falling) =
+            (mean_where(&|now, before| now > before), mean_where(&|now, before| now < before));
+        zip(&rising, &falling, |rising, falling| {
+            if rising + falling == 0.0 { 0.0 } else { 100.0 * (rising / (rising + falling)) }
+        })
     }
 }
 

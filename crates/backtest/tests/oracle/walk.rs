@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use tidemill_backtest::Strategy;
 use tidemill_backtest::strategy::{
-    EndOfData, ExitKind, FillAt, FirstCheck, GapFill, InvalidLevel, SideRules, Sizing,
+    CostBps, EndOfData, Execution, ExitKind, FillAt, FirstCheck, GapFill, InvalidLevel, OrderKind, SideRules,
+    Sizing,
 };
 use tidemill_backtest::trade::{Reason, Trade};
 use tidemill_market::Bars;
@@ -23,6 +24,8 @@ struct Live {
 
 /// An open position.
 struct Open {
+    /// The share of equity that it commits; none where equity adds.
+    share: Option<f64>,
     side: i8,
     signal_idx: usize,
     entry_idx: usize,
@@ -200,7 +203,8 @@ impl<'a> Walk<'a> {
         let exists = |when: Option<&_>| when.is_none_or(|when| self.evaluator.holds(when, signal_idx));
         let mut position = Position { entry, ..Position::NONE };
         let mut invalid = false;
-        for exit in rules.exits.iter().filter(|exit| exit.kind == ExitKind::Stop) {
+        let is_stop = |kind: ExitKind| matches!(kind, ExitKind::Stop | ExitKind::StopSeries);
+        for exit in rules.exits.iter().filter(|exit| is_stop(exit.kind)) {
             let level = self.evaluator.value(&exit.value, signal_idx, position_without_stop(position));
             if !exists(exit.when.as_ref()) || !level.is_finite() || level <= 0.0 {
                 continue;
@@ -223,7 +227,20 @@ impl<'a> Walk<'a> {
         if !(position.risk.is_finite() && position.risk > 0.0) {
             position.risk = 0.01 * entry;
         }
+        let share = match &rules.size {
+            None => share(self.strategy.execution.sizing, entry, position.risk),
+            Some(size) => {
+                let size = self.evaluator.value(size, signal_idx, position);
+                if size.is_nan() || size <= 0.0 {
+                    coverage.no_size += 1;
+                    self.skip();
+                    return None;
+                }
+                Some(size.min(1.0))
+            }
+        };
         let mut open = Open {
+            share,
             side: order.side,
             signal_idx,
             entry_idx,
@@ -231,7 +248,7 @@ impl<'a> Walk<'a> {
             stop: position.stop,
             target: f64::NAN,
             risk: position.risk,
-            ruin: self.ruin(order.side, entry, position.risk),
+            ruin: self.ruin(order.side, entry, share),
             best: entry,
             exits: Vec::new(),
         };
@@ -241,7 +258,7 @@ impl<'a> Walk<'a> {
                 continue;
             }
             let value = match exit.kind {
-                ExitKind::Signal => 0.0,
+                ExitKind::Signal | ExitKind::StopSeries => 0.0,
                 ExitKind::Stop => {
                     self.evaluator.value(&exit.value, signal_idx, position_without_stop(position))
                 }
@@ -275,14 +292,15 @@ impl<'a> Walk<'a> {
     }
 
     /// The price at which a position has used up all equity.
-    fn ruin(&self, side: i8, entry: f64, risk: f64) -> f64 {
+    fn ruin(&self, side: i8, entry: f64, share: Option<f64>) -> f64 {
         let execution = &self.strategy.execution;
-        let Some(share) = share(execution.sizing, entry, risk) else { return f64::NAN };
-        let cost = (execution.fee_bps + execution.slippage_bps) / 10_000.0;
+        let Some(share) = share else { return f64::NAN };
+        let cost_in = bps(execution, OrderKind::Market) / 10_000.0;
+        let cost_out = bps(execution, OrderKind::Stop) / 10_000.0;
         let price = if side > 0 {
-            entry * (1.0 + cost - 1.0 / share) / (1.0 - cost)
+            entry * (1.0 + cost_in - 1.0 / share) / (1.0 - cost_out)
         } else {
-            entry * (1.0 - cost + 1.0 / share) / (1.0 + cost)
+            entry * (1.0 - cost_in + 1.0 / share) / (1.0 + cost_out)
         };
         if price.is_finite() && price > 0.0 { price } else { f64::NAN }
     }
@@ -298,7 +316,7 @@ impl<'a> Walk<'a> {
         let execution = &self.strategy.execution;
         let long = open.side > 0;
         let inspected = self.inspected(open, bar);
-        let levels = if inspected { self.levels(open) } else { Vec::new() };
+        let levels = if inspected { self.levels(open, bar) } else { Vec::new() };
         let (first, high, low) = (self.bars.open[bar], self.bars.high[bar], self.bars.low[bar]);
         // A long's stop and a short's target lie below, a long's target and a short's stop above.
         let gapped =
@@ -331,12 +349,20 @@ impl<'a> Walk<'a> {
     }
 
     /// The levels of a position as they stand before a bar.
-    fn levels(&self, open: &Open) -> Vec<ActiveLevel> {
+    fn levels(&self, open: &Open, bar: usize) -> Vec<ActiveLevel> {
         let long = open.side > 0;
         let mut levels = Vec::new();
         for exit in &open.exits {
             let price = match exit.kind {
                 ExitKind::Stop | ExitKind::Target => exit.value,
+                ExitKind::StopSeries => {
+                    let rules = self.rules(open.side).expect("its side");
+                    let level = self.evaluator.value(&rules.exits[exit.index].value, bar - 1, Position::NONE);
+                    if !(level.is_finite() && level > 0.0) {
+                        continue;
+                    }
+                    level
+                }
                 ExitKind::Trail if long => open.best - exit.value,
                 ExitKind::Trail => open.best + exit.value,
                 ExitKind::Breakeven => {
@@ -388,7 +414,18 @@ impl<'a> Walk<'a> {
     fn close(&mut self, open: Open, exit_idx: usize, closing: Closing) {
         let execution = &self.strategy.execution;
         let Closing { price: exit, reason, at_close, ambiguous } = closing;
-        let (pnl, ret) = result(execution.fee_bps + execution.slippage_bps, open.side, open.entry, exit);
+        let order = match reason {
+            Reason::End => OrderKind::Market,
+            Reason::Ruin => OrderKind::Stop,
+            Reason::Exit(index, _) => match self.rules(open.side).expect("its side").exits[index].kind {
+                ExitKind::Stop | ExitKind::StopSeries | ExitKind::Trail | ExitKind::Breakeven => {
+                    OrderKind::Stop
+                }
+                ExitKind::Target => OrderKind::Limit,
+                ExitKind::Signal | ExitKind::Time => OrderKind::Market,
+            },
+        };
+        let (pnl, ret) = result(execution, order, open.side, open.entry, exit);
         let trade = Trade {
             side: open.side,
             signal_idx: open.signal_idx,
@@ -399,10 +436,12 @@ impl<'a> Walk<'a> {
             stop: open.stop,
             target: open.target,
             risk: open.risk,
+            share: open.share.unwrap_or(1.0),
             pnl,
             ret,
             r: pnl / open.risk,
             reason,
+            order,
             at_close,
             ambiguous,
             skipped: std::mem::take(&mut self.skipped_lately),
@@ -418,10 +457,24 @@ fn position_without_stop(position: Position) -> Position {
 }
 
 /// Profit per unit after costs, and as a share of the entry price.
-pub fn result(cost_bps: f64, side: i8, entry: f64, exit: f64) -> (f64, f64) {
-    let cost = (entry + exit) * cost_bps / 10_000.0;
+pub fn result(execution: &Execution, order: OrderKind, side: i8, entry: f64, exit: f64) -> (f64, f64) {
+    let (bps_in, bps_out) = (bps(execution, OrderKind::Market), bps(execution, order));
+    let cost = match bps_in == bps_out {
+        true => (entry + exit) * bps_in / 10_000.0,
+        false => (entry * bps_in + exit * bps_out) / 10_000.0,
+    };
     let pnl = f64::from(side) * (exit - entry) - cost;
     (pnl, pnl / entry)
+}
+
+/// What an order of a kind costs.
+fn bps(execution: &Execution, order: OrderKind) -> f64 {
+    let of = |costs: CostBps| match order {
+        OrderKind::Market => costs.market,
+        OrderKind::Stop => costs.stop,
+        OrderKind::Limit => costs.limit,
+    };
+    of(execution.fee_bps) + of(execution.slippage_bps)
 }
 
 /// The share of equity that a trade commits; none where equity adds.
@@ -439,12 +492,14 @@ pub fn equity_after_trade(sizing: Sizing, equity: f64, trade: &Trade) -> f64 {
     if trade.reason == Reason::Ruin {
         return 0.0;
     }
-    equity_after(sizing, equity, trade.entry, trade.risk, trade.pnl, trade.ret)
+    equity_after(sizing, equity, trade.share, trade.pnl, trade.ret)
 }
 
 /// Equity after a result.
-pub fn equity_after(sizing: Sizing, equity: f64, entry: f64, risk: f64, pnl: f64, ret: f64) -> f64 {
-    let Some(share) = share(sizing, entry, risk) else { return equity + pnl };
+pub fn equity_after(sizing: Sizing, equity: f64, share: f64, pnl: f64, ret: f64) -> f64 {
+    if sizing == Sizing::Unit {
+        return equity + pnl;
+    }
     let after = equity * (1.0 + share * ret);
     if after > 0.0 { after } else { 0.0 }
 }

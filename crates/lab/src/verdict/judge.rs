@@ -92,7 +92,7 @@ pub fn judge(
     let counting: Vec<Segment> =
         engine.segments().iter().filter(|segment| segment.role == Role::Train).cloned().collect();
     // Twice nothing is nothing: without costs there is no such check.
-    let has_costs = strategy.execution.fee_bps != 0.0 || strategy.execution.slippage_bps != 0.0;
+    let has_costs = !strategy.execution.fee_bps.is_zero() || !strategy.execution.slippage_bps.is_zero();
     let costly = match has_costs {
         true => Some(sharpes(case, &strategy.with_costs_times(2.0), &counting, &points)?),
         false => None,

@@ -273,6 +273,12 @@ struct Weighted {
     return Weighted{6.0, -2.0 * ((double)w + 1.0), divisor, 1.0 / divisor};
   }
 
+  static __device__ __forceinline__ Weighted slope_of(u32 window) {
+    double w = (double)window;
+    double divisor = w * (w * w - 1.0);
+    return Weighted{12.0, -6.0 * (w + 1.0), divisor, 1.0 / divisor};
+  }
+
   __device__ __forceinline__ double of(u32 start, PairSums sums) const {
     double shift = level - slope * ((double)start - 1.0);
     return divide(add(multiply(sums.other, slope), multiply(sums.sum, shift)), divisor, reciprocal);

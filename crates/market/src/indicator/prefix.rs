@@ -255,6 +255,14 @@ impl Prefix {
         self.weighted_at(i, w, Weighted::lsma(w))
     }
 
+    /// [`slope`](super::slope) at bar `i`.
+    pub fn slope_at(&self, i: usize, w: usize) -> f64 {
+        if w < 2 {
+            return f64::NAN;
+        }
+        self.weighted_at(i, w, Weighted::slope(w))
+    }
+
     fn std_at(&self, i: usize, w: usize, spread: Spread) -> f64 {
         let Some(squares) = &self.squares else { return f64::NAN };
         self.at(i, w, |start| {

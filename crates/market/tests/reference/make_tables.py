@@ -42,8 +42,9 @@ def make_bars():
             if not 130 <= i < 150:
                 close = max(close + step + (4 if i < 60 else -1), 100)
             high, low = max(open_, close) + up, min(open_, close) - down
-        rows.append((high / 4, low / 4, close / 4, float(volume), float(i % 11 == 3 or i % 17 == 0 and i > 20)))
-    return pd.DataFrame(rows, columns=["high", "low", "close", "volume", "cond"])
+        cond = float(i % 11 == 3 or i % 17 == 0 and i > 20)
+        rows.append((high / 4, low / 4, close / 4, float(volume), open_ / 4, cond))
+    return pd.DataFrame(rows, columns=["high", "low", "close", "volume", "open", "cond"])
 
 
 def with_gaps(bars):
@@ -69,7 +70,9 @@ def on_available(columns, function):
     frame = pd.concat([finite(c) for c in columns], axis=1)
     kept = frame.dropna()
     values = function(*[kept.iloc[:, k] for k in range(len(columns))])
-    return pd.Series(np.asarray(values), index=kept.index).reindex(frame.index)
+    values = np.column_stack(values) if isinstance(values, tuple) else np.asarray(values)
+    of = pd.Series if values.ndim == 1 else pd.DataFrame
+    return of(values, index=kept.index).reindex(frame.index)
 
 
 def ta(name, columns, *args):
@@ -138,8 +141,75 @@ def rma(x, w):
     )
 
 
+def aroon(x, w, sign):
+    """Of the highest (or lowest) of w + 1 values, the latest of equal ones, the age: TA-Lib's text on complete windows."""
+    return windowed(sign * x, w + 1, lambda v: 100 / w * (w - np.argmax(v[::-1])))
+
+
+def slope(x, w):
+    return windowed(x, w, lambda v: np.polyfit(np.arange(w), v, 1)[0])
+
+
+def correlation(x, y, w):
+    """The definition window by window: pandas' running sums are off where a window is nearly flat."""
+    x, y = finite(x), finite(y)
+    out = np.full(len(x), np.nan)
+    for i in range(w - 1, len(x)):
+        a, b = x[i - w + 1 : i + 1].to_numpy(), y[i - w + 1 : i + 1].to_numpy()
+        if np.isfinite(a).all() and np.isfinite(b).all() and np.ptp(a) and np.ptp(b):
+            out[i] = np.corrcoef(a, b)[0, 1]
+    return pd.Series(out)
+
+
+def psar(high, low, start, step, most):
+    """SAREXT is negative in downward trends."""
+    values = ta("SAREXT", [high, low], 0, 0, start, step, most, start, step, most)
+    return values.abs()
+
+
+def heikin_open(open_, close, mean):
+    def of(open_, close, mean):
+        out = [(open_.iloc[0] + close.iloc[0]) / 2]
+        for before in mean.iloc[:-1]:
+            out.append((out[-1] + before) / 2)
+        return out
+
+    return on_available([open_, close, mean], of)
+
+
+def supertrend(middle, atr, close, k):
+    """`ta.supertrend` of PyneCore on the available bars: lines and directions (-1 is up)."""
+    line, direction = [], []
+
+    def of(middle, atr, close):
+        state = None
+        for m, a, c in zip(middle, atr, close):
+            upper, lower = m + k * a, m - k * a
+            if state is None:
+                way = 1
+            else:
+                before_upper, before_lower, before_line, before_close = state
+                lower = lower if lower > before_lower or before_close < before_lower else before_lower
+                upper = upper if upper < before_upper or before_close > before_upper else before_upper
+                if before_line == before_upper:
+                    way = -1 if c > upper else 1
+                else:
+                    way = 1 if c < lower else -1
+            value = lower if way == -1 else upper
+            state = (upper, lower, value, c)
+            line.append(value)
+            direction.append(way)
+        return line
+
+    lines = on_available([middle, atr, close], of)
+    ups = lines.copy()
+    ups[lines.notna()] = [1.0 if way == -1 else 0.0 for way in direction]
+    return lines, ups
+
+
 def table(bars, with_talib_windows):
-    high, low, close, volume, cond = (bars[c] for c in ["high", "low", "close", "volume", "cond"])
+    names = ["high", "low", "close", "volume", "open", "cond"]
+    high, low, close, volume, open_, cond = (bars[c] for c in names)
     hlc, c, rolling = [high, low, close], finite(close), finite(close).rolling
     out = {}
     for w in (5, 20):
@@ -176,6 +246,23 @@ def table(bars, with_talib_windows):
     out["swing_high 24 3"] = swing(high, 24, 3, 1)
     out["swing_low 24 3"] = swing(low, 24, 3, -1)
     out["cum"] = finite(volume).cumsum()
+    for w in (5, 20):
+        out[f"quantile {w} 0.5"] = rolling(w).quantile(0.5)
+        out[f"quantile {w} 0.1"] = rolling(w).quantile(0.1)
+        out[f"correlation {w}"] = correlation(close, volume, w)
+    for w in (3, 14):
+        out[f"slope {w}"] = ta("LINEARREG_SLOPE", [close], w) if with_talib_windows else slope(close, w)
+        out[f"aroon_up {w}"] = ta("AROON", [high, low], w).iloc[:, 1] if with_talib_windows else aroon(high, w, 1)
+        out[f"aroon_down {w}"] = ta("AROON", [high, low], w).iloc[:, 0] if with_talib_windows else aroon(low, w, -1)
+    out["log_ratio"] = np.log(c / finite(open_))
+    out["psar 0.02 0.02 0.2"] = psar(high, low, 0.02, 0.02, 0.2)
+    out["psar 0.05 0.01 0.1"] = psar(high, low, 0.05, 0.01, 0.1)
+    mean = (((finite(open_) + finite(high)) + finite(low)) + c) / 4
+    out["heikin_open"] = heikin_open(open_, close, mean)
+    middle, range_ = (finite(high) + finite(low)) / 2, true_range(*hlc)
+    out["supertrend_line 2"], out["supertrend_up 2"] = supertrend(middle, range_, close, 2.0)
+    groups = (cond > 0).cumsum()
+    out["sum_since"] = finite(volume).groupby(groups).cumsum()
     at = pd.Series(np.where(cond == 1, np.arange(len(bars)), np.nan)).ffill()
     out["bars_since"] = np.arange(len(bars)) - at
     out["value_when"] = at.map(lambda i: c[int(i)] if np.isfinite(i) else np.nan)
@@ -192,7 +279,7 @@ def write(name, frame):
 def main():
     bars = make_bars()
     gaps = with_gaps(bars)
-    write("bars.csv", pd.concat([bars, gaps.iloc[:, :4].add_suffix("_gaps")], axis=1))
+    write("bars.csv", pd.concat([bars, gaps.iloc[:, :5].add_suffix("_gaps")], axis=1))
     write("clean.csv", table(bars, True))
     write("gaps.csv", table(gaps, False))
 

@@ -84,6 +84,17 @@ fn arguments(bench: &Bench, function: &Function) -> Vec<Vec<f64>> {
             of_trials(&|trial| [0.02, 0.0, 5.0, -1.0, f64::NAN][trial % 5]),
             of_trials(&|trial| [101.0, 0.03, 2.0, 0.0][usize::from(trial % 7 != 0) * (1 + trial % 3)]),
         ],
+        "quantile" => {
+            vec![bench.windows(1), of_trials(&|trial| [0.5, 0.0, 1.0, 0.25, 0.9, 1.5, f64::NAN][trial % 7])]
+        }
+        "supertrend_line" | "supertrend_up" => {
+            vec![of_trials(&|trial| [0.02, 0.0, 0.5, 3.0, -1.0, f64::NAN][trial % 6])]
+        }
+        "psar" => vec![
+            of_trials(&|trial| [0.02, 0.0, 0.1, -0.1][trial % 4]),
+            of_trials(&|trial| [0.02, 0.1, 0.05][trial % 3]),
+            of_trials(&|trial| [0.2, 0.05, f64::NAN, 0.5, 0.3][trial % 5]),
+        ],
         // Short looks ahead most of the time, and some as long as the look back.
         "swing_high" | "swing_low" => {
             let ahead = [0.0, 1.0, 2.0, 5.0, 12.0, 40.0, 130.0, 1_100.0, 2_500.0, f64::NAN];

@@ -11,7 +11,7 @@ use tidemill_market::Bars;
 use super::{Detail, Engine};
 use crate::exec::cost::Costs;
 use crate::segment::{Role, Segment};
-use crate::strategy::Sizing;
+use crate::strategy::{OrderKind, Sizing};
 
 /// What holding made on each day of a part.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,12 +39,11 @@ impl Engine<'_> {
     /// How much of the market a strategy held, on average over all bars of some segments: long less short, by the share of equity
     /// committed.
     pub fn net_exposure(&self, details: &[Detail], which: &[usize]) -> f64 {
-        let costs = Costs::new(&self.strategy.execution);
         let (mut held, mut n_bars) = (0.0, 0);
         for at in which {
             n_bars += self.segments[*at].range.len();
             for trade in &details[*at].trades {
-                let share = f64::from(trade.side) * costs.share(trade.entry, trade.risk);
+                let share = f64::from(trade.side) * trade.share;
                 held += share * (trade.exit_idx - trade.entry_idx) as f64;
             }
         }
@@ -53,7 +52,6 @@ impl Engine<'_> {
 
     /// The same by the day, in days since 1970: the mean over the bars of the day.
     pub fn daily_exposure(&self, details: &[Detail], which: &[usize]) -> Vec<(i64, f64)> {
-        let costs = Costs::new(&self.strategy.execution);
         let mut days: BTreeMap<i64, (f64, usize)> = BTreeMap::new();
         for at in which {
             let Segment { symbol, range, .. } = &self.segments[*at];
@@ -62,7 +60,7 @@ impl Engine<'_> {
                 days.entry(bars.day(bar)).or_default().1 += 1;
             }
             for trade in &details[*at].trades {
-                let share = f64::from(trade.side) * costs.share(trade.entry, trade.risk);
+                let share = f64::from(trade.side) * trade.share;
                 for bar in trade.entry_idx..trade.exit_idx {
                     days.entry(bars.day(bar)).or_default().0 += share;
                 }
@@ -143,7 +141,7 @@ impl Costs {
                 continue;
             }
             let close = bars.close[bar];
-            let pnl = self.pnl(1.0, *entry, close);
+            let pnl = self.pnl(1.0, *entry, close, OrderKind::Market);
             let value = self.equity(1.0, pnl, pnl / entry, 1.0);
             let change = self.change(mark, value);
             daily(day_of(bar), change);

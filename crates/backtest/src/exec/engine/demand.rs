@@ -266,9 +266,9 @@ fn demand_side(demand: &mut Demand, side: &SidePlan, tuples: &mut Tuples<'_>, sh
             }
         }
     }
-    if let Some(risk) = &side.risk {
+    for formula in side.risk.iter().chain(&side.size) {
         for trial in (0..scalars.len()).filter(|trial| trials[*trial]) {
-            demand.read(&risk.pruned(&scalars[trial]), trial);
+            demand.read(&formula.pruned(&scalars[trial]), trial);
         }
     }
 }

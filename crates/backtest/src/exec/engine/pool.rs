@@ -196,7 +196,7 @@ impl Engine<'_> {
     /// Equity of equal parts in every symbol, marked daily, from the summed returns of its segments; reports the returns of the whole.
     pub(super) fn marks(&self, daily: &[f64], shape: PoolShape, hear: &mut impl FnMut(u32, f64)) -> Tally {
         let (first, last) = shape.days;
-        let costs = Costs { cost_bps: 0.0, ..Costs::new(&self.strategy.execution) };
+        let costs = Costs::new(&self.strategy.execution);
         let mut book = Book::new(costs, first, last, 1);
         let n_symbols = shape.n_symbols as f64;
         for (day, change) in daily.iter().enumerate().take(last as usize + 1).skip(first as usize) {

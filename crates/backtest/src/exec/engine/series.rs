@@ -30,9 +30,6 @@ pub fn let_series(
     symbols: &[usize],
     options: EngineOptions,
 ) -> Result<Vec<Vec<LetSeries>>, StrategyError> {
-    let Some(rules) = strategy.long.as_ref().or(strategy.short.as_ref()) else {
-        return Ok(symbols.iter().map(|_| Vec::new()).collect());
-    };
     let level = |name: &str| Exit {
         kind: ExitKind::Stop,
         value: Expr { kind: Kind::Name(name.to_owned()), span: 0..0 },
@@ -42,9 +39,11 @@ pub fn let_series(
     };
     let probe = |names: &[&str]| Strategy {
         long: Some(SideRules {
-            enter: rules.enter.clone(),
+            // What a strategy that never enters would not need is asked for here.
+            enter: Expr { kind: Kind::Bool(true), span: 0..0 },
             exits: names.iter().map(|name| level(name)).collect(),
             risk: None,
+            size: None,
         }),
         short: None,
         ..strategy.clone()

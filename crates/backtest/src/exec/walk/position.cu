@@ -13,6 +13,7 @@ struct Segment {
 
 struct Trade {
   double entry, exit, risk;
+  double share;  // of equity; only where the strategy has a size
   u32 entry_bar, exit_bar;
   u32 how;      // as in exit.cu
   u32 skipped;  // entries since the trade before that were not taken
@@ -98,25 +99,41 @@ template <int G> struct Walker {
 #pragma unroll
     for (int k = 0; k < S::N; k++) {
       level[k] = NA;
-      if (S::kind(k) != STOP) continue;
+      if (S::kind(k) != STOP && S::kind(k) != STOP_SERIES) continue;
       double value = S::value(k, frame, signal, opening);
-      if (S::when(k, frame, signal, opening) && is_price(value)) {
-        level[k] = value;
+      if (!S::when(k, frame, signal, opening)) continue;
+      if (S::kind(k) == STOP_SERIES) {
+        // What it has on the signal bar is of no matter later, but that it exists.
+        level[k] = 0.0;
+        moving = true;
+      }
+      if (is_price(value)) {
+        if (S::kind(k) == STOP) {
+          level[k] = value;
+          nearest.take(value, S::LONG);
+        }
         if (is_na(opening.stop)) opening.stop = value;
-        nearest.take(value, S::LONG);
         beyond |= is_wrong<S::LONG>(opening.entry, value, false);
       }
     }
     if (beyond && SKIP_INVALID_STOP) return false;
     double distance = S::HAS_RISK ? S::risk(frame, signal, opening) : stop_distance<S::LONG>(opening.entry, opening.stop);
     opening.risk = risk_of(distance, opening.entry);
-    double ruin = ruin_of<S::LONG>(ground.extremes, opening.entry, opening.risk);
+    double share;
+    if (S::HAS_SIZE) {
+      share = S::size(frame, signal, opening);
+      if (!(share > 0.0)) return false;
+      share = share < 1.0 ? share : 1.0;
+    } else {
+      share = share_of(opening.entry, opening.risk);
+    }
+    double ruin = ruin_of<S::LONG>(ground.extremes, opening.entry, share);
     nearest.take(ruin, S::LONG);
     bool reached = false;
     Due time = {NEVER, 0};
 #pragma unroll
     for (int k = 0; k < S::N; k++) {
-      if (S::kind(k) == STOP || S::kind(k) == SIGNAL || !S::when(k, frame, signal, opening)) continue;
+      if (S::kind(k) == STOP || S::kind(k) == STOP_SERIES || S::kind(k) == SIGNAL || !S::when(k, frame, signal, opening)) continue;
       double value = S::value(k, frame, signal, opening);
       if (!is_finite(value)) continue;
       if (S::kind(k) == TARGET && is_price(value)) {
@@ -146,6 +163,7 @@ template <int G> struct Walker {
 
     trade.entry = opening.entry;
     trade.risk = opening.risk;
+    if (ANY_SIZE) trade.share = share;
     trade.entry_bar = fill.bar;
     trade.how = S::LONG ? LONG_BIT : 0;
     exit.by_signal = exit.is_open = false;
@@ -156,7 +174,7 @@ template <int G> struct Walker {
     // A bar during which the position is open before any bar is inspected.
     if (fill.is_uninspected() && prices<S>(fill.bar).ruins(ruin, exit.price)) {
       exit.bar = fill.bar;
-      exit.how = EXIT_RUIN;
+      exit.how = EXIT_RUIN | STOP_BIT;
       exit.is_open = false;
       return true;
     }
@@ -178,7 +196,7 @@ template <int G> struct Walker {
         double before = __shfl_up_sync(group.mask, upto, 1, G);
         double mine = best;
         if (group.lane > 0 && (S::LONG ? before > mine : before < mine)) mine = before;
-        bool hit = inside && resolve<S>(prices<S>(bar), mine, opening, ruin, level, exit);
+        bool hit = inside && resolve<S>(prices<S>(bar), mine, opening, ruin, level, frame, (i64)bar - 1, exit);
         u32 hits = group.ballot(hit);
         if (hits) {
           u32 who = __ffs(hits) - 1;
@@ -208,7 +226,7 @@ template <int G> struct Walker {
           if (hits && hit == NEVER) hit = base + u * G + __ffs(hits) - 1;
         }
       }
-      if (hit != NEVER && resolve<S>(prices<S>(hit), NA, opening, ruin, level, exit)) {
+      if (hit != NEVER && resolve<S>(prices<S>(hit), NA, opening, ruin, level, frame, (i64)hit - 1, exit)) {
         exit.bar = hit;
         exit.is_open = false;
         return true;

@@ -166,6 +166,12 @@ impl Weighted {
         Self::new(6.0, -2.0 * (w as f64 + 1.0), w as f64 * (w as f64 + 1.0))
     }
 
+    /// Weights `12·j − 6·(w + 1)`: the slope of the least-squares line.
+    pub fn slope(w: usize) -> Self {
+        let w = w as f64;
+        Self::new(12.0, -6.0 * (w + 1.0), w * (w * w - 1.0))
+    }
+
     fn new(slope: f64, level: f64, divisor: f64) -> Self {
         Self { slope, level, divisor, reciprocal: 1.0 / divisor }
     }
