@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use tidemill_backtest::compile::{DataNames, compile};
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{Engine, EngineOptions, Overrides, Strategy};
 use tidemill_market::{Universe, synth};
@@ -17,6 +18,15 @@ use tidemill_search::Points;
 /// What takes longer does not end; how fast it is is no matter here.
 const HANG: Duration = Duration::from_secs(300);
 
+/// Names of data: a further column, and symbols of two timeframes.
+fn names() -> DataNames {
+    let symbol = |name: &str, minutes: i64| (name.to_owned(), 60_000 * minutes);
+    DataNames {
+        extra: vec!["x".into()],
+        symbols: vec![symbol("BTCUSDT", 60), symbol("ETHUSDT", 60), symbol("SLOW", 240)],
+    }
+}
+
 /// Reads and compiles a text; the message if that fails.
 fn load(source: &str) -> Result<Strategy, String> {
     load_with(source, &Overrides::default())
@@ -24,7 +34,7 @@ fn load(source: &str) -> Result<Strategy, String> {
 
 fn load_with(source: &str, overrides: &Overrides) -> Result<Strategy, String> {
     let strategy = Strategy::parse("a.toml", source, overrides).map_err(|error| error.to_string())?;
-    tidemill_backtest::compile::compile(&strategy, &["x".into()]).map_err(|error| error.to_string())?;
+    compile(&strategy, &names()).map_err(|error| error.to_string())?;
     Ok(strategy)
 }
 

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use tidemill_market::indicator::{FUNCTIONS, Function, Group, HostFunction, Moments, Read, Take};
 use tidemill_market::timeframe;
 
-use super::{Builder, Scope};
+use super::{Builder, Scope, elsewhere};
 use crate::diagnostic::nearest;
 use crate::expr::{Expr, Kind};
 use crate::graph::{Func, Node, NodeId, Op1, Op2, Source, Type};
@@ -39,10 +39,14 @@ pub enum Arg {
     Any,
     /// A quoted duration.
     Duration,
+    /// A quoted duration, or a parameter that chooses among some.
+    Frame,
+    /// The quoted name of a symbol.
+    Symbol,
 }
 
-use Arg::{Any, Condition, Duration, Number, Scalar, Series, Window};
-use Group::{Events, Momentum, Pointwise, Spread, Time};
+use Arg::{Any, Condition, Duration, Frame, Number, Scalar, Series, Symbol, Window};
+use Group::{Elsewhere, Events, Momentum, Pointwise, Spread, Time};
 
 /// A function of the language.
 #[derive(Clone)]
@@ -73,7 +77,12 @@ enum Build {
     Fold(Op2),
     /// A duration as a number of bars.
     Duration,
+    /// By a function of its own, which also compiles the arguments; so many of these may be left out.
+    Own(OwnBuild, usize),
 }
+
+/// Compiles a call that stands at this place.
+pub(super) type OwnBuild = fn(&mut Builder<'_>, &'static Signature, &[Expr], &Range<usize>) -> Option<NodeId>;
 
 impl Signature {
     /// The names of its results; empty if there is only one.
@@ -110,7 +119,7 @@ impl Signature {
 pub fn functions() -> &'static [Signature] {
     static ALL: LazyLock<Vec<Signature>> = LazyLock::new(|| {
         let over_series = FUNCTIONS.iter().filter(|function| !function.usage.is_empty()).map(Signature::of);
-        let composed = COMPOSED.iter().map(|(usage, args, group, summary, build)| Signature {
+        let composed = COMPOSED.iter().chain(OWN).map(|(usage, args, group, summary, build)| Signature {
             name: usage.split('(').next().unwrap_or_default(),
             args: args.to_vec(),
             usage,
@@ -214,6 +223,62 @@ const COMPOSED: &[Composed] = &[
     ),
 ];
 
+/// Series of other bars and of one's own past, by functions of their own.
+const OWN: &[Composed] = &[
+    (
+        "recur(start, next)",
+        &[Number, Number],
+        Elsewhere,
+        "`start` until it has a value, then always `next`, in which `self` is the last value",
+        Build::Own(elsewhere::recur, 0),
+    ),
+    (
+        "tf('4h', x)",
+        &[Frame, Any],
+        Elsewhere,
+        "`x` on longer bars: that of the last one that is finished",
+        Build::Own(elsewhere::tf, 0),
+    ),
+    (
+        "of('BTCUSDT', x, '2h')",
+        &[Symbol, Any, Duration],
+        Elsewhere,
+        "`x` of another symbol, on its own bars, if it is no older than the third argument, which may be left out",
+        Build::Own(elsewhere::of, 1),
+    ),
+    (
+        "rank(x)",
+        &[Series],
+        Elsewhere,
+        "place of `x` among all symbols, from 0 (lowest) to 1 (highest)",
+        Build::Own(elsewhere::rank, 0),
+    ),
+    (
+        "mean_over(x)",
+        &[Series],
+        Elsewhere,
+        "mean of `x` over all symbols",
+        Build::Own(elsewhere::mean_over, 0),
+    ),
+    ("sum_over(x)", &[Series], Elsewhere, "sum of `x` over all symbols", Build::Own(elsewhere::sum_over, 0)),
+    ("max_over(x)", &[Series], Elsewhere, "largest `x` of all symbols", Build::Own(elsewhere::max_over, 0)),
+    ("min_over(x)", &[Series], Elsewhere, "smallest `x` of all symbols", Build::Own(elsewhere::min_over, 0)),
+    (
+        "count_over(x)",
+        &[Series],
+        Elsewhere,
+        "how many symbols have a value of `x`",
+        Build::Own(elsewhere::count_over, 0),
+    ),
+    (
+        "share_over(condition)",
+        &[Condition],
+        Elsewhere,
+        "share of the symbols for which the condition is true, among those for which it is true or false",
+        Build::Own(elsewhere::share_over, 0),
+    ),
+];
+
 const SMA: Func = Function::named("sma");
 const EMA: Func = Function::named("ema");
 const STDDEV: Func = Function::named("stddev");
@@ -242,14 +307,23 @@ impl Builder<'_> {
             return self.error_with_hint(span, format!("unknown function `{name}`"), hint);
         };
         let variadic = matches!(signature.build, Build::Fold(_));
-        let fits = arguments.len() == signature.args.len() || (variadic && arguments.len() > 2);
+        let n_optional = if let Build::Own(_, n_optional) = signature.build { n_optional } else { 0 };
+        let least = signature.args.len() - n_optional;
+        let fits =
+            (least..=signature.args.len()).contains(&arguments.len()) || (variadic && arguments.len() > 2);
         if !fits {
-            let message =
-                format!("`{name}` takes {} arguments, found {}", signature.args.len(), arguments.len());
+            let takes = match n_optional {
+                0 => least.to_string(),
+                _ => format!("{least} to {}", signature.args.len()),
+            };
+            let message = format!("`{name}` takes {takes} arguments, found {}", arguments.len());
             return self.error_with_hint(span, message, format!("write {}", signature.usage));
         }
         if let Build::Duration = signature.build {
             return self.duration(&arguments[0]).map(Output::One);
+        }
+        if let Build::Own(build, _) = signature.build {
+            return build(self, signature, arguments, span).map(Output::One);
         }
         let nodes: Vec<Option<NodeId>> = arguments
             .iter()
@@ -274,11 +348,17 @@ impl Builder<'_> {
                 let fold = |node, next: &NodeId| self.graph.add(Node::Binary(op, node, *next));
                 Output::One(nodes[1..].iter().fold(nodes[0], fold))
             }
-            Build::Duration => unreachable!("durations were taken above"),
+            Build::Duration | Build::Own(..) => unreachable!("taken above"),
         })
     }
 
-    fn argument(&mut self, signature: &Signature, kind: Arg, expr: &Expr, scope: Scope) -> Option<NodeId> {
+    pub(super) fn argument(
+        &mut self,
+        signature: &Signature,
+        kind: Arg,
+        expr: &Expr,
+        scope: Scope,
+    ) -> Option<NodeId> {
         // Whole series have no trade: `entry` and its kin cannot go into an indicator.
         let scope = if signature.group == Pointwise { scope } else { Scope::Plain };
         let node = match kind {
@@ -288,6 +368,13 @@ impl Builder<'_> {
         };
         let info = self.graph.info(node);
         let usage = signature.usage;
+        if info.itself && signature.group != Pointwise && !matches!(signature.build, Build::Own(..)) {
+            return self.error_with_hint(
+                &expr.span,
+                format!("`{}` reads several bars, and `self` is only the last value", signature.name),
+                "put the recursion under [let] and use that there",
+            );
+        }
         match kind {
             Series if !info.series => self.error_with_hint(
                 &expr.span,
@@ -317,7 +404,7 @@ impl Builder<'_> {
             _ => None,
         };
         match parsed {
-            Some(ms) => Some(self.graph.add(Node::Bars(ms))),
+            Some(ms) => Some(self.bars(ms)),
             None => self.error_with_hint(
                 &expr.span,
                 "expected a duration",
@@ -326,8 +413,8 @@ impl Builder<'_> {
         }
     }
 
-    fn source(&mut self, source: Source) -> NodeId {
-        self.graph.add(Node::Source(source))
+    pub(super) fn source(&mut self, source: Source) -> NodeId {
+        self.graph.add(Node::Source(source, self.grid))
     }
 
     fn unary_node(&mut self, op: Op1, a: &[NodeId]) -> NodeId {

@@ -1,5 +1,6 @@
 //! What the executor keeps of one symbol besides its bars: time columns and the table of days.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use tidemill_market::{Bars, DAY_MS, timestamp};
@@ -10,7 +11,7 @@ use crate::point;
 /// One symbol, prepared once per run.
 pub struct Symbol<'a> {
     /// Bars of its whole history.
-    pub bars: &'a Bars,
+    pub bars: Cow<'a, Bars>,
     bar_index: Vec<f64>,
     /// Only where a strategy asks for them.
     hour: OnceLock<Vec<f64>>,
@@ -31,12 +32,13 @@ pub struct Symbol<'a> {
     pub highest: f64,
     /// Each day's place among the days of the whole universe.
     pub calendar: Vec<u32>,
-    extra: Vec<&'a [f64]>,
+    /// Which of the bars' further columns each of the strategy's is.
+    extra: Vec<Option<usize>>,
 }
 
 impl<'a> Symbol<'a> {
     /// Prepares a symbol; `extra_columns` are those that the strategy was compiled for, `calendar` all days of the universe.
-    pub fn new(bars: &'a Bars, extra_columns: &[String], calendar: &[i64]) -> Self {
+    pub fn new(bars: Cow<'a, Bars>, extra_columns: &[String], calendar: &[i64]) -> Self {
         let n_bars = bars.len();
         let mut day = Vec::with_capacity(n_bars);
         let (mut day_close, mut day_end) = (Vec::new(), Vec::new());
@@ -54,7 +56,6 @@ impl<'a> Symbol<'a> {
         let lowest = |prices: &[f64]| prices.iter().copied().fold(f64::INFINITY, point::minimum);
         let highest = |prices: &[f64]| prices.iter().copied().fold(f64::NEG_INFINITY, point::maximum);
         Self {
-            bars,
             lowest: point::minimum(lowest(&day_low), lowest(&bars.open)),
             highest: point::maximum(highest(&day_high), highest(&bars.open)),
             day_close,
@@ -68,13 +69,9 @@ impl<'a> Symbol<'a> {
             calendar: places,
             extra: extra_columns
                 .iter()
-                .map(|name| {
-                    bars.extra
-                        .iter()
-                        .find(|(n, _)| n == name)
-                        .map_or(&[][..], |(_, column)| column.as_slice())
-                })
+                .map(|name| bars.extra.iter().position(|(column, _)| column == name))
                 .collect(),
+            bars,
         }
     }
 
@@ -93,7 +90,9 @@ impl<'a> Symbol<'a> {
             Source::Weekday => self
                 .weekday
                 .get_or_init(|| self.bars.ts_ms.iter().map(|ts| timestamp::weekday(*ts) as f64).collect()),
-            Source::Extra(column) => self.extra[column as usize],
+            Source::Extra(column) => {
+                self.extra[column as usize].map_or(&[], |column| self.bars.extra[column].1.as_slice())
+            }
         }
     }
 }
