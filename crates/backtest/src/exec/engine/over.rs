@@ -83,6 +83,10 @@ impl Engine<'_> {
                 self.cache.insert(key.clone(), items[*at].clone(), &self.spare);
             }
         }
+        // Batches are cut so that this does not happen; single trials, one after the other, are not.
+        if self.overs.len() * 8 * self.grids.start.last().copied().unwrap_or(0) > self.cache.budget() {
+            self.overs.clear();
+        }
         for at in (0..firsts.len()).filter(|at| demand.needed[*at]) {
             let key = key(ALL_SYMBOLS, parts, Kind::Column, &scalars[firsts[at]]);
             self.overs.insert(key, items[at].clone());
