@@ -36,7 +36,7 @@ study() {
 
 "$binary" data generate --out bars.parquet --bars 4000 --timeframe 4h --symbols 2 --seed 5 2> /dev/null > /dev/null
 
-for strategy in zscore-dip ema-cross rsi-reversion donchian-breakout bollinger-squeeze macd-adx perps-trend seller-exhaustion; do
+for strategy in zscore-dip ema-cross rsi-reversion donchian-breakout bollinger-squeeze macd-adx perps-trend timeframe-trend seller-exhaustion; do
   study "$strategy" "$strategy" --data bars.parquet --trials 96 --batch 32 --split 0.7
 done
 for sampler in tpe tpe-mv ga de cmaes nsga2 sobol random grid; do

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _page, _tidemill
@@ -99,6 +99,7 @@ def backtest(
     folds: int | None = None,
     holdout: str | None = None,
     embargo: str | None = None,
+    trade: Sequence[str] | None = None,
     benchmark: str | None = None,
     profile: str | None = None,
     objective: str | None = None,
@@ -112,7 +113,7 @@ def backtest(
     settings = dict(set or {})
     settings.update({name: value for name, value in params.items() if value is not None})
     raw = strategy(of)._with(settings, profile, [] if objective is None else [objective])
-    cut = cut_options(from_, to, split, folds, holdout, embargo)
+    cut = cut_options(from_, to, split, folds, holdout, embargo, trade)
     return Backtest(_tidemill.backtest(raw, bars_of(data, benchmark)._raw, cut))
 
 
@@ -123,6 +124,15 @@ def cut_options(
     folds: int | None,
     holdout: str | None,
     embargo: str | None,
+    trade: Sequence[str] | None,
 ) -> dict[str, Any]:
     """How data is cut, for the native half."""
-    return {"start": from_, "end": to, "split": split, "folds": folds, "holdout": holdout, "embargo": embargo}
+    return {
+        "start": from_,
+        "end": to,
+        "split": split,
+        "folds": folds,
+        "holdout": holdout,
+        "embargo": embargo,
+        "trade": None if trade is None else list(trade),
+    }

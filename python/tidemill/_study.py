@@ -278,6 +278,7 @@ def sweep(
     folds: int | None = None,
     holdout: str | None = None,
     embargo: str | None = None,
+    trade: Sequence[str] | None = None,
     benchmark: str | None = None,
     profile: str | None = None,
     objective: str | Sequence[str] = (),
@@ -301,7 +302,7 @@ def sweep(
     made = _Made(
         strategy(of)._with(set or {}, profile, objectives),
         bars_of(data, benchmark),
-        cut_options(from_, to, split, folds, holdout, embargo),
+        cut_options(from_, to, split, folds, holdout, embargo, trade),
         {
             "trials": trials,
             "plan_trials": plan_trials,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
@@ -83,6 +83,7 @@ def walkforward(
     from_: str | None = None,
     to: str | None = None,
     embargo: str | None = None,
+    trade: Sequence[str] | None = None,
     benchmark: str | None = None,
     profile: str | None = None,
     objective: str | None = None,
@@ -113,7 +114,7 @@ def walkforward(
         "device": device,
     }
     pace = {"train": train, "test": test, "anchored": anchored, "windows": windows}
-    cut = cut_options(from_, to, None, None, None, embargo)
+    cut = cut_options(from_, to, None, None, None, embargo, trade)
     bars = bars_of(data, benchmark)
     folder = None if out is None else os.fspath(out)
     with Progress(progress) as told:

@@ -2,6 +2,7 @@
 
 mod closes;
 mod composed;
+mod elsewhere;
 mod expr;
 pub(crate) mod function;
 mod session;
@@ -12,10 +13,11 @@ pub use session::check_sessions;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
+use tidemill_market::Universe;
 
 use crate::diagnostic::{Diagnostic, SourceErrors};
 use crate::expr::Expr;
-use crate::graph::{Graph, Node, NodeId, Position, Source};
+use crate::graph::{Graph, Grid, Node, NodeId, Position, Source};
 use crate::strategy::{ExitKind, Label, LabelPart, SideRules, Sizing, Strategy, StrategyError};
 
 /// A strategy as a graph and the roots in it.
@@ -66,9 +68,37 @@ pub enum LabelRoot {
     Value(NodeId, usize),
 }
 
-/// Compiles a strategy for data with these further columns.
-pub fn compile(strategy: &Strategy, extra_columns: &[String]) -> Result<Program, StrategyError> {
-    let mut builder = Builder::new(strategy, extra_columns);
+/// What expressions can name of the data.
+#[derive(Clone, Debug, Default)]
+pub struct DataNames {
+    /// Further columns that every symbol has.
+    pub extra: Vec<String>,
+    /// Name and timeframe of each symbol.
+    pub symbols: Vec<(String, i64)>,
+}
+
+impl DataNames {
+    /// Of this data.
+    pub fn of(universe: &Universe) -> Self {
+        let symbol = |bars: &tidemill_market::Bars| (bars.symbol.clone(), bars.timeframe_ms);
+        Self { extra: shared_columns(universe), symbols: universe.symbols.iter().map(symbol).collect() }
+    }
+}
+
+/// Further columns that every symbol has.
+fn shared_columns(universe: &Universe) -> Vec<String> {
+    let Some((first, rest)) = universe.symbols.split_first() else { return Vec::new() };
+    first
+        .extra
+        .iter()
+        .map(|(name, _)| name.clone())
+        .filter(|name| rest.iter().all(|bars| bars.extra.iter().any(|(n, _)| n == name)))
+        .collect()
+}
+
+/// Compiles a strategy for data with these names.
+pub fn compile(strategy: &Strategy, data: &DataNames) -> Result<Program, StrategyError> {
+    let mut builder = Builder::new(strategy, data);
     for (at, (name, expr)) in strategy.lets.iter().enumerate() {
         builder.check_let_name(name, expr, at);
     }
@@ -125,10 +155,26 @@ enum LetState {
     Done(Option<NodeId>),
 }
 
+/// What `self` means in the expression being compiled.
+#[derive(Clone, Copy, PartialEq)]
+enum Itself {
+    /// Nothing: there is no recursion around it.
+    Outside,
+    /// The last value of the recursion.
+    Known,
+    /// Nothing, although there is a recursion further out.
+    Hidden,
+}
+
 struct Builder<'a> {
     strategy: &'a Strategy,
-    extra: &'a [String],
+    data: &'a DataNames,
     graph: Graph,
+    /// The bars that the expression being compiled is about.
+    grid: Grid,
+    itself: Itself,
+    /// Names of `[let]` on other grids.
+    lets_elsewhere: FxHashMap<(usize, Grid), Option<NodeId>>,
     params: FxHashMap<&'a str, usize>,
     lets: FxHashMap<&'a str, usize>,
     let_states: Vec<LetState>,
@@ -170,16 +216,22 @@ enum Hideable {
 const POSITIONS: [(&str, Position); 3] =
     [("entry", Position::Entry), ("stop", Position::Stop), ("risk", Position::Risk)];
 
+/// The name of the last value of a recursion.
+const ITSELF: &str = "self";
+
 fn is_built_in(name: &str) -> bool {
-    SOURCES.iter().any(|(n, _)| *n == name) || POSITIONS.iter().any(|(n, _)| *n == name)
+    name == ITSELF || SOURCES.iter().any(|(n, _)| *n == name) || POSITIONS.iter().any(|(n, _)| *n == name)
 }
 
 impl<'a> Builder<'a> {
-    fn new(strategy: &'a Strategy, extra: &'a [String]) -> Self {
+    fn new(strategy: &'a Strategy, data: &'a DataNames) -> Self {
         Self {
             strategy,
-            extra,
+            data,
             graph: Graph::default(),
+            grid: Grid::default(),
+            itself: Itself::Outside,
+            lets_elsewhere: FxHashMap::default(),
             params: strategy.params.iter().enumerate().map(|(at, param)| (param.name.as_str(), at)).collect(),
             lets: strategy.lets.iter().enumerate().map(|(at, (name, _))| (name.as_str(), at)).collect(),
             let_states: vec![LetState::New; strategy.lets.len()],
@@ -262,6 +314,9 @@ impl<'a> Builder<'a> {
     }
 
     fn let_value(&mut self, at: usize) -> Option<NodeId> {
+        if self.grid != Grid::default() {
+            return self.let_elsewhere(at);
+        }
         match self.let_states[at] {
             LetState::Done(node) => node,
             LetState::Open => {
@@ -271,7 +326,9 @@ impl<'a> Builder<'a> {
             LetState::New => {
                 let strategy = self.strategy;
                 self.let_states[at] = LetState::Open;
+                let around = std::mem::replace(&mut self.itself, Itself::Outside);
                 let node = self.expr(&strategy.lets[at].1, Scope::Plain);
+                self.itself = around;
                 self.let_states[at] = LetState::Done(node);
                 node
             }

@@ -2,6 +2,8 @@
 //!
 //! A node is a *scalar* (parameters and constants only: one value per trial) or a *series* (one value per bar).
 //! `x[k]` is pushed down to the leaves when the graph is built, so a shifted read is a leaf with an offset, and everything between leaves and roots is pointwise.
+//!
+//! Every series lives on a [`Grid`]: the bars of the symbol being walked, or others. A node reads nodes of its own grid; only [`Node::Gather`] leads from one to another.
 
 use rustc_hash::FxHashMap;
 use tidemill_market::indicator::Function;
@@ -48,7 +50,44 @@ pub enum Source {
     Extra(u16),
 }
 
-/// Values that exist only while a trade is being opened.
+/// The bars that a series has values for. The default is the bars of the symbol that is walked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Grid {
+    /// The bars of this symbol of the universe, whichever is walked.
+    pub symbol: Option<u32>,
+    /// Made into longer bars of so many milliseconds.
+    pub bucket_ms: Option<i64>,
+}
+
+/// How old the bar of another grid may be that a bar reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Age {
+    /// As old as it is.
+    Any,
+    /// What is usual for the two timeframes.
+    Usual,
+    /// So many milliseconds.
+    Most(i64),
+}
+
+/// What is computed over all symbols whose bar closes at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Over {
+    /// Place among the values, from 0 for the lowest to 1 for the highest; the same place for equal ones.
+    Rank,
+    /// Sum of the values.
+    Sum,
+    /// Mean of the values.
+    Mean,
+    /// How many values there are.
+    Count,
+    /// The smallest value.
+    Min,
+    /// The largest value.
+    Max,
+}
+
+/// Values that exist only while a trade is being opened, or while a recursion goes from bar to bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Position {
     /// The fill price.
@@ -57,6 +96,8 @@ pub enum Position {
     Stop,
     /// What one R is.
     Risk,
+    /// The last value of the recursion that is being computed.
+    Itself,
 }
 
 /// Pointwise operations of one operand.
@@ -175,9 +216,11 @@ pub enum Node {
     /// A duration in bars of the data's timeframe.
     Bars(i64),
     /// A series of the data.
-    Source(Source),
+    Source(Source, Grid),
     /// A value of the trade being opened.
     Position(Position),
+    /// `self`: the last value of the recursion around it.
+    Itself(Grid),
     /// One operand.
     Unary(Op1, NodeId),
     /// Two operands.
@@ -188,6 +231,12 @@ pub enum Node {
     Shift(NodeId, NodeId),
     /// A function over whole series: series inputs and scalar arguments.
     Call(Func, Box<[NodeId]>, Box<[NodeId]>),
+    /// `recur(start, next)`: the first value of the one, then always the other one.
+    Recur(NodeId, NodeId, Grid),
+    /// A series of another grid as the bars of this one see it: its last bar that is closed by then, if that is not too old.
+    Gather(NodeId, Grid, Age),
+    /// A function over all symbols.
+    Over(Over, NodeId),
 }
 
 /// What kind of value a node has.
@@ -208,8 +257,12 @@ pub struct NodeInfo {
     pub ty: Type,
     /// One value per bar rather than per trial.
     pub series: bool,
+    /// The bars that a series has values for.
+    pub grid: Grid,
     /// Uses a value of the trade being opened.
     pub position: bool,
+    /// Uses the last value of the recursion around it.
+    pub itself: bool,
     /// Longest path to a leaf.
     pub depth: u32,
 }
@@ -239,19 +292,30 @@ impl Graph {
         self.infos[id as usize]
     }
 
-    /// The series of the data that it reads, each once.
-    pub fn sources(&self) -> impl Iterator<Item = Source> {
-        self.nodes
-            .iter()
-            .filter_map(|node| if let Node::Source(source) = node { Some(*source) } else { None })
+    /// The series of the data that it reads, on whatever bars, each once.
+    pub fn sources(&self) -> Vec<Source> {
+        let mut out = Vec::new();
+        for node in &self.nodes {
+            if let Node::Source(source, _) = node
+                && !out.contains(source)
+            {
+                out.push(*source);
+            }
+        }
+        out
     }
 
     /// The node's children, series before arguments.
     pub fn children(&self, id: NodeId) -> Vec<NodeId> {
         match self.node(id) {
-            Node::Const(_) | Node::Param(_) | Node::Bars(_) | Node::Source(_) | Node::Position(_) => vec![],
-            Node::Unary(_, a) => vec![*a],
-            Node::Binary(_, a, b) | Node::Shift(a, b) => vec![*a, *b],
+            Node::Const(_)
+            | Node::Param(_)
+            | Node::Bars(_)
+            | Node::Source(..)
+            | Node::Position(_)
+            | Node::Itself(_) => vec![],
+            Node::Unary(_, a) | Node::Gather(a, ..) | Node::Over(_, a) => vec![*a],
+            Node::Binary(_, a, b) | Node::Shift(a, b) | Node::Recur(a, b, _) => vec![*a, *b],
             Node::Select(c, a, b) => vec![*c, *a, *b],
             Node::Call(_, inputs, arguments) => inputs.iter().chain(arguments.iter()).copied().collect(),
         }
@@ -276,7 +340,13 @@ impl Graph {
             }
             Node::Param(_) => Type::Number,
             Node::Bars(_) => Type::Int,
-            Node::Source(_) | Node::Position(_) | Node::Call(..) => Type::Number,
+            Node::Source(..)
+            | Node::Position(_)
+            | Node::Itself(_)
+            | Node::Call(..)
+            | Node::Recur(..)
+            | Node::Gather(..)
+            | Node::Over(..) => Type::Number,
             Node::Unary(op, _) => match op {
                 Op1::Not | Op1::IsNa => Type::Bool,
                 Op1::Floor | Op1::Ceil | Op1::Round => Type::Int,
@@ -298,10 +368,18 @@ impl Graph {
             }
             Node::Shift(..) => children[0].ty,
         };
-        let leaf_series = matches!(node, Node::Source(_) | Node::Call(..));
+        let own_grid = match node {
+            Node::Source(_, grid) | Node::Itself(grid) | Node::Recur(.., grid) | Node::Gather(_, grid, _) => {
+                Some(grid)
+            }
+            _ => children.iter().find(|child| child.series).map(|child| child.grid),
+        };
         self.infos.push(NodeInfo {
             ty,
-            series: leaf_series || children.iter().any(|child| child.series),
+            series: own_grid.is_some(),
+            grid: own_grid.unwrap_or_default(),
+            itself: matches!(node, Node::Itself(_))
+                || !matches!(node, Node::Recur(..)) && children.iter().any(|child| child.itself),
             position: matches!(node, Node::Position(_)) || children.iter().any(|child| child.position),
             depth: children.iter().map(|child| child.depth + 1).max().unwrap_or(0),
         });
@@ -348,7 +426,9 @@ impl Graph {
             return *done;
         }
         let shifted = match self.node(id).clone() {
-            Node::Source(_) | Node::Call(..) => self.add(Node::Shift(id, by)),
+            Node::Source(..) | Node::Call(..) | Node::Recur(..) | Node::Gather(..) | Node::Over(..) => {
+                self.add(Node::Shift(id, by))
+            }
             Node::Shift(leaf, already) => {
                 let total = self.total_shift(already, by);
                 self.add(Node::Shift(leaf, total))
@@ -365,7 +445,7 @@ impl Graph {
                 let (c, a, b) = (self.shift(c, by), self.shift(a, by), self.shift(b, by));
                 self.add(Node::Select(c, a, b))
             }
-            Node::Const(_) | Node::Param(_) | Node::Bars(_) | Node::Position(_) => id,
+            Node::Const(_) | Node::Param(_) | Node::Bars(_) | Node::Position(_) | Node::Itself(_) => id,
         };
         self.shifted.insert((id, by), shifted);
         shifted
@@ -420,7 +500,7 @@ impl Graph {
             Node::Unary(op, a) => point::unary(*op, child(*a)),
             Node::Binary(op, a, b) => point::binary(*op, child(*a), child(*b)),
             Node::Select(c, a, b) => point::select(child(*c), child(*a), child(*b)),
-            Node::Source(_) | Node::Position(_) | Node::Shift(..) | Node::Call(..) => f64::NAN,
+            _ => f64::NAN,
         }
     }
 

@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tidemill_market::indicator::Read;
 
 use crate::compile::{ExitRoots, LabelRoot, Program};
-use crate::graph::{Func, Graph, Node, NodeId, Op1, Op2, Source};
+use crate::graph::{Age, Func, Graph, Grid, Node, NodeId, Op1, Op2, Over, Source};
 use crate::strategy::ExitKind;
 pub use decided::Decided;
 use shape::Shapes;
@@ -49,6 +49,44 @@ pub enum Slot {
         /// What makes two masks the same.
         key: KeyParts,
     },
+    /// A recursion: the first value of a formula, then always that of another one, which reads the last value.
+    Recur {
+        /// The first formula.
+        start: Tape,
+        /// The other one.
+        next: Tape,
+        /// What makes two columns the same.
+        key: KeyParts,
+    },
+    /// A column of other bars as these bars see it.
+    Gather {
+        /// The slot on the other bars.
+        input: usize,
+        /// Which of [`Plan::routes`] leads there.
+        route: usize,
+        /// What makes two columns the same.
+        key: KeyParts,
+    },
+    /// A function over all symbols.
+    Over {
+        /// The function.
+        over: Over,
+        /// The slot of what is compared.
+        input: usize,
+        /// What makes two columns the same.
+        key: KeyParts,
+    },
+}
+
+/// How bars of one grid read those of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The grid that is read.
+    pub from: Grid,
+    /// The grid that reads.
+    pub to: Grid,
+    /// How old what is read may be.
+    pub age: Age,
 }
 
 impl Slot {
@@ -56,8 +94,32 @@ impl Slot {
     pub fn key(&self) -> Option<&KeyParts> {
         match self {
             Self::Source(_) => None,
-            Self::Call { key, .. } | Self::Formula { key, .. } | Self::Mask { key, .. } => Some(key),
+            Self::Call { key, .. }
+            | Self::Formula { key, .. }
+            | Self::Mask { key, .. }
+            | Self::Recur { key, .. }
+            | Self::Gather { key, .. }
+            | Self::Over { key, .. } => Some(key),
         }
+    }
+
+    /// The slots that it reads as a whole, in their order.
+    pub fn inputs(&self) -> &[usize] {
+        match self {
+            Self::Call { inputs, .. } => inputs,
+            Self::Gather { input, .. } | Self::Over { input, .. } => std::slice::from_ref(input),
+            Self::Source(_) | Self::Formula { .. } | Self::Mask { .. } | Self::Recur { .. } => &[],
+        }
+    }
+
+    /// The formulas that it is computed by, bar by bar.
+    pub fn tapes(&self) -> impl Iterator<Item = &Tape> {
+        let tapes = match self {
+            Self::Formula { tape, .. } | Self::Mask { tape, .. } => [Some(tape), None],
+            Self::Recur { start, next, .. } => [Some(start), Some(next)],
+            Self::Source(_) | Self::Call { .. } | Self::Gather { .. } | Self::Over { .. } => [None, None],
+        };
+        tapes.into_iter().flatten()
     }
 }
 
@@ -167,6 +229,12 @@ pub struct Plan {
     pub scalars: Vec<NodeId>,
     /// Slots, inputs first.
     pub slots: Vec<Slot>,
+    /// All grids; the first is that of the bars that are walked.
+    pub grids: Vec<Grid>,
+    /// The grid of each slot.
+    pub grid_of: Vec<usize>,
+    /// How bars of one grid read those of another.
+    pub routes: Vec<Route>,
     /// Long and short.
     pub sides: [Option<SidePlan>; 2],
 }
@@ -221,6 +289,9 @@ struct Planner<'a> {
     scalars: Vec<NodeId>,
     scalar_of: FxHashMap<NodeId, usize>,
     slots: Vec<Slot>,
+    grids: Vec<Grid>,
+    grid_of: Vec<usize>,
+    routes: Vec<Route>,
     slot_of: FxHashMap<(NodeId, bool), usize>,
     shapes: Shapes,
     /// Nodes that some condition or function reads as a whole series.
@@ -236,6 +307,9 @@ impl<'a> Planner<'a> {
             scalars: Vec::new(),
             scalar_of: FxHashMap::default(),
             slots: Vec::new(),
+            grids: vec![Grid::default()],
+            grid_of: Vec::new(),
+            routes: Vec::new(),
             slot_of: FxHashMap::default(),
             shapes: Shapes::default(),
             columns: FxHashSet::default(),
@@ -251,9 +325,13 @@ impl<'a> Planner<'a> {
             let by_bar = |exit: &&ExitRoots| matches!(exit.kind, ExitKind::Signal | ExitKind::StopSeries);
             stack.extend(side.exits.iter().filter(by_bar).map(|exit| exit.value));
         }
-        for node in &self.graph.nodes {
-            if let Node::Call(_, inputs, _) = node {
-                stack.extend(inputs.iter().copied());
+        for (id, node) in self.graph.nodes.iter().enumerate() {
+            match node {
+                Node::Call(_, inputs, _) => stack.extend(inputs.iter().copied()),
+                Node::Recur(..) | Node::Gather(..) | Node::Over(..) => {
+                    stack.extend(self.graph.children(id as NodeId));
+                }
+                _ => {}
             }
         }
         while let Some(id) = stack.pop() {
@@ -272,7 +350,15 @@ impl<'a> Planner<'a> {
             self.scalar_of.insert(id, at);
         }
         let sides = std::array::from_fn(|at| program.sides[at].as_ref().map(|side| self.side(side)));
-        Plan { graph: self.graph.clone(), scalars: self.scalars, slots: self.slots, sides }
+        Plan {
+            graph: self.graph.clone(),
+            scalars: self.scalars,
+            slots: self.slots,
+            grids: self.grids,
+            grid_of: self.grid_of,
+            routes: self.routes,
+            sides,
+        }
     }
 
     fn side(&mut self, side: &crate::compile::Side) -> SidePlan {
@@ -366,7 +452,16 @@ impl<'a> Planner<'a> {
             return *slot;
         }
         let slot = match self.graph.node(id).clone() {
-            Node::Source(source) => Slot::Source(source),
+            Node::Source(source, _) => Slot::Source(source),
+            Node::Recur(start, next, _) => {
+                Slot::Recur { start: self.tape(start), next: self.tape(next), key: self.key(id) }
+            }
+            Node::Gather(input, to, age) => {
+                let from = self.graph.info(input).grid;
+                let route = place(&mut self.routes, Route { from, to, age });
+                Slot::Gather { input: self.slot(input), route, key: self.key(id) }
+            }
+            Node::Over(over, input) => Slot::Over { over, input: self.slot(input), key: self.key(id) },
             Node::Call(func, inputs, arguments) => {
                 let reads = inputs.iter().zip(func.reads);
                 let inputs =
@@ -378,7 +473,16 @@ impl<'a> Planner<'a> {
             _ => Slot::Formula { tape: self.tape(id), key: self.key(id) },
         };
         self.slots.push(slot);
+        self.grid_of.push(place(&mut self.grids, self.graph.info(id).grid));
         self.slot_of.insert((id, mask), self.slots.len() - 1);
         self.slots.len() - 1
     }
+}
+
+/// Where a thing is in a list, to which it is added if it is new.
+fn place<T: PartialEq>(list: &mut Vec<T>, thing: T) -> usize {
+    list.iter().position(|known| *known == thing).unwrap_or_else(|| {
+        list.push(thing);
+        list.len() - 1
+    })
 }

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use tidemill_market::Universe;
+use tidemill_market::{Bars, Universe, glob};
 
 /// Whether a segment counts for the objective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -50,6 +50,9 @@ pub struct Layout {
     pub holdout_to_ms: Option<i64>,
     /// Time that is left out at the beginning of a part that follows another one: a fold, the out-of-sample part, what is held out.
     pub embargo_ms: Option<i64>,
+    /// The symbols that are traded, with `*` and `?` for any text and character; the others are only read. None: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trade: Option<Vec<String>>,
 }
 
 /// Why the data cannot be cut so.
@@ -58,6 +61,14 @@ pub enum SegmentError {
     /// The split is not a share.
     #[error("--split must lie between 0 and 1, both excluded; found {0}")]
     Split(f64),
+    /// A name of what is traded fits nothing.
+    #[error("--trade {pattern}: no symbol of the data fits; it has {known}")]
+    Trade {
+        /// The name.
+        pattern: String,
+        /// The symbols that there are.
+        known: String,
+    },
     /// Folds make no sense.
     #[error("--folds must be at least 1 and at most the number of bars; found {0}")]
     Folds(usize),
@@ -117,7 +128,9 @@ impl Layout {
         }
         let to_ms = self.to_ms.or(self.holdout_from_ms);
         let in_range = |ts: i64| self.from_ms.is_none_or(|from| ts >= from) && to_ms.is_none_or(|to| ts < to);
-        let times = || universe.symbols.iter().flat_map(|bars| bars.ts_ms.iter().copied());
+        self.check_trade(universe)?;
+        let traded = || universe.symbols.iter().enumerate().filter(|(_, bars)| self.is_traded(bars));
+        let times = || traded().flat_map(|(_, bars)| bars.ts_ms.iter().copied());
         let selected = || times().filter(|ts| in_range(*ts));
         let (Some(first), Some(last)) = (selected().min(), selected().max()) else {
             let [first, last] = span(universe);
@@ -131,7 +144,7 @@ impl Layout {
             return Err(SegmentError::Folds(folds));
         }
         let mut segments = Vec::new();
-        for (symbol, bars) in universe.symbols.iter().enumerate() {
+        for (symbol, bars) in traded() {
             let bar_at = |ts: i64| bars.ts_ms.partition_point(|t| *t < ts);
             let begin = bar_at(self.from_ms.unwrap_or(i64::MIN));
             let end = bar_at(to_ms.unwrap_or(i64::MAX)).max(begin);
@@ -167,8 +180,9 @@ impl Layout {
     pub fn holdout(&self, universe: &Universe) -> Result<Vec<Segment>, SegmentError> {
         let Some(from) = self.holdout_from_ms else { return Ok(Vec::new()) };
         let from = from.saturating_add(self.embargo_ms.unwrap_or(0));
+        self.check_trade(universe)?;
         let mut segments = Vec::new();
-        for (symbol, bars) in universe.symbols.iter().enumerate() {
+        for (symbol, bars) in universe.symbols.iter().enumerate().filter(|(_, bars)| self.is_traded(bars)) {
             let bar_at = |ts: i64| bars.ts_ms.partition_point(|t| *t < ts);
             let range = bar_at(from)..bar_at(self.holdout_to_ms.unwrap_or(i64::MAX));
             if !range.is_empty() {
@@ -188,6 +202,26 @@ impl Layout {
     }
 }
 
+impl Layout {
+    /// Whether a symbol is traded, or only read.
+    pub fn is_traded(&self, bars: &Bars) -> bool {
+        self.trade.as_ref().is_none_or(|patterns| glob::fits_any(patterns, &bars.symbol))
+    }
+
+    /// Every name of what is traded fits a symbol.
+    fn check_trade(&self, universe: &Universe) -> Result<(), SegmentError> {
+        let names = universe.symbols.iter().map(|bars| &bars.symbol);
+        let Some(pattern) = glob::unmatched(self.trade.as_deref().unwrap_or_default(), names.clone()) else {
+            return Ok(());
+        };
+        let mut known: Vec<&str> = names.take(20).map(String::as_str).collect();
+        if universe.symbols.len() > known.len() {
+            known.push("…");
+        }
+        Err(SegmentError::Trade { pattern: pattern.clone(), known: known.join(", ") })
+    }
+}
+
 /// First and last bar time of the data, for messages.
 fn span(universe: &Universe) -> [String; 2] {
     let times = || universe.symbols.iter().flat_map(|bars| bars.ts_ms.iter().copied());
@@ -202,7 +236,6 @@ fn date(ts_ms: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidemill_market::Bars;
 
     fn universe(lengths: &[usize]) -> Universe {
         let symbols = lengths
@@ -216,6 +249,27 @@ mod tests {
             })
             .collect();
         Universe { symbols }
+    }
+
+    #[test]
+    fn only_what_is_traded_has_segments() {
+        let universe = universe(&[10, 20, 30]);
+        let trade = |patterns: &[&str]| Layout {
+            trade: Some(patterns.iter().map(|pattern| (*pattern).to_owned()).collect()),
+            holdout_from_ms: Some(8),
+            ..Layout::default()
+        };
+        let symbols = |segments: Vec<Segment>| -> Vec<usize> {
+            segments.into_iter().map(|segment| segment.symbol).collect()
+        };
+        let layout = trade(&["S0", "*2"]);
+        assert_eq!(symbols(layout.segments(&universe).unwrap()), [0, 2]);
+        assert_eq!(symbols(layout.holdout(&universe).unwrap()), [0, 2]);
+        let error = trade(&["S1", "T*"]).segments(&universe).unwrap_err();
+        assert_eq!(error.to_string(), "--trade T*: no symbol of the data fits; it has S0, S1, S2");
+        // The span of what is traded is split.
+        let layout = Layout { split: Some(0.5), holdout_from_ms: None, ..trade(&["S0"]) };
+        assert_eq!(layout.segments(&universe).unwrap()[0].range, 0..5);
     }
 
     #[test]

@@ -98,6 +98,13 @@ pub struct Overrides {
     pub objectives: Vec<String>,
 }
 
+/// Sections for portfolios that there are not yet, and what does instead.
+const LATER: [(&str, &str); 3] = [
+    ("book", "every symbol is traded by itself; `rank` and `share_over` compare them in conditions"),
+    ("rebalance", "enter and exit by conditions, for example `rank(roc(close, 20)) > 0.8`"),
+    ("symbols", "choose symbols on the command line, by --symbols and --trade"),
+];
+
 const SECTIONS: [&str; 9] =
     ["name", "description", "params", "let", "long", "short", "execution", "objective", "profiles"];
 
@@ -115,6 +122,13 @@ impl Strategy {
         let fail = |diagnostics| StrategyError::Source(SourceErrors::new(file, source, diagnostics));
         let mut root = document::parse(source).map_err(fail)?;
         let mut reader = Reader::default();
+        for entry in &root.entries {
+            if let Some((_, hint)) = LATER.iter().find(|(section, _)| *section == entry.key) {
+                let message = format!("[{}] is not available yet", entry.key);
+                reader.error(Diagnostic::new(entry.span.clone(), message).hint(*hint));
+            }
+        }
+        root.entries.retain(|entry| LATER.iter().all(|(section, _)| *section != entry.key));
         reader.known_keys(&root, &SECTIONS, "a strategy file");
 
         let profiles = root.table("profiles").cloned().unwrap_or_default();

@@ -13,9 +13,14 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The groups whose functions read whole series, each with its functions.
+/// Functions that the pages explain in sentences rather than in the index.
+fn is_apart(group: Group) -> bool {
+    matches!(group, Group::Time | Group::Pointwise | Group::Elsewhere)
+}
+
+/// The groups whose functions are indicators, each with its functions.
 fn over_series() -> impl Iterator<Item = (String, Vec<&'static Signature>)> {
-    Group::ALL.into_iter().filter(|group| !matches!(group, Group::Time | Group::Pointwise)).map(|group| {
+    Group::ALL.into_iter().filter(|group| !is_apart(*group)).map(|group| {
         let of_group = functions().iter().filter(|function| function.group == group).collect();
         (format!("{group:?}").to_lowercase(), of_group)
     })
@@ -69,7 +74,7 @@ fn the_list_of_the_strategy_language_is_that_of_the_table() {
         list += &format!("| {group} | {} |\n", usages.join(", "));
     }
     let rest = check_list("strategy-language.md", &list);
-    for function in functions().iter().filter(|f| matches!(f.group, Group::Time | Group::Pointwise)) {
+    for function in functions().iter().filter(|f| is_apart(f.group)) {
         assert!(rest.contains(&format!("`{}(", function.name)), "`{}` is not on the page", function.name);
     }
 }

@@ -9,14 +9,24 @@ use std::time::{Duration, Instant};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use tidemill_backtest::compile::{DataNames, compile};
 use tidemill_backtest::graph::Source;
 use tidemill_backtest::segment::Layout;
-use tidemill_backtest::{Engine, EngineOptions, Overrides, Strategy, compile};
+use tidemill_backtest::{Engine, EngineOptions, Overrides, Strategy};
 use tidemill_market::{DAY_MS, Universe, synth};
 use tidemill_search::Points;
 
 /// What takes longer does not end; how fast it is is no matter here.
 const HANG: Duration = Duration::from_secs(300);
+
+/// Names of data: a further column, and symbols of two timeframes.
+fn names() -> DataNames {
+    let symbol = |name: &str, minutes: i64| (name.to_owned(), 60_000 * minutes);
+    DataNames {
+        extra: vec!["x".into()],
+        symbols: vec![symbol("BTCUSDT", 60), symbol("ETHUSDT", 60), symbol("SLOW", 240)],
+    }
+}
 
 /// Reads and compiles a text; the message if that fails.
 fn load(source: &str) -> Result<Strategy, String> {
@@ -25,7 +35,7 @@ fn load(source: &str) -> Result<Strategy, String> {
 
 fn load_with(source: &str, overrides: &Overrides) -> Result<Strategy, String> {
     let strategy = Strategy::parse("a.toml", source, overrides).map_err(|error| error.to_string())?;
-    compile::compile(&strategy, &["x".into()]).map_err(|error| error.to_string())?;
+    compile(&strategy, &names()).map_err(|error| error.to_string())?;
     Ok(strategy)
 }
 
@@ -93,6 +103,19 @@ fn shipped_strategies_load_with_every_profile() {
             let overrides = Overrides { profile: Some(profile.clone()), ..Overrides::default() };
             load_with(&source, &overrides).unwrap_or_else(|message| panic!("{name} {profile}: {message}"));
         }
+    }
+}
+
+/// The strategies that the page shows in full, of those that need several symbols.
+#[test]
+fn strategies_of_the_page_about_several_symbols_load() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/strategy-language.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    for name in ["cross-momentum", "btc-gate"] {
+        let mut blocks = page.split("```toml\n").skip(1).map(|block| block.split("```").next().unwrap());
+        let block = blocks.find(|block| block.contains(&format!("name = \"{name}\"")));
+        let block = block.unwrap_or_else(|| panic!("no {name} on the page"));
+        load(block).unwrap_or_else(|message| panic!("{name}: {message}"));
     }
 }
 

@@ -13,7 +13,7 @@ use tidemill_backtest::strategy::{CostBps, GapFill, Sizing};
 use tidemill_backtest::trade::{Reason, Trade};
 use tidemill_backtest::{Detail, Engine, EngineOptions, Overrides, Strategy};
 use tidemill_market::indicator::Group;
-use tidemill_market::{Bars, Universe, synth};
+use tidemill_market::{Bars, Universe, align, synth};
 use tidemill_search::{SamplerKind, SamplerSettings};
 
 fn config() -> ProptestConfig {
@@ -85,7 +85,18 @@ fn with_another_future(bars: &Bars, last: usize) -> Bars {
     out
 }
 
-/// Signals up to the last known bar, and trades closed by then, do not depend on what comes later.
+/// The last bar of each symbol that is closed at one time, which lies so many thousandths into the data.
+fn known_at(universe: &Universe, cut: usize) -> Vec<usize> {
+    let mut closes: Vec<i64> = universe.symbols.iter().flat_map(align::close_times).collect();
+    closes.sort_unstable();
+    // By then all symbols have one.
+    let begin = universe.symbols.iter().map(|bars| align::close_times(bars)[0]).max().unwrap_or(0);
+    let time = closes[(closes.len() - 1) * cut / 1_000].max(begin);
+    let last = |bars: &Bars| align::close_times(bars).iter().rposition(|close| *close <= time).unwrap_or(0);
+    universe.symbols.iter().map(last).collect()
+}
+
+/// Signals up to the last known bar, and trades closed by then, do not depend on what comes later, of any symbol.
 fn check_no_look_ahead(strategy: &Strategy, known: &Universe, lasts: &[usize], rows: &[Vec<f64>]) {
     let changed = Universe {
         symbols: known
@@ -139,6 +150,32 @@ fn shipped_strategies_do_not_look_ahead() {
     }
 }
 
+/// Longer bars, other symbols, all symbols and recursions: every bar of the future changes, also those in a bucket that is not finished.
+#[test]
+fn series_from_elsewhere_do_not_look_ahead() {
+    let sources = [
+        "[params]\nd = { choice = ['3h', '4h', '1d'] }\n[long]\nenter = \"tf(d, close > ema(close, 3) and high > high[1])\"\nexit = \"tf('2h', rsi(close, 5)) > 60\"\n",
+        "[long]\nenter = \"of('WALK1', close > sma(close, 5))\"\nexit = \"of('WALK0', tf('2h', high)) < close or close < of('WALK1', low, '1h')\"\nmax_hold = 9\n",
+        "[long]\nenter = 'rank(roc(close, 5)) > 0.5 and share_over(close > sma(close, 9)) >= 0.5'\nexit = \"mean_over(close / tf('2h', close)) > 1\"\nmax_hold = 30\n",
+        "[let]\nline = 'recur(low, if(close[1] >= self, max(low - 0.2 * atr(5), self), low))'\n[long]\nenter = 'close > line and sma(line, 3) > line[1]'\nstop = 'line'\nmax_hold = 20\n[short]\nenter = \"tf('2h', recur(close, self + 0.1 * (close - self))) > close\"\nmax_hold = 3\n",
+    ];
+    let universe = synth::walk(11, 3, 900);
+    assert_eq!(universe.symbols[1].symbol, "WALK1");
+    for source in sources {
+        let strategy = open(source);
+        let rows = some_rows(&strategy, &universe, 4);
+        let mut n_trades = 0;
+        let mut engine = engine(&strategy, &universe, whole(&universe));
+        rows.iter()
+            .for_each(|row| n_trades += engine.detail(row).iter().map(|d| d.trades.len()).sum::<usize>());
+        assert!(n_trades > 100, "{n_trades} trades\n{source}");
+        // One after the other through buckets of four hours and beyond.
+        for last in (400..410).chain([0, 1, 63, 898]) {
+            check_no_look_ahead(&strategy, &universe, &[last; 3], &rows);
+        }
+    }
+}
+
 /// A comparison and its negation over averages that are missing on many bars; the batch shares their bits, a single trial computes them.
 #[test]
 fn shared_bits_of_a_negation_are_those_of_single_trials() {
@@ -184,7 +221,7 @@ const SCALE_FREE: &[&str] = &[
 fn with_every_function() -> Vec<Strategy> {
     let mut out = Vec::new();
     for function in
-        functions().iter().filter(|function| !matches!(function.group, Group::Pointwise | Group::Time))
+        functions().iter().filter(|f| !matches!(f.group, Group::Pointwise | Group::Time | Group::Elsewhere))
     {
         let mut windows = [10, 4, 7, 3].into_iter();
         let call = function.write(|arg| match arg {
@@ -192,7 +229,7 @@ fn with_every_function() -> Vec<Strategy> {
             Arg::Window => windows.next().expect("at most four windows").to_string(),
             Arg::Scalar => "0.5".into(),
             Arg::Number => format!("close[{}]", windows.next().expect("at most four windows")),
-            Arg::Series | Arg::Any | Arg::Duration | Arg::Text => "close".into(),
+            Arg::Series | Arg::Any | Arg::Duration | Arg::Text | Arg::Frame | Arg::Symbol => "close".into(),
         });
         if function.args.contains(&Arg::Number) {
             out.push(open(&format!("[long]\nenter = '{call}'\nmax_hold = 5\n")));
@@ -297,10 +334,9 @@ proptest! {
     fn nothing_looks_ahead(numbers in tape_numbers(), cut in 0..1_000_usize) {
         let mut tape = Tape::new(&numbers);
         let universe = data::universe(&mut tape);
-        let strategy = open(&text::strategy(&mut tape));
-        let lasts: Vec<usize> = universe.symbols.iter().map(|bars| (bars.len() - 1) * cut / 1_000).collect();
+        let strategy = open(&text::strategy(&mut tape, &universe));
         let rows = some_rows(&strategy, &universe, 2);
-        check_no_look_ahead(&strategy, &universe, &lasts, &rows);
+        check_no_look_ahead(&strategy, &universe, &known_at(&universe, cut), &rows);
     }
 
     #[test]
@@ -345,7 +381,7 @@ proptest! {
         let mut tape = Tape::new(&numbers);
         let universe = data::universe(&mut tape);
         let segments = data::segments(&mut tape, &universe);
-        let strategy = open(&text::strategy(&mut tape));
+        let strategy = open(&text::strategy(&mut tape, &universe));
         let sizing = strategy.execution.sizing;
         for row in some_rows(&strategy, &universe, 3) {
             for detail in engine(&strategy, &universe, segments.clone()).detail(&row) {
@@ -369,7 +405,7 @@ proptest! {
         let mut tape = Tape::new(&numbers);
         let universe = data::universe(&mut tape);
         let segments = data::segments(&mut tape, &universe);
-        let mut strategy = open(&text::strategy(&mut tape));
+        let mut strategy = open(&text::strategy(&mut tape, &universe));
         // A level below zero that fills as though the market had been there would earn its costs.
         strategy.execution.gap_fill_stop = GapFill::Open;
         strategy.execution.gap_fill_target = GapFill::Open;

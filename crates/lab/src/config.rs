@@ -450,6 +450,7 @@ impl StudyConfig {
             date(cut.holdout_from_ms, "held out from"),
             date(cut.holdout_to_ms, "held out to"),
             cut.embargo_ms.map(|ms| format!("embargo {} d", ms as f64 / 86_400_000.0)),
+            cut.trade.as_ref().map(|symbols| format!("traded {}", symbols.join(","))),
         ];
         Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
     }

@@ -20,6 +20,8 @@ pub struct CutTexts {
     pub holdout: Option<String>,
     /// Time that is left out between two parts.
     pub embargo: Option<String>,
+    /// The symbols that are traded; all if none are named.
+    pub trade: Option<Vec<String>>,
 }
 
 impl CutTexts {
@@ -47,6 +49,7 @@ impl CutTexts {
             split: self.split,
             cut_ms: None,
             folds: self.folds,
+            trade: self.trade.clone(),
             holdout_from_ms,
             holdout_to_ms,
             embargo_ms: embargo.map_err(|error| LabError::Embargo(Box::new(error)))?,

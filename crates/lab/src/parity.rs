@@ -224,7 +224,7 @@ fn random_case(seed: u64, at: usize) -> Result<RandomCase, LabError> {
     let mut tape = Tape::new(&numbers);
     let universe = random::data::universe(&mut tape);
     let segments = random::data::segments(&mut tape, &universe);
-    let text = random::text::strategy(&mut tape);
+    let text = random::text::strategy(&mut tape, &universe);
     let file = format!("random strategy {at} of seed {seed}");
     let strategy = Strategy::parse(&file, &text, &Overrides::default())?;
     Ok(RandomCase { strategy, universe, segments })

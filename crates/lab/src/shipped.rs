@@ -7,7 +7,7 @@ use tidemill_backtest::{Overrides, Strategy};
 use crate::error::LabError;
 
 /// Name and text of each.
-pub const SHIPPED: [(&str, &str); 8] = [
+pub const SHIPPED: [(&str, &str); 9] = [
     ("zscore-dip", include_str!("../../../strategies/zscore-dip.toml")),
     ("ema-cross", include_str!("../../../strategies/ema-cross.toml")),
     ("rsi-reversion", include_str!("../../../strategies/rsi-reversion.toml")),
@@ -15,6 +15,7 @@ pub const SHIPPED: [(&str, &str); 8] = [
     ("bollinger-squeeze", include_str!("../../../strategies/bollinger-squeeze.toml")),
     ("macd-adx", include_str!("../../../strategies/macd-adx.toml")),
     ("perps-trend", include_str!("../../../strategies/perps-trend.toml")),
+    ("timeframe-trend", include_str!("../../../strategies/timeframe-trend.toml")),
     ("seller-exhaustion", include_str!("../../../strategies/seller-exhaustion.toml")),
 ];
 

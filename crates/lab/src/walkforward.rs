@@ -247,7 +247,7 @@ impl WalkForward {
         if runtime.is_stopped() {
             return Ok(None);
         }
-        let layout = window.layout(layout.embargo_ms);
+        let layout = window.layout(layout);
         let mut engine = self.experiment.engine(&layout, n_workers)?;
         let options = &self.options;
         let dir = self.folder.as_ref().map(|dir| window_folder(dir, at + 1));

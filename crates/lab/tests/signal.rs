@@ -122,7 +122,7 @@ proptest! {
         for bars in &mut universe.symbols {
             *bars = cut(bars, bars.len().min(MOST_BARS));
         }
-        let mut strategy = open(&text::strategy(&mut tape));
+        let mut strategy = open(&text::strategy(&mut tape, &universe));
         // A position that is forgotten in the end is no trade of the back-test, but it is held until then.
         strategy.execution.end_of_data = EndOfData::Close;
         for (at, detail) in details(&strategy, &universe).iter().enumerate() {

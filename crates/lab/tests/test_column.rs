@@ -65,7 +65,7 @@ fn a_study_of_an_earlier_version_goes_on_without_them() {
     for entry in std::fs::read_dir(dir.path().join("trials")).unwrap() {
         std::fs::remove_file(entry.unwrap().path()).unwrap();
     }
-    let program = compile::compile(&experiment.strategy, &[]).unwrap();
+    let program = compile::compile(&experiment.strategy, &compile::DataNames::default()).unwrap();
     let space = space::space(&experiment.strategy, &program);
     let names: Vec<&str> = METRICS.iter().map(|(_, name, _)| *name).collect();
     let mut writer = folder.writer(&space, &names, 1).unwrap();

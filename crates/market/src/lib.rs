@@ -1,10 +1,12 @@
 //! Market data for Tidemill: [`Bars`] of one symbol, a [`Universe`] of many, where they come from and what is computed from them.
 
+pub mod align;
 pub mod atc;
 pub mod bars;
 pub mod clean;
 mod error;
 mod fingerprint;
+pub mod glob;
 pub mod indicator;
 mod jump;
 mod load;

@@ -41,6 +41,7 @@ use serde::{Deserialize, Serialize};
 use crate::bars::{Bars, DAY_MS, Universe};
 use crate::clean::{CleanedSymbol, RowRange, Source, SymbolRows, clean, count_kept};
 use crate::error::MarketError;
+use crate::glob;
 use crate::report::{DataReport, FileReport, IssueKind, Place, RefusedSymbol, Tally, UnreadableFile};
 use crate::resample::resample;
 use crate::timeframe::format_duration;
@@ -57,7 +58,7 @@ use table::{NO_SYMBOL, NO_TIME};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadOptions {
-    /// Only these symbols; unknown ones are an error.
+    /// Only these symbols, with `*` and `?` for any text and character; one that fits nothing is an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub symbols: Option<Vec<String>>,
     /// Time zone of timestamps without one: an IANA name or an offset. UTC by default.
@@ -271,18 +272,15 @@ fn gather(sources: &[Source], tally: &mut Tally) -> Vec<SymbolRows> {
 /// Only the requested symbols.
 fn choose(gathered: Vec<SymbolRows>, wanted: Option<&[String]>) -> Result<Vec<SymbolRows>, MarketError> {
     let Some(wanted) = wanted else { return Ok(gathered) };
-    for symbol in wanted {
-        if !gathered.iter().any(|found| found.symbol == *symbol) {
-            let mut available: Vec<&str> =
-                gathered.iter().take(20).map(|found| found.symbol.as_str()).collect();
-            if gathered.len() > 20 {
-                available.push("…");
-            }
-            let available = available.join(", ");
-            return Err(MarketError::UnknownSymbol { symbol: symbol.clone(), available });
+    if let Some(symbol) = glob::unmatched(wanted, gathered.iter().map(|found| &found.symbol)) {
+        let mut available: Vec<&str> = gathered.iter().take(20).map(|found| found.symbol.as_str()).collect();
+        if gathered.len() > 20 {
+            available.push("…");
         }
+        let available = available.join(", ");
+        return Err(MarketError::UnknownSymbol { symbol: symbol.clone(), available });
     }
-    Ok(gathered.into_iter().filter(|found| wanted.contains(&found.symbol)).collect())
+    Ok(gathered.into_iter().filter(|found| glob::fits_any(wanted, &found.symbol)).collect())
 }
 
 /// A single bar has no step; it takes the commonest timeframe of the others, or one day.

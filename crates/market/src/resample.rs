@@ -4,7 +4,7 @@
 //! price, high the highest, low the lowest, close the last, volume the sum, a further column its last value. A bucket without any
 //! source bar does not exist in the result; one that lacks some is kept and reported as partial.
 //!
-//! Volumes are decimal quantities. Where all of them have at most eight places they are added as such, so that 0.1
+//! Volumes are decimal quantities. Where all of a bucket have at most eight places they are added as such, so that 0.1
 //! and 0.2 make 0.3 and the result equals what the exchange itself publishes for the longer bar.
 
 use crate::bars::{Bars, DAY_MS};
@@ -30,7 +30,7 @@ pub fn bucket_start(ts_ms: i64, to_ms: i64) -> i64 {
     (ts_ms - anchor).div_euclid(to_ms) * to_ms + anchor
 }
 
-/// The power of ten that turns all these decimals into whole numbers whose sums stay exact, if there is one.
+/// The power of ten that turns all these decimals into whole numbers whose sum stays exact, if there is one.
 fn decimal_scale(values: &[f64]) -> Option<f64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let largest = values.iter().fold(0.0, |top, &x| if x > top { x } else { top });
@@ -46,9 +46,9 @@ fn decimal_scale(values: &[f64]) -> Option<f64> {
     (largest * scale * (values.len() as f64) < EXACT).then_some(scale)
 }
 
-/// Sums volumes, as decimals where a scale is known.
-fn sum_volume(values: &[f64], scale: Option<f64>) -> f64 {
-    match scale {
+/// Sums volumes, as decimals where they are some: what other bars hold changes nothing.
+fn sum_volume(values: &[f64]) -> f64 {
+    match decimal_scale(values) {
         Some(scale) => values.iter().map(|value| (value * scale).round()).sum::<f64>() / scale,
         None => values.iter().sum(),
     }
@@ -61,7 +61,6 @@ pub fn resample(bars: &Bars, to_ms: i64) -> Result<Resampled, MarketError> {
         return Err(MarketError::Resample { symbol: bars.symbol.clone(), from_ms, to_ms });
     }
     let calendar = Calendar::of(bars);
-    let scale = decimal_scale(&bars.volume);
     let mut result = Bars {
         symbol: bars.symbol.clone(),
         timeframe_ms: to_ms,
@@ -85,7 +84,7 @@ pub fn resample(bars: &Bars, to_ms: i64) -> Result<Resampled, MarketError> {
             bars.low[range.clone()].iter().fold(bars.low[first], |low, &x| if x < low { x } else { low }),
         );
         result.close.push(bars.close[range.end - 1]);
-        result.volume.push(sum_volume(&bars.volume[range.clone()], scale));
+        result.volume.push(sum_volume(&bars.volume[range.clone()]));
         for ((_, target), (_, source)) in result.extra.iter_mut().zip(&bars.extra) {
             target.push(source[range.end - 1]);
         }

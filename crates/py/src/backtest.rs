@@ -22,6 +22,7 @@ pub struct CutOptions {
     folds: Option<usize>,
     holdout: Option<String>,
     embargo: Option<String>,
+    trade: Option<Vec<String>>,
 }
 
 impl From<CutOptions> for CutTexts {
@@ -33,6 +34,7 @@ impl From<CutOptions> for CutTexts {
             folds: cut.folds,
             holdout: cut.holdout,
             embargo: cut.embargo,
+            trade: cut.trade,
         }
     }
 }

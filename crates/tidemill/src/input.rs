@@ -33,7 +33,7 @@ pub struct StrategyArgs {
 /// How files are read.
 #[derive(Args, Clone)]
 pub struct ReadingArgs {
-    /// Only these symbols, separated by commas.
+    /// Only these symbols, separated by commas; * stands for any text: *USDT.
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     symbols: Option<Vec<String>>,
     /// Resample to larger bars, for example 1h.
@@ -140,6 +140,9 @@ pub struct DataSource {
     /// Leave this much time out between two parts, for example 2d, so that they share nothing.
     #[arg(long, value_name = "DURATION")]
     pub embargo: Option<String>,
+    /// Trade only these symbols, separated by commas; strategies read the others all the same: *USDT.
+    #[arg(long, value_name = "A,B*", value_delimiter = ',')]
+    pub trade: Option<Vec<String>>,
     /// Compare results with holding this instead of every symbol: a symbol of the data, or a file with the bars of one.
     #[arg(long, value_name = "SYMBOL|FILE")]
     pub benchmark: Option<String>,
@@ -200,6 +203,7 @@ impl DataSource {
             folds: self.folds,
             holdout: self.holdout.clone(),
             embargo: self.embargo.clone(),
+            trade: self.trade.clone(),
         };
         let layout = cut.layout()?;
         let options = self.reading.options(&settings.data)?;

@@ -3,7 +3,7 @@
 use tidemill_market::Universe;
 
 use super::{Program, SOURCES};
-use crate::graph::{Node, Source};
+use crate::graph::Source;
 use crate::strategy::{ExitKind, FillAt, Strategy, StrategyError};
 
 impl Program {
@@ -19,11 +19,11 @@ impl Program {
 
     fn needs_beyond_closes(&self, strategy: &Strategy) -> Vec<String> {
         let mut needs = Vec::new();
-        let is_read = |source: Source| self.graph.nodes.contains(&Node::Source(source));
+        let sources = self.graph.sources();
         let absent = [Source::Open, Source::High, Source::Low];
         let read: Vec<&str> = SOURCES
             .iter()
-            .filter(|(_, source)| absent.contains(source) && is_read(*source))
+            .filter(|(_, source)| absent.contains(source) && sources.contains(source))
             .map(|(name, _)| *name)
             .collect();
         if !read.is_empty() {
@@ -33,7 +33,7 @@ impl Program {
             needs.push("it fills at the next open".to_string());
         }
         let level = |kind: ExitKind| match kind {
-            ExitKind::Stop => Some("a stop"),
+            ExitKind::Stop | ExitKind::StopSeries => Some("a stop"),
             ExitKind::Target => Some("a target"),
             ExitKind::Trail => Some("a trail"),
             ExitKind::Breakeven => Some("a break-even stop"),

@@ -5,7 +5,7 @@ use std::ops::Range;
 use tidemill_search::{Choice, Domain};
 
 use super::function::{self, Output};
-use super::{Builder, HIDEABLE, Hideable, POSITIONS, SOURCES, Scope};
+use super::{Builder, HIDEABLE, Hideable, ITSELF, POSITIONS, SOURCES, Scope};
 use crate::diagnostic::nearest;
 use crate::expr::{Binary, Expr, Kind, Unary};
 use crate::graph::{Node, NodeId, Op1, Op2, Position, Source, Type};
@@ -84,6 +84,13 @@ impl Builder<'_> {
                 if info.position || !info.series {
                     return self.error(&a.span, "only a series can be read in the past");
                 }
+                if info.itself {
+                    return self.error_with_hint(
+                        &a.span,
+                        "`self` has no past: it is the last value, and nothing before it is kept",
+                        "put the recursion under [let] and read that: line[2]",
+                    );
+                }
                 if self.graph.constant_value(by).is_some_and(|bars| bars < 0.0) {
                     return self.error(&k.span, "a negative index would look into the future");
                 }
@@ -146,13 +153,17 @@ impl Builder<'_> {
             return self.let_value(at);
         }
         if let Some((_, source)) = SOURCES.iter().find(|(n, _)| *n == name) {
-            return Some(self.graph.add(Node::Source(*source)));
+            return Some(self.source(*source));
+        }
+        if name == ITSELF {
+            return self.itself(span);
         }
         if let Some((_, position)) = POSITIONS.iter().find(|(n, _)| *n == name) {
             let allowed = match position {
                 Position::Entry => scope != Scope::Plain,
                 Position::Stop => matches!(scope, Scope::Stop | Scope::Risk),
                 Position::Risk => scope == Scope::Risk,
+                Position::Itself => false,
             };
             if !allowed {
                 let hint = "`entry` is known in levels, `stop` after the stops, `risk` after risk is known";
@@ -160,12 +171,12 @@ impl Builder<'_> {
             }
             return Some(self.graph.add(Node::Position(*position)));
         }
-        if let Some(at) = self.extra.iter().position(|column| column == name) {
-            return Some(self.graph.add(Node::Source(Source::Extra(at as u16))));
+        if let Some(at) = self.data.extra.iter().position(|column| column == name) {
+            return Some(self.source(Source::Extra(at as u16)));
         }
         if let Some((_, meaning)) = HIDEABLE.iter().find(|(n, _)| *n == name) {
             return Some(match meaning {
-                Hideable::Source(source) => self.graph.add(Node::Source(*source)),
+                Hideable::Source(source) => self.source(*source),
                 Hideable::Mean(sources) => self.mean_of(sources),
             });
         }
@@ -175,7 +186,7 @@ impl Builder<'_> {
             .chain(HIDEABLE.iter().map(|(n, _)| *n))
             .chain(self.params.keys().copied())
             .chain(self.lets.keys().copied());
-        let hint = match nearest(name, known.chain(self.extra.iter().map(String::as_str))) {
+        let hint = match nearest(name, known.chain(self.data.extra.iter().map(String::as_str))) {
             Some(near) => format!("did you mean `{near}`?"),
             None => match function::signature(name) {
                 Some(function) => format!("`{name}` is a function: {}", function.usage),
@@ -186,7 +197,7 @@ impl Builder<'_> {
     }
 
     pub(super) fn mean_of(&mut self, sources: &[Source]) -> NodeId {
-        let parts: Vec<NodeId> = sources.iter().map(|source| self.graph.add(Node::Source(*source))).collect();
+        let parts: Vec<NodeId> = sources.iter().map(|source| self.source(*source)).collect();
         let add = |sum, next: &NodeId| self.graph.add(Node::Binary(Op2::Add, sum, *next));
         let sum = parts[1..].iter().fold(parts[0], add);
         let count = self.graph.constant(parts.len() as f64);

@@ -12,7 +12,7 @@ use tidemill_market::session::SessionSeries;
 use tidemill_market::timeframe;
 
 use super::composed::INDICATORS;
-use super::{Builder, Scope, session};
+use super::{Builder, Scope, elsewhere, session};
 use crate::diagnostic::nearest;
 use crate::expr::{Expr, Kind};
 use crate::graph::{Func, Node, NodeId, Op1, Op2, Source, Type};
@@ -45,10 +45,14 @@ pub enum Arg {
     Text,
     /// Where a sum starts again: a quoted duration, or a condition.
     Anchor,
+    /// A quoted duration, or a parameter that chooses among some.
+    Frame,
+    /// The quoted name of a symbol.
+    Symbol,
 }
 
-use Arg::{Anchor, Any, Condition, Duration, Number, Scalar, Series, Text, Window};
-use Group::{Events, Momentum, Pointwise, Spread, Time};
+use Arg::{Anchor, Any, Condition, Duration, Frame, Number, Scalar, Series, Symbol, Text, Window};
+use Group::{Elsewhere, Events, Momentum, Pointwise, Spread, Time};
 
 /// A function of the language.
 #[derive(Clone)]
@@ -83,7 +87,12 @@ pub(super) enum Build {
     Duration,
     /// A series of a trading session.
     Session(SessionSeries),
+    /// By a function of its own, which also compiles the arguments; so many of these may be left out.
+    Own(OwnBuild, usize),
 }
+
+/// Compiles a call that stands at this place.
+pub(super) type OwnBuild = fn(&mut Builder<'_>, &'static Signature, &[Expr], &Range<usize>) -> Option<NodeId>;
 
 impl Signature {
     /// The names of its results; empty if there is only one.
@@ -130,15 +139,15 @@ impl Signature {
 pub fn functions() -> &'static [Signature] {
     static ALL: LazyLock<Vec<Signature>> = LazyLock::new(|| {
         let over_series = FUNCTIONS.iter().filter(|function| !function.usage.is_empty()).map(Signature::of);
-        let composed =
-            COMPOSED.iter().chain(INDICATORS).map(|(usage, args, group, summary, build)| Signature {
-                name: usage.split('(').next().unwrap_or_default(),
-                args: args.to_vec(),
-                usage,
-                group: *group,
-                summary,
-                build: *build,
-            });
+        let all = COMPOSED.iter().chain(INDICATORS).chain(OWN);
+        let composed = all.map(|(usage, args, group, summary, build)| Signature {
+            name: usage.split('(').next().unwrap_or_default(),
+            args: args.to_vec(),
+            usage,
+            group: *group,
+            summary,
+            build: *build,
+        });
         over_series.chain(composed).collect()
     });
     &ALL
@@ -262,6 +271,62 @@ const COMPOSED: &[Composed] = &[
     ),
 ];
 
+/// Series of other bars and of one's own past, by functions of their own.
+const OWN: &[Composed] = &[
+    (
+        "recur(start, next)",
+        &[Number, Number],
+        Elsewhere,
+        "`start` until it has a value, then always `next`, in which `self` is the last value",
+        Build::Own(elsewhere::recur, 0),
+    ),
+    (
+        "tf('4h', x)",
+        &[Frame, Any],
+        Elsewhere,
+        "`x` on longer bars: that of the last one that is finished",
+        Build::Own(elsewhere::tf, 0),
+    ),
+    (
+        "of('BTCUSDT', x, '2h')",
+        &[Symbol, Any, Duration],
+        Elsewhere,
+        "`x` of another symbol, on its own bars, if it is no older than the third argument, which may be left out",
+        Build::Own(elsewhere::of, 1),
+    ),
+    (
+        "rank(x)",
+        &[Series],
+        Elsewhere,
+        "place of `x` among all symbols, from 0 (lowest) to 1 (highest)",
+        Build::Own(elsewhere::rank, 0),
+    ),
+    (
+        "mean_over(x)",
+        &[Series],
+        Elsewhere,
+        "mean of `x` over all symbols",
+        Build::Own(elsewhere::mean_over, 0),
+    ),
+    ("sum_over(x)", &[Series], Elsewhere, "sum of `x` over all symbols", Build::Own(elsewhere::sum_over, 0)),
+    ("max_over(x)", &[Series], Elsewhere, "largest `x` of all symbols", Build::Own(elsewhere::max_over, 0)),
+    ("min_over(x)", &[Series], Elsewhere, "smallest `x` of all symbols", Build::Own(elsewhere::min_over, 0)),
+    (
+        "count_over(x)",
+        &[Series],
+        Elsewhere,
+        "how many symbols have a value of `x`",
+        Build::Own(elsewhere::count_over, 0),
+    ),
+    (
+        "share_over(condition)",
+        &[Condition],
+        Elsewhere,
+        "share of the symbols for which the condition is true, among those for which it is true or false",
+        Build::Own(elsewhere::share_over, 0),
+    ),
+];
+
 pub(super) const SMA: Func = Function::named("sma");
 pub(super) const EMA: Func = Function::named("ema");
 const STDDEV: Func = Function::named("stddev");
@@ -290,10 +355,16 @@ impl Builder<'_> {
             return self.error_with_hint(span, format!("unknown function `{name}`"), hint);
         };
         let variadic = matches!(signature.build, Build::Fold(_));
-        let fits = arguments.len() == signature.args.len() || (variadic && arguments.len() > 2);
+        let n_optional = if let Build::Own(_, n_optional) = signature.build { n_optional } else { 0 };
+        let least = signature.args.len() - n_optional;
+        let fits =
+            (least..=signature.args.len()).contains(&arguments.len()) || (variadic && arguments.len() > 2);
         if !fits {
-            let message =
-                format!("`{name}` takes {} arguments, found {}", signature.args.len(), arguments.len());
+            let takes = match n_optional {
+                0 => least.to_string(),
+                _ => format!("{least} to {}", signature.args.len()),
+            };
+            let message = format!("`{name}` takes {takes} arguments, found {}", arguments.len());
             return self.error_with_hint(span, message, format!("write {}", signature.usage));
         }
         if let Build::Duration = signature.build {
@@ -301,6 +372,9 @@ impl Builder<'_> {
         }
         if let Build::Session(which) = signature.build {
             return self.session(&arguments[0], &arguments[1], which).map(Output::One);
+        }
+        if let Build::Own(build, _) = signature.build {
+            return build(self, signature, arguments, span).map(Output::One);
         }
         let nodes: Vec<Option<NodeId>> = arguments
             .iter()
@@ -325,11 +399,17 @@ impl Builder<'_> {
                 let fold = |node, next: &NodeId| self.graph.add(Node::Binary(op, node, *next));
                 Output::One(nodes[1..].iter().fold(nodes[0], fold))
             }
-            Build::Duration | Build::Session(_) => unreachable!("quoted arguments were taken above"),
+            Build::Duration | Build::Session(_) | Build::Own(..) => unreachable!("taken above"),
         })
     }
 
-    fn argument(&mut self, signature: &Signature, kind: Arg, expr: &Expr, scope: Scope) -> Option<NodeId> {
+    pub(super) fn argument(
+        &mut self,
+        signature: &Signature,
+        kind: Arg,
+        expr: &Expr,
+        scope: Scope,
+    ) -> Option<NodeId> {
         // Whole series have no trade: `entry` and its kin cannot go into an indicator.
         let scope = if signature.group == Pointwise { scope } else { Scope::Plain };
         let node = match kind {
@@ -340,6 +420,13 @@ impl Builder<'_> {
         };
         let info = self.graph.info(node);
         let usage = signature.usage;
+        if info.itself && signature.group != Pointwise && !matches!(signature.build, Build::Own(..)) {
+            return self.error_with_hint(
+                &expr.span,
+                format!("`{}` reads several bars, and `self` is only the last value", signature.name),
+                "put the recursion under [let] and use that there",
+            );
+        }
         match kind {
             Series | Anchor if !info.series => self.error_with_hint(
                 &expr.span,
@@ -386,7 +473,7 @@ impl Builder<'_> {
             _ => None,
         };
         match parsed {
-            Some(ms) => Some(self.graph.add(Node::Bars(ms))),
+            Some(ms) => Some(self.bars(ms)),
             None => self.error_with_hint(
                 &expr.span,
                 "expected a duration",
@@ -413,7 +500,7 @@ impl Builder<'_> {
     }
 
     pub(super) fn source(&mut self, source: Source) -> NodeId {
-        self.graph.add(Node::Source(source))
+        self.graph.add(Node::Source(source, self.grid))
     }
 
     pub(super) fn unary_node(&mut self, op: Op1, a: &[NodeId]) -> NodeId {

@@ -31,8 +31,7 @@ pub(super) fn is_flexible(plan: &Plan, slot: usize) -> bool {
     let Slot::Call { func, .. } = &plan.slots[slot] else { return false };
     let at_one_bar = func.at.is_some() || func.sums_read().is_some();
     // A function that reads it needs all of it.
-    let is_read = |other: &Slot| matches!(other, Slot::Call { inputs, .. } if inputs.contains(&slot));
-    at_one_bar && !plan.slots.iter().any(is_read)
+    at_one_bar && !plan.slots.iter().any(|other| other.inputs().contains(&slot))
 }
 
 /// What an entry of the prefix sums is that a function reads, and the kind of the field that leads to them.
@@ -75,7 +74,11 @@ pub(super) fn generate(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> 
                 writer.tests(&format!("Mask{at}"), &[tape]),
                 format!("KERNEL(mask_{at}, MaskArgs) {{ write_mask<Mask{at}>(args); }}\n"),
             ),
-            Slot::Source(_) | Slot::Call { .. } => continue,
+            Slot::Recur { start, next, .. } => (
+                writer.recursion(&format!("Recursion{at}"), start, next),
+                format!("KERNEL(recursion_{at}, FormulaArgs) {{ write_recursion<Recursion{at}>(args); }}\n"),
+            ),
+            Slot::Source(_) | Slot::Call { .. } | Slot::Gather { .. } | Slot::Over { .. } => continue,
         };
         parts.push(types + &kernel);
     }
@@ -151,7 +154,7 @@ impl Writer<'_> {
                     }
                 }
                 Node::Select(c, a, b) => format!("choose({}, {}, {})", s(c), s(a), s(b)),
-                Node::Source(_) | Node::Position(_) | Node::Shift(..) | Node::Call(..) => number(f64::NAN),
+                _ => number(f64::NAN),
             };
             let _ = writeln!(
                 out,
@@ -264,6 +267,25 @@ impl Writer<'_> {
                 out,
                 "  static __device__ bool compare(double x, double level) {{ return x {} level; }}",
                 comparison(op)
+            );
+        }
+        out.push_str("};\n");
+        out
+    }
+
+    /// A type that computes the first value of a recursion, and the next one.
+    fn recursion(&self, name: &str, start: &Tape, next: &Tape) -> String {
+        let mut out = self.frame(&[start, next]).types(name);
+        let _ = writeln!(out, "struct {name} {{\n  typedef {name}Frame Frame;");
+        let _ = writeln!(
+            out,
+            "  static __device__ Frame bind(const World& world, u32 row, u32 symbol) {{ return bind_{name}(world, row, symbol); }}"
+        );
+        for (function, tape) in [("first", start), ("next", next)] {
+            let _ = writeln!(
+                out,
+                "  static __device__ double {function}(const Frame& f, i64 bar, const Recursion& opening) {{\n{}  }}",
+                formula(self.plan, tape, false, "    ")
             );
         }
         out.push_str("};\n");

@@ -190,7 +190,7 @@ impl<S> Part<S> {
 
     /// By trial, symbol and side: the bars of its entry mask.
     fn entries(&self) -> Result<Vec<Vec<Vec<Vec<usize>>>>, GpuError> {
-        let (data, n_rows, n_trials) = (&self.plan.data, self.n_rows, self.n_trials);
+        let (data, n_rows, n_trials) = (self.plan.data.walked(), self.n_rows, self.n_trials);
         let timeframe: Vec<u32> = self.fetch(Some(&data.timeframe), data.n_symbols)?;
         let word_start: Vec<u32> = self.fetch(Some(&data.word_start), data.n_symbols + 1)?;
         let mut out = vec![vec![Vec::new(); data.n_symbols]; n_trials];

@@ -158,6 +158,7 @@ impl Body<'_> {
                     Position::Entry => "entry",
                     Position::Stop => "stop",
                     Position::Risk => "risk",
+                    Position::Itself => "itself",
                 };
                 format!("double v{at} = opening.{field};")
             }

@@ -21,8 +21,8 @@ use tidemill_market::indicator::device::{self as columns, ColumnArgs, Shape};
 
 use super::constant;
 use super::layout::{
-    BookArgs, DistinctArgs, FormulaArgs, GroupArgs, LevelArgs, MaskArgs, PoolArgs, ScalarArgs, SpreadArgs,
-    WARPS, WalkArgs,
+    BookArgs, DistinctArgs, FormulaArgs, GatherArgs, GroupArgs, LevelArgs, MaskArgs, OverArgs, PoolArgs,
+    ScalarArgs, SpreadArgs, WARPS, WalkArgs,
 };
 use super::module::sources;
 use crate::plan::Plan;
@@ -32,6 +32,8 @@ use crate::strategy::Strategy;
 const THREADS: usize = 256;
 /// Threads that a multiprocessor keeps at a time, on all but a few architectures.
 const THREADS_OF_A_MULTIPROCESSOR: usize = 2048;
+/// Threads of a block of recursions: few, so that all multiprocessors have some.
+const RECURSION_THREADS: usize = 64;
 /// The grid of a kernel that runs as a single block.
 const ONE_BLOCK: Launch = Launch { grid: [1, 1, 1], block: [1024, 1, 1], shared_bytes: 0 };
 
@@ -151,6 +153,33 @@ impl Kernels {
     pub(super) fn mask(&self, stream: &Stream, slot: usize, args: &MaskArgs) -> Result<(), GpuError> {
         // SAFETY: as `formula`.
         unsafe { self.launch(stream, &format!("mask_{slot}"), warps(args.count, args.n_tiles), args) }
+    }
+
+    /// Columns of a slot that is a recursion, over so many symbols.
+    pub(super) fn recursion(
+        &self,
+        stream: &Stream,
+        slot: usize,
+        n_symbols: usize,
+        args: &FormulaArgs,
+    ) -> Result<(), GpuError> {
+        let n_threads = args.count as usize * n_symbols;
+        let shape =
+            Launch::blocks(n_threads.div_ceil(RECURSION_THREADS).max(1) as u32, RECURSION_THREADS as u32);
+        // SAFETY: a thread for each of `count` items and the symbols of its world; the pool has room for the items.
+        unsafe { self.launch(stream, &format!("recursion_{slot}"), shape, args) }
+    }
+
+    /// Columns of other bars.
+    pub(super) fn gather(&self, stream: &Stream, args: &GatherArgs) -> Result<(), GpuError> {
+        // SAFETY: a thread for each of `count` items and `n_bars` bars, of which the route names bars of the input; the pool has room for the items.
+        unsafe { self.launch(stream, "gather", items_by_blocks(args.count, args.n_bars), args) }
+    }
+
+    /// Columns over all symbols.
+    pub(super) fn over(&self, stream: &Stream, args: &OverArgs) -> Result<(), GpuError> {
+        // SAFETY: a thread for each of `count` items and `n_times` times, whose bars are among `n_bars`; the pool has room for the items.
+        unsafe { self.launch(stream, "over", items_by_blocks(args.count, args.n_times), args) }
     }
 
     /// Masks of a factor.
@@ -297,6 +326,12 @@ fn rows_of_keys(args: &DistinctArgs) -> Launch {
     let mut launch = threads(args.n_rows as usize);
     launch.grid[1] = args.n_keys;
     launch
+}
+
+/// A thread for each item and each of `n`: blocks of one item, those of all items next to each other.
+fn items_by_blocks(n_items: u32, n: u32) -> Launch {
+    let n_blocks = u64::from(n_items) * u64::from(n.div_ceil(THREADS as u32).max(1));
+    Launch::blocks(u32::try_from(n_blocks).unwrap_or(u32::MAX), THREADS as u32)
 }
 
 /// A warp for each of `n` books.

@@ -163,6 +163,31 @@ kernel_structs! {
         pub unused: u32,
     }
 
+    pub(super) struct GatherArgs {
+        pub input: Input,
+        pub route: DevicePtr<u32>,
+        pub row: DevicePtr<u32>,
+        pub out: DevicePtr<f64>,
+        pub first: u32,
+        pub count: u32,
+        pub n_bars: u32,
+        pub unused: u32,
+    }
+
+    pub(super) struct OverArgs {
+        pub input: Input,
+        pub bars: DevicePtr<u32>,
+        pub start: DevicePtr<u32>,
+        pub row: DevicePtr<u32>,
+        pub out: DevicePtr<f64>,
+        pub first: u32,
+        pub count: u32,
+        pub n_bars: u32,
+        pub n_times: u32,
+        pub over: u32,
+        pub unused: u32,
+    }
+
     pub(super) struct Segment {
         pub symbol: u32,
         pub first: u32,

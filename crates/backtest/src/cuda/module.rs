@@ -20,6 +20,7 @@ pub(super) fn sources(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> V
         ("point.cu", include_str!("../point.cu")),
         ("frame.cu", include_str!("../exec/frame.cu")),
         ("mask.cu", include_str!("../exec/mask.cu")),
+        ("recursion.cu", include_str!("../exec/recursion.cu")),
         ("options.cu", &code.options),
     ];
     let before = [&columns::point_pieces()[..], &before].concat();
@@ -36,6 +37,8 @@ pub(super) fn sources(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> V
         ("ledger.cu", include_str!("../exec/ledger.cu")),
         ("book.cu", include_str!("../exec/book.cu")),
         ("pool.cu", include_str!("../exec/engine/pool.cu")),
+        ("gather.cu", include_str!("../exec/gather.cu")),
+        ("over.cu", include_str!("../exec/over.cu")),
         ("scalars.cu", &code.scalars),
     ];
     let mut modules = vec![code.walk.clone()];

@@ -71,7 +71,8 @@ pub(super) struct Distinct {
 pub(super) struct Described {
     spans: Vec<Span>,
     inputs: Vec<Input>,
-    world: DevicePtr<World>,
+    /// By grid.
+    worlds: Vec<DevicePtr<World>>,
     conditions: Vec<ConditionWork>,
     condition_masks: DevicePtr<ConditionMask>,
 }

@@ -149,7 +149,7 @@ impl DevicePlan {
         let n_segments = self.segments.len();
         let per_row = self.plan.scalars.len() * 8
             + self.keys.keys.len() * 12
-            + self.keys.conditions.len() * self.data.n_words * 8;
+            + self.keys.conditions.len() * self.data.walked().n_words * 8;
         let per_trial = per_row * self.n_timeframes
             + (self.n_params + 4 * self.segments.n_blocks) * 8
             + n_segments
@@ -163,11 +163,12 @@ impl DevicePlan {
     /// Memory for the small structs of a part.
     pub(super) fn struct_bytes(&self) -> usize {
         let n_conditions = self.keys.conditions.len();
-        4096 + 128
-            * (self.keys.keys.len()
-                + self.plan.slots.len()
-                + (1 + MOST_SHARERS) * n_conditions
-                + self.keys.n_factors())
+        4096 + 192 * self.data.grids.len()
+            + 128
+                * (self.keys.keys.len()
+                    + self.plan.slots.len()
+                    + (1 + MOST_SHARERS) * n_conditions
+                    + self.keys.n_factors())
     }
 }
 
@@ -175,19 +176,19 @@ impl Keys {
     /// Keys of all slots, conditions and factors; pools of all shapes. The scalars of the keys go to `tuples`.
     fn new(plan: &Plan, data: &Data, tuples: &mut Vec<u32>) -> Self {
         let mut out = Self::default();
-        let mut n_sources = 0;
-        for slot in &plan.slots {
+        for (at, slot) in plan.slots.iter().enumerate() {
+            let grid = &data.grids[plan.grid_of[at]];
             let place = match slot {
-                Slot::Source(_) => {
-                    n_sources += 1;
-                    Place::Source((n_sources - 1) * data.n_bars)
-                }
+                Slot::Source(_) => Place::Source(data.source_at[at]),
                 Slot::Call { func, key, .. } => {
-                    let (n_bars, n_symbols) = (data.n_bars as u32, data.n_symbols as u32);
+                    let (n_bars, n_symbols) = (grid.n_bars as u32, grid.n_symbols as u32);
                     out.add_pooled(key, func.output().stride(n_bars, n_symbols) as usize, tuples)
                 }
-                Slot::Formula { key, .. } => out.add_pooled(key, data.n_bars, tuples),
-                Slot::Mask { key, .. } => out.add_pooled(key, data.n_words, tuples),
+                Slot::Formula { key, .. }
+                | Slot::Recur { key, .. }
+                | Slot::Gather { key, .. }
+                | Slot::Over { key, .. } => out.add_pooled(key, grid.n_bars, tuples),
+                Slot::Mask { key, .. } => out.add_pooled(key, grid.n_words, tuples),
             };
             out.places.push(place);
         }

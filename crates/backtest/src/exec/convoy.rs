@@ -213,7 +213,7 @@ impl<'a> Convoy<'a> {
     }
 
     fn fill(&self, signal: usize) -> Shared {
-        let fill = Fill::new(self.symbol.bars, self.execution, signal);
+        let fill = Fill::new(&self.symbol.bars, self.execution, signal);
         let mut leave = (usize::MAX, 0);
         for (exit, mask) in &self.leaves {
             leave = exit::earlier(leave, mask.next(signal + 1), *exit);
@@ -232,7 +232,7 @@ impl<'a> Convoy<'a> {
         last: usize,
         mut closed: impl FnMut(usize, Exited),
     ) {
-        let bars = self.symbol.bars;
+        let bars = &*self.symbol.bars;
         let until = lanes.until[..self.n_lanes].iter().copied().fold(0, usize::max);
         let (mut pending, mut from) = (active, shared.fill.first);
         // A bar during which the position is open before any bar is inspected.
@@ -280,7 +280,7 @@ impl<'a> Convoy<'a> {
             favourable: level.kind == ExitKind::Target,
             price: row[lane],
         });
-        exit::resolve(self.symbol.bars, bar, self.long, self.execution, ruin, standing)
+        exit::resolve(&self.symbol.bars, bar, self.long, self.execution, ruin, standing)
     }
 }
 

@@ -9,12 +9,14 @@ mod demand;
 mod detail;
 mod memory;
 mod outlook;
+mod over;
 mod part;
 mod pool;
 mod prepare;
 mod series;
 mod signal;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -27,12 +29,13 @@ use super::column::Item;
 use super::convoy::{Buffers, Convoy, LANES};
 use super::distinct::Tuples;
 use super::frame::{Frame, MOST_WORDS, Scratch, Tile};
+use super::grid::Grids;
 use super::lazy::Lazy;
 use super::mask::Signal;
 use super::spare::Spare;
 use super::symbol::{Symbol, calendar};
 use super::walk::{SideRun, Walker};
-use crate::compile::{Program, compile};
+use crate::compile::{DataNames, Program, compile};
 use crate::metric::Metrics;
 use crate::plan::{ExitValue, Plan};
 use crate::segment::{Role, Segment};
@@ -43,6 +46,7 @@ use block::BlockPlan;
 use demand::Demand;
 pub use detail::Detail;
 pub use outlook::{Outlook, OutlookLevel, OutlookPosition};
+use over::Overs;
 pub use pool::{POOL_NOTE, SegmentPool};
 use pool::{Pool, Row};
 use prepare::Prepared;
@@ -88,6 +92,12 @@ pub struct Engine<'a> {
     pub(crate) program: Program,
     plan: Plan,
     pub(crate) symbols: Vec<Symbol<'a>>,
+    /// Further columns that the strategy was compiled for.
+    pub(crate) extra: Vec<String>,
+    /// Other bars that the strategy reads.
+    grids: Grids<'a>,
+    /// What was computed over all symbols, for the trials under way.
+    overs: Overs,
     pub(crate) segments: Vec<Segment>,
     /// Days on which any symbol has a bar, counted from 1970.
     days: Vec<i64>,
@@ -112,8 +122,8 @@ impl<'a> Engine<'a> {
         segments: Vec<Segment>,
         options: EngineOptions,
     ) -> Result<Self, StrategyError> {
-        let extra = shared_columns(universe);
-        let program = compile(strategy, &extra)?;
+        let names = DataNames::of(universe);
+        let program = compile(strategy, &names)?;
         program.check_closes(strategy, universe)?;
         let plan = Plan::new(&program);
         let days = calendar(universe.symbols.iter());
@@ -128,11 +138,15 @@ impl<'a> Engine<'a> {
         let union = |symbols: &Vec<usize>| pool_year_days(symbols.iter().map(|at| &universe.symbols[*at]));
         let n_bars: usize = universe.symbols.iter().map(Bars::len).sum();
         let cache_bytes = options.cache_bytes.min(MOST_COLUMNS * 8 * n_bars.max(4_096));
-        let symbol = |bars| Symbol::new(bars, &extra, &days, program.graph.sources());
-        let symbols = universe.symbols.iter().map(symbol).collect();
+        let sources = program.graph.sources();
+        let symbol = |bars| Symbol::new(Cow::Borrowed(bars), &names.extra, &days, &sources);
+        let symbols: Vec<Symbol<'a>> = universe.symbols.iter().map(symbol).collect();
         Ok(Self {
             strategy,
             program,
+            grids: Grids::new(&plan, &symbols, &names.extra, &sources),
+            overs: Overs::default(),
+            extra: names.extra,
             plan,
             symbols,
             n_days: days.len(),
@@ -233,8 +247,11 @@ impl<'a> Engine<'a> {
     fn evaluate_chunk(&mut self, values: &[Vec<f64>]) -> Vec<Outcome> {
         let order = self.order(values);
         let sorted: Vec<&[f64]> = order.iter().map(|trial| values[*trial].as_slice()).collect();
-        let mut outcomes: Vec<(usize, Outcome)> =
-            order.into_iter().zip(self.evaluate_in_order(&sorted)).collect();
+        let mut found = Vec::with_capacity(sorted.len());
+        for range in self.cut_by_overs(&sorted) {
+            found.extend(self.evaluate_in_order(&sorted[range]));
+        }
+        let mut outcomes: Vec<(usize, Outcome)> = order.into_iter().zip(found).collect();
         outcomes.sort_unstable_by_key(|(trial, _)| *trial);
         outcomes.into_iter().map(|(_, outcome)| outcome).collect()
     }
@@ -452,15 +469,4 @@ impl<'a> Engine<'a> {
 /// Daily returns in a year of several symbols together: by the days on which any of them has a bar, in its whole history.
 pub fn pool_year_days<'a>(symbols: impl Iterator<Item = &'a Bars>) -> f64 {
     f64::from(tidemill_market::year_days(&calendar(symbols)))
-}
-
-/// Further columns that every symbol has.
-pub fn shared_columns(universe: &Universe) -> Vec<String> {
-    let Some((first, rest)) = universe.symbols.split_first() else { return Vec::new() };
-    first
-        .extra
-        .iter()
-        .map(|(name, _)| name.clone())
-        .filter(|name| rest.iter().all(|bars| bars.extra.iter().any(|(n, _)| n == name)))
-        .collect()
 }

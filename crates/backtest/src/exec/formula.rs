@@ -26,7 +26,8 @@ impl Leaf<'_> {
                     point::NA
                 }
             }
-            Self::Position(Position::Entry) => opening.entry,
+            // A recursion opens no trade: its last value comes in that place.
+            Self::Position(Position::Entry | Position::Itself) => opening.entry,
             Self::Position(Position::Stop) => opening.stop,
             Self::Position(Position::Risk) => opening.risk,
         }

@@ -1,5 +1,6 @@
 //! What the executor keeps of one symbol besides its bars: time columns and the table of days.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use tidemill_market::{Bars, DAY_MS, resample, timestamp};
@@ -12,7 +13,7 @@ const HOUR_MS: i64 = 3_600_000;
 /// One symbol, prepared once per run.
 pub struct Symbol<'a> {
     /// Bars of its whole history.
-    pub bars: &'a Bars,
+    pub bars: Cow<'a, Bars>,
     bar_index: Vec<f64>,
     /// Columns of the time that the strategy reads.
     times: Vec<(Source, OnceLock<Vec<f64>>)>,
@@ -32,18 +33,14 @@ pub struct Symbol<'a> {
     pub highest: f64,
     /// Each day's place among the days of the whole universe.
     pub calendar: Vec<u32>,
-    extra: Vec<&'a [f64]>,
+    /// Which of the bars' further columns each of the strategy's is.
+    extra: Vec<Option<usize>>,
 }
 
 impl<'a> Symbol<'a> {
     /// Prepares a symbol for what a strategy reads; `extra_columns` are those that it was compiled for, `calendar` all days of the
     /// universe.
-    pub fn new(
-        bars: &'a Bars,
-        extra_columns: &[String],
-        calendar: &[i64],
-        read: impl Iterator<Item = Source>,
-    ) -> Self {
+    pub fn new(bars: Cow<'a, Bars>, extra_columns: &[String], calendar: &[i64], read: &[Source]) -> Self {
         let n_bars = bars.len();
         let mut day = Vec::with_capacity(n_bars);
         let (mut day_close, mut day_end) = (Vec::new(), Vec::new());
@@ -61,7 +58,6 @@ impl<'a> Symbol<'a> {
         let lowest = |prices: &[f64]| prices.iter().copied().fold(f64::INFINITY, point::minimum);
         let highest = |prices: &[f64]| prices.iter().copied().fold(f64::NEG_INFINITY, point::maximum);
         Self {
-            bars,
             lowest: point::minimum(lowest(&day_low), lowest(&bars.open)),
             highest: point::maximum(highest(&day_high), highest(&bars.open)),
             day_close,
@@ -69,18 +65,14 @@ impl<'a> Symbol<'a> {
             day_high,
             day_end,
             bar_index: (0..n_bars).map(|bar| bar as f64).collect(),
-            times: read.map(|source| (source, OnceLock::new())).collect(),
+            times: read.iter().map(|source| (*source, OnceLock::new())).collect(),
             day,
             calendar: places,
             extra: extra_columns
                 .iter()
-                .map(|name| {
-                    bars.extra
-                        .iter()
-                        .find(|(n, _)| n == name)
-                        .map_or(&[][..], |(_, column)| column.as_slice())
-                })
+                .map(|name| bars.extra.iter().position(|(column, _)| column == name))
                 .collect(),
+            bars,
         }
     }
 
@@ -93,7 +85,9 @@ impl<'a> Symbol<'a> {
             Source::Close => &self.bars.close,
             Source::Volume => &self.bars.volume,
             Source::BarIndex => &self.bar_index,
-            Source::Extra(column) => self.extra[column as usize],
+            Source::Extra(column) => {
+                self.extra[column as usize].map_or(&[], |column| self.bars.extra[column].1.as_slice())
+            }
             Source::Hour
             | Source::Weekday
             | Source::Minute
@@ -105,7 +99,7 @@ impl<'a> Symbol<'a> {
                 .times
                 .iter()
                 .find(|(of, _)| *of == source)
-                .map_or(&[], |(_, column)| column.get_or_init(|| time_column(self.bars, source))),
+                .map_or(&[], |(_, column)| column.get_or_init(|| time_column(&self.bars, source))),
         }
     }
 }

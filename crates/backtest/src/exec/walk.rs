@@ -295,7 +295,7 @@ impl<'a> Walker<'a> {
     /// Fills an entry and fixes its levels; false if it must not be taken.
     #[inline(always)]
     fn open(&mut self, signal: usize, side: usize, opened: &mut OpenPosition) -> bool {
-        let bars = self.symbol.bars;
+        let bars = &*self.symbol.bars;
         let Self { sides, frame, scratch, execution, costs, symbol, .. } = self;
         let run = &mut sides[side];
         let (long, sign) = (run.long, if run.long { 1.0 } else { -1.0 });
@@ -396,7 +396,7 @@ impl<'a> Walker<'a> {
     fn find_exit(&mut self, opened: &OpenPosition, side: usize, last: usize) -> Exited {
         let (time, leave) = (opened.time, opened.leave);
         let until = last.min(time.0).min(leave.0);
-        let bars = self.symbol.bars;
+        let bars = &*self.symbol.bars;
         let long = self.sides[side].long;
         // A bar during which the position is open before any bar is inspected.
         if let Some(bar) = opened.fill.uninspected()
@@ -423,7 +423,7 @@ impl<'a> Walker<'a> {
     /// Bar by bar, for exits whose level moves: the trail follows the best price of the bars before, the break-even is armed by it, and
     /// a stop that follows a series has its value of the bar before.
     fn follow(&mut self, side: usize, until: usize, opened: &OpenPosition) -> Option<Exited> {
-        let bars = self.symbol.bars;
+        let bars = &*self.symbol.bars;
         let long = self.sides[side].long;
         let follows = self.sides[side].exits.iter().any(|exit| exit.follows);
         let mut best = opened.opening.entry;
@@ -464,7 +464,7 @@ impl<'a> Walker<'a> {
             };
             Some(ActiveLevel { exit: exit.exit, favourable: exit.kind == ExitKind::Target, price })
         });
-        exit::resolve(self.symbol.bars, bar, long, self.execution, opened.ruin, levels)
+        exit::resolve(&self.symbol.bars, bar, long, self.execution, opened.ruin, levels)
     }
 }
 

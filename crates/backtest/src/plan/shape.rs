@@ -4,16 +4,20 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::graph::{Func, Graph, Node, NodeId, Op1, Op2, Source};
+use crate::graph::{Age, Func, Graph, Grid, Node, NodeId, Op1, Op2, Over, Source};
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Form {
-    Source(Source),
+    Source(Source, Grid),
+    Itself(Grid),
     Unary(Op1),
     Binary(Op2),
     Select,
     Shift,
     Call(Func),
+    Recur(Grid),
+    Gather(Grid, Age),
+    Over(Over),
     Scalar,
 }
 
@@ -39,12 +43,16 @@ impl Shapes {
         }
         let form = match graph.node(id) {
             _ if !graph.info(id).series => Form::Scalar,
-            Node::Source(source) => Form::Source(*source),
+            Node::Source(source, grid) => Form::Source(*source, *grid),
+            Node::Itself(grid) => Form::Itself(*grid),
             Node::Unary(op, _) => Form::Unary(*op),
             Node::Binary(op, ..) => Form::Binary(*op),
             Node::Select(..) => Form::Select,
             Node::Shift(..) => Form::Shift,
             Node::Call(func, ..) => Form::Call(func),
+            Node::Recur(.., grid) => Form::Recur(*grid),
+            Node::Gather(_, grid, age) => Form::Gather(*grid, *age),
+            Node::Over(over, _) => Form::Over(*over),
             Node::Const(_) | Node::Param(_) | Node::Bars(_) | Node::Position(_) => Form::Scalar,
         };
         let mut holes: Vec<NodeId> = Vec::new();

@@ -30,7 +30,7 @@ pub enum Op {
     Scalar(usize),
     /// A scalar truth value.
     Truth(usize),
-    /// A value of the trade being opened.
+    /// A value of the trade being opened, or the last one of a recursion.
     Position(Position),
     /// Number to number.
     Unary(Op1, usize),
@@ -193,6 +193,7 @@ impl Planner<'_> {
         is_formula
             && info.series
             && !info.position
+            && !info.itself
             && info.ty != Type::Bool
             && self.shapes.of(graph, id).1.iter().all(|hole| graph.constant_value(*hole).is_some())
     }
@@ -214,7 +215,10 @@ impl Planner<'_> {
             Op::Column { slot: self.slot(id), shift: None }
         } else {
             match graph.node(id) {
-                Node::Source(_) | Node::Call(..) => self.leaf(id, None),
+                Node::Source(..) | Node::Call(..) | Node::Recur(..) | Node::Gather(..) | Node::Over(..) => {
+                    self.leaf(id, None)
+                }
+                Node::Itself(_) => Op::Position(Position::Itself),
                 Node::Shift(leaf, by) => {
                     let by = self.scalar_of[by];
                     self.leaf(*leaf, Some(by))

@@ -12,12 +12,15 @@ const MINUTE_MS: i64 = 60_000;
 pub fn universe(tape: &mut Tape) -> Universe {
     let n_symbols = [1, 1, 2, 3][tape.below(4)];
     let timeframe_ms = MINUTE_MS * tape.pick(&[60, 240, 1440, 15, 1, 90]);
+    // Sometimes those after the first have longer bars.
+    let times = *tape.pick(&[1, 1, 1, 1, 4, 2]);
     let weekdays_only = tape.chance(30);
     let most = *tape.pick(&[120, 60, 400, 200, 10, 700, 3]);
     let symbols = (0..n_symbols)
         .map(|at| {
             let name = format!("S{at}");
             let n_bars = 1 + tape.below(most);
+            let timeframe_ms = if at == 0 { timeframe_ms } else { times * timeframe_ms };
             bars(tape, name, n_bars, timeframe_ms, weekdays_only)
         })
         .collect();

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use tidemill_market::indicator::Group::{Averages, Extremes};
+use tidemill_market::Universe;
+use tidemill_market::indicator::Group::{Averages, Elsewhere, Extremes};
+use tidemill_market::timeframe::{WEEK_MS, format_duration};
 
 use super::tape::Tape;
 use crate::compile::{Arg, Signature, functions};
@@ -18,15 +20,54 @@ const SESSIONS: [&str; 4] = [
 /// The names that a random file may use.
 struct Writer<'t, 'n> {
     tape: &'t mut Tape<'n>,
-    numbers: Vec<String>,
-    conditions: Vec<String>,
+    numbers: Vec<Named>,
+    conditions: Vec<Named>,
+    /// Names of all symbols.
+    symbols: Vec<String>,
+    /// Timeframes that all of them can be made into.
+    frames: Vec<String>,
+    /// Whether all of them have one timeframe.
+    is_even: bool,
+    /// What the expression being written is about.
+    place: Place,
+    /// Whether it has been about other bars.
+    went_elsewhere: bool,
     /// Whether a side has a size of its own, which is a share of equity.
     has_size: bool,
 }
 
-/// A whole strategy file.
-pub fn strategy(tape: &mut Tape) -> String {
-    let mut writer = Writer { tape, numbers: Vec::new(), conditions: Vec::new(), has_size: false };
+/// A name under `[let]`.
+#[derive(Clone)]
+struct Named {
+    name: String,
+    /// Whether it is about the symbol's own bars alone, and so may stand anywhere.
+    is_plain: bool,
+}
+
+/// The bars that an expression is about, which decides what may stand in it.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Own,
+    Longer,
+    OtherSymbol,
+}
+
+/// A whole strategy file for this data.
+pub fn strategy(tape: &mut Tape, universe: &Universe) -> String {
+    let base: Vec<i64> = universe.symbols.iter().map(|bars| bars.timeframe_ms).collect();
+    let longest = base.iter().copied().max().unwrap_or(1);
+    let multiples = [4, 1, 2, 24, 3, 7, 168].map(|times| times * longest);
+    let mut writer = Writer {
+        tape,
+        numbers: Vec::new(),
+        conditions: Vec::new(),
+        symbols: universe.symbols.iter().map(|bars| bars.symbol.clone()).collect(),
+        frames: multiples.into_iter().filter(|ms| *ms <= WEEK_MS).map(format_duration).collect(),
+        is_even: base.iter().all(|timeframe_ms| *timeframe_ms == longest),
+        place: Place::Own,
+        went_elsewhere: false,
+        has_size: false,
+    };
     let mut out = String::from("name = \"random\"\n");
     writer.params(&mut out);
     writer.lets(&mut out);
@@ -77,21 +118,113 @@ impl Writer<'_, '_> {
         let _ = writeln!(out, "b1 = {{ bool = false{condition} }}");
         let _ = writeln!(out, "i0 = {{ choice = {}{} }}", self.one_of(&["[3, 7]", "[2, 5, 11]"]), when(self));
         out.push_str("n0 = 3\ng0 = 0.75\n");
+        let frames: Vec<String> = (0..1 + self.tape.below(3)).map(|_| self.frame()).collect();
+        let mut different: Vec<&String> = Vec::new();
+        for frame in &frames {
+            if !different.contains(&frame) {
+                different.push(frame);
+            }
+        }
+        let when = when(self);
+        let _ = writeln!(out, "d0 = {{ choice = {different:?}{when} }}");
     }
 
     fn lets(&mut self, out: &mut String) {
         out.push_str("[let]\n");
         for at in 0..self.tape.below(5) {
+            self.went_elsewhere = false;
             if self.tape.chance(40) {
                 let condition = self.condition(2);
                 let _ = writeln!(out, "q{at} = \"{condition}\"");
-                self.conditions.push(format!("q{at}"));
+                let is_plain = self.is_plain(&condition);
+                self.conditions.push(Named { name: format!("q{at}"), is_plain });
             } else {
                 let series = self.series(3);
                 let _ = writeln!(out, "v{at} = \"{series}\"");
-                self.numbers.push(format!("v{at}"));
+                let is_plain = self.is_plain(&series);
+                self.numbers.push(Named { name: format!("v{at}"), is_plain });
             }
         }
+    }
+
+    /// Whether what was just written is about the symbol's own bars alone, with all that it names.
+    fn is_plain(&self, text: &str) -> bool {
+        let names = self.numbers.iter().chain(&self.conditions);
+        !self.went_elsewhere && !names.filter(|named| !named.is_plain).any(|named| text.contains(&named.name))
+    }
+
+    /// The names that may stand here.
+    fn usable(&mut self, names: &[Named]) -> Vec<String> {
+        let own = self.place == Place::Own;
+        names.iter().filter(|named| own || named.is_plain).map(|named| named.name.clone()).collect()
+    }
+
+    /// A timeframe that all symbols can be made into.
+    fn frame(&mut self) -> String {
+        let frames = self.frames.clone();
+        self.tape.pick(&frames).clone()
+    }
+
+    /// Writes something about other bars.
+    fn at(&mut self, place: Place, write: impl FnOnce(&mut Self) -> String) -> String {
+        let outer = std::mem::replace(&mut self.place, place);
+        let out = write(self);
+        (self.place, self.went_elsewhere) = (outer, true);
+        out
+    }
+
+    /// What `write` writes, of longer bars or of another symbol; as it is where neither may stand.
+    fn elsewhere(&mut self, write: impl FnOnce(&mut Self) -> String) -> String {
+        let frame = if self.tape.chance(25) { "d0".to_owned() } else { format!("'{}'", self.frame()) };
+        let symbols = self.symbols.clone();
+        let symbol = self.tape.pick(&symbols).clone();
+        let age = self.one_of(&["", "", ", '1h'", ", '30d'", ", '1ms'"]);
+        match (self.place, self.tape.below(3)) {
+            (Place::Longer, _) => write(self),
+            (Place::OtherSymbol, 0) => write(self),
+            (Place::Own, 0) => {
+                format!("of('{symbol}', {}{age})", self.at(Place::OtherSymbol, write))
+            }
+            (Place::Own, 1) if self.tape.chance(40) => {
+                let x = self.at(Place::Longer, write);
+                format!("of('{symbol}', tf({frame}, {x}){age})")
+            }
+            _ => format!("tf({frame}, {})", self.at(Place::Longer, write)),
+        }
+    }
+
+    /// A recursion.
+    fn recursion(&mut self, depth: usize) -> String {
+        let (start, x) = (self.number(depth), self.series(depth));
+        let next = match self.tape.below(6) {
+            0 => format!("if({}, {x}, self)", self.condition(depth)),
+            1 => format!("self + {} * ({x} - self)", self.one_of(&["0.1", "0.5", "f0 / 4"])),
+            2 => format!("max(min(self, {x}), {})", self.number(depth)),
+            3 => format!("if(self < {x}, self + {}, {x})", self.scalar()),
+            4 => format!("if({x} > 0, self + recur({}, self * 0.5 + {x}), {x})", self.scalar()),
+            _ => format!("if(is_na({x}), self - 1, -self)"),
+        };
+        format!("recur({start}, {next})")
+    }
+
+    /// A function over all symbols, where there are some.
+    fn over(&mut self, depth: usize) -> String {
+        if self.place != Place::Own || self.symbols.len() < 2 || !self.is_even {
+            return self.series(depth);
+        }
+        self.went_elsewhere = true;
+        let function = self.one_of(&[
+            "rank",
+            "rank",
+            "mean_over",
+            "sum_over",
+            "count_over",
+            "max_over",
+            "min_over",
+            "share_over",
+        ]);
+        let x = if function == "share_over" { self.series_condition(depth) } else { self.series(depth) };
+        format!("{function}({x})")
     }
 
     /// An integer of parameters, as a window.
@@ -161,12 +294,12 @@ impl Writer<'_, '_> {
             leaves.extend(["hl2", "hlc3", "ohlc4", "minute", "day", "month", "year"]);
             leaves.extend(SESSIONS);
             leaves.extend(["close", "close", "high", "low", "tr()", "obv()"]);
-            let own = self.numbers.clone();
+            let own = self.usable(&self.numbers.clone());
             leaves.extend(own.iter().map(String::as_str));
             return self.one_of(&leaves);
         }
         let d = depth - 1;
-        match self.tape.below(40) {
+        match self.tape.below(46) {
             0..8 => self.price(d),
             8..11 => {
                 let op = self.one_of(&["+", "-", "*", "/"]);
@@ -186,11 +319,15 @@ impl Writer<'_, '_> {
             }
             18..20 => format!("if({}, {}, {})", self.condition(d), self.series(d), self.number(d)),
             20..23 => format!("({})[{}]", self.series(d), self.ago()),
+            23..26 => self.elsewhere(|writer| writer.series(d)),
+            26..28 => self.over(d),
+            28 => self.recursion(d),
             _ => {
                 let of = |arg: &Arg| {
                     matches!(arg, Arg::Series | Arg::Condition | Arg::Window | Arg::Scalar | Arg::Anchor)
                 };
-                let of_series = |function: &Signature| function.args.iter().all(of);
+                let of_series =
+                    |function: &Signature| function.group != Elsewhere && function.args.iter().all(of);
                 self.call(of_series, &|writer| writer.series(d), d)
             }
         }
@@ -211,7 +348,9 @@ impl Writer<'_, '_> {
             Arg::Anchor => self.series_condition(depth),
             Arg::Window => self.window(),
             Arg::Scalar => self.scalar(),
-            Arg::Series | Arg::Number | Arg::Any | Arg::Duration | Arg::Text => series(self),
+            Arg::Series | Arg::Number | Arg::Any | Arg::Duration | Arg::Text | Arg::Frame | Arg::Symbol => {
+                series(self)
+            }
         });
         match &function.number_fields()[..] {
             [] => call,
@@ -224,7 +363,9 @@ impl Writer<'_, '_> {
         if depth == 0 {
             return self.one_of(&["close", "open", "high", "low", "y"]);
         }
-        match self.tape.below(12) {
+        match self.tape.below(14) {
+            12 => self.elsewhere(|writer| writer.price(depth - 1)),
+            13 => format!("recur({}, self + 0.2 * ({} - self))", self.price(0), self.price(depth - 1)),
             0..7 => {
                 let of_prices = |function: &Signature| matches!(function.group, Averages | Extremes);
                 self.call(of_prices, &|writer| writer.price(depth - 1), depth - 1)
@@ -257,7 +398,9 @@ impl Writer<'_, '_> {
             return format!("{left} {op} {right}");
         }
         let d = depth - 1;
-        match self.tape.below(10) {
+        match self.tape.below(12) {
+            10 => self.elsewhere(|writer| writer.series_condition(d)),
+            11 => format!("{} {op} {}", self.over(d), self.one_of(&["0.5", "1", "f0", "0", "close"])),
             0..4 => format!("{} {op} {}", self.price(d), self.price(d)),
             4 => format!("{} {op} {}", self.series(d), self.number(d)),
             5 => {
@@ -277,7 +420,7 @@ impl Writer<'_, '_> {
 
     /// A condition, of bars or of parameters.
     fn condition(&mut self, depth: usize) -> String {
-        let own = self.conditions.clone();
+        let own = self.usable(&self.conditions.clone());
         if !own.is_empty() && self.tape.chance(15) {
             return self.tape.pick(&own).clone();
         }

@@ -51,7 +51,7 @@ impl Case {
         let cache_bytes = *tape.pick(&[1 << 28, 10_000, 1_000, 100_000, 0]);
         let threads = *tape.pick(&[1, 2, 3]);
         let mut stream = tape.stream();
-        let source = text::strategy(&mut tape);
+        let source = text::strategy(&mut tape, &universe);
         let strategy = Strategy::parse("random.toml", &source, &Overrides::default())
             .unwrap_or_else(|error| panic!("{error}\n{source}"));
         let block_words = [1, 16, 2, 3][n_trials % 4];
@@ -92,7 +92,7 @@ impl Case {
     fn deactivate(&self, row: &mut [f64]) {
         for at in 0..row.len() {
             let values = self.decode(row);
-            let evaluator = Evaluator::new(&self.strategy, &self.universe.symbols[0], &values);
+            let evaluator = Evaluator::new(&self.strategy, &self.universe, 0, &values);
             if let Some(when) = &self.strategy.params[at].when
                 && !evaluator.holds(when, 0)
             {
@@ -127,7 +127,7 @@ impl Case {
         };
         for segment in &self.segments {
             let bars = &self.universe.symbols[segment.symbol];
-            let evaluator = Evaluator::new(&self.strategy, bars, &params);
+            let evaluator = Evaluator::new(&self.strategy, &self.universe, segment.symbol, &params);
             let mut walk = Walk::new(&self.strategy, bars, &evaluator, segment.range.clone());
             walk.run(coverage);
             let labels = walk.trades.iter().map(|trade| self.label(&evaluator, trade, coverage)).collect();
@@ -176,6 +176,7 @@ impl Case {
 
     fn compare(&self, coverage: &mut Coverage) -> Result<(), String> {
         coverage.cases += 1;
+        coverage.strategy(&self.source);
         let rows = &self.rows;
         let expected: Vec<Expected> = rows.iter().map(|row| self.expected(row, coverage)).collect();
         let mut engine = self.engine(self.cache_bytes);
@@ -256,7 +257,7 @@ impl Case {
             }
         }
         for (symbol, bars) in self.universe.symbols.iter().enumerate() {
-            let evaluator = Evaluator::new(&self.strategy, bars, &params);
+            let evaluator = Evaluator::new(&self.strategy, &self.universe, symbol, &params);
             for (side, rules) in [&self.strategy.long, &self.strategy.short].into_iter().enumerate() {
                 let ours = engine.entry_signals(row, symbol, side);
                 let theirs: Vec<usize> = (0..bars.len())

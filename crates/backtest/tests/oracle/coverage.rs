@@ -30,9 +30,33 @@ pub struct Coverage {
     pub ruined: u64,
     /// Trials with a pool of several segments.
     pub pooled: u64,
+    /// Cases whose strategy is about other bars, by the function.
+    pub elsewhere: BTreeMap<&'static str, u64>,
 }
 
+/// Functions about other bars than those that are walked, and about one's own past.
+const ELSEWHERE: [&str; 11] = [
+    "tf('",
+    "tf(d0",
+    "of('",
+    "rank(",
+    "mean_over(",
+    "sum_over(",
+    "max_over(",
+    "min_over(",
+    "count_over(",
+    "share_over(",
+    "recur(",
+];
+
 impl Coverage {
+    /// Counts a strategy.
+    pub fn strategy(&mut self, source: &str) {
+        for function in ELSEWHERE.into_iter().filter(|function| source.contains(function)) {
+            *self.elsewhere.entry(function).or_default() += 1;
+        }
+    }
+
     pub fn ending(&mut self, name: String) {
         *self.endings.entry(name).or_default() += 1;
     }
@@ -62,6 +86,9 @@ impl Coverage {
         ];
         for (rule, count) in rules {
             assert!(count > 0, "no case met {rule}");
+        }
+        for function in ELSEWHERE {
+            assert!(self.elsewhere.contains_key(function), "no strategy has {function}");
         }
         assert!(self.traded * 3 > self.trials, "{} of {} trials traded", self.traded, self.trials);
     }

@@ -13,7 +13,8 @@ use tidemill_backtest::Strategy;
 use tidemill_backtest::expr::{Binary, Expr, Kind, Unary};
 use tidemill_backtest::strategy::{Label, LabelPart};
 use tidemill_market::indicator::{self, Moments, Prefix};
-use tidemill_market::{Bars, DAY_MS, timeframe};
+use tidemill_market::resample::resample;
+use tidemill_market::{Bars, DAY_MS, Universe, timeframe};
 use tidemill_search::{Choice, Domain};
 
 /// What a trade's own names mean while its levels are fixed.
@@ -22,28 +23,60 @@ pub struct Position {
     pub entry: f64,
     pub stop: f64,
     pub risk: f64,
+    /// The last value of the recursion being computed.
+    pub itself: f64,
 }
 
 impl Position {
-    pub const NONE: Self = Self { entry: f64::NAN, stop: f64::NAN, risk: f64::NAN };
+    pub const NONE: Self = Self { entry: f64::NAN, stop: f64::NAN, risk: f64::NAN, itself: f64::NAN };
 }
 
-/// A call where it stands in the text, and which of its outputs.
-type Call = (*const Expr, String);
+/// The bars that something is about: those of a symbol, or longer ones made of them.
+type Place = (usize, Option<i64>);
 
-/// One trial on one symbol.
+/// Where, a call where it stands in the text, and which of its outputs.
+type Call = (Place, *const Expr, String);
+
+/// One trial on one symbol, or on what is made of its bars.
 pub struct Evaluator<'a> {
+    trial: Rc<Trial<'a>>,
+    place: Place,
+    bars: Rc<Bars>,
+}
+
+/// What all evaluators of a trial share.
+struct Trial<'a> {
     strategy: &'a Strategy,
-    bars: &'a Bars,
+    universe: &'a Universe,
     /// Decoded values, one per parameter.
     params: &'a [f64],
-    /// Whole indicator columns, one per call in the text.
+    /// Whole columns, one per call in the text and place.
     columns: RefCell<HashMap<Call, Rc<Vec<f64>>>>,
+    bars: RefCell<HashMap<Place, Rc<Bars>>>,
 }
 
 impl<'a> Evaluator<'a> {
-    pub fn new(strategy: &'a Strategy, bars: &'a Bars, params: &'a [f64]) -> Self {
-        Self { strategy, bars, params, columns: RefCell::default() }
+    pub fn new(strategy: &'a Strategy, universe: &'a Universe, symbol: usize, params: &'a [f64]) -> Self {
+        let trial =
+            Trial { strategy, universe, params, columns: RefCell::default(), bars: RefCell::default() };
+        Self::at(Rc::new(trial), (symbol, None))
+    }
+
+    fn at(trial: Rc<Trial<'a>>, place: Place) -> Self {
+        let (symbol, bucket_ms) = place;
+        let make = || {
+            let bars = &trial.universe.symbols[symbol];
+            match bucket_ms {
+                None => Rc::new(bars.clone()),
+                Some(ms) => Rc::new(resample(bars, ms).expect("a whole multiple").bars),
+            }
+        };
+        let bars = trial.bars.borrow_mut().entry(place).or_insert_with(make).clone();
+        Self { trial, place, bars }
+    }
+
+    fn elsewhere(&self, place: Place) -> Self {
+        Self::at(self.trial.clone(), place)
     }
 
     /// Whether a condition is true on a bar; not available counts as false.
@@ -94,10 +127,13 @@ impl<'a> Evaluator<'a> {
     }
 
     fn name(&self, name: &str, bar: Option<usize>, position: Position) -> f64 {
-        if let Some(at) = self.strategy.param(name) {
-            return self.params[at];
+        if name == "self" {
+            return position.itself;
         }
-        if let Some((_, expr)) = self.strategy.lets.iter().find(|(n, _)| n == name) {
+        if let Some(at) = self.trial.strategy.param(name) {
+            return self.trial.params[at];
+        }
+        if let Some((_, expr)) = self.trial.strategy.lets.iter().find(|(n, _)| n == name) {
             return self.eval(expr, bar, Position::NONE);
         }
         match name {
@@ -107,7 +143,7 @@ impl<'a> Evaluator<'a> {
             _ => {}
         }
         let Some(bar) = bar else { return f64::NAN };
-        let bars = self.bars;
+        let bars = &*self.bars;
         match name {
             "open" => bars.open[bar],
             "high" => bars.high[bar],
@@ -127,7 +163,7 @@ impl<'a> Evaluator<'a> {
 
     /// Names that a column of the data may have as well.
     fn hideable(&self, name: &str, bar: usize) -> f64 {
-        let bars = self.bars;
+        let bars = &*self.bars;
         let (open, high, low, close) = (bars.open[bar], bars.high[bar], bars.low[bar], bars.close[bar]);
         let time = Timestamp::from_millisecond(bars.ts_ms[bar]).expect("a time").to_zoned(TimeZone::UTC);
         match name {
@@ -193,11 +229,128 @@ impl<'a> Evaluator<'a> {
             (Kind::Name(name), Kind::Text(text)) | (Kind::Text(text), Kind::Name(name)) => (name, text),
             _ => return None,
         };
-        let at = self.strategy.param(name).expect("a choice");
-        let Domain::Choice { options } = &self.strategy.params[at].domain else { unreachable!("a choice") };
-        let chosen = &options[self.params[at] as usize];
-        let same = *chosen == Choice::Text(text.clone());
+        let same = self.chosen(name) == text;
         Some(truth(if op == Binary::Eq { same } else { !same }))
+    }
+
+    /// The word that a choice of words chooses.
+    fn chosen(&self, name: &str) -> &str {
+        let at = self.trial.strategy.param(name).expect("a choice");
+        let Domain::Choice { options } = &self.trial.strategy.params[at].domain else {
+            unreachable!("a choice")
+        };
+        let Choice::Text(text) = &options[self.trial.params[at] as usize] else { unreachable!("a word") };
+        text
+    }
+
+    /// A quoted text, or the word that a parameter chooses.
+    fn text<'b>(&'b self, expr: &'b Expr) -> &'b str {
+        match &expr.kind {
+            Kind::Text(text) => text,
+            Kind::Name(name) => self.chosen(name),
+            _ => unreachable!("a text"),
+        }
+    }
+
+    /// When a bar closes.
+    fn close_time(&self, bar: usize) -> i64 {
+        self.bars.ts_ms[bar] + self.bars.timeframe_ms
+    }
+
+    /// `tf(d, x)`: of the buckets whose end and whose bars all lie at or before the close of a bar, the last.
+    fn longer(&self, frame: &Expr, x: &Expr) -> Vec<f64> {
+        let ms = timeframe::parse_duration(self.text(frame)).expect("a timeframe");
+        let buckets = self.elsewhere((self.place.0, Some(ms)));
+        let is_finished = |bucket: usize, time: i64| {
+            let (start, end) = (buckets.bars.ts_ms[bucket], buckets.close_time(bucket));
+            let inside = (0..self.bars.len()).filter(|bar| (start..end).contains(&self.bars.ts_ms[*bar]));
+            end <= time && inside.map(|bar| self.close_time(bar)).all(|close| close <= time)
+        };
+        let mut next = 0;
+        let read = |bar: usize| {
+            while next < buckets.bars.len() && is_finished(next, self.close_time(bar)) {
+                next += 1;
+            }
+            if next == 0 { f64::NAN } else { buckets.value(x, next - 1, Position::NONE) }
+        };
+        (0..self.bars.len()).map(read).collect()
+    }
+
+    /// `of(s, x, max_age)`.
+    fn of_symbol(&self, arguments: &[Expr]) -> Vec<f64> {
+        let name = self.text(&arguments[0]);
+        let symbols = &self.trial.universe.symbols;
+        let at = symbols.iter().position(|bars| bars.symbol == name).expect("a symbol");
+        let other = self.elsewhere((at, None));
+        let most = match arguments.get(2) {
+            Some(age) => timeframe::parse_duration(self.text(age)).expect("a duration"),
+            None => (4 * DAY_MS).max(3 * self.bars.timeframe_ms.max(other.bars.timeframe_ms)),
+        };
+        let read = |bar: usize| {
+            let time = self.close_time(bar);
+            let last = (0..other.bars.len()).rfind(|bar| other.close_time(*bar) <= time);
+            match last.filter(|last| time - other.close_time(*last) <= most) {
+                Some(last) => other.value(&arguments[1], last, Position::NONE),
+                None => f64::NAN,
+            }
+        };
+        (0..self.bars.len()).map(read).collect()
+    }
+
+    /// A function over the symbols that have a bar which closes at the same time, and a value there.
+    fn over(&self, name: &str, x: &Expr) -> Vec<f64> {
+        let symbols = &self.trial.universe.symbols;
+        let mut order: Vec<usize> = (0..symbols.len()).collect();
+        order.sort_by_key(|at| symbols[*at].symbol.as_bytes());
+        let all: Vec<Self> = order.iter().map(|at| self.elsewhere((*at, None))).collect();
+        let value = |bar: usize| {
+            let time = self.close_time(bar);
+            let of = |other: &Self| {
+                let bar = (0..other.bars.len()).find(|bar| other.close_time(*bar) == time)?;
+                Some(other.value(x, bar, Position::NONE)).filter(|value| !value.is_nan())
+            };
+            let values: Vec<f64> = all.iter().filter_map(of).collect();
+            let n = values.len() as f64;
+            let sum = || values[1..].iter().fold(values[0], |sum, value| sum + value);
+            match name {
+                "count_over" => n,
+                "rank" => {
+                    let own = self.value(x, bar, Position::NONE);
+                    if own.is_nan() || values.len() < 2 {
+                        return f64::NAN;
+                    }
+                    // The mean of the places of all equal values, from 1.
+                    let mut sorted = values.clone();
+                    sorted.sort_by(|a, b| a.partial_cmp(b).expect("numbers"));
+                    let places: Vec<f64> =
+                        (0..sorted.len()).filter(|at| sorted[*at] == own).map(|at| at as f64 + 1.0).collect();
+                    (places.iter().sum::<f64>() / places.len() as f64 - 1.0) / (n - 1.0)
+                }
+                _ if values.is_empty() => f64::NAN,
+                "sum_over" => sum(),
+                "mean_over" | "share_over" => sum() / n,
+                "max_over" => values.iter().copied().reduce(|a, b| if b > a { b } else { a }).expect("some"),
+                _ => values.iter().copied().reduce(|a, b| if b < a { b } else { a }).expect("some"),
+            }
+        };
+        (0..self.bars.len()).map(value).collect()
+    }
+
+    /// `recur(start, next)`.
+    fn recursion(&self, start: &Expr, next: &Expr) -> Vec<f64> {
+        let mut itself = f64::NAN;
+        let step = |bar: usize| {
+            let value = if itself.is_nan() {
+                self.value(start, bar, Position::NONE)
+            } else {
+                self.value(next, bar, Position { itself, ..Position::NONE })
+            };
+            if !value.is_nan() {
+                itself = value;
+            }
+            value
+        };
+        (0..self.bars.len()).map(step).collect()
     }
 
     fn call(
@@ -268,12 +421,12 @@ impl<'a> Evaluator<'a> {
 
     /// The column of a call, computed once and kept while the trial runs.
     fn column(&self, call: &Expr, name: &str, field: &str, arguments: &[Expr]) -> Rc<Vec<f64>> {
-        let key = (std::ptr::from_ref(call), field.to_string());
-        if let Some(column) = self.columns.borrow().get(&key) {
+        let key = (self.place, std::ptr::from_ref(call), field.to_string());
+        if let Some(column) = self.trial.columns.borrow().get(&key) {
             return column.clone();
         }
         let column = Rc::new(self.compute(name, field, arguments));
-        self.columns.borrow_mut().insert(key, column.clone());
+        self.trial.columns.borrow_mut().insert(key, column.clone());
         column
     }
 
@@ -292,6 +445,10 @@ impl<'a> Evaluator<'a> {
         let (high, low, close) = (&self.bars.high[..], &self.bars.low[..], &self.bars.close[..]);
         let mut out = vec![f64::NAN; n_bars];
         match name {
+            "tf" => return self.longer(&arguments[0], &arguments[1]),
+            "of" => return self.of_symbol(arguments),
+            "recur" => return self.recursion(&arguments[0], &arguments[1]),
+            over if over == "rank" || over.ends_with("_over") => return self.over(over, &arguments[0]),
             "sma" => return sma(&series(0), window(1)),
             "stddev" => return stddev(&series(0), window(1)),
             "stddev_sample" => {
@@ -468,7 +625,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn heikin_ashi(&self, field: &str) -> Vec<f64> {
-        let bars = self.bars;
+        let bars = &*self.bars;
         let mean: Vec<f64> = (0..bars.len()).map(|bar| self.hideable("ohlc4", bar)).collect();
         let mut open = vec![0.0; bars.len()];
         indicator::heikin_open(&bars.open, &bars.close, &mean, &mut open);
@@ -482,7 +639,7 @@ impl<'a> Evaluator<'a> {
 
     /// Sums of price times volume and of volume, begun anew where a period of a quoted length or a condition begins.
     fn vwap(&self, anchor: &Expr) -> Vec<f64> {
-        let bars = self.bars;
+        let bars = &*self.bars;
         let begins = |bar: usize| match &anchor.kind {
             Kind::Text(text) => {
                 let length = timeframe::parse_duration(text).expect("a duration");

@@ -72,13 +72,14 @@ impl Window {
         Ok(windows)
     }
 
-    /// The window as a cut of the data.
-    pub fn layout(&self, embargo_ms: Option<i64>) -> Layout {
+    /// The window as a cut of the data, with the symbols and the embargo of another one.
+    pub fn layout(&self, whole: &Layout) -> Layout {
         Layout {
             from_ms: Some(self.from_ms),
             to_ms: Some(self.to_ms),
             cut_ms: Some(self.cut_ms),
-            embargo_ms,
+            embargo_ms: whole.embargo_ms,
+            trade: whole.trade.clone(),
             ..Layout::default()
         }
     }
@@ -103,7 +104,7 @@ mod tests {
             assert_eq!(windows.len(), 4);
             let mut tested = vec![0; 24 * 100];
             for window in &windows {
-                let segments = window.layout(None).segments(&universe).unwrap();
+                let segments = window.layout(&Layout::default()).segments(&universe).unwrap();
                 assert_eq!(segments.len(), 4);
                 for segment in segments.iter().filter(|segment| segment.symbol == 0) {
                     match segment.role {

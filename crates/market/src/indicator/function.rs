@@ -63,6 +63,8 @@ pub enum Group {
     Extremes,
     /// When something happened.
     Events,
+    /// Series of other bars, and of one's own past.
+    Elsewhere,
     /// Durations in bars.
     Time,
     /// Functions of the values at one bar.
@@ -71,13 +73,14 @@ pub enum Group {
 
 impl Group {
     /// In the order of the documentation.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Averages,
         Self::Trend,
         Self::Spread,
         Self::Momentum,
         Self::Extremes,
         Self::Events,
+        Self::Elsewhere,
         Self::Time,
         Self::Pointwise,
     ];

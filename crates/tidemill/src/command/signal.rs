@@ -1,8 +1,8 @@
 //! `tidemill signal`: what a strategy holds and wants after the last closed bar.
 
+use crate::exit::ExitCode;
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};

@@ -41,6 +41,28 @@ fn a_year_has_the_days_of_the_symbol_alone_and_beside_others() {
 }
 
 #[test]
+fn a_symbol_that_is_not_traded_is_read() {
+    let place = Place::with_bars();
+    let text = place.read("lcg.csv");
+    place.write("many/A.csv", text.replace("LCG,", "AAA,"));
+    place.write("many/B.csv", text.replace("LCG,", "BBB,"));
+    let gated = "[long]\nenter = \"of('AAA', close > sma(close, 20)) and close > close[1]\"\nmax_hold = 5\n";
+    place.write("gated.toml", gated);
+    place.write("plain.toml", gated.replace("of('AAA', close > sma(close, 20))", "close > sma(close, 20)"));
+    let segment = |line: &str| {
+        let answer = place.json(&format!("backtest {line}"));
+        let segments = answer["segments"].as_array().unwrap();
+        assert_eq!(segments.len(), 1, "{line}");
+        (segments[0]["symbol"].clone(), segments[0]["metrics"].clone())
+    };
+    // Both symbols have the same bars.
+    let (symbol, metrics) = segment("gated.toml --data many --trade BBB");
+    assert_eq!(symbol, "BBB");
+    assert_eq!(metrics, segment("plain.toml --data many --symbols BBB").1);
+    place.refused("backtest gated.toml --data many --symbols BBB", "there is no symbol 'AAA' in the data");
+}
+
+#[test]
 fn files_folders_and_symbols_are_chosen() {
     let place = Place::with_bars();
     let text = place.read("lcg.csv");
@@ -55,6 +77,12 @@ fn files_folders_and_symbols_are_chosen() {
     assert_eq!(symbols("many"), ["AAA", "BBB"]);
     assert_eq!(symbols("many/B.csv lcg.csv"), ["BBB", "LCG"]);
     assert_eq!(symbols("many --symbols BBB"), ["BBB"]);
+    assert_eq!(symbols("many lcg.csv --symbols ?BB,L*"), ["BBB", "LCG"]);
+    assert_eq!(symbols("many lcg.csv --trade *B,LCG"), ["BBB", "LCG"]);
+    place.refused(
+        "backtest zscore-dip --data many --trade C*",
+        "--trade C*: no symbol of the data fits; it has AAA, BBB",
+    );
     place.refused("backtest zscore-dip --data many --symbols BBB,CCC", "symbol \"CCC\" is not in the data");
     let bare = text.replace("LCG,", "").replace("symbol,", "");
     place.write("one/BTC.csv", &bare);

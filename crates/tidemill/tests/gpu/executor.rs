@@ -34,7 +34,7 @@ pub fn check(numbers: &[u32], device: &Device) -> Result<(), String> {
     let n_trials = 1 + tape.below(most_trials);
     let lanes = *tape.pick(&[1, 2, 3]);
     let mut stream = tape.stream();
-    let source = text::strategy(&mut tape);
+    let source = text::strategy(&mut tape, &universe);
     let with_source = |what: String| format!("{what}\n{source}");
     let strategy = Strategy::parse("random.toml", &source, &Overrides::default())
         .map_err(|error| with_source(error.to_string()))?;

@@ -6,9 +6,10 @@ use tidemill_market::indicator::device::{ColumnArgs, stretches};
 use super::{Computed, Described, Part, Span};
 use crate::cuda::Stage;
 use crate::cuda::column_store::ColumnStore;
-use crate::cuda::layout::{FormulaArgs, MaskArgs};
+use crate::cuda::data::GridData;
+use crate::cuda::layout::{FormulaArgs, GatherArgs, MaskArgs, OverArgs};
 use crate::cuda::plan::Place;
-use crate::graph::Func;
+use crate::graph::{Func, Over};
 use crate::plan::Slot;
 
 /// Memory for what columns need only while they are computed.
@@ -52,7 +53,9 @@ impl Part<Described> {
         self.mark(Stage::Columns)?;
         let out = columns.pool(pool).ptr();
         let (first, count) = (span.known as u32, span.n_new() as u32);
-        let (world, (tiles, n_tiles)) = (self.state.world, plan.data.tiles(span.n_new()));
+        let grid = &plan.data.grids[plan.plan.grid_of[slot]];
+        let world = self.state.worlds[plan.plan.grid_of[slot]];
+        let (tiles, n_tiles) = grid.tiles(span.n_new());
         match &plan.plan.slots[slot] {
             Slot::Source(_) => Ok(()),
             Slot::Formula { .. } => {
@@ -74,30 +77,70 @@ impl Part<Described> {
                 };
                 plan.kernels.mask(&self.stream, slot, &args)
             }
+            Slot::Recur { .. } => {
+                let args = FormulaArgs { world, tiles, row: span.row, out, first, count, n_tiles, unused: 0 };
+                plan.kernels.recursion(&self.stream, slot, grid.n_symbols, &args)
+            }
+            Slot::Gather { input, route, .. } => {
+                let args = GatherArgs {
+                    input: self.state.inputs[*input],
+                    route: plan.data.routes[*route].ptr(),
+                    row: span.row,
+                    out,
+                    first,
+                    count,
+                    n_bars: grid.n_bars as u32,
+                    unused: 0,
+                };
+                plan.kernels.gather(&self.stream, &args)
+            }
+            Slot::Over { over, input, .. } => {
+                let Some(sections) = &plan.data.sections else { return Ok(()) };
+                let args = OverArgs {
+                    input: self.state.inputs[*input],
+                    bars: sections.bars.ptr(),
+                    start: sections.start.ptr(),
+                    row: span.row,
+                    out,
+                    first,
+                    count,
+                    n_bars: grid.n_bars as u32,
+                    n_times: sections.n_times as u32,
+                    over: over_number(*over),
+                    unused: 0,
+                };
+                plan.kernels.over(&self.stream, &args)
+            }
             Slot::Call { func, inputs, arguments, .. } => {
                 let mut args = ColumnArgs {
                     out,
                     out_stride: plan.keys.pools[pool].stride as u64,
-                    start: plan.data.start.ptr(),
-                    word_start: plan.data.word_start.ptr(),
-                    n_symbols: plan.data.n_symbols as u32,
-                    n_bars: plan.data.n_bars as u32,
+                    start: grid.start.ptr(),
+                    word_start: grid.word_start.ptr(),
+                    n_symbols: grid.n_symbols as u32,
+                    n_bars: grid.n_bars as u32,
                     ..ColumnArgs::default()
                 };
                 args.inputs.iter_mut().zip(inputs).for_each(|(to, slot)| *to = self.state.inputs[*slot]);
                 for (to, scalar) in args.arguments.iter_mut().zip(arguments) {
                     *to = self.memory.scalars.ptr().add(scalar * self.n_rows);
                 }
-                self.call(func, span, args)
+                self.call(func, span, grid, args)
             }
         }
     }
 
     /// Computes the new items of a function, as many at a time as there is scratch memory for.
-    fn call(&mut self, func: Func, span: Span, mut args: ColumnArgs) -> Result<(), GpuError> {
+    fn call(
+        &mut self,
+        func: Func,
+        span: Span,
+        grid: &GridData,
+        mut args: ColumnArgs,
+    ) -> Result<(), GpuError> {
         let Self { plan, memory, stream, .. } = self;
-        let (n_bars, n_symbols, count) = (plan.data.n_bars, plan.data.n_symbols, span.n_new());
-        args.stretches = stretches(count as u32, n_symbols as u32, plan.data.longest as u32);
+        let (n_bars, n_symbols, count) = (grid.n_bars, grid.n_symbols, span.n_new());
+        args.stretches = stretches(count as u32, n_symbols as u32, grid.longest as u32);
         let stride = func.scratch_len(n_bars, n_symbols, args.stretches);
         let at_once = SCRATCH_BYTES.checked_div(stride * 8).unwrap_or(count).clamp(1, count);
         args.scratch = memory.scratch.room(&plan.device, at_once * stride)?;
@@ -107,9 +150,21 @@ impl Part<Described> {
             args.first = (span.known + begin) as u32;
             args.count = at_once.min(count - begin) as u32;
             for (kernel, shape) in func.passes {
-                plan.kernels.column(stream, kernel, *shape, &args, plan.data.longest as u32)?;
+                plan.kernels.column(stream, kernel, *shape, &args, grid.longest as u32)?;
             }
         }
         Ok(())
+    }
+}
+
+/// The number of a function over all symbols, as in over.cu.
+fn over_number(over: Over) -> u32 {
+    match over {
+        Over::Rank => 0,
+        Over::Sum => 1,
+        Over::Mean => 2,
+        Over::Count => 3,
+        Over::Min => 4,
+        Over::Max => 5,
     }
 }

@@ -41,7 +41,9 @@ impl Part<Distinct> {
         let mut structs = PackedStructs::new(base);
         let slots = structs.put(&inputs);
         let scalars = self.memory.scalars.ptr();
-        let world = structs.put(&[plan.data.world(scalars, slots, self.n_trials, self.n_rows)]);
+        let worlds = plan.data.grids.iter();
+        let worlds = worlds.map(|grid| plan.data.world(grid, scalars, slots, self.n_trials, self.n_rows));
+        let worlds = worlds.map(|world| structs.put(&[world])).collect();
         self.reserve_factors()?;
         let mut conditions = Vec::with_capacity(plan.keys.conditions.len());
         for (at, condition) in plan.keys.conditions.iter().enumerate() {
@@ -53,7 +55,7 @@ impl Part<Distinct> {
         Ok(self.advance(|Distinct { spans, .. }| Described {
             spans,
             inputs,
-            world,
+            worlds,
             conditions,
             condition_masks,
         }))
@@ -80,7 +82,7 @@ impl Part<Distinct> {
         structs: &mut PackedStructs,
     ) -> Result<ConditionWork, GpuError> {
         let plan = self.plan.clone();
-        let n_words = plan.data.n_words;
+        let n_words = plan.data.walked().n_words;
         let mut factors = Vec::with_capacity(condition.factors.len());
         for factor in &condition.factors {
             let FactorMode { mode, n_masks, n_levels, key } = self.factor_mode(condition, factor);
@@ -105,7 +107,7 @@ impl Part<Distinct> {
     /// few enough, else bar by bar.
     fn factor_mode(&self, condition: &ConditionPlan, factor: &FactorPlan) -> FactorMode {
         let Distinct { spans, .. } = &self.state;
-        let mask_bytes = self.plan.data.n_words * 8;
+        let mask_bytes = self.plan.data.walked().n_words * 8;
         let most_bytes = self.share / 16;
         let (n_wholes, n_items) = (spans[condition.whole].all, spans[factor.key].all);
         // Where few bars are left to test, a mask of all bars pays only if very many share it.

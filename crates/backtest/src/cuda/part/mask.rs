@@ -16,7 +16,7 @@ impl Part<Computed> {
             self.write_condition(at, work)?;
         }
         Ok(self.advance(|Computed(described)| Masked {
-            world: described.world,
+            world: described.worlds[0],
             condition_masks: described.condition_masks,
         }))
     }
@@ -76,9 +76,9 @@ impl Part<Computed> {
     /// Arguments for the masks of all items of a key, without factors and in no order.
     fn mask_args(&self, key: usize, out: DevicePtr<u64>) -> MaskArgs {
         let span = self.state.0.spans[key];
-        let (tiles, n_tiles) = self.plan.data.tiles(span.all);
+        let (tiles, n_tiles) = self.plan.data.walked().tiles(span.all);
         MaskArgs {
-            world: self.state.0.world,
+            world: self.state.0.worlds[0],
             tiles,
             factors: DevicePtr::NULL,
             row: span.row,

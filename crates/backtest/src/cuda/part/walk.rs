@@ -62,7 +62,7 @@ impl Part<Masked> {
         let usual =
             if recording.is_some() { USUAL_TRADES } else { (TRADE_BYTES / bytes_each).max(USUAL_TRADES) };
         let room = (*share / 4 / bytes_each).min(usual);
-        let capacity = room.max(4).min(plan.options.most_trades).min(plan.data.longest + 1).max(1);
+        let capacity = room.max(4).min(plan.options.most_trades).min(plan.data.walked().longest + 1).max(1);
         Ok(WalkArgs {
             world: state.world,
             segments: plan.data.segments.ptr(),

@@ -55,7 +55,7 @@ impl Engine<'_> {
         let mut days: BTreeMap<i64, (f64, usize)> = BTreeMap::new();
         for at in which {
             let Segment { symbol, range, .. } = &self.segments[*at];
-            let bars = self.symbols[*symbol].bars;
+            let bars = &*self.symbols[*symbol].bars;
             for bar in range.clone() {
                 days.entry(bars.day(bar)).or_default().1 += 1;
             }
@@ -103,7 +103,7 @@ impl Engine<'_> {
             costs.hold(bars, range, day_of, |day, change| daily[day] += change);
         } else {
             for part in &parts {
-                let bars = self.symbols[part.symbol].bars;
+                let bars = &*self.symbols[part.symbol].bars;
                 let day_of = |bar: usize| place(part.symbol, bar) as usize;
                 costs.hold(bars, part.range.clone(), day_of, |day, change| daily[day] += change);
             }

@@ -165,19 +165,16 @@ impl Demand {
     }
 
     /// Marks the inputs of what is needed; slots come after their inputs.
-    fn read_inputs(&mut self, slots: &[Slot], scalars: &[Vec<f64>]) {
+    pub(super) fn read_inputs(&mut self, slots: &[Slot], scalars: &[Vec<f64>]) {
         for at in (0..slots.len()).rev() {
             let (earlier, rest) = self.slots.split_at_mut(at);
             let Some(demand) = &rest[0] else { continue };
             let firsts = demand.distinct.firsts.iter().zip(&demand.needed);
             for first in firsts.filter_map(|(first, needed)| needed.then_some(*first)) {
-                let inputs = match &slots[at] {
-                    Slot::Source(_) => continue,
-                    Slot::Call { inputs, .. } => inputs.clone(),
-                    Slot::Formula { tape, .. } | Slot::Mask { tape, .. } => {
-                        tape.pruned(&scalars[first]).slots()
-                    }
-                };
+                // What is compared over all symbols is computed apart, for all of them.
+                let whole = if matches!(slots[at], Slot::Over { .. }) { &[] } else { slots[at].inputs() };
+                let mut inputs = whole.to_vec();
+                inputs.extend(slots[at].tapes().flat_map(|tape| tape.pruned(&scalars[first]).slots()));
                 for input in inputs {
                     if let Some(input) = &mut earlier[input] {
                         input.needed[input.distinct.of[first] as usize] = true;
@@ -219,6 +216,28 @@ impl Engine<'_> {
 
     /// What the trials need over any symbol of their timeframe.
     pub(super) fn demand(&self, tuples: &mut Tuples<'_>, sharing: &Sharing) -> Demand {
+        let mut demand = self.no_demand(tuples, sharing);
+        for side in self.plan.sides.iter().flatten() {
+            demand_side(&mut demand, side, tuples, sharing);
+        }
+        demand.read_inputs(&self.plan.slots, tuples.scalars);
+        demand
+    }
+
+    /// What the trials need of one slot.
+    pub(super) fn demand_of(&self, slot: usize, tuples: &mut Tuples<'_>) -> Demand {
+        let sharing = self.sharing(tuples).without_tiles();
+        let mut demand = self.no_demand(tuples, &sharing);
+        if let Some(demand) = &mut demand.slots[slot] {
+            demand.needed.fill(true);
+            demand.is_lazy = false;
+        }
+        demand.read_inputs(&self.plan.slots, tuples.scalars);
+        demand
+    }
+
+    /// Nothing is needed yet.
+    fn no_demand(&self, tuples: &mut Tuples<'_>, sharing: &Sharing) -> Demand {
         let slot = |(slot, (is_lazy, is_tiled)): (&Slot, &(bool, bool))| {
             let mut demand = SlotDemand::all(tuples.of(slot.key()?));
             demand.needed.fill(false);
@@ -227,12 +246,7 @@ impl Engine<'_> {
             Some(demand)
         };
         let slots = self.plan.slots.iter().zip(&sharing.slots).map(slot).collect();
-        let mut demand = Demand { conditions: Vec::new(), slots };
-        for side in self.plan.sides.iter().flatten() {
-            demand_side(&mut demand, side, tuples, sharing);
-        }
-        demand.read_inputs(&self.plan.slots, tuples.scalars);
-        demand
+        Demand { conditions: Vec::new(), slots }
     }
 }
 

@@ -101,10 +101,11 @@ impl Engine<'_> {
     pub fn impossible_windows(&self, row: &[f64]) -> Vec<f64> {
         let params = self.decode(row);
         let mut out = Vec::new();
-        let longest = self.symbols.iter().map(|symbol| symbol.bars.len()).max().unwrap_or(0) as f64;
         let Some(symbol) = self.symbols.first() else { return out };
         let scalars = self.scalars(&params, symbol.bars.timeframe_ms);
-        for slot in &self.plan.slots {
+        for (slot, grid) in self.plan.slots.iter().zip(&self.plan.grid_of) {
+            let series = self.grids.all_series(self.plan.grids[*grid], &self.symbols);
+            let longest = series.iter().map(|series| series.bars.len()).max().unwrap_or(0) as f64;
             if let Slot::Call { func, arguments, .. } = slot
                 && let Some(scalar) = arguments.first()
             {

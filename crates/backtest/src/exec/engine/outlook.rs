@@ -155,7 +155,7 @@ impl Engine<'_> {
         scalars: &[f64],
         scratch: &mut Scratch,
     ) -> OutlookPosition {
-        let bars = self.symbols[symbol].bars;
+        let bars = &*self.symbols[symbol].bars;
         let next = bars.len() - 1;
         let (long, sign) = (trade.side > 0, f64::from(trade.side));
         let is_new = trade.entry_idx == next;
@@ -172,10 +172,12 @@ impl Engine<'_> {
         let run = sides.iter().find(|side| side.is_long() == long);
         for bound in run.map_or(&[][..], SideRun::exits) {
             let (at, kind) = (bound.exit, bound.kind());
-            let number = bound.number(trade.signal_idx, &opening, scratch);
+            // A stop that follows a series has its value of the last closed bar.
+            let of = if kind == ExitKind::StopSeries { next - 1 } else { trade.signal_idx };
+            let number = bound.number(of, &opening, scratch);
             let armed = trade.entry + sign * (number * trade.risk);
             let price = match kind {
-                ExitKind::Stop | ExitKind::Target if exit::is_price(number) => number,
+                ExitKind::Stop | ExitKind::StopSeries | ExitKind::Target if exit::is_price(number) => number,
                 ExitKind::Trail if number >= 0.0 && number.is_finite() => best - sign * number,
                 ExitKind::Breakeven if number.is_finite() && sign * best >= sign * armed => trade.entry,
                 ExitKind::Time => {

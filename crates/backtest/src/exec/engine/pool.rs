@@ -222,7 +222,7 @@ impl Engine<'_> {
         let shape = self.shape_among(&segments);
         let mut symbols: Vec<usize> = segments.iter().map(|segment| segment.symbol).collect();
         symbols.dedup();
-        let year_days = pool_year_days(symbols.iter().map(|at| self.symbols[*at].bars));
+        let year_days = pool_year_days(symbols.iter().map(|at| &*self.symbols[*at].bars));
         let (first, last) = shape.days;
         if first > last {
             return SegmentPool { tally: Tally::default(), daily: Vec::new(), year_days };

@@ -12,9 +12,12 @@ use crate::exec::cache::{Key, Kind};
 use crate::exec::column::{self, Input, Item};
 use crate::exec::distinct::Tuples;
 use crate::exec::frame::{Frame, Scratch, WORD};
+use crate::exec::gather::gather;
 use crate::exec::lazy::Lazy;
 use crate::exec::mask::{Mask, later};
-use crate::graph::Func;
+use crate::exec::recursion::recursion;
+use crate::exec::symbol::Symbol;
+use crate::graph::{Func, Grid};
 use crate::plan::{Condition, Decided, Factor, KeyParts, Maskable, Slot, Tape};
 
 /// Trials whose conditions are written out together. The blocks of all their columns should fit the second cache.
@@ -66,7 +69,7 @@ impl Shared {
 }
 
 /// The identity of what a trial with these scalars uses.
-fn key(symbol: usize, parts: &KeyParts, kind: Kind, scalars: &[f64]) -> Key {
+pub(super) fn key(symbol: usize, parts: &KeyParts, kind: Kind, scalars: &[f64]) -> Key {
     let scalars = parts.scalars.iter().map(|scalar| scalars[*scalar].to_bits()).collect();
     Key { symbol: symbol as u32, shape: parts.shape, kind, scalars }
 }
@@ -101,9 +104,16 @@ impl Engine<'_> {
             };
             let kind =
                 if matches!(self.plan.slots[slot], Slot::Mask { .. }) { Kind::Mask } else { Kind::Column };
-            let items = self.needed_items(symbol, &parts, kind, scalars, &needs, |this, missing| {
-                this.compute_all(slot, symbol, missing, scalars, &prepared)
-            });
+            let items = match self.plan.slots[slot] {
+                Slot::Over { over, input, .. } => self.over_items(over, input, &parts, scalars, &needs),
+                _ => {
+                    // What lives on the bars of one symbol is the same whichever is walked.
+                    let symbol = self.grid(slot).symbol.map_or(symbol, |own| own as usize);
+                    self.needed_items(symbol, &parts, kind, scalars, &needs, |this, missing| {
+                        this.compute_all(slot, symbol, missing, scalars, &prepared)
+                    })
+                }
+            };
             prepared.slots.push(items);
             prepared.slot_of.push(needs.distinct.of.clone());
             prepared.is_lazy.push(needs.is_lazy);
@@ -360,15 +370,15 @@ impl Engine<'_> {
         prepared: &Prepared,
         scratch: &mut Scratch,
     ) -> Item {
-        let data = &self.symbols[symbol];
+        let n_bars = self.series(slot, symbol).bars.len();
         match &self.plan.slots[slot] {
             Slot::Call { func, inputs, arguments, .. } => {
                 let inputs: Vec<Input<'_>> = inputs
                     .iter()
                     .map(|input| match &self.plan.slots[*input] {
-                        Slot::Source(source) => Input::Column(data.source(*source)),
+                        Slot::Source(source) => Input::Column(self.series(*input, symbol).source(*source)),
                         _ => match self.item(*input, trial, prepared) {
-                            Item::Column(column) => Input::Column(column),
+                            Item::Column(column) => Input::Column(self.own_part(*input, symbol, column)),
                             Item::Prefix(prefix) => Input::Prefix(prefix),
                             Item::Mask(mask) => Input::Mask(mask),
                             Item::Bits(_) => Input::Column(&[]),
@@ -376,15 +386,28 @@ impl Engine<'_> {
                     })
                     .collect();
                 let arguments: Vec<f64> = arguments.iter().map(|scalar| scalars[*scalar]).collect();
-                column::call(func, &inputs, &arguments, data.bars.len(), &self.spare)
+                column::call(func, &inputs, &arguments, n_bars, &self.spare)
             }
-            Slot::Formula { tape, .. } => self.with_columns(symbol, trial, scalars, prepared, |frame| {
+            Slot::Formula { tape, .. } => self.with_bars(n_bars, symbol, trial, scalars, prepared, |frame| {
                 column::formula(&tape.pruned(scalars), frame, scratch, &self.spare)
             }),
-            Slot::Mask { tape, .. } => self.with_columns(symbol, trial, scalars, prepared, |frame| {
+            Slot::Mask { tape, .. } => self.with_bars(n_bars, symbol, trial, scalars, prepared, |frame| {
                 column::mask(&tape.pruned(scalars), frame, scratch)
             }),
-            Slot::Source(_) => Item::Column(Vec::new()),
+            Slot::Recur { start, next, .. } => {
+                self.with_bars(n_bars, symbol, trial, scalars, prepared, |frame| {
+                    let mut out = self.spare.column(n_bars);
+                    recursion(start, next, frame, &mut out);
+                    Item::Column(out)
+                })
+            }
+            Slot::Gather { input, route, .. } => {
+                let mut out = self.spare.column(n_bars);
+                let columns = self.columns(symbol, trial, prepared);
+                gather(columns[*input], self.grids.route(*route, symbol), &mut out);
+                Item::Column(out)
+            }
+            Slot::Source(_) | Slot::Over { .. } => Item::Column(Vec::new()),
         }
     }
 
@@ -397,9 +420,22 @@ impl Engine<'_> {
         prepared: &Prepared,
         run: impl FnOnce(&Frame<'_>) -> T,
     ) -> T {
+        self.with_bars(self.symbols[symbol].bars.len(), symbol, trial, scalars, prepared, run)
+    }
+
+    /// The same over a grid that has so many bars.
+    fn with_bars<T>(
+        &self,
+        n_bars: usize,
+        symbol: usize,
+        trial: usize,
+        scalars: &[f64],
+        prepared: &Prepared,
+        run: impl FnOnce(&Frame<'_>) -> T,
+    ) -> T {
         let columns = self.columns(symbol, trial, prepared);
         let lazies = self.lazies(symbol, trial, scalars, prepared);
-        let (n_bars, block_words) = (self.symbols[symbol].bars.len(), self.block_words);
+        let block_words = self.block_words;
         run(&Frame {
             columns: &columns,
             lazies: &lazies,
@@ -425,9 +461,9 @@ impl Engine<'_> {
                 !matches!(self.item(slot, trial, prepared), Item::Column(column) if column.is_empty());
             let part = func.part.filter(|_| *is_lazy && !is_written)?;
             let series = inputs.iter().map(|input| match &self.plan.slots[*input] {
-                Slot::Source(source) => Series::Column(self.symbols[symbol].source(*source)),
+                Slot::Source(source) => Series::Column(self.series(*input, symbol).source(*source)),
                 _ => match self.item(*input, trial, prepared) {
-                    Item::Column(column) => Series::Column(column),
+                    Item::Column(column) => Series::Column(self.own_part(*input, symbol, column)),
                     Item::Prefix(prefix) => Series::Sums(prefix),
                     Item::Mask(_) | Item::Bits(_) => Series::Column(&[]),
                 },
@@ -451,14 +487,35 @@ impl Engine<'_> {
         prepared: &'b Prepared,
     ) -> Vec<&'b [f64]> {
         let slot = |(slot, kind): (usize, &Slot)| match kind {
-            Slot::Source(source) => self.symbols[symbol].source(*source),
-            _ => {
-                match prepared.slots.get(slot).map(|items| &*items[prepared.slot_of[slot][trial] as usize]) {
-                    Some(Item::Column(column)) => column.as_slice(),
+            Slot::Source(source) => self.series(slot, symbol).source(*source),
+            _ => match prepared.slots.get(slot).filter(|items| !items.is_empty()) {
+                Some(items) => match &*items[prepared.slot_of[slot][trial] as usize] {
+                    Item::Column(column) => self.own_part(slot, symbol, column),
                     _ => &[],
-                }
-            }
+                },
+                None => &[],
+            },
         };
         self.plan.slots.iter().enumerate().map(slot).collect()
+    }
+
+    /// The grid of a slot.
+    fn grid(&self, slot: usize) -> Grid {
+        self.plan.grids[self.plan.grid_of[slot]]
+    }
+
+    /// The bars that a slot lives on where a symbol is walked.
+    fn series(&self, slot: usize, symbol: usize) -> &Symbol<'_> {
+        self.grids.series(self.grid(slot), &self.symbols, symbol)
+    }
+
+    /// What a symbol has of a column: all of it, but for those over all symbols.
+    fn own_part<'b>(&self, slot: usize, symbol: usize, column: &'b [f64]) -> &'b [f64] {
+        match self.plan.slots[slot] {
+            Slot::Over { .. } => {
+                column.get(self.grids.start[symbol]..self.grids.start[symbol + 1]).unwrap_or_default()
+            }
+            _ => column,
+        }
     }
 }

@@ -5,8 +5,8 @@
 
 use tidemill_market::Universe;
 
-use super::{Detail, Engine, EngineOptions, shared_columns};
-use crate::compile::compile;
+use super::{Detail, Engine, EngineOptions};
+use crate::compile::{DataNames, compile};
 use crate::exec::frame::{Opening, Scratch};
 use crate::exec::walk::SideRun;
 use crate::expr::{Expr, Kind};
@@ -48,13 +48,13 @@ pub fn let_series(
         short: None,
         ..strategy.clone()
     };
-    let extra = shared_columns(universe);
+    let data = DataNames::of(universe);
     // What is no number cannot be a level.
     let names: Vec<&str> = strategy
         .lets
         .iter()
         .map(|(name, _)| name.as_str())
-        .filter(|name| compile(&probe(&[name]), &extra).is_ok())
+        .filter(|name| compile(&probe(&[name]), &data).is_ok())
         .collect();
     let probe = probe(&names);
     let mut engine = Engine::new(&probe, universe, Vec::new(), options)?;
