@@ -116,7 +116,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn every_state_is_what_the_backtest_does(numbers in vec(any::<u32>(), 0..160)) {
+    fn every_state_is_what_the_backtest_does(numbers in vec(any::<u32>(), 300..700)) {
         let mut tape = Tape::new(&numbers);
         let mut universe = data::universe(&mut tape);
         for bars in &mut universe.symbols {
