@@ -138,7 +138,7 @@ proptest! {
             }
             // Entries that no trade took are those whose levels the next open made invalid.
             if strategy.execution.fill == FillAt::NextOpen && !is_ruined {
-                prop_assert_eq!(n_untaken, detail.tally.skipped as u32, "{}", strategy.source);
+                prop_assert_eq!(n_untaken, detail.tally.skipped, "{}", strategy.source);
             }
         }
     }
