@@ -11,6 +11,7 @@ pub(crate) mod column;
 pub(crate) mod content;
 pub(crate) mod csv;
 pub(crate) mod delta;
+pub(crate) mod extra;
 pub(crate) mod find;
 pub(crate) mod footer;
 pub(crate) mod frame;

@@ -36,6 +36,8 @@ mod scan;
 mod settings;
 #[path = "cli/shared_data.rs"]
 mod shared_data;
+#[path = "cli/signal.rs"]
+mod signal;
 #[path = "cli/study.rs"]
 mod study;
 #[path = "cli/study_manage.rs"]

@@ -360,6 +360,10 @@ pub const LIST: &[TestFile] = &[
         tests: &[("watching_scans_again_when_a_file_changes_and_ends_with_ctrl_c", None)],
     },
     TestFile {
+        path: "crates/tidemill/tests/cli/signal.rs",
+        tests: &[("watching_says_what_is_new_and_ends_with_ctrl_c", None)],
+    },
+    TestFile {
         path: "crates/tidemill/tests/cli/study.rs",
         tests: &[
             ("a_killed_sweep_goes_on_to_the_same_study", None),

@@ -10,7 +10,8 @@ use std::path::Path;
 use jiff::tz::TimeZone;
 use rayon::prelude::*;
 
-use super::column::{Layout, TimeLook, TimeSource, Wanted, identifier, is_closes_header, is_header, unnamed};
+use super::column::{Layout, TimeLook, TimeSource, Wanted, identifier, is_closes_header, is_header};
+use super::extra::ExtraColumn;
 use super::line::{Cells, Line, lines, sniff_delimiter};
 use super::number::{Decimal, is_null, parse_number};
 use super::stamp::BarStamp;
@@ -469,35 +470,5 @@ fn read_time<'a>(source: TimeSource, cell: impl Fn(usize) -> &'a [u8]) -> Option
         TimeSource::Pair { date, time } => {
             parse_stamp(cell(date))?.plus_time_of_day(parse_time_of_day(cell(time)))
         }
-    }
-}
-
-/// A further column, kept if at least half of its filled cells are numbers. One without a filled cell is kept too, not
-/// available throughout, if the header names it; without a name it is only a delimiter too many.
-struct ExtraColumn {
-    column: usize,
-    values: Vec<f64>,
-    n_numbers: usize,
-    n_text: usize,
-}
-
-impl ExtraColumn {
-    fn new(column: usize) -> Self {
-        Self { column, values: Vec::new(), n_numbers: 0, n_text: 0 }
-    }
-
-    fn push(&mut self, cell: &[u8], decimal: Decimal) {
-        let value = parse_number(cell, decimal);
-        if !value.is_nan() {
-            self.n_numbers += 1;
-        } else if !is_null(cell) {
-            self.n_text += 1;
-        }
-        self.values.push(value);
-    }
-
-    fn finish(self, name: &str) -> Option<Vec<f64>> {
-        let is_named = name != unnamed(self.column);
-        (self.n_numbers >= self.n_text && (self.n_numbers > 0 || is_named)).then_some(self.values)
     }
 }

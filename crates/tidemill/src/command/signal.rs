@@ -1,8 +1,8 @@
 //! `tidemill signal`: what a strategy holds and wants after the last closed bar.
 
-use crate::exit::ExitCode;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
@@ -11,11 +11,13 @@ use tidemill_lab::{Recipe, SignalReport, SignalWatch};
 use tidemill_market::timestamp;
 
 use super::backtest::{TrialName, parse_trial};
+use super::sweep::stop_flag;
+use crate::exit::ExitCode;
 use crate::input::{ReadingArgs, StrategyArgs};
 use crate::settings::Settings;
 
-/// Time between two looks at the files.
-const PACE: Duration = Duration::from_secs(1);
+/// Length of one sleep, so that Ctrl-C ends a watch at once, and how many are between two looks at the files.
+const STEP: (Duration, u32) = (Duration::from_millis(50), 20);
 
 /// Say what to do now: enter, exit, hold or nothing, with the levels of the next bar.
 #[derive(Args)]
@@ -77,8 +79,10 @@ pub fn run(args: &SignalArgs) -> Result<ExitCode> {
     if let Some((report, notes)) = signal.poll(at_ms)? {
         print(args, &report, &notes)?;
     }
-    while args.watch {
-        std::thread::sleep(PACE);
+    let stop = args.watch.then(stop_flag);
+    let is_stopped = || stop.as_ref().is_none_or(|stop| stop.load(Ordering::SeqCst));
+    while !is_stopped() {
+        (0..STEP.1).take_while(|_| !is_stopped()).for_each(|_| std::thread::sleep(STEP.0));
         match signal.poll(now_ms()) {
             Ok(None) => {}
             Ok(Some((report, notes))) => print(args, &report, &notes)?,
