@@ -191,6 +191,8 @@ def test_pages_are_framed_and_whole(market: tm.Bars, dip: tm.Strategy, tmp_path:
         assert shown.startswith('<iframe srcdoc="') and "<script" not in shown
         result.save(tmp_path / f"{name}.html")
         assert (tmp_path / f"{name}.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    long = tm.backtest(dip, tm.generate(bars=100_000, symbols=2), window=60, k=2.0)
+    assert len(long._repr_html_()) < 600_000 < len(long.html())
     with pytest.raises(ValueError, match="its trades and its equity are tables"):
         study.backtest().save(tmp_path / "x.csv")
 

@@ -64,7 +64,7 @@ class Backtest:
 
     def html(self) -> str:
         """The report as one self-contained page."""
-        return self._raw.html()
+        return self._raw.html(False)
 
     def save(self, path: Path) -> None:
         """Writes the report as .html, or everything but the trades as .json."""
@@ -85,7 +85,7 @@ class Backtest:
         return f"Backtest({self._document['strategy']}: {params}; {figures})"
 
     def _repr_html_(self) -> str:
-        return _page.framed(self.html())
+        return _page.framed(self._raw.html(True))
 
 
 def backtest(

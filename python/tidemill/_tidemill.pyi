@@ -21,9 +21,9 @@ class RawBacktest:
         """
         Equity by the day.
         """
-    def html(self, /) -> str:
+    def html(self, /, for_notebook: bool) -> str:
         """
-        The report as a page.
+        The report as a page; for a notebook it holds fewer bars.
         """
     def trades(self, /) -> RawTable:
         """

@@ -192,12 +192,30 @@ pub struct TradeRow {
     pub reason: String,
 }
 
-/// The page as one self-contained HTML text.
-///
-/// Long histories are thinned so that the file stays below about 8 MB; a note in the page reports it.
-/// Non-finite numbers are shown as gaps. Columns of unequal length are cut to the shortest.
+/// How much a page holds; what is more is thinned, and a note in the page reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageLimits {
+    /// Bars drawn, over all symbols; about 17 bytes each.
+    pub bars: usize,
+    /// Trades listed, over all symbols; about 130 bytes each.
+    pub trades: usize,
+}
+
+impl PageLimits {
+    /// A file of its own: below about 8 MB.
+    pub const FILE: Self = Self { bars: 250_000, trades: 15_000 };
+    /// One of many pages in a notebook: a few hundred kilobytes.
+    pub const NOTEBOOK: Self = Self { bars: 6_000, trades: 1_000 };
+}
+
+/// The page as one self-contained HTML text, for a file.
 pub fn html(report: &ReportPage) -> Result<String, serde_json::Error> {
-    let data = serde_json::to_string(&Payload::new(report))?;
+    html_within(report, PageLimits::FILE)
+}
+
+/// The same within limits. Non-finite numbers are shown as gaps. Columns of unequal length are cut to the shortest.
+pub fn html_within(report: &ReportPage, limits: PageLimits) -> Result<String, serde_json::Error> {
+    let data = serde_json::to_string(&Payload::new(report, limits))?;
     let script = Script { data: &data, charts: &kit::PRICE_CHART, parts: &SCRIPTS };
     let body = kit::drawn_body(&HEAD, include_str!("report/report.html"), "");
     Ok(Page { title: &report.title, style: "", body: &body, script: Some(script) }.html())

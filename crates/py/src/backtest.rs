@@ -99,9 +99,9 @@ impl RawBacktest {
         self.table(py, equity::columns)
     }
 
-    /// The report as a page.
-    fn html(&self, py: Python<'_>) -> PyResult<String> {
-        let html = released(py, || tidemill::result::backtest_page(&self.report))?;
+    /// The report as a page; for a notebook it holds fewer bars.
+    fn html(&self, py: Python<'_>, for_notebook: bool) -> PyResult<String> {
+        let html = released(py, || tidemill::result::backtest_page(&self.report, for_notebook))?;
         html.map_err(|error| error::raised(py, "Error", &format!("{error:#}")))
     }
 }

@@ -6,6 +6,7 @@ use anyhow::Result;
 use serde_json::Value;
 use tidemill_coloring::{Instance, Outcome};
 use tidemill_lab::BacktestReport;
+use tidemill_page::report::PageLimits;
 
 use crate::command::{backtest, color, study};
 
@@ -16,9 +17,9 @@ pub fn backtest_document(report: &BacktestReport) -> Value {
     backtest::to_json(report)
 }
 
-/// What `tidemill backtest --report` writes.
-pub fn backtest_page(report: &BacktestReport) -> Result<String> {
-    backtest::report_html(report)
+/// What `tidemill backtest --report` writes, or the same for a notebook, with fewer bars.
+pub fn backtest_page(report: &BacktestReport, for_notebook: bool) -> Result<String> {
+    backtest::report_html(report, if for_notebook { PageLimits::NOTEBOOK } else { PageLimits::FILE })
 }
 
 /// What `tidemill study show --json` prints.

@@ -4,16 +4,13 @@ use serde::Serialize;
 
 use super::pack::{self, Bar};
 use super::{
-    Curve, EquityKind, HEADLINE, MetricRow, ReportPage, SymbolSeries, TimeMark, TradeRow, detail, portfolio,
+    Curve, EquityKind, HEADLINE, MetricRow, PageLimits, ReportPage, SymbolSeries, TimeMark, TradeRow, detail,
+    portfolio,
 };
 use crate::kit::parts::PartsTable;
 
-/// Bars in one file, over all symbols; about 17 bytes each.
-const MAX_BARS: usize = 250_000;
 /// Symbols with a price chart.
 const MAX_CHARTS: usize = 48;
-/// Trades listed, over all symbols; about 130 bytes each.
-const MAX_TRADES: usize = 15_000;
 /// Lines of a symbol that are computed from its bars, and values of all of them; about 6 bytes each.
 const MAX_LINES: usize = 8;
 const MAX_LINE_VALUES: usize = 400_000;
@@ -119,7 +116,7 @@ struct TradeColumns {
 
 impl<'a> Payload<'a> {
     /// Packs a report.
-    pub fn new(report: &'a ReportPage) -> Self {
+    pub fn new(report: &'a ReportPage, limits: PageLimits) -> Self {
         let mut notes = report.notes.clone();
         let charted = charted(&report.series);
         if charted.iter().any(|shown| !shown) {
@@ -153,7 +150,7 @@ impl<'a> Payload<'a> {
             .zip(&charted)
             .map(|(series, &shown)| if shown { n_bars(series) } else { 0 })
             .collect();
-        let budgets = detail::share(MAX_BARS, &wanted);
+        let budgets = detail::share(limits.bars, &wanted);
         if budgets.iter().zip(&wanted).any(|(budget, wanted)| budget < wanted) {
             notes.push(format!(
                 "The price history ({} bars) is drawn in buckets to keep this file small; single bars are kept around \
@@ -167,7 +164,7 @@ impl<'a> Payload<'a> {
             .zip(budgets.iter().zip(&charted))
             .map(|(series, (&budget, &shown))| PackedSeries::new(series, report.equity_kind, budget, shown))
             .collect();
-        let (reasons, trades) = pack_trades(&report.series, &mut notes);
+        let (reasons, trades) = pack_trades(&report.series, limits.trades, &mut notes);
         Payload {
             title: &report.title,
             subtitle: &report.subtitle,
@@ -338,15 +335,19 @@ fn thin(line: &[(i64, f64)], most: usize) -> Vec<(i64, f64)> {
 }
 
 /// The trades of all symbols as columns, with the table of exit labels they point into.
-fn pack_trades<'a>(series: &'a [SymbolSeries], notes: &mut Vec<String>) -> (Vec<&'a str>, TradeColumns) {
+fn pack_trades<'a>(
+    series: &'a [SymbolSeries],
+    most: usize,
+    notes: &mut Vec<String>,
+) -> (Vec<&'a str>, TradeColumns) {
     let mut reasons: Vec<&str> = Vec::new();
     let mut columns = TradeColumns::default();
     let total: usize = series.iter().map(|series| series.trades.len()).sum();
     let wanted: Vec<usize> = series.iter().map(|series| series.trades.len()).collect();
-    let budgets = detail::share(MAX_TRADES, &wanted);
-    if total > MAX_TRADES {
+    let budgets = detail::share(most, &wanted);
+    if total > most {
         notes.push(format!(
-            "The trade list and the figures drawn from it hold the latest {MAX_TRADES} of {total} trades; metrics, \
+            "The trade list and the figures drawn from it hold the latest {most} of {total} trades; metrics, \
              equity and monthly table cover all of them."
         ));
     }

@@ -149,3 +149,13 @@ fn large_universe_is_thinned_and_says_so() {
     assert_ne!(data["series"][59]["bars"], "");
     assert_eq!(data["notes"].as_array().unwrap().len(), 4);
 }
+
+#[test]
+fn a_page_for_a_notebook_is_small_and_says_what_it_left_out() {
+    let many = ReportPage { series: vec![series(60_000)], ..ReportPage::default() };
+    let file = html(&many).unwrap();
+    let page = html_within(&many, PageLimits::NOTEBOOK).unwrap();
+    assert!(page.len() < 400_000 && page.len() + 400_000 < file.len(), "{} of {}", page.len(), file.len());
+    let notes = |page: &str| data(page)["notes"].to_string();
+    assert!(notes(&page).contains("drawn in buckets") && !notes(&file).contains("drawn in buckets"));
+}

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use tidemill_backtest::POOL_NOTE;
 use tidemill_lab::{BacktestReport, Experiment, trades};
 use tidemill_market::timestamp;
-use tidemill_page::report::ReportPage;
+use tidemill_page::report::{PageLimits, ReportPage};
 
 use crate::exit::ExitCode;
 use crate::input::{DataSource, StrategyArgs, set_threads};
@@ -101,7 +101,7 @@ pub fn run(args: BacktestArgs, display: &Display) -> Result<ExitCode> {
         eprintln!("trades: {}", path.display());
     }
     if let Some(path) = &args.report {
-        std::fs::write(path, report_html(&evaluation)?)
+        std::fs::write(path, report_html(&evaluation, PageLimits::FILE)?)
             .with_context(|| format!("cannot write {}", path.display()))?;
         eprintln!("report: {}", path.display());
     }
@@ -297,6 +297,7 @@ fn to_text(evaluation: &BacktestReport, screen: &Screen) -> String {
 }
 
 /// The report as one self-contained HTML text.
-pub fn report_html(evaluation: &BacktestReport) -> Result<String> {
-    tidemill_page::report::html(&page::report_with_lines(evaluation)?).context("cannot build the report")
+pub fn report_html(evaluation: &BacktestReport, limits: PageLimits) -> Result<String> {
+    let page = page::report_with_lines(evaluation)?;
+    tidemill_page::report::html_within(&page, limits).context("cannot build the report")
 }
