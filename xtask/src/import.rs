@@ -71,7 +71,20 @@ const TABLE: &[Row] = &[
             "tidemill-coloring",
         ],
     },
-    Row { name: "tidemill-py", may_import: &["tidemill"] },
+    Row {
+        name: "tidemill-py",
+        may_import: &[
+            "tidemill",
+            "tidemill-telemetry",
+            "tidemill-gpu",
+            "tidemill-search",
+            "tidemill-market",
+            "tidemill-backtest",
+            "tidemill-lab",
+            "tidemill-scan",
+            "tidemill-coloring",
+        ],
+    },
     Row { name: "xtask", may_import: &[] },
 ];
 

@@ -1,7 +1,8 @@
-//! The project's own commands, for people and for CI: `cargo xtask test | stress | check | lint | ci | quality`.
+//! The project's own commands, for people and for CI: `cargo xtask test | stress | check | lint | ci | wheel | quality`.
 
 mod browser;
 mod concept;
+mod environment;
 mod import;
 mod long_file;
 mod markdown;
@@ -14,6 +15,7 @@ mod skip;
 mod source;
 mod stress;
 mod type_name;
+mod wheel;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -39,6 +41,7 @@ Usage: cargo xtask <command>
                in Markdown
   lint         formatting, clippy and the links of the documentation, warnings are errors
   ci           lint, check and test
+  wheel [ARGS] build the wheel of the Python package into target/wheels, by maturin with zig; ARGS go to maturin
   quality [ARGS]
                how good the samplers search, beside recorded results of others; ARGS go to `tidemill-bench quality`
 ";
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         ("lint", []) => lint(),
         ("ci", []) => lint().and_then(|()| test(&[])),
         ("quality", rest) => quality(rest),
+        ("wheel", rest) => wheel(rest),
         ("help" | "--help" | "-h", _) => {
             print!("{USAGE}");
             Ok(())
@@ -128,6 +132,10 @@ fn quality(arguments: &[String]) -> Result<()> {
     let mut command = vec!["run", "--release", "-p", "tidemill-bench", "--", "quality"];
     command.extend(arguments.iter().map(String::as_str));
     cargo(&command)
+}
+
+fn wheel(arguments: &[String]) -> Result<()> {
+    wheel::build(&workspace_root()?, metadata()?.target_directory.as_std_path(), arguments)
 }
 
 fn lint() -> Result<()> {

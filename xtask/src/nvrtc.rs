@@ -1,12 +1,11 @@
 //! NVRTC for the tests: the compiler library of CUDA, from PyPI, in a virtual environment under the target folder.
 //!
 //! With it every kernel is compiled for a GPU on machines that have none. There are two: 13.0, which the tests use, and 12.9, the last one
-//! for cards before Turing. They stay there between runs; a mark says which version was installed completely.
+//! for cards before Turing.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 /// A version of NVRTC.
 pub struct Version {
@@ -31,53 +30,9 @@ pub const OLDER: Version = Version {
 
 /// The folder that holds the library, installed if it is not there yet.
 pub fn folder(version: &Version, target_dir: &Path) -> Result<PathBuf> {
-    let package = version.package;
     let environment = target_dir.join(version.environment);
-    let mark = environment.join("installed");
-    if std::fs::read_to_string(&mark).is_ok_and(|installed| installed == package)
-        && let Some(folder) = library_folder(&environment)
-    {
-        return Ok(folder);
-    }
-    crate::step(&format!("installing {package} for the tests"));
-    std::fs::create_dir_all(target_dir)?;
-    run(python()?.args(["-m", "venv", "--clear"]).arg(&environment)).context("no virtual environment")?;
-    let python =
-        if cfg!(windows) { environment.join("Scripts/python.exe") } else { environment.join("bin/python") };
-    run(Command::new(python).args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        package,
-    ]))
-    .context("pip failed")?;
-    let folder = library_folder(&environment).context("the package holds no library")?;
-    std::fs::write(mark, package)?;
-    Ok(folder)
-}
-
-/// The Python of the system, under the first name that works.
-fn python() -> Result<Command> {
-    let works = |name: &&str| {
-        let status = Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-        status.is_ok_and(|status| status.success())
-    };
-    let name = ["python3", "python"].into_iter().find(works).context("there is no Python")?;
-    Ok(Command::new(name))
-}
-
-/// Runs a command; its last line is the error.
-fn run(command: &mut Command) -> Result<()> {
-    let output = command.stdin(Stdio::null()).output()?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said =
-        String::from_utf8_lossy(if output.stderr.is_empty() { &output.stdout } else { &output.stderr })
-            .into_owned();
-    bail!("{}", said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it gave no reason").trim())
+    crate::environment::with(&environment, &[version.package])?;
+    library_folder(&environment).context("the package holds no library")
 }
 
 /// The folder under this one that holds NVRTC itself.

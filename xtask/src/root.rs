@@ -6,6 +6,7 @@ use crate::repository::Repository;
 const KEPT: &[&str] = &[
     ".cargo",
     ".ci",
+    ".github",
     ".gitignore",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -19,6 +20,8 @@ const KEPT: &[&str] = &[
     "benches",
     "crates",
     "docs",
+    "pyproject.toml",
+    "python",
     "rust-toolchain.toml",
     "rustfmt.toml",
     "strategies",

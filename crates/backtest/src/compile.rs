@@ -1,5 +1,6 @@
 //! Compiles a strategy into a [`Program`]: names resolved, types checked, everything shared that is equal.
 
+mod closes;
 mod composed;
 mod expr;
 pub(crate) mod function;

@@ -46,6 +46,14 @@ impl SourceErrors {
         Self { file: file.into(), source: source.into(), diagnostics }
     }
 
+    /// The problems with their lines and columns, both from 1.
+    pub fn places(&self) -> impl Iterator<Item = (usize, usize, &Diagnostic)> {
+        self.diagnostics.iter().map(|problem| {
+            let (line, column, _) = self.position(problem.span.start);
+            (line, column, problem)
+        })
+    }
+
     /// Line and column, both from 1, columns in characters.
     fn position(&self, offset: usize) -> (usize, usize, &str) {
         let mut offset = offset.min(self.source.len());

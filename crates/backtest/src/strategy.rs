@@ -339,6 +339,19 @@ pub enum StrategyError {
         /// The existing names.
         names: Vec<String>,
     },
+    /// The data has closes alone, and the strategy needs more.
+    #[error(
+        "{file} cannot be tested on {symbol}, whose data has closes alone: {}\n  hint: load data with open, high, low and close; closes alone are enough for rules that read no other price, have no level inside a bar, and fill = \"close\"",
+        needs.join("; ")
+    )]
+    ClosesOnly {
+        /// The strategy file.
+        file: String,
+        /// The first symbol with closes alone.
+        symbol: String,
+        /// What it needs, and why.
+        needs: Vec<String>,
+    },
     /// A `--set` cannot be applied.
     #[error("--set {name}={value}: {message}")]
     Set {

@@ -6,6 +6,7 @@
 mod construct;
 mod judge;
 mod kind;
+mod list;
 mod peel;
 mod search;
 

@@ -12,6 +12,7 @@ use libloading::Library;
 use crate::cache::Cache;
 use crate::error::GpuError;
 use crate::module::Source;
+use crate::site;
 
 /// Which NVRTC was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -184,6 +185,9 @@ impl Nvrtc {
                 cure: CURE.into(),
             })?;
         }
+        if let Some(found) = site::of_packages().iter().find_map(|folder| Self::look_in(folder)) {
+            return found;
+        }
         let names = [
             "libnvrtc.so",
             "libnvrtc.so.13",
@@ -199,14 +203,8 @@ impl Nvrtc {
                 return Self::from_library(library, None, PathBuf::from(name));
             }
         }
-        let of_variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
-        let homes = [of_variable("CUDA_HOME"), of_variable("CUDA_PATH"), Some("/usr/local/cuda".into())];
-        for home in homes.into_iter().flatten() {
-            for part in ["lib64", "lib", "bin"] {
-                if let Some(found) = Self::look_in(&home.join(part)) {
-                    return found;
-                }
-            }
+        if let Some(found) = site::of_toolkit().iter().find_map(|folder| Self::look_in(folder)) {
+            return found;
         }
         Err(GpuError::Unavailable {
             what: "the CUDA compiler library NVRTC was not found".into(),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tidemill_backtest::objective::Invalid;
 use tidemill_backtest::segment::Segment;
 use tidemill_backtest::{Benchmark, Detail, LetSeries, Metrics, let_series};
-use tidemill_search::Space;
+use tidemill_search::{Domain, Space};
 
 use crate::error::LabError;
 use crate::experiment::Experiment;
@@ -125,5 +125,10 @@ impl BacktestReport {
 /// Names and values of a point; inactive parameters are null.
 pub fn param_values(space: &Space, row: &[f64]) -> Vec<(String, Value)> {
     let values = space.params.iter().zip(row);
-    values.map(|(param, encoded)| (param.name.clone(), json!(param.domain.decode(*encoded)))).collect()
+    values.map(|(param, encoded)| (param.name.clone(), decoded(&param.domain, *encoded))).collect()
+}
+
+/// An encoded value as people read it; null if it stands for none.
+pub fn decoded(domain: &Domain, encoded: f64) -> Value {
+    json!(domain.decode(encoded))
 }

@@ -230,7 +230,7 @@ impl StudyConfig {
             about: AboutStudy {
                 data: Some(data.origin.clone()),
                 file: Some(strategy.file.clone()),
-                source: Some(data.recipe.clone()),
+                source: data.recipe.stored(),
             },
             seed: search.seed,
             data_hash: data.universe.fingerprint(),

@@ -1,10 +1,12 @@
 //! Bars with their origin and the notes about them.
 
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize, Serializer};
 use tidemill_market::synth::{Planted, RegimeOptions, regime};
-use tidemill_market::{Bars, LoadOptions, Universe, load, timeframe};
+use tidemill_market::{Bars, DataReport, LoadOptions, Universe, load, timeframe};
 
 use crate::error::LabError;
 use crate::number;
@@ -28,7 +30,8 @@ impl Dataset {
     /// Bars that are in memory already. A study of them cannot load them again.
     pub fn of(universe: Universe) -> Self {
         let origin = describe(&universe);
-        Self { universe, benchmark: None, recipe: Recipe::default(), origin, notes: Vec::new() }
+        let recipe = Recipe { is_in_memory: true, ..Recipe::default() };
+        Self { universe, benchmark: None, recipe, origin, notes: Vec::new() }
     }
 
     /// CSV or Parquet files, or folders of them.
@@ -52,6 +55,7 @@ impl Dataset {
         Self {
             origin: "generated data (4 symbols × 20,000 bars of 15m)".into(),
             notes: vec![note],
+            recipe: Recipe::default(),
             ..Self::of(universe)
         }
     }
@@ -85,6 +89,14 @@ pub fn describe(universe: &Universe) -> String {
     format!("{symbols}, {} of {timeframe}", number::counted(universe.n_bars() as u64, "bar"))
 }
 
+/// What a file looks like without reading it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileStamp {
+    path: PathBuf,
+    len: Option<u64>,
+    changed: Option<SystemTime>,
+}
+
 /// How data is loaded, as a study stores it, so that a trial can be evaluated again without the command line. Without files, data is
 /// generated.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,6 +113,9 @@ pub struct Recipe {
     /// What results are compared with in place of holding all symbols: a symbol or a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     benchmark: Option<String>,
+    /// Whether the bars were handed over in memory, so that nothing says where they are.
+    #[serde(skip)]
+    is_in_memory: bool,
 }
 
 impl Recipe {
@@ -108,7 +123,12 @@ impl Recipe {
     pub fn new(files: &[PathBuf], options: LoadOptions) -> Self {
         // If the working folder is unknown, paths stay relative to the folder in which they are read.
         let within = std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned();
-        Self { files: files.to_vec(), within, options, benchmark: None }
+        Self { files: files.to_vec(), within, options, benchmark: None, is_in_memory: false }
+    }
+
+    /// What a study stores of it: nothing of bars that were in memory.
+    pub(crate) fn stored(&self) -> Option<Self> {
+        (!self.is_in_memory).then(|| self.clone())
     }
 
     /// The same from other files, named from the working folder, and with another benchmark; what is not given stays.
@@ -142,6 +162,24 @@ impl Recipe {
         self.files.iter().chain(join).map(PathBuf::as_path).find(|path| !path.exists())
     }
 
+    /// What every file looks like now, those of folders included, in order.
+    pub(crate) fn stamps(&self) -> Vec<FileStamp> {
+        let full = self.in_full();
+        let mut waiting: Vec<PathBuf> = full.files;
+        waiting.extend(full.options.join.map(|join| join.path));
+        let mut stamps = Vec::new();
+        while let Some(path) = waiting.pop() {
+            let known = path.metadata().ok();
+            if known.as_ref().is_some_and(Metadata::is_dir) {
+                waiting.extend(path.read_dir().into_iter().flatten().flatten().map(|entry| entry.path()));
+            }
+            let changed = known.as_ref().and_then(|known| known.modified().ok());
+            stamps.push(FileStamp { path, len: known.map(|known| known.len()), changed });
+        }
+        stamps.sort_by(|a, b| a.path.cmp(&b.path));
+        stamps
+    }
+
     /// Loads or generates the data, and the benchmark if it names one.
     pub fn load(self) -> Result<Dataset, LabError> {
         self.load_bars()?.with_own_benchmark()
@@ -149,11 +187,17 @@ impl Recipe {
 
     /// The same without the benchmark.
     pub(crate) fn load_bars(self) -> Result<Dataset, LabError> {
+        Ok(self.load_with_report()?.0)
+    }
+
+    /// The same, with what loading found.
+    pub fn load_with_report(self) -> Result<(Dataset, DataReport), LabError> {
         if self.files.is_empty() {
-            return Ok(Dataset { recipe: self, ..Dataset::generated() });
+            return Ok((Dataset { recipe: self, ..Dataset::generated() }, DataReport::default()));
         }
         let loaded = load(&self.files, &self.options)?;
-        Ok(Dataset { recipe: self, notes: loaded.report.remarks(), ..Dataset::of(loaded.universe) })
+        let data = Dataset { recipe: self, notes: loaded.report.remarks(), ..Dataset::of(loaded.universe) };
+        Ok((data, loaded.report))
     }
 
     fn benchmark(&self, name: &str, universe: &Universe) -> Result<Bars, LabError> {

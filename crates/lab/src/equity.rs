@@ -10,15 +10,20 @@ use crate::error::LabError;
 use crate::parts::{EquityMark, PartName};
 
 /// Writes the equity of the whole period as Parquet or CSV, as the path's ending says.
+pub fn write(report: &BacktestReport, path: &Path) -> Result<(), LabError> {
+    Ok(write_table(path, &columns(report))?)
+}
+
+/// The equity of the whole period by the day.
 ///
 /// Columns: `date`, `part`, `equity` at the end of the day, `return` of the day, `exposure` (mean share of equity in the market, long less
 /// short), `benchmark` and `benchmark_return`. Equity begins at 1; where it adds in price units it begins at 0, and returns are price units.
-pub fn write(report: &BacktestReport, path: &Path) -> Result<(), LabError> {
+pub fn columns(report: &BacktestReport) -> Vec<(&'static str, TableColumn)> {
     let daily = &report.parts.whole.daily;
     let marks = report.parts.equity();
     let exposure: BTreeMap<i64, f64> = report.daily_exposure.iter().copied().collect();
     let number = |of: &dyn Fn(usize) -> f64| TableColumn::Number((0..daily.len()).map(of).collect());
-    let columns = [
+    vec![
         ("date", TableColumn::Day(daily.iter().map(|mark| mark.day).collect())),
         ("part", TableColumn::Text(daily.iter().map(|mark| part(report, mark.day).key().into()).collect())),
         (
@@ -38,8 +43,7 @@ pub fn write(report: &BacktestReport, path: &Path) -> Result<(), LabError> {
             }),
         ),
         ("benchmark_return", number(&|at| daily[at].held)),
-    ];
-    Ok(write_table(path, &columns)?)
+    ]
 }
 
 /// The part that a day belongs to. One on which a part ends and the next begins has the returns of both and belongs to the earlier.

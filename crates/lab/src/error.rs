@@ -7,6 +7,7 @@ use tidemill_backtest::diagnostic::nearest;
 use tidemill_backtest::segment::SegmentError;
 use tidemill_gpu::GpuError;
 use tidemill_market::MarketError;
+use tidemill_market::timestamp::format_ms;
 use tidemill_search::{EnqueueError, FolderError, SamplerError, SpaceError, StudyError};
 use tidemill_telemetry::{JournalError, ReadError};
 
@@ -48,6 +49,27 @@ pub enum LabError {
         name: String,
         /// The first symbols of the data.
         known: String,
+    },
+    /// A part of the data is named by something that cannot be read.
+    #[error("{option} {problem}")]
+    Cut {
+        /// The option as it was given.
+        option: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The time between two parts cannot be read.
+    #[error("--embargo: {0}")]
+    Embargo(Box<MarketError>),
+    /// No symbol has a bar that has closed by then.
+    #[error(
+        "no bar has closed by {}\n  hint: the first one closes at {}; choose a later --at", format_ms(*.at_ms), format_ms(*.first_ms)
+    )]
+    NoClosedBar {
+        /// The time asked for, UTC milliseconds.
+        at_ms: i64,
+        /// When the first bar closes.
+        first_ms: i64,
     },
     /// The data cannot be cut this way.
     #[error(transparent)]

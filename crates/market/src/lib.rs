@@ -20,7 +20,11 @@ pub mod year;
 
 pub use bars::{Bars, DAY_MS, Universe};
 pub use error::MarketError;
-pub use load::{BarStamp, JoinOptions, LoadOptions, LoadedData, load, symbol_of_file};
+pub use load::{
+    BarStamp, GivenFrame, JoinOptions, LoadOptions, LoadedData, join_frame, load, load_frames, symbol_of_file,
+};
 pub use report::DataReport;
-pub use write::{TableColumn, check_output, write, write_csv, write_parquet, write_table};
+pub use write::{
+    TableColumn, bar_batches, check_output, table_batch, write, write_csv, write_parquet, write_table,
+};
 pub use year::year_days;

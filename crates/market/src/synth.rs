@@ -5,11 +5,13 @@
 //! makes prices in which there is nothing to find, [`walks`] the same with a drift or with clusters of volatility, and
 //! [`shuffle_blocks`] takes what there is to find out of real prices.
 
+mod generate;
 mod lcg;
 mod regime;
 mod shuffle;
 mod walk;
 
+pub use generate::{GenerateError, GenerateOptions, MarketKind};
 pub use lcg::lcg;
 pub use regime::{Planted, RegimeOptions, regime};
 pub use shuffle::shuffle_blocks;

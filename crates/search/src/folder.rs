@@ -24,7 +24,7 @@ mod write;
 
 pub use column::Column;
 pub use error::FolderError;
-pub use export::{ExportFormat, UnknownFormat, export};
+pub use export::{ExportFormat, UnknownFormat, export, trial_table};
 pub use header::{Difference, StudyHeader};
 pub use lock::Lock;
 pub use read::{EvenTrials, TrialBatch, TrialRows, Trials, read_trials};

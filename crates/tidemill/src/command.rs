@@ -10,6 +10,7 @@ pub mod doctor;
 pub mod monitor;
 pub mod parity;
 pub mod scan;
+pub mod signal;
 pub mod strategies;
 pub mod study;
 pub mod sweep;

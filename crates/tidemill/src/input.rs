@@ -8,8 +8,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{Overrides, Strategy};
 use tidemill_lab::shipped::{SHIPPED, open_strategy};
-use tidemill_lab::{Dataset, Recipe};
-use tidemill_market::{BarStamp, JoinOptions, LoadOptions, timeframe, timestamp};
+use tidemill_lab::{CutTexts, Dataset, Recipe};
+use tidemill_market::{BarStamp, JoinOptions, LoadOptions, timeframe};
 
 use crate::settings::{DataSettings, Settings};
 
@@ -193,38 +193,15 @@ impl DataSource {
     /// Loads or generates the data.
     pub fn open(&self, settings: &Settings) -> Result<(Dataset, Layout)> {
         let files = if self.data.is_empty() { &settings.data.files } else { &self.data };
-        let time = |text: &Option<String>, flag: &str| -> Result<Option<i64>> {
-            let Some(text) = text else { return Ok(None) };
-            let parsed = timestamp::parse_ms(text);
-            parsed.map(Some).with_context(|| {
-                format!("{flag} {text}: not a time\n  hint: write 2023-01-31 or 2023-01-31T12:00Z")
-            })
-        };
-        let (holdout_from_ms, holdout_to_ms) = match &self.holdout {
-            None => (None, None),
-            Some(text) => {
-                let parts = text.split_once("..");
-                // A share or a year alone would be read as a second of 1970.
-                let is_number = parts.is_none() && text.trim().parse::<f64>().is_ok();
-                let (from, to) = parts.unwrap_or((text, ""));
-                if from.trim().is_empty() || is_number {
-                    bail!("--holdout {text}: write 2024-01-01 or 2024-01-01..2025-01-01");
-                }
-                let end = Some(to.trim().to_string()).filter(|to| !to.is_empty());
-                (time(&Some(from.trim().to_string()), "--holdout")?, time(&end, "--holdout")?)
-            }
-        };
-        let embargo = self.embargo.as_deref().map(timeframe::parse_span).transpose().context("--embargo")?;
-        let layout = Layout {
-            from_ms: time(&self.from, "--from")?,
-            to_ms: time(&self.to, "--to")?,
+        let cut = CutTexts {
+            from: self.from.clone(),
+            to: self.to.clone(),
             split: self.split,
-            cut_ms: None,
             folds: self.folds,
-            holdout_from_ms,
-            holdout_to_ms,
-            embargo_ms: embargo,
+            holdout: self.holdout.clone(),
+            embargo: self.embargo.clone(),
         };
+        let layout = cut.layout()?;
         let options = self.reading.options(&settings.data)?;
         if files.is_empty() {
             self.reading.refuse_without_files("--data")?;

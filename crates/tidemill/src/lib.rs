@@ -12,10 +12,12 @@ macro_rules! eprint {
 }
 
 mod command;
+mod exit;
 mod input;
 mod message;
 mod parts_text;
 mod progress;
+pub mod result;
 mod settings;
 mod table;
 mod trace;
@@ -23,13 +25,13 @@ mod verdict_text;
 mod year;
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub use input::set_threads;
 pub use table::{Screen, Table};
 
+use exit::ExitCode;
 use table::{Display, stdout_screen};
 
 /// Back-test millions of parameter sets of a trading strategy, and rank them.
@@ -84,6 +86,8 @@ enum Command {
     Walkforward(command::walkforward::WalkforwardArgs),
     /// Evaluate one parameter set: metrics, trades, report.
     Backtest(command::backtest::BacktestArgs),
+    /// Say what to do now: enter, exit, hold or nothing.
+    Signal(command::signal::SignalArgs),
     /// Classify the trend of many symbols at once and rank them.
     Scan(command::scan::ScanArgs),
     /// Colour a graph with as few colours as possible.
@@ -110,15 +114,23 @@ enum Command {
     Man(command::completions::ManArgs),
 }
 
-/// Runs the program with these arguments, the first of which is its name.
-pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitCode {
-    let cli = Cli::parse_from(args);
+/// Runs the program with these arguments, the first of which is its name; the result is its exit code.
+pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> i32 {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version come this way too. Where nobody reads them there is nothing left to say.
+            let _ = error.print();
+            return error.exit_code();
+        }
+    };
     cli.color.choice().write_global();
     let display = Display { screen: stdout_screen(), is_verbose: cli.verbose };
     let result = match cli.command {
         Command::Sweep(args) => command::sweep::run(args, &display),
         Command::Walkforward(args) => command::walkforward::run(args, &display),
         Command::Backtest(args) => command::backtest::run(args, &display),
+        Command::Signal(args) => command::signal::run(&args),
         Command::Scan(args) => command::scan::run(args, &display),
         Command::Color(args) => command::color::run(args, &display),
         Command::Study(args) => command::study::run(args, &display),
@@ -132,14 +144,15 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitC
         Command::Completions(args) => command::completions::run(&args, Cli::command()),
         Command::Man(args) => command::completions::man(&args, Cli::command()),
     };
-    match result {
+    let code = match result {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::from(2)
         }
-    }
+    };
+    code.into()
 }
 
 /// `tidemill … | head` closes our output early; that is no failure.

@@ -1,7 +1,5 @@
 //! The `tidemill` program.
 
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    tidemill::run(std::env::args_os())
+fn main() {
+    std::process::exit(tidemill::run(std::env::args_os()))
 }

@@ -8,6 +8,7 @@ pub(crate) mod block;
 mod demand;
 mod detail;
 mod memory;
+mod outlook;
 mod part;
 mod pool;
 mod prepare;
@@ -41,6 +42,7 @@ pub use benchmark::Benchmark;
 use block::BlockPlan;
 use demand::Demand;
 pub use detail::Detail;
+pub use outlook::{Outlook, OutlookLevel, OutlookPosition};
 pub use pool::{POOL_NOTE, SegmentPool};
 use pool::{Pool, Row};
 use prepare::Prepared;
@@ -112,6 +114,7 @@ impl<'a> Engine<'a> {
     ) -> Result<Self, StrategyError> {
         let extra = shared_columns(universe);
         let program = compile(strategy, &extra)?;
+        program.check_closes(strategy, universe)?;
         let plan = Plan::new(&program);
         let days = calendar(universe.symbols.iter());
         let members = |role: Role| {

@@ -23,6 +23,8 @@ const BLOCK: usize = 256;
 
 /// Hears what a walk does. All methods may do nothing.
 pub trait Observer {
+    /// The signal of a bar is about to be filled; its levels may still forbid it.
+    fn entry(&mut self, _signal: usize) {}
     /// A trade was closed.
     fn trade(&mut self, _trade: &Trade) {}
     /// Whether it hears of days at all.
@@ -230,6 +232,7 @@ impl<'a> Walker<'a> {
             if signal + 1 >= range.end {
                 break;
             }
+            observer.entry(signal);
             if !self.open(signal, side, &mut opened) {
                 skipped += 1;
                 continue;

@@ -1,52 +1,113 @@
 //! A stored study as what can be evaluated again: its strategy, its data, its trials.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use tidemill_backtest::METRICS;
+use tidemill_backtest::{METRICS, Strategy};
 use tidemill_search::{Evaluated, Points, Space, TrialBatch};
 
 use super::StoredStudy;
 use crate::backtest::BacktestReport;
-use crate::config::{NamedSet, StudyConfig};
-use crate::dataset::Dataset;
+use crate::config::{NamedSet, SearchOptions, StudyConfig};
+use crate::dataset::{Dataset, Recipe};
+use crate::enqueue::QueuedSets;
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::number;
+use crate::runtime::Runtime;
+use crate::sweep::Sweep;
 use crate::verdict;
 
 impl StoredStudy {
     /// The data that the study was made on, as it was loaded then. Other files take the place of its own and must hold the same bars; another
     /// benchmark may be any.
     pub fn data(&self, files: &[PathBuf], benchmark: Option<&str>) -> Result<Dataset, LabError> {
+        let data = self.recipe(files, benchmark)?.load_bars()?;
+        self.check_data(&data)?;
+        data.with_own_benchmark()
+    }
+
+    /// How the data of the study is loaded again, with other files in place of its own where some are named.
+    pub fn recipe(&self, files: &[PathBuf], benchmark: Option<&str>) -> Result<Recipe, LabError> {
         let dir = || self.folder.dir().to_owned();
         let recipe = match &self.config.about.source {
             None if files.is_empty() => return Err(LabError::NoRecipe { dir: dir() }),
             recipe => recipe.clone().unwrap_or_default().replaced(files, benchmark),
         };
-        if let (Some(path), []) = (recipe.missing(), files) {
-            return Err(LabError::DataGone { dir: dir(), path: path.to_owned() });
+        match (recipe.missing(), files) {
+            (Some(path), []) => Err(LabError::DataGone { dir: dir(), path: path.to_owned() }),
+            _ => Ok(recipe),
         }
-        let data = recipe.load_bars()?;
-        let found = data.universe.fingerprint();
-        if found != self.config.data_hash {
-            return Err(LabError::OtherData { dir: dir(), stored: self.config.data_hash.clone(), found });
-        }
-        data.with_own_benchmark()
     }
 
-    /// What was searched, on this data; the parameters that were searched are free.
-    pub fn experiment(&self, data: Dataset) -> Result<Experiment, LabError> {
-        let strategy = self.config.searched_strategy()?;
-        let strategy = strategy.ok_or_else(|| LabError::NoSource { dir: self.folder.dir().to_owned() })?;
-        Ok(Experiment::new(strategy, data).layout(self.config.segments.clone()))
+    /// The strategy with the parameters of a trial.
+    pub fn trial_strategy(&self, trial: u64) -> Result<Strategy, LabError> {
+        Ok(self.trial(trial)?.0)
     }
 
-    /// Evaluates a trial in full, with the settings of the study. A warning says if it does not give the objective that the study has.
-    pub fn backtest(&self, trial: u64, data: Dataset) -> Result<BacktestReport, LabError> {
+    /// The strategy with the parameters of a trial, and its first objective.
+    fn trial(&self, trial: u64) -> Result<(Strategy, Option<f64>), LabError> {
         let (params, stored) = self.params(trial)?;
         let params = params.iter().map(|(name, value)| (name.as_str(), value));
         let strategy = self.config.strategy(params)?;
         let strategy = strategy.ok_or_else(|| LabError::NoSource { dir: self.folder.dir().to_owned() })?;
+        Ok((strategy, stored))
+    }
+
+    /// Data that is in memory, if it is that of the study.
+    pub fn same_data(&self, data: Arc<Dataset>) -> Result<Arc<Dataset>, LabError> {
+        self.check_data(&data)?;
+        Ok(data)
+    }
+
+    fn check_data(&self, data: &Dataset) -> Result<(), LabError> {
+        let found = data.universe.fingerprint();
+        if found == self.config.data_hash {
+            return Ok(());
+        }
+        let (dir, stored) = (self.folder.dir().to_owned(), self.config.data_hash.clone());
+        Err(LabError::OtherData { dir, stored, found })
+    }
+
+    /// The search that made the study, to go on with it; `trials` may be more than it was made for. Without data it loads its own.
+    pub fn sweep(
+        &self,
+        data: Option<Arc<Dataset>>,
+        trials: Option<u64>,
+        runtime: Runtime,
+    ) -> Result<Sweep, LabError> {
+        let data = match data {
+            Some(data) => self.same_data(data)?,
+            None => self.data(&[], None)?.into(),
+        };
+        let stored = &self.config.sweep;
+        let default = SearchOptions::default();
+        let sampler = stored.sampler.as_deref().and_then(|name| name.parse().ok());
+        let options = SearchOptions {
+            trials: trials.or(stored.trials).unwrap_or(default.trials),
+            sampler: sampler.unwrap_or(default.sampler),
+            seed: self.config.seed,
+            ..default
+        };
+        let experiment = self.experiment(data)?.runtime(runtime);
+        let queue = QueuedSets::read(&stored.enqueue, &experiment.strategy)?;
+        Ok(experiment.sweep().options(options).enqueue(queue.sets).folder(self.folder.dir()))
+    }
+
+    /// The strategy; the parameters that were searched are free.
+    pub fn searched_strategy(&self) -> Result<Strategy, LabError> {
+        let strategy = self.config.searched_strategy()?;
+        strategy.ok_or_else(|| LabError::NoSource { dir: self.folder.dir().to_owned() })
+    }
+
+    /// What was searched, on this data.
+    pub fn experiment(&self, data: impl Into<Arc<Dataset>>) -> Result<Experiment, LabError> {
+        Ok(Experiment::new(self.searched_strategy()?, data).layout(self.config.segments.clone()))
+    }
+
+    /// Evaluates a trial in full, with the settings of the study. A warning says if it does not give the objective that the study has.
+    pub fn backtest(&self, trial: u64, data: impl Into<Arc<Dataset>>) -> Result<BacktestReport, LabError> {
+        let (strategy, stored) = self.trial(trial)?;
         let experiment = Experiment::new(strategy, data).layout(self.config.segments.clone());
         let mut report = Experiment { is_searched: true, ..experiment }.backtest()?;
         let judged = self.verdict(self.folder.n_trials()?)?;

@@ -98,8 +98,27 @@ fn decimal(unscaled: impl std::fmt::Display, scale: i8) -> f64 {
     format!("{unscaled}e{}", -i32::from(scale)).parse().unwrap_or(f64::NAN)
 }
 
+/// Which millisecond stands for a finer time.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Rounding {
+    /// The one it lies in.
+    Down,
+    /// The first that has not begun before it: what became known then must not be read earlier.
+    Up,
+}
+
+impl Rounding {
+    fn divide(self, value: i64, by: i64) -> i64 {
+        value.div_euclid(by) + i64::from(self == Self::Up && value.rem_euclid(by) > 0)
+    }
+}
+
 /// Hands every time to `push`, `None` where there is none.
-pub(crate) fn push_stamps(array: &ArrayRef, mut push: impl FnMut(Option<Stamp>)) -> Result<(), String> {
+pub(crate) fn push_stamps(
+    array: &ArrayRef,
+    rounding: Rounding,
+    mut push: impl FnMut(Option<Stamp>),
+) -> Result<(), String> {
     /// Pushes one primitive type's values under a conversion to a stamp.
     macro_rules! each {
         ($type:ident, $convert:expr) => {
@@ -117,10 +136,10 @@ pub(crate) fn push_stamps(array: &ArrayRef, mut push: impl FnMut(Option<Stamp>))
                 }
                 TimeUnit::Millisecond => each!(TimestampMillisecondType, stamp),
                 TimeUnit::Microsecond => {
-                    each!(TimestampMicrosecondType, |value| stamp(value.div_euclid(1_000)))
+                    each!(TimestampMicrosecondType, |value| stamp(rounding.divide(value, 1_000)))
                 }
                 TimeUnit::Nanosecond => {
-                    each!(TimestampNanosecondType, |value| stamp(value.div_euclid(1_000_000)))
+                    each!(TimestampNanosecondType, |value| stamp(rounding.divide(value, 1_000_000)))
                 }
             }
         }

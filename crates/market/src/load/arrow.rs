@@ -64,16 +64,8 @@ fn decode(bytes: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) -> Result<
         message: error.to_string(),
     };
     let (schema, mut reader) = batches(bytes, None).map_err(|error| fail(&error))?;
-    let mut sample = vec![Vec::new(); schema.fields().len()];
-    if let Some(first) = reader.next() {
-        let first = first.map_err(|error| fail(&error))?;
-        let first = first.slice(0, first.num_rows().min(SAMPLE_ROWS));
-        for (column, cells) in sample.iter_mut().enumerate() {
-            if is_text(schema.field(column).data_type()) {
-                cells.extend(text_cells(first.column(column)));
-            }
-        }
-    }
+    let first = reader.next().transpose().map_err(|error| fail(&error))?;
+    let sample = sample(&schema, first.as_ref());
     let mut tables = Vec::new();
     for (ticker, plan) in Plan::all(&schema, &sample, path, wanted)? {
         let (_, reader) = batches(bytes, Some(plan.wanted.clone())).map_err(|error| fail(&error))?;
@@ -84,6 +76,20 @@ fn decode(bytes: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) -> Result<
         tables.push((ticker, rows.finish(zone, path)?));
     }
     Ok(stack(tables))
+}
+
+/// The first cells of the columns of text; of other columns none.
+pub(crate) fn sample(schema: &SchemaRef, first: Option<&RecordBatch>) -> Vec<Vec<String>> {
+    let mut sample = vec![Vec::new(); schema.fields().len()];
+    if let Some(first) = first {
+        let first = first.slice(0, first.num_rows().min(SAMPLE_ROWS));
+        for (column, cells) in sample.iter_mut().enumerate() {
+            if is_text(schema.field(column).data_type()) {
+                cells.extend(text_cells(first.column(column)));
+            }
+        }
+    }
+    sample
 }
 
 /// Half of the memory that is left.

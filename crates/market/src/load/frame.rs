@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema};
 use jiff::tz::TimeZone;
 
-use super::array::{is_numeric, is_text, push_clocks, push_numbers, push_stamps, push_symbols};
+use super::array::{Rounding, is_numeric, is_text, push_clocks, push_numbers, push_stamps, push_symbols};
 use super::column::{Layout, TimeLook, TimeSource, Wanted};
 use super::table::{SymbolColumn, Table, printable};
 use super::time::TimeColumn;
@@ -68,7 +68,7 @@ impl Plan {
         let columns_error = |problem: String| {
             let hint = match wanted {
                 Wanted::Bars => {
-                    "needed are columns open, high, low, close and a time (timestamp, date, time, …); volume and symbol are optional"
+                    "needed are columns open, high, low, close (or close alone) and a time (timestamp, date, time, …); volume and symbol are optional"
                 }
                 Wanted::Features => {
                     "needed are a time (timestamp, date, time, …) and columns of numbers; symbol is optional"
@@ -214,13 +214,15 @@ impl<'a> Rows<'a> {
         if let Some(index) = self.plan.layout.symbol {
             push_symbols(column(index)?, &mut self.symbols)?;
         }
+        // A table without prices is joined: its rows are known from their time on.
+        let rounding = if self.plan.layout.prices.is_some() { Rounding::Down } else { Rounding::Up };
         match self.plan.layout.time {
-            TimeSource::One(index) => push_stamps(column(index)?, |stamp| self.times.push(stamp)),
+            TimeSource::One(index) => push_stamps(column(index)?, rounding, |stamp| self.times.push(stamp)),
             TimeSource::Pair { date, time } => {
                 let mut clocks = Vec::with_capacity(batch.num_rows());
                 push_clocks(column(time)?, &mut clocks)?;
                 let mut clocks = clocks.into_iter();
-                push_stamps(column(date)?, |stamp| {
+                push_stamps(column(date)?, rounding, |stamp| {
                     let clock = clocks.next().flatten();
                     self.times.push(stamp.and_then(|stamp| stamp.plus_time_of_day(clock)));
                 })
@@ -240,6 +242,7 @@ impl<'a> Rows<'a> {
         table.ts_ms = ts_ms;
         table.notes = [self.plan.notes.clone(), notes].concat();
         table.stamp = self.plan.layout.stamp;
+        table.closes_only = self.plan.layout.closes_only;
         if self.plan.layout.symbol.is_some() {
             table.symbol_ids = Some(ids);
             table.symbols = names;
@@ -248,6 +251,7 @@ impl<'a> Rows<'a> {
             return Err(MarketError::Empty { path: path.to_path_buf() });
         }
         if self.plan.layout.prices.is_some() {
+            table.note_closes_only();
             table.forget_empty_volume();
         }
         table.note_empty_columns();

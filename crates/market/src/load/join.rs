@@ -11,9 +11,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::column::{RESERVED, Wanted};
+use super::read::{open, read_table};
 use super::stamp::BarStamp;
 use super::table::{NO_SYMBOL, NO_TIME, Table};
-use super::{open, read_table};
 use crate::bars::{Bars, Universe};
 use crate::error::MarketError;
 use crate::report::FeatureReport;
@@ -41,16 +41,25 @@ pub(crate) fn attach(
     options: &JoinOptions,
     zone: &TimeZone,
 ) -> Result<FeatureReport, MarketError> {
+    let (table, _) = read_table(open(&options.path)?, &options.path, zone, Wanted::Features)?;
+    attach_table(universe, &table, options)
+}
+
+/// Adds the columns of a table to all bars.
+pub(crate) fn attach_table(
+    universe: &mut Universe,
+    table: &Table,
+    options: &JoinOptions,
+) -> Result<FeatureReport, MarketError> {
     let path = &options.path;
-    let (table, _) = read_table(open(path)?, path, zone, Wanted::Features)?;
-    let names = names(&table, options, universe)?;
+    let names = names(table, options, universe)?;
     let mut report = FeatureReport {
         path: path.display().to_string(),
         columns: names.clone(),
         rows: table.n_rows(),
         ..FeatureReport::default()
     };
-    let mut by_symbol = gather(&table, &mut report);
+    let mut by_symbol = gather(table, &mut report);
     let for_all = by_symbol.remove(&None);
     let none = Rows::new();
     let joined: Vec<Joined> = universe

@@ -98,7 +98,8 @@ pub(crate) fn instruments(names: &[String], beside: &[Vec<String>]) -> Vec<Instr
 /// Takes `('Close', 'AAPL')` and `('AAPL', 'Close')` apart, as the name of the price and the ticker.
 fn pair_of(name: &str) -> Option<(String, String)> {
     let inside = name.trim().strip_prefix('(')?.strip_suffix(')')?;
-    let (first, second) = inside.split_once(", ")?;
+    // A third level is nothing that is known here.
+    let (first, second) = inside.split_once(", ").filter(|(_, second)| !second.contains(", "))?;
     let bare = |text: &str| text.trim_matches(['\'', '"']).to_string();
     match (bare(first), bare(second)) {
         (price, ticker) if is_price(&identifier(&price)) && !ticker.is_empty() => Some((price, ticker)),

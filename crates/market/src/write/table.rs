@@ -4,8 +4,10 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, TimestampMillisecondArray};
-use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use arrow_array::{
+    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, TimestampMillisecondArray,
+};
+use arrow_schema::{ArrowError, DataType, Field, Schema, TimeUnit};
 use parquet::arrow::ArrowWriter;
 
 use super::{Format, compressed, quoted, replace};
@@ -22,6 +24,12 @@ pub enum TableColumn {
     Text(Vec<String>),
     /// Numbers; NaN is an empty cell.
     Number(Vec<f64>),
+    /// Counts and places.
+    Whole(Vec<i64>),
+    /// Moments, UTC milliseconds.
+    Time(Vec<i64>),
+    /// Yes or no.
+    Flag(Vec<bool>),
 }
 
 impl TableColumn {
@@ -30,6 +38,8 @@ impl TableColumn {
             Self::Day(days) => days.len(),
             Self::Text(texts) => texts.len(),
             Self::Number(numbers) => numbers.len(),
+            Self::Whole(numbers) | Self::Time(numbers) => numbers.len(),
+            Self::Flag(flags) => flags.len(),
         }
     }
 
@@ -38,6 +48,9 @@ impl TableColumn {
             Self::Day(_) => DataType::Timestamp(TimeUnit::Millisecond, None),
             Self::Text(_) => DataType::Utf8,
             Self::Number(_) => DataType::Float64,
+            Self::Whole(_) => DataType::Int64,
+            Self::Time(_) => DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())),
+            Self::Flag(_) => DataType::Boolean,
         }
     }
 
@@ -51,6 +64,11 @@ impl TableColumn {
                 let value = |value: &f64| Some(*value).filter(|value| !value.is_nan());
                 Arc::new(Float64Array::from_iter(numbers.iter().map(value)))
             }
+            Self::Whole(numbers) => Arc::new(Int64Array::from(numbers.clone())),
+            Self::Time(times) => {
+                Arc::new(TimestampMillisecondArray::from(times.clone()).with_timezone("UTC"))
+            }
+            Self::Flag(flags) => Arc::new(BooleanArray::from(flags.clone())),
         }
     }
 
@@ -60,6 +78,9 @@ impl TableColumn {
             Self::Text(texts) => quoted(&texts[row]),
             Self::Number(numbers) if numbers[row].is_nan() => String::new(),
             Self::Number(numbers) => format!("{:?}", numbers[row]),
+            Self::Whole(numbers) => numbers[row].to_string(),
+            Self::Time(times) => format_ms(times[row]),
+            Self::Flag(flags) => flags[row].to_string(),
         }
     }
 }
@@ -72,16 +93,20 @@ pub fn write_table(path: &Path, columns: &[(&str, TableColumn)]) -> Result<(), M
     }
 }
 
+/// A table as one batch of Arrow.
+pub fn table_batch(columns: &[(&str, TableColumn)]) -> Result<RecordBatch, ArrowError> {
+    let field = |(name, column): &(&str, TableColumn)| Field::new(*name, column.data_type(), true);
+    let schema = Schema::new(columns.iter().map(field).collect::<Vec<_>>());
+    RecordBatch::try_new(Arc::new(schema), columns.iter().map(|(_, column)| column.array()).collect())
+}
+
 fn write_parquet(path: &Path, columns: &[(&str, TableColumn)]) -> Result<(), MarketError> {
     let fail =
         |error: &dyn std::fmt::Display| MarketError::write(path, &std::io::Error::other(error.to_string()));
-    let field = |(name, column): &(&str, TableColumn)| Field::new(*name, column.data_type(), true);
-    let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
-    let arrays = columns.iter().map(|(_, column)| column.array()).collect();
-    let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(|error| fail(&error))?;
+    let batch = table_batch(columns).map_err(|error| fail(&error))?;
     replace(path, |file| {
         let mut writer =
-            ArrowWriter::try_new(file, schema, Some(compressed())).map_err(|error| fail(&error))?;
+            ArrowWriter::try_new(file, batch.schema(), Some(compressed())).map_err(|error| fail(&error))?;
         writer.write(&batch).map_err(|error| fail(&error))?;
         writer.close().map_err(|error| fail(&error))?;
         Ok(())

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, UInt64Array};
-use arrow_schema::Schema;
+use arrow_schema::{Schema, SchemaRef};
 
 use crate::folder::column::Column;
 use crate::folder::read::{TrialBatch, read_trials};
@@ -202,26 +202,44 @@ fn write_parquet(
 ) -> Result<u64, FolderError> {
     let failed =
         |source: parquet::errors::ParquetError| FolderError::Export { source: io::Error::other(source) };
+    let (schema, batches) = arrow_batches(trials);
+    let mut writer = part::arrow_writer(out, schema).map_err(failed)?;
+    let mut n_trials = 0;
+    for batch in batches {
+        let batch = batch?;
+        n_trials += batch.num_rows() as u64;
+        writer.write(&batch).map_err(failed)?;
+    }
+    writer.close().map_err(failed)?;
+    Ok(n_trials)
+}
+
+/// All trials of a study folder in trial order, in memory, with the columns of a Parquet export.
+pub fn trial_table(dir: &Path) -> Result<(SchemaRef, Vec<RecordBatch>), FolderError> {
+    let (schema, batches) = arrow_batches(read_trials(dir)?.in_batches_of(ROWS_PER_PART));
+    Ok((schema, batches.collect::<Result<_, _>>()?))
+}
+
+/// Trials as Arrow's batches; without any trial there is a column of trial numbers only.
+fn arrow_batches(
+    trials: impl Iterator<Item = Result<TrialBatch, FolderError>>,
+) -> (SchemaRef, impl Iterator<Item = Result<RecordBatch, FolderError>>) {
     let mut trials = trials.peekable();
-    let schema = match trials.peek() {
+    let schema = Arc::new(match trials.peek() {
         Some(Ok(first)) => schema(first),
         _ => layout::schema(std::iter::empty(), &[], 0),
-    };
-    let schema = Arc::new(schema);
-    let mut writer = part::arrow_writer(out, schema.clone()).map_err(failed)?;
-    let mut n_trials = 0;
-    for batch in trials {
+    });
+    let of = schema.clone();
+    let batches = trials.map(move |batch| {
         let batch = batch?;
-        n_trials += batch.trials.len() as u64;
         let floats = |values: Vec<Option<f64>>| -> ArrayRef { Arc::new(Float64Array::from(values)) };
         let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt64Array::from(batch.trials))];
         columns.extend(batch.params.iter().map(|(_, column)| column.to_array()));
         columns.extend(batch.metrics.into_iter().map(|(_, values)| floats(values)));
         columns.push(floats(batch.scores.iter().map(|score| score.value()).collect()));
         columns.extend(batch.further_objectives.into_iter().map(floats));
-        let rows = RecordBatch::try_new(schema.clone(), columns).map_err(|error| failed(error.into()))?;
-        writer.write(&rows).map_err(failed)?;
-    }
-    writer.close().map_err(failed)?;
-    Ok(n_trials)
+        let rows = RecordBatch::try_new(of.clone(), columns);
+        rows.map_err(|error| FolderError::Export { source: io::Error::other(error) })
+    });
+    (schema, batches)
 }

@@ -3,8 +3,7 @@
 mod page;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -14,6 +13,7 @@ use tidemill_lab::{BacktestReport, Experiment, trades};
 use tidemill_market::timestamp;
 use tidemill_page::report::ReportPage;
 
+use crate::exit::ExitCode;
 use crate::input::{DataSource, StrategyArgs, set_threads};
 use crate::settings::Settings;
 use crate::table::{Display, Screen, Table};
@@ -60,12 +60,12 @@ pub struct BacktestArgs {
 
 /// A trial of a study.
 #[derive(Clone)]
-struct TrialName {
-    dir: PathBuf,
-    trial: u64,
+pub(super) struct TrialName {
+    pub(super) dir: PathBuf,
+    pub(super) trial: u64,
 }
 
-fn parse_trial(text: &str) -> Result<TrialName, String> {
+pub(super) fn parse_trial(text: &str) -> Result<TrialName, String> {
     let named = text.rsplit_once(':').and_then(|(dir, trial)| Some((dir, trial.parse().ok()?)));
     match named {
         Some((dir, trial)) if !dir.is_empty() => Ok(TrialName { dir: dir.into(), trial }),
@@ -101,7 +101,8 @@ pub fn run(args: BacktestArgs, display: &Display) -> Result<ExitCode> {
         eprintln!("trades: {}", path.display());
     }
     if let Some(path) = &args.report {
-        write_report(&evaluation, path)?;
+        std::fs::write(path, report_html(&evaluation)?)
+            .with_context(|| format!("cannot write {}", path.display()))?;
         eprintln!("report: {}", path.display());
     }
     let mut out = std::io::stdout().lock();
@@ -149,7 +150,8 @@ fn finite(value: f64) -> Option<f64> {
     Some(value).filter(|value| value.is_finite())
 }
 
-fn to_json(evaluation: &BacktestReport) -> Value {
+/// Everything as JSON.
+pub fn to_json(evaluation: &BacktestReport) -> Value {
     let symbols = &evaluation.experiment.data.universe.symbols;
     let trades: Vec<Value> = evaluation
         .trades()
@@ -294,8 +296,7 @@ fn to_text(evaluation: &BacktestReport, screen: &Screen) -> String {
     out
 }
 
-fn write_report(evaluation: &BacktestReport, path: &Path) -> Result<()> {
-    let html = tidemill_page::report::html(&page::report_with_lines(evaluation)?)
-        .context("cannot build the report")?;
-    std::fs::write(path, html).with_context(|| format!("cannot write {}", path.display()))
+/// The report as one self-contained HTML text.
+pub fn report_html(evaluation: &BacktestReport) -> Result<String> {
+    tidemill_page::report::html(&page::report_with_lines(evaluation)?).context("cannot build the report")
 }

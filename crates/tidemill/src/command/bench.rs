@@ -1,7 +1,6 @@
 //! `tidemill bench`: how fast this machine is.
 
 use std::io::Write;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
@@ -14,6 +13,7 @@ use tidemill_market::synth::{RegimeOptions, regime};
 use tidemill_search::SamplerKind;
 
 use super::sweep::stop_flag;
+use crate::exit::ExitCode;
 use crate::input::set_threads;
 use crate::progress::ProgressLine;
 use crate::settings::GpuSettings;

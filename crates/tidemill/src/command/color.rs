@@ -1,14 +1,13 @@
 //! `tidemill color`: a proper colouring of a graph with as few colours as possible.
 
 mod generate;
-mod output;
+pub mod output;
 mod progress;
 mod resolve;
 mod store;
 mod verify;
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
@@ -16,6 +15,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use tidemill_coloring::{Controller, Ending, PassEvent, RecordContext, RunRecorder, read_graph};
 
 use super::sweep::{device_choice, stop_flag};
+use crate::exit::ExitCode;
 use crate::input::set_threads;
 use crate::settings::Settings;
 use crate::table::Display;

@@ -2,11 +2,12 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Command};
 use clap_complete::Shell;
+
+use crate::exit::ExitCode;
 
 /// Print the script that completes commands and flags in a shell.
 #[derive(Args)]

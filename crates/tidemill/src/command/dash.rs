@@ -14,13 +14,13 @@ mod walk;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use tidemill_dash::web::{Options, Token, WebError, serve};
 
 use super::monitor::choose::has_journal;
+use crate::exit::ExitCode;
 use source::Studies;
 
 /// Show runs in a browser: live progress, trials, parameters, charts.

@@ -4,24 +4,21 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use tidemill_market::report::DataReport;
-use tidemill_market::synth::{Planted, RegimeOptions, WalkOptions, lcg, regime, walks};
-use tidemill_market::timeframe::{format_duration, parse_duration};
+use tidemill_market::synth::{GenerateOptions, MarketKind};
+use tidemill_market::timeframe::format_duration;
 use tidemill_market::timestamp::format_ms;
 use tidemill_market::{Universe, check_output, load, write};
 
+use crate::exit::ExitCode;
 use crate::input::ReadingArgs;
 use crate::settings::DataSettings;
 use crate::table::{Display, Table};
 use tidemill_lab::number::count;
-
-/// More bars than this in one generated file are a typing error.
-const MAX_GENERATED_BARS: usize = 1_000_000_000;
 
 /// Inspect, convert and generate data.
 #[derive(Args)]
@@ -205,79 +202,27 @@ fn convert(args: &ConvertArgs) -> Result<ExitCode> {
 
 fn generate(args: &GenerateArgs) -> Result<ExitCode> {
     check_output(&args.out)?;
-    let n_symbols = args.symbols.unwrap_or(1);
-    if args.bars == 0 || n_symbols == 0 {
-        bail!("--bars and --symbols must be at least 1");
-    }
-    if args.bars.saturating_mul(n_symbols) > MAX_GENERATED_BARS {
-        bail!(
-            "{} × {} bars are too many\n  hint: the limit is {}",
-            args.bars,
-            n_symbols,
-            count(MAX_GENERATED_BARS as u64)
+    let options = GenerateOptions {
+        kind: match args.kind {
+            Kind::Lcg => MarketKind::Lcg,
+            Kind::Regime => MarketKind::Regime,
+            Kind::Walk => MarketKind::Walk,
+            Kind::Clustered => MarketKind::Clustered,
+        },
+        bars: args.bars,
+        symbols: args.symbols,
+        timeframe: args.timeframe.clone(),
+        seed: args.seed,
+        edge: args.edge,
+        drift: args.drift,
+    };
+    let universe = options.generate()?;
+    if let Some(truth) = options.planted() {
+        eprintln!(
+            "planted edge of strength {}: long when zscore(close, {}) < -{}, hold {} bars",
+            truth.strength, truth.window, truth.threshold, truth.hold
         );
     }
-    let drift = args.drift.unwrap_or(0.0);
-    if !(-10.0..=10.0).contains(&drift) {
-        bail!("--drift {drift}: expected the return of a year between -10 and 10, such as 0.8 for 80 %");
-    }
-    let universe = match args.kind {
-        Kind::Lcg => {
-            let given = args.symbols.is_some()
-                || args.timeframe.is_some()
-                || args.seed.is_some()
-                || args.edge.is_some()
-                || args.drift.is_some();
-            if given {
-                bail!("--kind lcg is one fixed market\n  hint: only --bars applies to it");
-            }
-            Universe { symbols: vec![lcg(args.bars)] }
-        }
-        Kind::Walk | Kind::Clustered => {
-            if args.timeframe.is_some() || args.edge.is_some() {
-                bail!(
-                    "--kind walk and clustered have hourly bars and no edge\n  hint: --bars, --symbols, --seed and --drift apply to them"
-                );
-            }
-            walks(&WalkOptions {
-                seed: args.seed.unwrap_or(1),
-                n_symbols,
-                n_bars: args.bars,
-                drift,
-                has_clusters: matches!(args.kind, Kind::Clustered),
-            })
-        }
-        Kind::Regime => {
-            let edge = args.edge.unwrap_or(Planted::default().strength);
-            if !(0.0..=1.0).contains(&edge) {
-                bail!("--edge {edge}: expected a number from 0 to 1");
-            }
-            let mut options = RegimeOptions { n_bars: args.bars, n_symbols, ..RegimeOptions::default() };
-            if let Some(timeframe) = &args.timeframe {
-                options.timeframe_ms = parse_duration(timeframe).context("--timeframe")?;
-            }
-            let span = i64::try_from(args.bars).ok().and_then(|bars| bars.checked_mul(options.timeframe_ms));
-            // The calendar of the program ends with the year 9999.
-            if span.is_none_or(|span| span > 200_000_000_000_000) {
-                bail!(
-                    "{} bars of {} reach beyond the year 9999",
-                    args.bars,
-                    format_duration(options.timeframe_ms)
-                );
-            }
-            options.seed = args.seed.unwrap_or(options.seed);
-            options.drift = drift;
-            let truth = Planted { strength: edge, ..Planted::default() };
-            options.planted = (edge > 0.0).then_some(truth);
-            if edge > 0.0 {
-                eprintln!(
-                    "planted edge of strength {edge}: long when zscore(close, {}) < -{}, hold {} bars",
-                    truth.window, truth.threshold, truth.hold
-                );
-            }
-            regime(&options)
-        }
-    };
     write(&universe, &args.out)?;
     report_written(&universe, &args.out);
     Ok(ExitCode::SUCCESS)

@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -23,6 +22,7 @@ use tidemill_market::synth::lcg;
 use tidemill_market::{Universe, atc};
 use tidemill_search::{SamplerKind, SamplerSettings};
 
+use crate::exit::ExitCode;
 use crate::settings::{GpuSettings, Settings};
 use tidemill_lab::DeviceChoice;
 use tidemill_lab::number;

@@ -10,7 +10,6 @@ mod tail;
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -21,6 +20,8 @@ use serde::Serialize;
 use tidemill_dash::terminal::screen::{self, App, ScreenExit};
 use tidemill_dash::terminal::{RunStatus, Summary, Theme, View, check_phases, summary};
 use tidemill_telemetry::{Follower, Snapshot, Timestamp};
+
+use crate::exit::ExitCode;
 
 /// Time between two looks at a live journal.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -12,6 +11,7 @@ use tidemill_gpu::Device;
 use tidemill_lab::parity::{Difference, ParityRow};
 use tidemill_lab::{DeviceChoice, Devices, ParityCheck, ParityReport, number};
 
+use crate::exit::ExitCode;
 use crate::progress::ProgressLine;
 use crate::settings::Settings;
 use crate::table::{Display, Screen, Table};

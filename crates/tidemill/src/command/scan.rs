@@ -7,7 +7,6 @@ mod watch;
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Result, anyhow, bail};
@@ -22,6 +21,7 @@ use tidemill_scan::{
 use tidemill_telemetry::{Timestamp, format_smolstr};
 
 use super::sweep::{device_choice, stop_flag};
+use crate::exit::ExitCode;
 use crate::input::{ReadingArgs, parse_setting, set_threads};
 use crate::progress::ProgressLine;
 use crate::settings::{GpuSettings, Settings, StreamMode};

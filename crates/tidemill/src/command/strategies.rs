@@ -1,11 +1,11 @@
 //! `tidemill strategies`: lists or prints the shipped strategies.
 
 use std::io::Write;
-use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
 
+use crate::exit::ExitCode;
 use crate::table::{Display, Table};
 use tidemill_backtest::diagnostic::nearest;
 use tidemill_lab::shipped::SHIPPED;

@@ -7,18 +7,18 @@ mod compare;
 mod list;
 mod manage;
 pub(super) mod page;
-mod show;
+pub mod show;
 pub(super) mod text;
 
 use std::fs::File;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use tidemill_search::{ExportFormat, FolderError, StudyFolder, export};
 
+use crate::exit::ExitCode;
 use crate::table::Display;
 use tidemill_lab::stored::StoredStudy;
 use tidemill_lab::stored::survey::Survey;

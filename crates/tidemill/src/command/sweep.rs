@@ -7,7 +7,6 @@ mod table;
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,6 +16,7 @@ use tidemill_gpu::TraceSpan;
 use tidemill_lab::{DeviceChoice, Devices, Experiment, QueuedSets, Runtime, Sweep, TuneOptions};
 use tidemill_telemetry::hypertune::Mode;
 
+use crate::exit::ExitCode;
 use crate::input::{DataSource, StrategyArgs, parse_count, set_threads};
 use crate::settings::Settings;
 use crate::table::{ColumnArgs, Display};

@@ -5,18 +5,19 @@ mod text;
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use tidemill_backtest::POOL_NOTE;
-use tidemill_lab::{DeviceChoice, Devices, Experiment, Pace, SweepEvent, WalkForward, number};
+use tidemill_lab::walkforward::WalkForwardSummary;
+use tidemill_lab::{DeviceChoice, Devices, Experiment, Pace, SearchOptions, SweepEvent, WalkForward, number};
 use tidemill_market::timeframe;
 use tidemill_telemetry::hypertune::Mode;
 
 use super::study::write_whole;
 use super::sweep::{Asked, Resolved, batch_line, device_choice, fallback_warning, runtime};
+use crate::exit::ExitCode;
 use crate::input::{DataSource, StrategyArgs, parse_count, set_threads};
 use crate::progress::ProgressLine;
 use crate::settings::Settings;
@@ -116,14 +117,11 @@ fn run_on(
     let runtime = runtime(devices, settings, resolved.cache_bytes);
     let experiment = Experiment::new(strategy, data).layout(layout).runtime(runtime);
     experiment.notes().iter().for_each(|note| eprintln!("note: {note}"));
-    let mut walk =
-        experiment.walk_forward(pace(args)?).options(resolved.search.clone()).workers(args.windows).told(
-            Map::from_iter([
-                ("train".into(), json!(args.train)),
-                ("test".into(), json!(args.test)),
-                ("anchored".into(), json!(args.anchored)),
-            ]),
-        );
+    let mut walk = experiment
+        .walk_forward(pace(args)?)
+        .options(resolved.search.clone())
+        .workers(args.windows)
+        .told(told_pace(&args.train, &args.test, args.anchored));
     if let Some(dir) = &args.out {
         walk = walk.folder(dir);
     }
@@ -147,38 +145,98 @@ fn run_on(
         }
         return Ok((ExitCode::from(130), String::new()));
     };
-    let objective = &strategy.objective().text;
-    let document = json!({
-        "strategy": strategy.name,
-        "data": data.origin,
-        "objective": objective,
-        "train": args.train,
-        "test": args.test,
-        "anchored": args.anchored,
-        "sampler": resolved.search.sampler.name(),
-        "seed": resolved.search.seed,
-        "trials": resolved.search.trials,
-        "year_days": report.year_days,
-        "benchmark": report.benchmark,
-        "walk_forward": summary,
-    });
-    let whole = serde_json::to_string_pretty(&document)?;
+    let walked = WalkedForward {
+        experiment: &experiment,
+        search: &resolved.search,
+        train: &args.train,
+        test: &args.test,
+        anchored: args.anchored,
+        year_days: report.year_days,
+        benchmark: report.benchmark.as_deref(),
+        summary: &summary,
+    };
+    let whole = serde_json::to_string_pretty(&walked.document())?;
     if let Some(dir) = &args.out {
-        write_whole(&dir.join("walkforward.json"), |file| Ok(file.write_all(whole.as_bytes())?))?;
+        write_whole(&dir.join(WALK_FILE), |file| Ok(file.write_all(whole.as_bytes())?))?;
         eprintln!("studies: {}", dir.display());
     }
-    let pool_note = (data.universe.symbols.len() > 1).then_some(POOL_NOTE);
     if let Some(path) = &args.html {
-        let origin = pool_note.map_or_else(|| data.origin.clone(), |note| format!("{}. {note}", data.origin));
-        let html = page::html(&strategy.name, &origin, objective, &summary);
+        let html = walked.page();
         write_whole(path, |file| Ok(file.write_all(html.as_bytes())?))?;
         eprintln!("page: {}", path.display());
     }
+    let pool_note = walked.pool_note();
     let shown = match args.json {
         true => format!("{whole}\n"),
         false => text::text(&summary, strategy, pool_note, &args.columns, &display.screen)?,
     };
     Ok((ExitCode::SUCCESS, shown))
+}
+
+/// Name of the document in the folder of a walk-forward.
+pub const WALK_FILE: &str = "walkforward.json";
+
+/// The windows as the journal records them.
+pub fn told_pace(train: &str, test: &str, anchored: bool) -> Map<String, Value> {
+    Map::from_iter([
+        ("train".into(), json!(train)),
+        ("test".into(), json!(test)),
+        ("anchored".into(), json!(anchored)),
+    ])
+}
+
+/// A walk-forward that has ended.
+pub struct WalkedForward<'a> {
+    /// What was tried.
+    pub experiment: &'a Experiment,
+    /// How trials were proposed.
+    pub search: &'a SearchOptions,
+    /// How long each search looks back, as it was given.
+    pub train: &'a str,
+    /// How long each winner is traded.
+    pub test: &'a str,
+    /// Whether all searches begin with the data.
+    pub anchored: bool,
+    /// Days of a year of what was traded.
+    pub year_days: f64,
+    /// What it is compared with, if it can be compared.
+    pub benchmark: Option<&'a str>,
+    /// All windows together.
+    pub summary: &'a WalkForwardSummary,
+}
+
+impl WalkedForward<'_> {
+    /// Everything as JSON.
+    pub fn document(&self) -> Value {
+        let Experiment { strategy, data, .. } = self.experiment;
+        json!({
+            "strategy": strategy.name,
+            "data": data.origin,
+            "objective": strategy.objective().text,
+            "train": self.train,
+            "test": self.test,
+            "anchored": self.anchored,
+            "sampler": self.search.sampler.name(),
+            "seed": self.search.seed,
+            "trials": self.search.trials,
+            "year_days": self.year_days,
+            "benchmark": self.benchmark,
+            "walk_forward": self.summary,
+        })
+    }
+
+    /// The page as one HTML text.
+    pub fn page(&self) -> String {
+        let Experiment { strategy, data, .. } = self.experiment;
+        let note = self.pool_note().map(|note| format!("{}. {note}", data.origin));
+        let origin = note.unwrap_or_else(|| data.origin.clone());
+        page::html(&strategy.name, &origin, &strategy.objective().text, self.summary)
+    }
+
+    /// How figures of several symbols are pooled.
+    fn pool_note(&self) -> Option<&'static str> {
+        (self.experiment.data.universe.symbols.len() > 1).then_some(POOL_NOTE)
+    }
 }
 
 /// Runs it with a progress line.

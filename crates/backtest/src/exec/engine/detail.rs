@@ -120,7 +120,7 @@ impl Engine<'_> {
         out
     }
 
-    fn label(&self, trade: &Trade, scalars: &[f64]) -> String {
+    pub(super) fn label(&self, trade: &Trade, scalars: &[f64]) -> String {
         let (exit, gap) = match trade.reason {
             Reason::Exit(exit, gap) => (exit, gap),
             Reason::End => return "END".into(),

@@ -2,11 +2,12 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use tidemill_coloring::generate::Family;
+
+use crate::exit::ExitCode;
 
 #[derive(Args)]
 pub struct GenerateArgs {

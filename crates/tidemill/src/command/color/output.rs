@@ -19,8 +19,7 @@ pub fn print(
     seconds: f64,
     screen: &Screen,
 ) -> Result<()> {
-    let verified = verify(instance, &outcome.colors).map(|verified| verified.k);
-    anyhow::ensure!(verified == Ok(outcome.k), "the colouring did not pass the verifier: {verified:?}");
+    verified(instance, outcome)?;
     let mut out = std::io::stdout().lock();
     if args.json {
         writeln!(out, "{:#}", answer(instance, outcome, seconds))?;
@@ -31,7 +30,15 @@ pub fn print(
     Ok(())
 }
 
-fn answer(instance: &Instance, outcome: &Outcome, seconds: f64) -> Value {
+/// Has the verifier check the colouring once more.
+pub fn verified(instance: &Instance, outcome: &Outcome) -> Result<()> {
+    let found = verify(instance, &outcome.colors).map(|verified| verified.k);
+    anyhow::ensure!(found == Ok(outcome.k), "the colouring did not pass the verifier: {found:?}");
+    Ok(())
+}
+
+/// The outcome as JSON.
+pub fn answer(instance: &Instance, outcome: &Outcome, seconds: f64) -> Value {
     json!({
         "graph": instance.name,
         "vertices": instance.n,

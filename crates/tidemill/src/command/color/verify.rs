@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
@@ -10,6 +9,8 @@ use serde_json::json;
 use tidemill_coloring::{Certificate, read_graph};
 
 use tidemill_lab::number;
+
+use crate::exit::ExitCode;
 
 #[derive(Args)]
 #[command(after_help = "Exit codes: 0 the colouring is proper, 1 it is not, 2 a file cannot be read.")]

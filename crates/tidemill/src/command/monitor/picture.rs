@@ -1,13 +1,13 @@
 //! `--picture`: the screen of a run as SVG, for documents.
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use tidemill_dash::terminal::{RunStatus, ScreenInput, Theme, View, picture};
 use tidemill_telemetry::{Snapshot, Timestamp};
 
 use super::pulse;
+use crate::exit::ExitCode;
 
 /// Reads `120x36`.
 pub fn parse_size(text: &str) -> Result<(u16, u16), String> {

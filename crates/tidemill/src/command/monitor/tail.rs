@@ -2,7 +2,6 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
@@ -10,6 +9,7 @@ use tidemill_dash::terminal::{RunStatus, Theme, check_phases, coloured_line, lin
 use tidemill_telemetry::{Event, Follower, Snapshot, Timestamp};
 
 use super::{LOOK_EVERY, MonitorArgs, pulse, warn_of_malformed};
+use crate::exit::ExitCode;
 
 /// Prints the newest events and then every new one, until the run is over or `stop` is set.
 pub fn run(path: &Path, args: &MonitorArgs, stop: &AtomicBool) -> Result<ExitCode> {

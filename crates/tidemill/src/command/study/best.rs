@@ -2,13 +2,13 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
 
 use super::text;
+use crate::exit::ExitCode;
 use crate::parts_text;
 use crate::table::{ColumnArgs, Display, Screen, Table};
 use tidemill_lab::StudyConfig;

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
@@ -11,6 +10,7 @@ use tidemill_lab::stored::StoredStudy;
 use tidemill_lab::stored::compare::{ComparedStudy, Comparison, ComparisonTable};
 use tidemill_page::compare::{ComparePage, CompareTable, ConvergenceCurve};
 
+use crate::exit::ExitCode;
 use crate::table::{Display, Screen, Table};
 
 #[derive(Args)]

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -10,6 +9,7 @@ use serde_json::{Value, json};
 use tidemill_search::StudyFolder;
 use tidemill_search::folder::HEADER_FILE;
 
+use crate::exit::ExitCode;
 use crate::table::{ColumnArgs, Display, Table, TextColumn};
 use tidemill_lab::StudyConfig;
 use tidemill_lab::number;

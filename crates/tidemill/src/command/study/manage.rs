@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -11,6 +10,7 @@ use tidemill_lab::stored::manage::LockedStudy;
 use tidemill_lab::{InvalidCounts, Runtime, number};
 
 use crate::command::sweep::stop_flag;
+use crate::exit::ExitCode;
 use crate::table::Display;
 use crate::verdict_text;
 

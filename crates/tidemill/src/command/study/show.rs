@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::{page, text};
+use crate::exit::ExitCode;
 use crate::parts_text;
 use crate::table::{ColumnArgs, Display, Screen};
 use tidemill_lab::number;
-use tidemill_lab::stored::rows::{Row, fetch_with_importance};
+use tidemill_lab::stored::rows::{Row, Rows, fetch_with_importance};
 use tidemill_lab::stored::state::State;
 use tidemill_lab::stored::survey::{Survey, thinned};
 use tidemill_lab::verdict::store::winners;
@@ -70,18 +70,55 @@ pub struct StudyView<'a> {
 }
 
 pub fn run(args: &ShowArgs, display: &Display) -> Result<ExitCode> {
-    let folder = super::open(&args.dir)?;
+    look(&args.dir, args.top, args.html.is_some(), |view, drawn, rows| {
+        let mut out = std::io::stdout().lock();
+        if args.json {
+            writeln!(out, "{}", serde_json::to_string_pretty(&document(view))?)?;
+        } else {
+            write!(out, "{}", in_words(view, &args.columns, &display.screen)?)?;
+        }
+        out.flush()?;
+        if let (Some(path), Some(drawn)) = (&args.html, drawn) {
+            let html = page::html(view, drawn, rows)?;
+            super::write_whole(path, |file| Ok(file.write_all(html.as_bytes())?))?;
+            eprintln!("page: {}", path.display());
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// The study in the folder as a JSON document.
+pub fn document_of(dir: &Path, top: usize) -> Result<Value> {
+    look(dir, top, false, |view, _, _| Ok(document(view)))
+}
+
+/// The study in the folder as a page.
+pub fn html_of(dir: &Path, top: usize) -> Result<String> {
+    look(dir, top, true, |view, drawn, rows| {
+        let drawn = drawn.context("no trials were drawn")?;
+        page::html(view, drawn, rows)
+    })
+}
+
+/// Looks at a study and hands on what is shown of it, with the trials of a page if one is drawn.
+fn look<T>(
+    dir: &Path,
+    top: usize,
+    is_drawn: bool,
+    show: impl FnOnce(&StudyView<'_>, Option<&page::DrawnTrials>, &Rows) -> Result<T>,
+) -> Result<T> {
+    let folder = super::open(dir)?;
     let config = StudyConfig::read(folder.header());
     let survey = Survey::new(&folder, &config)?;
-    if args.html.is_some() && survey.n_trials == 0 {
-        bail!("{} has no finished trial yet, so there is nothing to draw", args.dir.display());
+    if is_drawn && survey.n_trials == 0 {
+        bail!("{} has no finished trial yet, so there is nothing to draw", dir.display());
     }
-    let top = survey.best(args.top);
-    let drawn = args.html.as_ref().map(|_| page::DrawnTrials::choose(&survey, args.top));
-    let mut wanted: BTreeSet<u64> = top.iter().copied().collect();
+    let best = survey.best(top);
+    let drawn = is_drawn.then(|| page::DrawnTrials::choose(&survey, top));
+    let mut wanted: BTreeSet<u64> = best.iter().copied().collect();
     wanted.extend(drawn.iter().flat_map(page::DrawnTrials::trials));
     let (rows, importance) = fetch_with_importance(&folder, &survey, &wanted)?;
-    let edges = match (top.first(), &survey.front, config.strategy(std::iter::empty())) {
+    let edges = match (best.first(), &survey.front, config.strategy(std::iter::empty())) {
         (Some(best), None, Ok(Some(strategy))) => {
             let best = rows.of(&[*best]);
             best.first().and_then(|row| edge::sentence(&edge::stored_range_ends(&strategy, &survey, row)))
@@ -90,29 +127,17 @@ pub fn run(args: &ShowArgs, display: &Display) -> Result<ExitCode> {
     };
     let view = StudyView {
         edges,
-        dir: args.dir.display().to_string(),
-        state: State::of(&args.dir, survey.n_trials, config.sweep.trials),
+        dir: dir.display().to_string(),
+        state: State::of(dir, survey.n_trials, config.sweep.trials),
         objective_names: config.objective_names(survey.n_objectives()),
-        top: rows.of(&top),
+        top: rows.of(&best),
         importance: &importance,
-        holding: tidemill_lab::verdict::store::read(&args.dir, survey.n_trials)?,
+        holding: tidemill_lab::verdict::store::read(dir, survey.n_trials)?,
         invalid: super::invalid(&folder, &config, &survey)?,
         config: &config,
         survey: &survey,
     };
-    let mut out = std::io::stdout().lock();
-    if args.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&document(&view))?)?;
-    } else {
-        write!(out, "{}", in_words(&view, &args.columns, &display.screen)?)?;
-    }
-    out.flush()?;
-    if let (Some(path), Some(drawn)) = (&args.html, &drawn) {
-        let html = page::html(&view, drawn, &rows)?;
-        super::write_whole(path, |file| Ok(file.write_all(html.as_bytes())?))?;
-        eprintln!("page: {}", path.display());
-    }
-    Ok(ExitCode::SUCCESS)
+    show(&view, drawn.as_ref(), &rows)
 }
 
 /// The improvements of one objective, thinned to what is worth passing on.

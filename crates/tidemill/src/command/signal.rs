@@ -1,0 +1,107 @@
+//! `tidemill signal`: what a strategy holds and wants after the last closed bar.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use tidemill_lab::{Recipe, SignalReport, SignalWatch};
+use tidemill_market::timestamp;
+
+use super::backtest::{TrialName, parse_trial};
+use crate::input::{ReadingArgs, StrategyArgs};
+use crate::settings::Settings;
+
+/// Time between two looks at the files.
+const PACE: Duration = Duration::from_secs(1);
+
+/// Say what to do now: enter, exit, hold or nothing, with the levels of the next bar.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tidemill signal ema-cross --data btc.parquet --set fast=12 --set slow=180
+  tidemill signal --trial runs/ema:4711 --data btc-today.parquet --json
+  tidemill signal my.toml --data btc.csv --at 2024-03-01T12:00Z
+  tidemill signal my.toml --data live.csv --watch")]
+pub struct SignalArgs {
+    /// Strategy file, or the name of a shipped strategy (see `tidemill strategies`).
+    #[arg(required_unless_present = "trial")]
+    strategy: Option<String>,
+    /// Take strategy and parameters of this trial of a study, and its data unless --data names newer files.
+    #[arg(long, value_name = "DIR:N", value_parser = parse_trial, conflicts_with_all = [
+        "strategy", "set", "profile", "objective", "symbols", "resample", "timezone", "stamp",
+    ])]
+    trial: Option<TrialName>,
+    #[command(flatten)]
+    options: StrategyArgs,
+    /// CSV, Parquet, Arrow or zip files, or folders of them.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    data: Vec<PathBuf>,
+    #[command(flatten)]
+    reading: ReadingArgs,
+    /// Know only bars that had closed by this time [default: now].
+    #[arg(long, value_name = "TIME", conflicts_with = "watch")]
+    at: Option<String>,
+    /// Go on, and say every change while the files grow.
+    #[arg(long)]
+    watch: bool,
+    /// Print JSON; with --watch a line for every change.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &SignalArgs) -> Result<ExitCode> {
+    let settings = Settings::load(args.options.config.as_deref())?;
+    let (strategy, recipe) = match &args.trial {
+        Some(TrialName { dir, trial }) => {
+            let study = super::study::stored(dir)?;
+            (study.trial_strategy(*trial)?, study.recipe(&args.data, None)?)
+        }
+        None => {
+            let files = if args.data.is_empty() { &settings.data.files } else { &args.data };
+            if files.is_empty() {
+                bail!("a signal needs data\n  hint: name files with --data");
+            }
+            let strategy = args.options.open(args.strategy.as_deref().unwrap_or_default(), &settings)?;
+            (strategy, Recipe::new(files, args.reading.options(&settings.data)?))
+        }
+    };
+    let at_ms = match &args.at {
+        None => now_ms(),
+        Some(text) => timestamp::parse_ms(text).map(|at_ms| at_ms.min(now_ms())).with_context(|| {
+            format!("--at {text}: not a time\n  hint: write 2023-01-31 or 2023-01-31T12:00Z")
+        })?,
+    };
+    let mut signal = SignalWatch::new(strategy, recipe);
+    if let Some((report, notes)) = signal.poll(at_ms)? {
+        print(args, &report, &notes)?;
+    }
+    while args.watch {
+        std::thread::sleep(PACE);
+        match signal.poll(now_ms()) {
+            Ok(None) => {}
+            Ok(Some((report, notes))) => print(args, &report, &notes)?,
+            // Whoever writes the file may not be done with it.
+            Err(error) => eprintln!("note: {error}"),
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(args: &SignalArgs, report: &SignalReport, notes: &[String]) -> Result<()> {
+    for note in notes.iter().chain(&report.notes) {
+        eprintln!("note: {note}");
+    }
+    let mut out = std::io::stdout().lock();
+    match (args.json, args.watch) {
+        (true, true) => writeln!(out, "{}", serde_json::to_string(report)?)?,
+        (true, false) => writeln!(out, "{}", serde_json::to_string_pretty(report)?)?,
+        (false, _) => write!(out, "{report}")?,
+    }
+    Ok(out.flush()?)
+}
+
+fn now_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
+}

@@ -1,0 +1,175 @@
+"""The package within a process: signals, threads, forks, descriptors, time to import."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import tidemill as tm
+
+LONG = """
+import sys, tidemill as tm
+bars = tm.generate(bars=20_000, symbols=2)
+rule = tm.Strategy(name="dip", params=dict(window=tm.int(20, 2_000), k=tm.float(0.5, 4.0)),
+                   long=dict(enter="zscore(close, window) < -k", max_hold=12), maximize="sharpe")
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send to another process")
+def test_ctrl_c_keeps_what_was_done(tmp_path: Path) -> None:
+    script = LONG + f"""
+import threading, os, signal, time
+folder = {str(tmp_path / "study")!r}
+def press():
+    while True:  # until the study has trials
+        try:
+            if len(tm.open(folder)) > 0:
+                break
+        except (tm.Error, OSError):
+            pass
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=press, daemon=True).start()
+try:
+    tm.sweep(rule, bars, trials=50_000_000, batch=256, sampler="random", out=folder, device="cpu", progress=False)
+except KeyboardInterrupt as interrupt:
+    study = interrupt.study
+    done = len(study)
+    assert 0 < done < 50_000_000, done
+    assert study.state == "stopped" and len(study.trials) == done
+    print("kept", done, len(tm.open(folder)))
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    word, kept, opened = found.stdout.split()
+    assert word == "kept" and kept == opened
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send to another process")
+def test_a_stopped_study_goes_on_to_the_same_trials(tmp_path: Path) -> None:
+    script = LONG + f"""
+import os, signal
+study = tm.sweep(rule, bars, trials=6_000, batch=64, out={str(tmp_path / "study")!r}, device="cpu", run=False)
+class Pressed(Exception): pass
+def pressed(*_): raise Pressed
+signal.signal(signal.SIGUSR1, pressed)
+import threading
+threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+try:
+    study.run(progress=False)
+except Pressed:
+    pass
+study.run(progress=False)
+whole = tm.sweep(rule, bars, trials=6_000, batch=64, device="cpu", progress=False)
+assert len(study) == 6_000
+study.save({str(tmp_path / "a.csv")!r}); whole.save({str(tmp_path / "b.csv")!r})
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
+def test_other_threads_go_on_during_a_sweep(dip: tm.Strategy) -> None:
+    """A heartbeat that only a released lock lets beat: it ends the sweep itself."""
+    beats = 0
+    is_over = threading.Event()
+
+    def beat() -> None:
+        nonlocal beats
+        while not is_over.wait(0.001):
+            beats += 1
+
+    heart = threading.Thread(target=beat)
+    bars = tm.generate(bars=20_000, symbols=2)
+    heart.start()
+    try:
+        before = beats
+        tm.sweep(dip, bars, trials=4_000, verdict=False, device="cpu", progress=False)
+        during = beats - before
+    finally:
+        is_over.set()
+        heart.join()
+    assert during > 3, during
+
+
+def test_many_sweeps_leave_no_descriptor_behind(dip: tm.Strategy) -> None:
+    listing = Path("/proc/self/fd")
+    if not listing.exists():
+        pytest.skip("this system does not list descriptors")
+    bars = tm.generate(bars=300)
+
+    def sweep() -> None:
+        tm.sweep(dip, bars, trials=8, sampler="random", verdict=False, device="cpu", progress=True)
+
+    for _ in range(3):
+        sweep()
+    before = len(list(listing.iterdir()))
+    for _ in range(200):
+        sweep()
+    assert len(list(listing.iterdir())) <= before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_process_is_told_to_spawn() -> None:
+    script = LONG + """
+import os
+child = os.fork()
+if child == 0:
+    try:
+        tm.generate(bars=10)
+    except tm.Error as error:
+        os._exit(7 if "spawn" in str(error) else 8)
+    os._exit(9)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert found.stdout.strip() == "7", found.stderr
+
+
+def test_importing_is_quick_and_brings_nothing_else() -> None:
+    script = """
+import sys, time
+began = time.process_time()
+import tidemill
+took = time.process_time() - began
+heavy = {"numpy", "pandas", "polars", "pyarrow", "tqdm", "optuna"} & set(sys.modules)
+print(took, *sorted(heavy))
+"""
+    runs = [subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True) for _ in range(3)]
+    times, heavy = zip(*((float(run.stdout.split()[0]), run.stdout.split()[1:]) for run in runs), strict=True)
+    assert heavy == ([], [], [])
+    assert min(times) < 0.2, times
+
+
+def test_the_command_line_is_in_the_package(tmp_path: Path) -> None:
+    def run(*args: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "tidemill", *args]
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+
+    version = run("--version")
+    assert version.returncode == 0 and version.stdout.strip() == f"tidemill {tm.__version__}"
+    assert run("sweep", "--no-such-flag").returncode == 2
+    failed = run("sweep", "no-such-strategy")
+    assert failed.returncode == 2 and failed.stderr.startswith("error: there is no strategy")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send to another process")
+def test_ctrl_c_stops_the_command_line(tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    command = [sys.executable, "-m", "tidemill", "sweep", "--trials", "50000000", "--sampler", "random"]
+    command += ["--batch", "256", "--device", "cpu", "--out", str(folder)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as program:
+        while program.poll() is None:
+            log = folder / "trials" / "log.bin"
+            if log.exists() and log.stat().st_size > 10_000:
+                program.send_signal(signal.SIGINT)
+                break
+        _, said = program.communicate()
+    assert program.returncode == 130, said
+    assert "the same command resumes it" in said

@@ -1,0 +1,69 @@
+"""Tables in the form of whatever library the caller uses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import _tidemill
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+
+class Table:
+    """Rows of a result. Anything that speaks Arrow takes it as it is: polars, pyarrow, DuckDB."""
+
+    def __init__(self, raw: _tidemill.RawTable) -> None:
+        self._raw = raw
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._raw.__arrow_c_stream__(requested_schema)
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return self._raw.names
+
+    def __repr__(self) -> str:
+        return f"Table({len(self):,} rows: {', '.join(self.columns)})"
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Columns as lists of plain values; None where there is none. It needs no other library."""
+        return {name: self._raw.values(name) for name in self.columns}
+
+    def to_polars(self) -> polars.DataFrame:
+        """As a polars frame, without a copy."""
+        import polars
+
+        return polars.DataFrame(self)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """As a pyarrow table, without a copy."""
+        import pyarrow
+
+        return pyarrow.table(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """As a pandas frame; pyarrow is not needed for it."""
+        import numpy
+        import pandas
+
+        columns: dict[str, Any] = {}
+        for name in self.columns:
+            kind, values = self._raw.column(name)
+            if kind == "list":
+                columns[name] = values
+            elif kind == "time":
+                columns[name] = numpy.frombuffer(values, dtype="<i8").view("<M8[ms]")
+            else:
+                columns[name] = numpy.frombuffer(values, dtype=f"<{kind}").copy()
+        frame = pandas.DataFrame(columns)
+        for name in self.columns:
+            if self._raw.is_utc(name):
+                frame[name] = frame[name].dt.tz_localize("UTC")
+        return frame

@@ -1,0 +1,266 @@
+"""
+The native half of Tidemill.
+"""
+
+from _typeshed import Incomplete, SupportsGetItem
+from os import PathLike
+from typing import Any, SupportsFloat, SupportsIndex, final
+
+__all__ = ["RawBacktest", "RawBars", "RawStrategy", "RawTable", "backtest", "backtest_trial", "color", "export", "generate", "generated", "judge", "load_frames", "load_paths", "look_for_nvrtc_in", "open_strategy", "run", "scan", "shipped", "stored_strategy", "stored_sweep", "study", "study_html", "sweep", "trials", "version", "walkforward"]
+
+@final
+class RawBacktest:
+    """
+    A back-test and all that it found.
+    """
+    def document(self, /) -> str:
+        """
+        What `tidemill backtest --json` prints, without the trades, which are a table.
+        """
+    def equity(self, /) -> RawTable:
+        """
+        Equity by the day.
+        """
+    def html(self, /) -> str:
+        """
+        The report as a page.
+        """
+    def trades(self, /) -> RawTable:
+        """
+        The trades.
+        """
+
+@final
+class RawBars:
+    """
+    Clean bars of one or more symbols.
+    """
+    def __len__(self, /) -> int:
+        """
+        Bars of all symbols.
+        """
+    def fingerprint(self, /) -> str:
+        """
+        A hash of all names and columns.
+        """
+    def join(self, /, frame: Any, as_of: str, max_age: str | None, prefix: str, timezone: str | None) -> RawBars:
+        """
+        The same with the columns of a frame joined by time.
+        """
+    @property
+    def notes(self, /) -> list[str]:
+        """
+        What loading found.
+        """
+    @property
+    def origin(self, /) -> str:
+        """
+        Where the bars come from, in a few words.
+        """
+    def report(self, /) -> str:
+        """
+        The report of the load as JSON.
+        """
+    def save(self, /, path: str | PathLike[str]) -> None:
+        """
+        Writes Parquet or CSV.
+        """
+    @property
+    def symbols(self, /) -> list[str]:
+        """
+        Names of the symbols.
+        """
+    def table(self, /) -> RawTable:
+        """
+        All bars as a table.
+        """
+    def with_benchmark(self, /, name: str) -> RawBars:
+        """
+        The same with another benchmark.
+        """
+
+@final
+class RawStrategy:
+    """
+    A strategy that was read.
+    """
+    def __new__(cls, /, file: str, source: str, options: Incomplete) -> RawStrategy:
+        """
+        Reads a text; `file` is the name shown in messages.
+        """
+    @property
+    def file(self, /) -> str:
+        """
+        The file it came from, or what stands for it.
+        """
+    @property
+    def name(self, /) -> str:
+        """
+        Its name.
+        """
+    @property
+    def objectives(self, /) -> list[str]:
+        """
+        What a search maximises.
+        """
+    def params(self, /) -> str:
+        """
+        The parameters as JSON: name, domain, default, fixed value.
+        """
+    @property
+    def profiles(self, /) -> list[str]:
+        """
+        Its profiles.
+        """
+    @property
+    def source(self, /) -> str:
+        """
+        The text.
+        """
+
+@final
+class RawTable:
+    """
+    A table that anything which speaks Arrow can take.
+    """
+    def __arrow_c_stream__(self, /, requested_schema: Any | None = None) -> Any:
+        """
+        The stream of Arrow's PyCapsule interface; a requested schema is not looked at, as the interface allows.
+        """
+    def __len__(self, /) -> int:
+        """
+        Number of rows.
+        """
+    def column(self, /, name: str) -> tuple[str, Any]:
+        """
+        A column for numpy: its kind and its values as bytes (`f8`, `i8`, `u8` and `time`, where nothing is NaN or the least number), or as a
+        list.
+        """
+    def is_utc(self, /, name: str) -> bool:
+        """
+        Whether a column holds moments of UTC.
+        """
+    def metadata(self, /, name: str) -> dict[str, str]:
+        """
+        What a column says about itself, such as the role that it has in a study.
+        """
+    @property
+    def names(self, /) -> list[str]:
+        """
+        Names of the columns.
+        """
+    def values(self, /, name: str) -> list[Any]:
+        """
+        A column as plain values; times are UTC milliseconds.
+        """
+
+def backtest(strategy: RawStrategy, bars: RawBars, cut: Incomplete) -> RawBacktest:
+    """
+    Evaluates the defaults of a strategy.
+    """
+
+def backtest_trial(folder: str | PathLike[str], trial: SupportsIndex, bars: RawBars | None) -> RawBacktest:
+    """
+    Evaluates a trial of a stored study, on its own data or on bars that equal it.
+    """
+
+def color(graph: str | PathLike[str], options: Incomplete) -> str:
+    """
+    Colours the graph in a file; the result is what `tidemill color --json` prints. Ctrl-C ends the run with an exception.
+    """
+
+def export(folder: str | PathLike[str], format: str, path: str | PathLike[str]) -> int:
+    """
+    Writes all trials as one file; the result is their number.
+    """
+
+def generate(kind: str, bars: SupportsIndex, symbols: SupportsIndex | None, timeframe: str | None, seed: SupportsIndex | None, edge: SupportsFloat | SupportsIndex | None, drift: SupportsFloat | SupportsIndex | None) -> RawBars:
+    """
+    Generates a market.
+    """
+
+def generated() -> RawBars:
+    """
+    The market that commands use where no data is named.
+    """
+
+def judge(folder: str | PathLike[str], bars: RawBars | None, top: SupportsIndex) -> str:
+    """
+    Judges the winners of a stored study, on its own data or on bars that equal it. The result is the verdict as JSON.
+    """
+
+def load_frames(frames: SupportsGetItem[int, tuple[str, str, Any]], options: Incomplete) -> RawBars:
+    """
+    Cleans frames: symbol, what stands for a file name, and the frame of each.
+    """
+
+def load_paths(paths: SupportsGetItem[int, str | PathLike[str]], options: Incomplete) -> RawBars:
+    """
+    Loads files and folders.
+    """
+
+def look_for_nvrtc_in(folders: SupportsGetItem[int, str | PathLike[str]]) -> None:
+    """
+    Names the folders of Python packages, in which the wheel of NVRTC is looked for when the first kernel is compiled.
+    """
+
+def open_strategy(name: str, options: Incomplete) -> RawStrategy:
+    """
+    Opens a file by path or a shipped strategy by name.
+    """
+
+def run(args: SupportsGetItem[int, str]) -> int:
+    """
+    Runs the command line; the result is its exit code. Only the script calls it: it takes over Ctrl-C.
+    """
+
+def scan(bars: RawBars, preset: str, set: SupportsGetItem[int, tuple[str, str]], min_signal: SupportsFloat | SupportsIndex, n_bars: SupportsIndex | None, history: bool, device: str) -> tuple[RawTable, RawTable | None, str]:
+    """
+    Scans; the result is a table of the symbols with a signal, one of the average of every bar, and the others with their reasons as JSON.
+    """
+
+def shipped() -> list[tuple[str, str]]:
+    """
+    Name and text of the shipped strategies.
+    """
+
+def stored_strategy(folder: str | PathLike[str]) -> RawStrategy:
+    """
+    The strategy of a stored study as it was searched.
+    """
+
+def stored_sweep(folder: str | PathLike[str], bars: RawBars | None, trials: SupportsIndex | None, device: str, progress: Any | None) -> str:
+    """
+    Goes on with a stored study as it was made, on its own data or on bars that equal it.
+    """
+
+def study(folder: str | PathLike[str], top: SupportsIndex) -> str:
+    """
+    What `tidemill study show --json` prints.
+    """
+
+def study_html(folder: str | PathLike[str], top: SupportsIndex) -> str:
+    """
+    The page that `tidemill study show --html` writes.
+    """
+
+def sweep(strategy: RawStrategy, bars: RawBars, folder: str | PathLike[str], cut: Incomplete, options: Incomplete, progress: Any | None) -> str:
+    """
+    Searches, and keeps all trials in the folder; resumes the study that it holds. `progress` is called from this thread with the trials
+    done, the trials in all, the best value and whether winners are being judged. The result is a JSON document.
+    """
+
+def trials(folder: str | PathLike[str]) -> RawTable:
+    """
+    All trials as a table.
+    """
+
+def version() -> tuple[str, int]:
+    """
+    Version of the program, and of what it computes.
+    """
+
+def walkforward(strategy: RawStrategy, bars: RawBars, folder: str | PathLike[str] | None, cut: Incomplete, windows: Incomplete, options: Incomplete, progress: Any | None) -> tuple[str, str]:
+    """
+    Walks forward; the result is what `tidemill walkforward --json` prints and the page that `--html` writes.
+    """
