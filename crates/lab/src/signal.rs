@@ -208,7 +208,7 @@ fn describe(bars: &Bars, outlook: Outlook) -> SymbolSignal {
 
 fn kind_name(kind: ExitKind) -> &'static str {
     match kind {
-        ExitKind::Stop => "stop",
+        ExitKind::Stop | ExitKind::StopSeries => "stop",
         ExitKind::Target => "target",
         ExitKind::Trail => "trail",
         ExitKind::Breakeven => "breakeven",

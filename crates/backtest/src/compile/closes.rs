@@ -33,7 +33,7 @@ impl Program {
             needs.push("it fills at the next open".to_string());
         }
         let level = |kind: ExitKind| match kind {
-            ExitKind::Stop => Some("a stop"),
+            ExitKind::Stop | ExitKind::StopSeries => Some("a stop"),
             ExitKind::Target => Some("a target"),
             ExitKind::Trail => Some("a trail"),
             ExitKind::Breakeven => Some("a break-even stop"),

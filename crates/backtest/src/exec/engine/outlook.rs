@@ -174,7 +174,9 @@ impl Engine<'_> {
             let (at, kind) = (bound.exit, bound.kind());
             let number = bound.number(trade.signal_idx, &opening, scratch);
             let armed = trade.entry + sign * (number * trade.risk);
+            let followed = bound.followed(trade.signal_idx, next.saturating_sub(1), &opening, scratch);
             let price = match kind {
+                ExitKind::StopSeries if exit::is_price(followed) => followed,
                 ExitKind::Stop | ExitKind::Target if exit::is_price(number) => number,
                 ExitKind::Trail if number >= 0.0 && number.is_finite() => best - sign * number,
                 ExitKind::Breakeven if number.is_finite() && sign * best >= sign * armed => trade.entry,
