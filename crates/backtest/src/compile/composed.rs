@@ -108,6 +108,7 @@ pub(super) const INDICATORS: &[Composed] = &[
 ];
 
 const EMA_SMA: Func = Function::named("ema_sma");
+const STDDEV: Func = Function::named("stddev");
 const RMA: Func = Function::named("rma");
 const QUANTILE: Func = Function::named("quantile");
 const LOG_RATIO: Func = Function::named("log_ratio");
@@ -216,6 +217,41 @@ fn trix(b: &mut Builder<'_>, a: &[NodeId]) -> NodeId {
     let average = (0..3).fold(a[0], |x, _| b.function(EMA_SMA, &[x, a[1]]));
     let one = b.graph.constant(1.0);
     b.percent_change(average, one)
+}
+
+pub(super) fn macd(b: &mut Builder<'_>, a: &[NodeId]) -> Vec<NodeId> {
+    let fast = b.function(EMA, &[a[0], a[1]]);
+    let slow = b.function(EMA, &[a[0], a[2]]);
+    let line = b.binary_node(Op2::Sub, fast, slow);
+    let signal = b.function(EMA, &[line, a[3]]);
+    let hist = b.binary_node(Op2::Sub, line, signal);
+    vec![line, signal, hist]
+}
+
+pub(super) fn bollinger(b: &mut Builder<'_>, a: &[NodeId]) -> Vec<NodeId> {
+    // Two prefixes, because a device keeps sums and pairs of sums differently; `sma` has the first one anyway.
+    let middle = b.function(SMA, &a[..2]);
+    let deviation = b.function(STDDEV, &a[..2]);
+    let band = b.binary_node(Op2::Mul, a[2], deviation);
+    let upper = b.binary_node(Op2::Add, middle, band);
+    let lower = b.binary_node(Op2::Sub, middle, band);
+    let spread = b.binary_node(Op2::Sub, upper, lower);
+    let width = b.binary_node(Op2::Div, spread, middle);
+    vec![upper, middle, lower, width]
+}
+
+pub(super) fn stochastic(b: &mut Builder<'_>, a: &[NodeId]) -> Vec<NodeId> {
+    let [high, low, close] = [Source::High, Source::Low, Source::Close].map(|source| b.source(source));
+    let top = b.function(HIGHEST, &[high, a[0]]);
+    let bottom = b.function(LOWEST, &[low, a[0]]);
+    let above = b.binary_node(Op2::Sub, close, bottom);
+    let range = b.binary_node(Op2::Sub, top, bottom);
+    let ratio = b.binary_node(Op2::Div, above, range);
+    let hundred = b.graph.constant(100.0);
+    let raw = b.binary_node(Op2::Mul, hundred, ratio);
+    let k = b.function(SMA, &[raw, a[1]]);
+    let d = b.function(SMA, &[k, a[2]]);
+    vec![k, d]
 }
 
 impl Builder<'_> {

@@ -11,7 +11,7 @@ use tidemill_market::indicator::{FUNCTIONS, Function, Group, HostFunction, Momen
 use tidemill_market::session::SessionSeries;
 use tidemill_market::timeframe;
 
-use super::composed::INDICATORS;
+use super::composed::{INDICATORS, bollinger, macd, stochastic};
 use super::{Builder, Scope, elsewhere, session};
 use crate::diagnostic::nearest;
 use crate::expr::{Expr, Kind};
@@ -329,7 +329,6 @@ const OWN: &[Composed] = &[
 
 pub(super) const SMA: Func = Function::named("sma");
 pub(super) const EMA: Func = Function::named("ema");
-const STDDEV: Func = Function::named("stddev");
 pub(super) const TRUE_RANGE: Func = Function::named("true_range");
 pub(super) const HIGHEST: Func = Function::named("highest");
 pub(super) const LOWEST: Func = Function::named("lowest");
@@ -573,39 +572,4 @@ fn momentum(b: &mut Builder<'_>, a: &[NodeId]) -> NodeId {
 fn clip(b: &mut Builder<'_>, a: &[NodeId]) -> NodeId {
     let raised = b.binary_node(Op2::Max, a[0], a[1]);
     b.binary_node(Op2::Min, raised, a[2])
-}
-
-fn macd(b: &mut Builder<'_>, a: &[NodeId]) -> Vec<NodeId> {
-    let fast = b.function(EMA, &[a[0], a[1]]);
-    let slow = b.function(EMA, &[a[0], a[2]]);
-    let line = b.binary_node(Op2::Sub, fast, slow);
-    let signal = b.function(EMA, &[line, a[3]]);
-    let hist = b.binary_node(Op2::Sub, line, signal);
-    vec![line, signal, hist]
-}
-
-fn bollinger(b: &mut Builder<'_>, a: &[NodeId]) -> Vec<NodeId> {
-    // Two prefixes, because a device keeps sums and pairs of sums differently; `sma` has the first one anyway.
-    let middle = b.function(SMA, &a[..2]);
-    let deviation = b.function(STDDEV, &a[..2]);
-    let band = b.binary_node(Op2::Mul, a[2], deviation);
-    let upper = b.binary_node(Op2::Add, middle, band);
-    let lower = b.binary_node(Op2::Sub, middle, band);
-    let spread = b.binary_node(Op2::Sub, upper, lower);
-    let width = b.binary_node(Op2::Div, spread, middle);
-    vec![upper, middle, lower, width]
-}
-
-fn stochastic(b: &mut Builder<'_>, a: &[NodeId]) -> Vec<NodeId> {
-    let [high, low, close] = [Source::High, Source::Low, Source::Close].map(|source| b.source(source));
-    let top = b.function(HIGHEST, &[high, a[0]]);
-    let bottom = b.function(LOWEST, &[low, a[0]]);
-    let above = b.binary_node(Op2::Sub, close, bottom);
-    let range = b.binary_node(Op2::Sub, top, bottom);
-    let ratio = b.binary_node(Op2::Div, above, range);
-    let hundred = b.graph.constant(100.0);
-    let raw = b.binary_node(Op2::Mul, hundred, ratio);
-    let k = b.function(SMA, &[raw, a[1]]);
-    let d = b.function(SMA, &[k, a[2]]);
-    vec![k, d]
 }

@@ -86,6 +86,18 @@ impl BoundExit<'_> {
         self.kind
     }
 
+    /// The number of a stop that follows a series, as of a bar, in a trade of some signal; NaN where it has none.
+    pub fn followed(&self, signal: usize, bar: usize, opening: &Opening, scratch: &mut Scratch) -> f64 {
+        match &self.watch {
+            ExitTrigger::Number(formula)
+                if self.kind == ExitKind::StopSeries && holds(&self.when, signal, opening, scratch) =>
+            {
+                formula.value(bar, opening, &mut scratch.points)
+            }
+            _ => f64::NAN,
+        }
+    }
+
     /// Its number on a bar; NaN where it has none.
     pub fn number(&self, bar: usize, opening: &Opening, scratch: &mut Scratch) -> f64 {
         match &self.watch {

@@ -1,4 +1,5 @@
 //! The walk: every bar of a segment is visited, in order, and nothing is skipped. Follows `docs/semantics.md`, sections 2 and 3.
+//! One file because the rules of a position stand in the order in which they apply.
 
 use std::ops::Range;
 

@@ -183,3 +183,18 @@ fn the_time_zone_database_is_part_of_a_study_with_sessions() {
     let error = other.open_folder(dir.path()).unwrap_err().to_string();
     assert!(error.contains("zone_database"), "{error}");
 }
+
+#[test]
+fn costs_by_kind_are_stored_and_read_back() {
+    let text = "[params]\nn = { int = [2, 9] }\n[long]\nenter = \"close > sma(close, n)\"\n[execution]\nfee_bps = { market = 5.5, limit = 2 }\nslippage_bps = 3\n";
+    let strategy = Strategy::parse("a.toml", text, &Overrides::default()).unwrap();
+    let data = Dataset::of(tidemill_market::Universe { symbols: vec![tidemill_market::synth::lcg(50)] });
+    let chosen = ChosenPlan { trials: 10, batch: 5, lag: 0 };
+    let config =
+        StudyConfig::new(&strategy, &data, &Layout::default(), &SearchOptions::default(), chosen, &[])
+            .unwrap();
+    assert_eq!(config.execution["slippage_bps"].as_float(), Some(3.0), "one number stays one");
+    let again = StudyConfig::read(&config.header().unwrap()).strategy(std::iter::empty()).unwrap().unwrap();
+    assert_eq!(again.execution, strategy.execution);
+    assert_eq!(again.execution.fee_bps.limit, 2.0);
+}

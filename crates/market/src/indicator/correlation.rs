@@ -68,15 +68,8 @@ fn of_windows<const N: usize>(x: &[f64], y: &[f64], w: usize) -> [f64; N] {
         if !(x_varies[lane] && y_varies[lane] && size > 0.0) {
             return f64::NAN;
         }
-        let ratio = xy[lane] / size;
         // Rounding may lead beyond.
-        if ratio > 1.0 {
-            1.0
-        } else if ratio < -1.0 {
-            -1.0
-        } else {
-            ratio
-        }
+        (xy[lane] / size).clamp(-1.0, 1.0)
     })
 }
 

@@ -172,12 +172,12 @@ impl Engine<'_> {
         let run = sides.iter().find(|side| side.is_long() == long);
         for bound in run.map_or(&[][..], SideRun::exits) {
             let (at, kind) = (bound.exit, bound.kind());
-            // A stop that follows a series has its value of the last closed bar.
-            let of = if kind == ExitKind::StopSeries { next - 1 } else { trade.signal_idx };
-            let number = bound.number(of, &opening, scratch);
+            let number = bound.number(trade.signal_idx, &opening, scratch);
             let armed = trade.entry + sign * (number * trade.risk);
+            let followed = bound.followed(trade.signal_idx, next.saturating_sub(1), &opening, scratch);
             let price = match kind {
-                ExitKind::Stop | ExitKind::StopSeries | ExitKind::Target if exit::is_price(number) => number,
+                ExitKind::StopSeries if exit::is_price(followed) => followed,
+                ExitKind::Stop | ExitKind::Target if exit::is_price(number) => number,
                 ExitKind::Trail if number >= 0.0 && number.is_finite() => best - sign * number,
                 ExitKind::Breakeven if number.is_finite() && sign * best >= sign * armed => trade.entry,
                 ExitKind::Time => {
