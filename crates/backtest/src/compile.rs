@@ -1,10 +1,13 @@
 //! Compiles a strategy into a [`Program`]: names resolved, types checked, everything shared that is equal.
 
+mod closes;
 mod elsewhere;
 mod expr;
 pub(crate) mod function;
+mod session;
 
 pub use function::{Arg, Signature, functions};
+pub use session::check_sessions;
 
 use std::ops::Range;
 
@@ -185,6 +188,27 @@ const SOURCES: [(&str, Source); 8] = [
     ("hour", Source::Hour),
     ("weekday", Source::Weekday),
 ];
+
+/// Names of later versions, behind all others: a parameter, a [let] or a column of the data may have them, so that older files mean
+/// what they meant.
+const HIDEABLE: [(&str, Hideable); 7] = [
+    ("hl2", Hideable::Mean(&[Source::High, Source::Low])),
+    ("hlc3", Hideable::Mean(&[Source::High, Source::Low, Source::Close])),
+    ("ohlc4", Hideable::Mean(&[Source::Open, Source::High, Source::Low, Source::Close])),
+    ("minute", Hideable::Source(Source::Minute)),
+    ("day", Hideable::Source(Source::Day)),
+    ("month", Hideable::Source(Source::Month)),
+    ("year", Hideable::Source(Source::Year)),
+];
+
+/// What a name means that may be hidden.
+#[derive(Clone, Copy)]
+enum Hideable {
+    /// A series of the data.
+    Source(Source),
+    /// The sum of some, added in this order, divided by their number.
+    Mean(&'static [Source]),
+}
 
 const POSITIONS: [(&str, Position); 3] =
     [("entry", Position::Entry), ("stop", Position::Stop), ("risk", Position::Risk)];

@@ -36,6 +36,22 @@ impl Expr {
 }
 
 impl Expr {
+    /// Reports every call that stands in it, with its name and its arguments.
+    pub fn calls<'a>(&'a self, found: &mut impl FnMut(&'a Expr, &'a str, &'a [Expr])) {
+        match &self.kind {
+            Kind::Unary(_, a) | Kind::Field(a, _) => a.calls(found),
+            Kind::Binary(_, a, b) | Kind::Index(a, b) => {
+                a.calls(found);
+                b.calls(found);
+            }
+            Kind::Call(name, arguments) => {
+                found(self, name, arguments);
+                arguments.iter().for_each(|argument| argument.calls(found));
+            }
+            Kind::Number(..) | Kind::Text(_) | Kind::Bool(_) | Kind::Name(_) => {}
+        }
+    }
+
     /// The same without places in the source, so that what is written elsewhere, or with other spaces, equals it.
     pub fn unplaced(&self) -> Self {
         let inner = |of: &Expr| Box::new(of.unplaced());

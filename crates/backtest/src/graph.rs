@@ -7,6 +7,7 @@
 
 use rustc_hash::FxHashMap;
 use tidemill_market::indicator::Function;
+use tidemill_market::session::{Session, SessionSeries};
 
 use crate::expr::Binary;
 use crate::point;
@@ -33,6 +34,16 @@ pub enum Source {
     Hour,
     /// UTC day of the week of the bar's open, Monday 0 to Sunday 6.
     Weekday,
+    /// UTC minute of the bar's open, 0 to 59.
+    Minute,
+    /// UTC day of the month of the bar's open, 1 to 31.
+    Day,
+    /// UTC month of the bar's open, 1 to 12.
+    Month,
+    /// UTC year of the bar's open.
+    Year,
+    /// What a trading session says about the bar.
+    Session(Session, SessionSeries),
     /// A further column of the data.
     Extra(u16),
 }
@@ -277,6 +288,13 @@ impl Graph {
     /// What is known of it.
     pub fn info(&self, id: NodeId) -> NodeInfo {
         self.infos[id as usize]
+    }
+
+    /// The series of the data that it reads, each once.
+    pub fn sources(&self) -> impl Iterator<Item = Source> {
+        self.nodes
+            .iter()
+            .filter_map(|node| if let Node::Source(source, _) = node { Some(*source) } else { None })
     }
 
     /// The node's children, series before arguments.

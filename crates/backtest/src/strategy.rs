@@ -292,6 +292,14 @@ impl Strategy {
     }
 }
 
+impl Strategy {
+    /// The expressions of series and sides, in the order written; labels hold no series.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        let sides = [&self.long, &self.short].into_iter().flatten();
+        self.lets.iter().map(|(_, expr)| expr).chain(sides.flat_map(SideRules::expressions))
+    }
+}
+
 fn read_objective(reader: &mut Reader, table: &Table) -> (Objective, Option<Requirement>, Reduce) {
     reader.known_keys(table, &["maximize", "require", "reduce"], "[objective]");
     let text_of = |key: &str| match table.get(key).map(|item| &item.value) {
@@ -343,6 +351,19 @@ pub enum StrategyError {
         name: String,
         /// The existing names.
         names: Vec<String>,
+    },
+    /// The data has closes alone, and the strategy needs more.
+    #[error(
+        "{file} cannot be tested on {symbol}, whose data has closes alone: {}\n  hint: load data with open, high, low and close; closes alone are enough for rules that read no other price, have no level inside a bar, and fill = \"close\"",
+        needs.join("; ")
+    )]
+    ClosesOnly {
+        /// The strategy file.
+        file: String,
+        /// The first symbol with closes alone.
+        symbol: String,
+        /// What it needs, and why.
+        needs: Vec<String>,
     },
     /// A `--set` cannot be applied.
     #[error("--set {name}={value}: {message}")]

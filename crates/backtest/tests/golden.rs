@@ -166,6 +166,7 @@ fn micro_bars(case: &Value) -> (Bars, Vec<usize>) {
         close: keep("close"),
         volume: vec![1.0; kept.len()],
         extra,
+        ..Bars::default()
     };
     (bars, kept)
 }

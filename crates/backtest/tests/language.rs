@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tidemill_backtest::compile::{DataNames, compile};
+use tidemill_backtest::graph::Source;
 use tidemill_backtest::segment::Layout;
-use tidemill_backtest::{Engine, EngineOptions, Overrides, Strategy};
-use tidemill_market::{Universe, synth};
+use tidemill_backtest::{Engine, EngineOptions, Overrides, Strategy, compile};
+use tidemill_market::{DAY_MS, Universe, synth};
 use tidemill_search::Points;
 
 /// What takes longer does not end; how fast it is is no matter here.
@@ -479,4 +480,31 @@ proptest! {
         let set = vec![(name.to_string(), value)];
         let _ = load_with(&with_enter("close > fast"), &Overrides { set, ..Overrides::default() });
     }
+}
+
+/// Daily bars open at midnight in UTC, which is no hour of the exchange: what would never trade is refused, with the place.
+#[test]
+fn a_session_in_which_no_bar_opens_is_an_error() {
+    let strategy =
+        load("[long]\nenter = \"close > 1 and session_bar('America/New_York', '09:30-16:00') == 0\"\n")
+            .unwrap();
+    let hourly = Universe { symbols: vec![synth::lcg(150)] };
+    compile::check_sessions(&strategy, &hourly).unwrap();
+    let mut daily = synth::lcg(150);
+    daily.timeframe_ms = DAY_MS;
+    daily.ts_ms.iter_mut().enumerate().for_each(|(day, ts_ms)| *ts_ms = day as i64 * DAY_MS);
+    let found =
+        compile::check_sessions(&strategy, &Universe { symbols: vec![daily] }).unwrap_err().to_string();
+    check_message(&found);
+    assert!(found.starts_with("a.toml:2:24: no bar of the data opens within this session"), "{found}");
+    assert!(found.contains("hint: these are bars of a day or longer"), "{found}");
+}
+
+/// Names that came later give way to what a file or its data had before.
+#[test]
+fn later_names_may_be_hidden() {
+    let strategy = load("[params]\nday = { int = [2, 9] }\n[let]\nhl2 = 'close - open'\n[long]\nenter = 'sma(hl2, day) > 0 and month > 1'\n").unwrap();
+    let graph = compile(&strategy, &DataNames { extra: vec!["month".to_owned()], ..names() }).unwrap().graph;
+    let read: Vec<Source> = graph.sources().collect();
+    assert_eq!(read, [Source::Close, Source::Open, Source::Extra(0)]);
 }

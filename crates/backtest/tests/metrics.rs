@@ -71,7 +71,7 @@ fn bars(symbol: &str, trades: &[Planned]) -> Bars {
         low: column(4),
         close: column(5),
         volume: vec![1.0; rows.len()],
-        extra: Vec::new(),
+        ..Bars::default()
     };
     tell(&mut bars, trades);
     bars
@@ -217,8 +217,8 @@ fn daily_bars(after_monday: i64, closes: &[f64]) -> Bars {
         low: of_both(f64::min),
         close: closes.to_vec(),
         volume: vec![1.0; closes.len()],
-        extra: Vec::new(),
         open,
+        ..Bars::default()
     }
 }
 

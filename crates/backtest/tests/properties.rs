@@ -229,7 +229,7 @@ fn with_every_function() -> Vec<Strategy> {
             Arg::Window => windows.next().expect("at most three windows").to_string(),
             Arg::Scalar => "0.5".into(),
             Arg::Number => format!("close[{}]", windows.next().expect("at most three windows")),
-            Arg::Series | Arg::Any | Arg::Duration | Arg::Frame | Arg::Symbol => "close".into(),
+            Arg::Series | Arg::Any | Arg::Duration | Arg::Text | Arg::Frame | Arg::Symbol => "close".into(),
         });
         if function.args.contains(&Arg::Number) {
             out.push(open(&format!("[long]\nenter = '{call}'\nmax_hold = 5\n")));

@@ -65,7 +65,7 @@ fn universe(csv: &str) -> Universe {
         low: column(2),
         close: column(3),
         volume: vec![1.0; rows.len()],
-        extra: Vec::new(),
+        ..Bars::default()
     };
     Universe { symbols: vec![bars] }
 }

@@ -195,6 +195,8 @@ struct State {
   unsigned n_at_barrier;
   unsigned ready_head, n_ready;
   bool failed;
+  // Whether a thread said yes on its way to a barrier.
+  bool any;
   char* shared;
   unsigned shared_capacity;
   Context main;
@@ -425,6 +427,18 @@ inline void barrier() {
   }
 }
 
+// A barrier after which all threads know whether any of them said yes.
+inline bool any_at_barrier(bool yes) {
+  State& s = state();
+  if (yes) s.any = true;
+  barrier();
+  bool any = s.any;
+  barrier();
+  s.any = false;
+  barrier();
+  return any;
+}
+
 inline void* dynamic_shared() { return state().shared; }
 
 // One per host thread: the region with the state and the stacks.
@@ -461,6 +475,7 @@ inline void run_block(State& s) {
   s.next_idx = uint3{0, 0, 0};
   s.n_alive = s.n_threads;
   s.n_at_barrier = s.n_ready = 0;
+  s.any = false;
   for (unsigned w = 0; w * 32 < s.n_threads; w++) {
     unsigned lanes = s.n_threads - w * 32;
     s.warps[w].alive = lanes >= 32 ? ~0u : (1u << lanes) - 1;
@@ -535,6 +550,7 @@ inline T shuffle(unsigned mask, T value, unsigned source) {
 #define warpSize 32
 
 inline void __syncthreads() { emulate::barrier(); }
+inline int __syncthreads_or(int yes) { return emulate::any_at_barrier(yes != 0); }
 inline void __syncwarp(unsigned mask = ~0u) { emulate::meet(mask, emulate::SYNC, 0, 0); }
 inline unsigned __ballot_sync(unsigned mask, int yes) { return emulate::meet(mask, emulate::BALLOT, yes != 0, 0); }
 inline int __any_sync(unsigned mask, int yes) { return emulate::meet(mask, emulate::ANY, yes != 0, 0); }

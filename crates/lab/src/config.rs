@@ -116,6 +116,9 @@ pub struct StrategyConfig {
     /// The text of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// Version of the time-zone database, if it has sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zone_database: Option<String>,
 }
 
 /// What a study maximises.
@@ -205,6 +208,7 @@ impl StudyConfig {
                 name: Some(strategy.name.clone()),
                 profile: strategy.profile.clone(),
                 source: Some(strategy.source.clone()),
+                zone_database: strategy.zone_database().map(Into::into),
             },
             execution,
             objective: ObjectiveConfig {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tidemill_backtest::compile::check_sessions;
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{Engine, Strategy};
 use tidemill_search::{Enqueue, Sampler, SamplerKind, SamplerSettings, Space};
@@ -83,6 +84,7 @@ impl Experiment {
     /// Evaluates parameter sets on every part of the data, the holdout included.
     pub(crate) fn parts_engine(&self, layout: &Layout) -> Result<PartsEngine<'_>, LabError> {
         let Self { strategy, data, runtime, .. } = self;
+        check_sessions(strategy, &data.universe)?;
         let segments = [layout.segments(&data.universe)?, layout.holdout(&data.universe)?];
         let named = data.benchmark.as_ref();
         let engine = PartsEngine::new(strategy, &data.universe, segments, named, runtime.engine_options())?;
@@ -90,6 +92,7 @@ impl Experiment {
     }
 
     pub(crate) fn engine(&self, layout: &Layout, cache_share: usize) -> Result<Engine<'_>, LabError> {
+        check_sessions(&self.strategy, &self.data.universe)?;
         let segments = layout.segments(&self.data.universe)?;
         let mut options = self.runtime.engine_options();
         options.cache_bytes /= cache_share;

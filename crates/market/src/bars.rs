@@ -27,6 +27,9 @@ pub struct Bars {
     pub close: Vec<f64>,
     /// Traded volume; zeros where the source has none.
     pub volume: Vec<f64>,
+    /// Whether the data has closes alone. Open, high and low then repeat the close: a strategy that needs them is refused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closes_only: bool,
     /// Further numeric columns of the data, usable as series in a strategy. NaN is "not available".
     pub extra: Vec<(String, Vec<f64>)>,
 }

@@ -75,7 +75,7 @@ pub(crate) type CleanedSymbol = Result<(Bars, SymbolReport), String>;
 /// Applies the policy to one symbol.
 pub(crate) fn clean(gathered: &SymbolRows, sources: &[Source], span: Range<i64>) -> (CleanedSymbol, Tally) {
     let mut tally = Tally::default();
-    let rows = Rows::gather(gathered, sources);
+    let mut rows = Rows::gather(gathered, sources);
     let n_rows = rows.bars.len();
     if u32::try_from(n_rows).is_err() {
         return (Err(format!("{n_rows} rows are more than one symbol can have")), tally);
@@ -155,6 +155,7 @@ impl<'a> Rows<'a> {
         for column in [&mut bars.open, &mut bars.high, &mut bars.low, &mut bars.close, &mut bars.volume] {
             column.reserve_exact(n_rows);
         }
+        bars.ts_ms.reserve_exact(n_rows);
         let mut starts = Vec::with_capacity(gathered.runs.len());
         for run in &gathered.runs {
             let table = &sources[run.file_idx].table;
@@ -164,6 +165,7 @@ impl<'a> Rows<'a> {
             bars.high.extend_from_slice(&table.high[run.rows.clone()]);
             bars.low.extend_from_slice(&table.low[run.rows.clone()]);
             bars.close.extend_from_slice(&table.close[run.rows.clone()]);
+            bars.closes_only |= table.closes_only;
             match &table.volume {
                 Some(volume) => bars.volume.extend_from_slice(&volume[run.rows.clone()]),
                 None => bars.volume.resize(bars.ts_ms.len(), 0.0),
@@ -298,11 +300,20 @@ impl<'a> Rows<'a> {
         keep
     }
 
-    /// The kept rows as clean bars.
-    fn take(&self, keep: &[u32], tally: &mut Tally) -> Bars {
-        let pick = |column: &[f64]| keep.iter().map(|&row| column[row as usize]).collect::<Vec<f64>>();
-        let (open, close) = (pick(&self.bars.open), pick(&self.bars.close));
-        let (mut high, mut low) = (pick(&self.bars.high), pick(&self.bars.low));
+    /// The kept rows as clean bars. Of what was gathered only the times stay: a second copy of all columns would double the
+    /// memory of a load.
+    fn take(&mut self, keep: &[u32], tally: &mut Tally) -> Bars {
+        let is_all =
+            keep.len() == self.bars.len() && keep.iter().enumerate().all(|(at, &row)| at == row as usize);
+        let pick = |column: &mut Vec<f64>| match is_all {
+            true => std::mem::take(column),
+            false => {
+                let column = std::mem::take(column);
+                keep.iter().map(|&row| column[row as usize]).collect::<Vec<f64>>()
+            }
+        };
+        let (open, close) = (pick(&mut self.bars.open), pick(&mut self.bars.close));
+        let (mut high, mut low) = (pick(&mut self.bars.high), pick(&mut self.bars.low));
         for index in 0..keep.len() {
             let prices = [open[index], high[index], low[index], close[index]];
             high[index] =
@@ -312,18 +323,19 @@ impl<'a> Rows<'a> {
                 .fold(prices[0], |bottom, price| if price < bottom { price } else { bottom });
         }
         let mut extra = Vec::with_capacity(self.bars.extra.len());
-        for (name, column) in &self.bars.extra {
-            let mut values = pick(column);
+        for (name, mut column) in std::mem::take(&mut self.bars.extra) {
+            let mut values = pick(&mut column);
             for (index, value) in values.iter_mut().enumerate() {
                 if !value.is_finite() {
                     *value = f64::NAN;
                     tally.add(IssueKind::NotAvailable, || self.place(keep[index] as usize));
                 }
             }
-            extra.push((name.clone(), values));
+            extra.push((name, values));
         }
         // −0 is zero volume like any other.
-        let volume = keep.iter().map(|&row| self.bars.volume[row as usize] + 0.0).collect();
+        let mut volume = pick(&mut self.bars.volume);
+        volume.iter_mut().for_each(|value| *value += 0.0);
         let ts_ms = keep.iter().map(|&row| self.bars.ts_ms[row as usize]).collect();
         Bars {
             symbol: self.bars.symbol.clone(),
@@ -334,6 +346,7 @@ impl<'a> Rows<'a> {
             low,
             close,
             volume,
+            closes_only: self.bars.closes_only,
             extra,
         }
     }

@@ -302,6 +302,16 @@ pub enum MarketError {
         /// The requested timeframe.
         to_ms: i64,
     },
+    /// Symbols with closes alone cannot be written beside others: a file has one set of columns.
+    #[error(
+        "{path}: symbol {symbol:?} has closes alone, others have all prices\n  hint: write them to two files, chosen with --symbols"
+    )]
+    WriteMixed {
+        /// The output path.
+        path: PathBuf,
+        /// A symbol with closes alone.
+        symbol: String,
+    },
     /// The output's name ends in neither `.csv` nor `.parquet`.
     #[error("{path}: cannot tell the format to write\n  hint: end the name in .parquet or .csv")]
     OutputFormat {

@@ -27,6 +27,9 @@ fn hash_bars(hasher: &mut Sha256, bars: &Bars) {
     for column in [&bars.open, &bars.high, &bars.low, &bars.close, &bars.volume] {
         hash_words(hasher, column.iter().map(|value| bits(*value)));
     }
+    if bars.closes_only {
+        hash_text(hasher, "closes only");
+    }
     hash_len(hasher, bars.extra.len());
     for (name, column) in &bars.extra {
         hash_text(hasher, name);
@@ -72,11 +75,12 @@ mod tests {
         let print = base.fingerprint();
         assert_eq!(print.len(), 64);
         assert_eq!(print, base.clone().fingerprint());
-        let changes: [fn(&mut Bars); 5] = [
+        let changes: [fn(&mut Bars); 6] = [
             |bars| bars.symbol.push('x'),
             |bars| bars.close[699] += 1e-9,
             |bars| bars.ts_ms[0] -= 1,
             |bars| bars.timeframe_ms += 1,
+            |bars| bars.closes_only = true,
             |bars| bars.extra.push(("x".into(), vec![f64::NAN; 700])),
         ];
         for change in changes {

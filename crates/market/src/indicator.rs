@@ -105,7 +105,7 @@ use Gaps::{Own, Recursive, Windowed};
 use Group::{Averages, Events, Extremes, Momentum, Spread, Trend};
 use Read::{Close, Condition, High, Low, Series as X, Sums as SumsOf, Volume};
 use Take::{Scalar, Window};
-use device::Shape::{Bars, Extremes as Tiles, Lanes, Sums, Triples, Warps};
+use device::Shape::{Bars, Extremes as Tiles, Lanes, Mend, Stretches, Sums, Triples, Warps};
 
 /// File name and text of a twin.
 macro_rules! file {
@@ -147,13 +147,16 @@ pub static FUNCTIONS: &[Function] = &[
     Function::column("ema", Recursive, &[X], &[Window], |c, out| ema(c.column(0), c.window(0), out))
         .listed(Averages, "ema(x, n)", "exponential average that starts with the first value")
         .at_once()
-        .twin(file!("ema.cu"), 0, &[("ema", Lanes)]),
+        .forgets(2)
+        .twin(file!("ema.cu"), 0, &[("ema", Stretches), ("ema_mend", Mend)]),
     Function::column("ema_sma", Recursive, &[X], &[Window], |c, out| ema_sma(c.column(0), c.window(0), out))
         .listed(Averages, "ema_sma(x, n)", "exponential average that starts with a mean")
-        .twin(file!("ema_sma.cu"), 0, &[("ema_sma", Lanes)]),
+        .forgets(2)
+        .twin(file!("ema_sma.cu"), 0, &[("ema_sma", Stretches), ("ema_sma_mend", Mend)]),
     Function::column("rma", Recursive, &[X], &[Window], |c, out| rma(c.column(0), c.window(0), out))
         .listed(Averages, "rma(x, n)", "Wilder's average")
-        .twin(file!("rma.cu"), 0, &[("rma", Lanes)]),
+        .forgets(2)
+        .twin(file!("rma.cu"), 0, &[("rma", Stretches), ("rma_mend", Mend)]),
     Function::column("wma", Windowed, &[INDEX], &[Window], |c, out| wma(c.sums(0), c.window(0), out))
         .listed(Averages, "wma(x, n)", "linearly weighted mean")
         .part(
@@ -180,11 +183,13 @@ pub static FUNCTIONS: &[Function] = &[
     Function::column("dema", Recursive, &[X], &[Window], |c, out| dema(c.column(0), c.window(0), out))
         .listed(Averages, "dema(x, n)", "double exponential average")
         .at_once()
-        .twin(file!("dema.cu"), 0, &[("dema", Lanes)]),
+        .forgets(3)
+        .twin(file!("dema.cu"), 0, &[("dema", Stretches), ("dema_mend", Mend)]),
     Function::column("tema", Recursive, &[X], &[Window], |c, out| tema(c.column(0), c.window(0), out))
         .listed(Averages, "tema(x, n)", "triple exponential average")
         .at_once()
-        .twin(file!("tema.cu"), 0, &[("tema", Lanes)]),
+        .forgets(4)
+        .twin(file!("tema.cu"), 0, &[("tema", Stretches), ("tema_mend", Mend)]),
     Function::column("lsma", Windowed, &[INDEX], &[Window], |c, out| lsma(c.sums(0), c.window(0), out))
         .listed(Averages, "lsma(x, n)", "end point of the least-squares line")
         .part(
@@ -206,7 +211,8 @@ pub static FUNCTIONS: &[Function] = &[
         atr_wilder(c.column(0), c.column(1), c.column(2), c.window(0), out)
     })
     .listed(Spread, "atr_wilder(n)", "Wilder's average of the true range")
-    .twin(file!("atr_wilder.cu"), 0, &[("atr_wilder", Lanes)]),
+    .forgets(4)
+    .twin(file!("atr_wilder.cu"), 0, &[("atr_wilder", Stretches), ("atr_wilder_mend", Mend)]),
     Function::column("stddev", Windowed, &[SQUARES], &[Window], |c, out| stddev(c.sums(0), c.window(0), out))
         .listed(Spread, "stddev(x, n)", "population standard deviation")
         .part(
@@ -244,23 +250,27 @@ pub static FUNCTIONS: &[Function] = &[
     Function::column("rsi", Recursive, &[X], &[Window], |c, out| rsi(c.column(0), c.window(0), out))
         .listed(Momentum, "rsi(x, n)", "relative strength index")
         .without_unit()
-        .twin(file!("rsi.cu"), 0, &[("rsi", Lanes)]),
+        .forgets(6)
+        .twin(file!("rsi.cu"), 0, &[("rsi", Stretches), ("rsi_mend", Mend)]),
     Function::column("adx", Recursive, HLC, &[Window], |c, out| {
         adx(c.column(0), c.column(1), c.column(2), c.window(0), out)
     })
     .listed(Momentum, "adx(n)", "average directional index")
     .without_unit()
-    .twin(file!("adx.cu"), 0, &[("adx", Lanes)]),
+    .forgets(9)
+    .twin(file!("adx.cu"), 0, &[("adx", Stretches), ("adx_mend", Mend)]),
     Function::column("plus_di", Recursive, HLC, &[Window], |c, out| {
         plus_di(c.column(0), c.column(1), c.column(2), c.window(0), out)
     })
     .without_unit()
-    .twin(file!("adx.cu"), 0, &[("plus_di", Lanes)]),
+    .forgets(9)
+    .twin(file!("adx.cu"), 0, &[("plus_di", Stretches), ("plus_di_mend", Mend)]),
     Function::column("minus_di", Recursive, HLC, &[Window], |c, out| {
         minus_di(c.column(0), c.column(1), c.column(2), c.window(0), out)
     })
     .without_unit()
-    .twin(file!("adx.cu"), 0, &[("minus_di", Lanes)]),
+    .forgets(9)
+    .twin(file!("adx.cu"), 0, &[("minus_di", Stretches), ("minus_di_mend", Mend)]),
     Function::column("cci", Windowed, HLC, &[Window], |c, out| {
         cci(c.column(0), c.column(1), c.column(2), c.window(0), out)
     })

@@ -81,7 +81,7 @@ mod tests {
             low: prices.to_vec(),
             close: prices.to_vec(),
             volume: volumes.to_vec(),
-            extra: Vec::new(),
+            ..Bars::default()
         }
     }
 

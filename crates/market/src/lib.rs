@@ -13,6 +13,7 @@ mod load;
 pub mod memory;
 pub mod report;
 pub mod resample;
+pub mod session;
 pub mod synth;
 pub mod timeframe;
 pub mod timestamp;

@@ -1,4 +1,4 @@
-//! From paths to a clean [`Universe`]. One file because the steps of a load follow each other, from opening a file to the finished report.
+//! From paths to a clean [`Universe`].
 //!
 //! Files are read side by side, their rows gathered by symbol, each symbol cleaned by the policy of
 //! [`clean`](crate::clean) and, if requested, resampled. The order of paths decides which of two duplicate rows is
@@ -21,6 +21,7 @@ pub(crate) mod number;
 pub(crate) mod page;
 pub(crate) mod parquet;
 pub(crate) mod parts;
+pub(crate) mod read;
 pub(crate) mod stamp;
 pub(crate) mod table;
 pub(crate) mod thrift;
@@ -29,10 +30,7 @@ pub(crate) mod unpack;
 pub(crate) mod wide;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::tz::TimeZone;
@@ -47,18 +45,12 @@ use crate::report::{DataReport, FileReport, IssueKind, Place, RefusedSymbol, Tal
 use crate::resample::resample;
 use crate::timeframe::format_duration;
 use crate::timestamp::format_ms;
-use column::Wanted;
-use content::{Content, Kind};
-use find::Found;
 pub use join::JoinOptions;
 use name::Naming;
 pub use name::symbol_of_file;
+use read::{Outcome, Reader};
 pub use stamp::BarStamp;
-use table::{NO_SYMBOL, NO_TIME, Table};
-use unpack::{Archive, Member, unpack};
-
-/// How often content may be packed: a member of an archive that is packed once more.
-const MAX_LAYERS: usize = 2;
+use table::{NO_SYMBOL, NO_TIME};
 
 /// What to load and how to read it. The default takes everything as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -236,128 +228,6 @@ fn place(file: &str, row: u64, ts_ms: Option<i64>) -> Place {
     Place { symbol: String::new(), file: file.to_string(), row, ts_ms }
 }
 
-/// What became of a file, or of a member of an archive.
-struct Outcome {
-    path: PathBuf,
-    /// Whether a failure is the failure of something that was given by itself.
-    is_given: bool,
-    read: Result<(Source, &'static str), MarketError>,
-}
-
-/// How files are read and named.
-struct Reader<'a> {
-    zone: TimeZone,
-    stamp: BarStamp,
-    naming: &'a Naming,
-}
-
-impl Reader<'_> {
-    /// Reads a file, or every member of an archive that is taken for data.
-    fn read(&self, found: &Found) -> Vec<Outcome> {
-        let path = &found.path;
-        let outcome = |read| vec![Outcome { path: path.clone(), is_given: found.is_given, read }];
-        let io = |source| MarketError::io(path, source);
-        let opened = open(path).and_then(|content| Ok((content.kind().map_err(io)?, content)));
-        match opened {
-            Ok((Kind::Zip, content)) => {
-                self.read_archive(&content, found).unwrap_or_else(|error| outcome(Err(error)))
-            }
-            Ok((_, content)) => outcome(self.read_one(content, path, found.symbol.as_deref())),
-            Err(error) => outcome(Err(error)),
-        }
-    }
-
-    fn read_archive(&self, content: &Content, found: &Found) -> Result<Vec<Outcome>, MarketError> {
-        let archive = Archive::open(content, &found.path)?;
-        let members = archive.members()?;
-        let read = |member: &Member| Outcome {
-            path: member.path.clone(),
-            is_given: false,
-            read: archive
-                .read(member)
-                .and_then(|content| self.read_one(content, &member.path, found.symbol.as_deref())),
-        };
-        let mut outcomes: Vec<Outcome> = members.par_iter().map(read).collect();
-        // An archive of which nothing can be read has failed itself.
-        if outcomes.iter().all(|outcome| outcome.read.is_err()) {
-            outcomes.iter_mut().for_each(|outcome| outcome.is_given = found.is_given);
-        }
-        Ok(outcomes)
-    }
-
-    fn read_one(
-        &self,
-        content: Content,
-        path: &Path,
-        partition: Option<&str>,
-    ) -> Result<(Source, &'static str), MarketError> {
-        let (table, format) = read_table(content, path, &self.zone, Wanted::Bars)?;
-        check_stamp(path, &table, self.stamp)?;
-        let file = path.display().to_string();
-        let name = self
-            .naming
-            .of(&file, partition)
-            .ok_or_else(|| MarketError::NameNotFound { path: path.to_path_buf() });
-        // The name of a file whose rows have their own is never asked for.
-        let name = if table.symbol_ids.is_some() { name.unwrap_or_default() } else { name? };
-        Ok((Source { file, name, table }, format))
-    }
-}
-
-/// Opens a file, or all of standard input.
-fn open(path: &Path) -> Result<Content, MarketError> {
-    let io = |source| MarketError::io(path, source);
-    if path == Path::new(find::STDIN) {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
-        return Ok(Content::Memory(bytes.into()));
-    }
-    Ok(Content::Disk(Arc::new(fs::File::open(path).map_err(io)?)))
-}
-
-/// Unpacks content as often as it is packed and reads what is in it.
-fn read_table(
-    mut content: Content,
-    path: &Path,
-    zone: &TimeZone,
-    wanted: Wanted,
-) -> Result<(Table, &'static str), MarketError> {
-    let io = |source| MarketError::io(path, source);
-    let refuse =
-        |problem: &str| Err(MarketError::Archive { path: path.to_path_buf(), problem: problem.to_string() });
-    for _ in 0..=MAX_LAYERS {
-        let kind = content.kind().map_err(io)?;
-        return match kind {
-            Kind::Empty => Err(MarketError::Empty { path: path.to_path_buf() }),
-            Kind::Parquet => Ok((parquet::read(&content, path, zone, wanted)?, "parquet")),
-            Kind::Arrow => Ok((arrow::read(&content.bytes().map_err(io)?, path, zone, wanted)?, "arrow")),
-            Kind::Text => Ok((parse_text(&content.bytes().map_err(io)?, path, zone, wanted)?, "csv")),
-            Kind::Zip => refuse("an archive inside something packed is not opened"),
-            Kind::Gzip | Kind::Zstd | Kind::Xz => {
-                content = Content::Memory(unpack(&content, kind, path)?);
-                continue;
-            }
-        };
-    }
-    refuse("it is packed more than twice")
-}
-
-/// Parses text. If the file calls itself Parquet, that it is none is what a person has to know first.
-fn parse_text(text: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) -> Result<Table, MarketError> {
-    let is_called_parquet = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("parquet"));
-    match csv::parse(text, path, zone, wanted) {
-        Ok(mut table) if is_called_parquet => {
-            table.notes.push("the name says Parquet, the content is CSV and was read as such".to_string());
-            Ok(table)
-        }
-        Err(MarketError::Columns { .. } | MarketError::Binary { .. }) if is_called_parquet => {
-            let message = "the start mark is missing, and it is no CSV either".to_string();
-            Err(MarketError::Parquet { path: path.to_path_buf(), message })
-        }
-        parsed => parsed,
-    }
-}
-
 /// Collects each symbol's rows over all files, ordered by symbol.
 fn gather(sources: &[Source], tally: &mut Tally) -> Vec<SymbolRows> {
     let mut by_symbol: BTreeMap<String, Vec<RowRange>> = BTreeMap::new();
@@ -420,14 +290,6 @@ fn settle_timeframes(universe: &mut Universe, report: &mut DataReport) {
             symbol.timeframe_ms = commonest;
         }
     }
-}
-
-/// A file that calls its times opens is not read as one of ends: it would be a bar off without a sign of it.
-fn check_stamp(path: &Path, table: &Table, stamp: BarStamp) -> Result<(), MarketError> {
-    if stamp == BarStamp::Close && table.stamp == Some(BarStamp::Open) {
-        return Err(MarketError::StampClash { path: path.to_path_buf() });
-    }
-    Ok(())
 }
 
 /// Notes on timestamps that are probably misread.

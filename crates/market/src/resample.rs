@@ -64,6 +64,7 @@ pub fn resample(bars: &Bars, to_ms: i64) -> Result<Resampled, MarketError> {
     let mut result = Bars {
         symbol: bars.symbol.clone(),
         timeframe_ms: to_ms,
+        closes_only: bars.closes_only,
         extra: bars.extra.iter().map(|(name, _)| (name.clone(), Vec::new())).collect(),
         ..Bars::default()
     };
@@ -112,6 +113,7 @@ mod tests {
             close: value(1.0),
             volume: minutes.iter().map(|_| 1.5).collect(),
             extra: vec![("x".into(), value(0.5))],
+            ..Bars::default()
         }
     }
 

@@ -105,6 +105,24 @@ pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> Option<i64> {
     Some(era * 146_097 + day_of_era - 719_468)
 }
 
+/// Year, month and day of the Gregorian calendar of a day since 1970-01-01; [`days_from_civil`] backwards.
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+}
+
+/// Year, month (1 to 12) and day of the month (1 to 31) of a UTC time.
+pub fn date(ts_ms: i64) -> (i64, i64, i64) {
+    civil_from_days(ts_ms.div_euclid(DAY_MS))
+}
+
 /// Day of the week of a UTC time, Monday is 0.
 pub fn weekday(ts_ms: i64) -> i64 {
     (ts_ms.div_euclid(DAY_MS) + 3).rem_euclid(7)
@@ -483,6 +501,13 @@ mod tests {
         assert_eq!(days_from_civil(2000, 2, 29), Some(11_016));
         assert_eq!(days_from_civil(1900, 2, 29), None);
         assert_eq!(weekday(0), 3);
+        for days in (-800_000..800_000).step_by(97).chain(10_950..11_350) {
+            let (year, month, day) = civil_from_days(days);
+            if year >= 1 {
+                assert_eq!(days_from_civil(year, month, day), Some(days));
+            }
+        }
+        assert_eq!(date(MARCH_20 + DAY_MS - 1), (2015, 3, 20));
         assert_eq!(format_ms(MARCH_20), "2015-03-20T00:00:00Z");
         assert_eq!(parse_ms("2015-03-20"), Some(MARCH_20));
     }

@@ -1,6 +1,7 @@
 //! Writing a universe so that any tool, and [`load`](crate::load()) itself, reads it back bit for bit.
 //!
-//! Columns: `symbol, timestamp, open, high, low, close, volume`, then further columns; rows ordered by symbol and time.
+//! Columns: `symbol, timestamp, open, high, low, close, volume`, then further columns; rows ordered by symbol and time. Of
+//! closes alone, open, high and low are not written.
 //! The file appears under its name only once it is complete.
 
 mod table;
@@ -69,7 +70,7 @@ pub fn write_parquet(universe: &Universe, path: &Path) -> Result<(), MarketError
     let names = extra_names(universe);
     let utc = DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
     let mut fields = vec![Field::new("symbol", DataType::Utf8, false), Field::new("timestamp", utc, false)];
-    for name in ["open", "high", "low", "close", "volume"] {
+    for &name in price_names(universe, path)? {
         fields.push(Field::new(name, DataType::Float64, false));
     }
     fields.extend(names.iter().map(|name| Field::new(name, DataType::Float64, true)));
@@ -98,13 +99,29 @@ fn compressed() -> WriterProperties {
 
 /// Writes CSV with a header; numbers in the shortest form that reads back as the same double, NaN as an empty cell.
 pub fn write_csv(universe: &Universe, path: &Path) -> Result<(), MarketError> {
-    let names = extra_names(universe);
+    let (prices, names) = (price_names(universe, path)?, extra_names(universe));
     replace(path, |file| {
         let mut out = BufWriter::with_capacity(1 << 18, file);
-        write_text(&mut out, universe, &names)
+        write_text(&mut out, universe, prices, &names)
             .and_then(|()| out.flush())
             .map_err(|source| MarketError::write(path, &source))
     })
+}
+
+/// Names of the columns of prices and volume; an error if some symbols have closes alone and others have all.
+fn price_names(universe: &Universe, path: &Path) -> Result<&'static [&'static str], MarketError> {
+    let names = &["open", "high", "low", "close", "volume"];
+    match universe.symbols.iter().find(|bars| bars.closes_only) {
+        None => Ok(names),
+        Some(_) if universe.symbols.iter().all(|bars| bars.closes_only) => Ok(&names[3..]),
+        Some(bars) => Err(MarketError::WriteMixed { path: path.to_path_buf(), symbol: bars.symbol.clone() }),
+    }
+}
+
+/// The columns of prices and volume that are written, in the order of their names.
+fn price_columns(bars: &Bars) -> Vec<&[f64]> {
+    let columns: [&[f64]; 5] = [&bars.open, &bars.high, &bars.low, &bars.close, &bars.volume];
+    columns[if bars.closes_only { 3 } else { 0 }..].to_vec()
 }
 
 /// Names of further columns over all symbols, in order of appearance.
@@ -126,7 +143,7 @@ fn arrow_columns(bars: &Bars, names: &[String], start: usize, end: usize) -> Vec
     let symbol = StringArray::from_iter_values((start..end).map(|_| bars.symbol.as_str()));
     let times = TimestampMillisecondArray::from(bars.ts_ms[start..end].to_vec()).with_timezone("UTC");
     let mut columns: Vec<ArrayRef> = vec![Arc::new(symbol), Arc::new(times)];
-    for column in [&bars.open, &bars.high, &bars.low, &bars.close, &bars.volume] {
+    for column in price_columns(bars) {
         columns.push(Arc::new(Float64Array::from(column[start..end].to_vec())));
     }
     for name in names {
@@ -137,19 +154,26 @@ fn arrow_columns(bars: &Bars, names: &[String], start: usize, end: usize) -> Vec
     columns
 }
 
-fn write_text(out: &mut impl Write, universe: &Universe, names: &[String]) -> std::io::Result<()> {
-    write!(out, "symbol,timestamp,open,high,low,close,volume")?;
-    for name in names {
+fn write_text(
+    out: &mut impl Write,
+    universe: &Universe,
+    price_names: &[&str],
+    names: &[String],
+) -> std::io::Result<()> {
+    write!(out, "symbol,timestamp")?;
+    for name in price_names.iter().copied().chain(names.iter().map(String::as_str)) {
         write!(out, ",{name}")?;
     }
     writeln!(out)?;
     for bars in &universe.symbols {
         let symbol = quoted(&bars.symbol);
+        let prices = price_columns(bars);
         let extra: Vec<Option<&[f64]>> = names.iter().map(|name| extra_column(bars, name)).collect();
         for row in 0..bars.len() {
-            let (time, open, high) = (format_ms(bars.ts_ms[row]), bars.open[row], bars.high[row]);
-            let (low, close, volume) = (bars.low[row], bars.close[row], bars.volume[row]);
-            write!(out, "{symbol},{time},{open:?},{high:?},{low:?},{close:?},{volume:?}")?;
+            write!(out, "{symbol},{}", format_ms(bars.ts_ms[row]))?;
+            for column in &prices {
+                write!(out, ",{:?}", column[row])?;
+            }
             for column in &extra {
                 match column.map(|column| column[row]).filter(|value| !value.is_nan()) {
                     Some(value) => write!(out, ",{value:?}")?,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use tidemill_search::{Choice, Domain};
 
 use super::function::{self, Output};
-use super::{Builder, ITSELF, POSITIONS, SOURCES, Scope};
+use super::{Builder, HIDEABLE, Hideable, ITSELF, POSITIONS, SOURCES, Scope};
 use crate::diagnostic::nearest;
 use crate::expr::{Binary, Expr, Kind, Unary};
 use crate::graph::{Node, NodeId, Op1, Op2, Position, Source, Type};
@@ -174,9 +174,16 @@ impl Builder<'_> {
         if let Some(at) = self.data.extra.iter().position(|column| column == name) {
             return Some(self.source(Source::Extra(at as u16)));
         }
+        if let Some((_, meaning)) = HIDEABLE.iter().find(|(n, _)| *n == name) {
+            return Some(match meaning {
+                Hideable::Source(source) => self.source(*source),
+                Hideable::Mean(sources) => self.mean_of(sources),
+            });
+        }
         let known = SOURCES
             .iter()
             .map(|(n, _)| *n)
+            .chain(HIDEABLE.iter().map(|(n, _)| *n))
             .chain(self.params.keys().copied())
             .chain(self.lets.keys().copied());
         let hint = match nearest(name, known.chain(self.data.extra.iter().map(String::as_str))) {
@@ -187,6 +194,14 @@ impl Builder<'_> {
             },
         };
         self.error_with_hint(span, format!("unknown name `{name}`"), hint)
+    }
+
+    fn mean_of(&mut self, sources: &[Source]) -> NodeId {
+        let parts: Vec<NodeId> = sources.iter().map(|source| self.source(*source)).collect();
+        let add = |sum, next: &NodeId| self.graph.add(Node::Binary(Op2::Add, sum, *next));
+        let sum = parts[1..].iter().fold(parts[0], add);
+        let count = self.graph.constant(parts.len() as f64);
+        self.graph.add(Node::Binary(Op2::Div, sum, count))
     }
 
     fn binary(&mut self, op: Binary, a: &Expr, b: &Expr, scope: Scope) -> Option<NodeId> {

@@ -8,9 +8,10 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use tidemill_market::indicator::{FUNCTIONS, Function, Group, HostFunction, Moments, Read, Take};
+use tidemill_market::session::SessionSeries;
 use tidemill_market::timeframe;
 
-use super::{Builder, Scope, elsewhere};
+use super::{Builder, Scope, elsewhere, session};
 use crate::diagnostic::nearest;
 use crate::expr::{Expr, Kind};
 use crate::graph::{Func, Node, NodeId, Op1, Op2, Source, Type};
@@ -43,9 +44,11 @@ pub enum Arg {
     Frame,
     /// The quoted name of a symbol.
     Symbol,
+    /// A quoted text: the zone or the hours of a session.
+    Text,
 }
 
-use Arg::{Any, Condition, Duration, Frame, Number, Scalar, Series, Symbol, Window};
+use Arg::{Any, Condition, Duration, Frame, Number, Scalar, Series, Symbol, Text, Window};
 use Group::{Elsewhere, Events, Momentum, Pointwise, Spread, Time};
 
 /// A function of the language.
@@ -79,6 +82,8 @@ enum Build {
     Duration,
     /// By a function of its own, which also compiles the arguments; so many of these may be left out.
     Own(OwnBuild, usize),
+    /// A series of a trading session.
+    Session(SessionSeries),
 }
 
 /// Compiles a call that stands at this place.
@@ -221,6 +226,27 @@ const COMPOSED: &[Composed] = &[
         "a duration in bars of the data (`s m h d w`), at least 1",
         Build::Duration,
     ),
+    (
+        "session(zone, hours)",
+        &[Text, Text],
+        Time,
+        "whether the bar opens within a session",
+        Build::Session(SessionSeries::Inside),
+    ),
+    (
+        "session_bar(zone, hours)",
+        &[Text, Text],
+        Time,
+        "bars of the session so far, 0 on its first one",
+        Build::Session(SessionSeries::Bar),
+    ),
+    (
+        "session_left(zone, hours)",
+        &[Text, Text],
+        Time,
+        "whole bars left until the session ends",
+        Build::Session(SessionSeries::Left),
+    ),
 ];
 
 /// Series of other bars and of one's own past, by functions of their own.
@@ -325,6 +351,9 @@ impl Builder<'_> {
         if let Build::Own(build, _) = signature.build {
             return build(self, signature, arguments, span).map(Output::One);
         }
+        if let Build::Session(which) = signature.build {
+            return self.session(&arguments[0], &arguments[1], which).map(Output::One);
+        }
         let nodes: Vec<Option<NodeId>> = arguments
             .iter()
             .enumerate()
@@ -348,7 +377,7 @@ impl Builder<'_> {
                 let fold = |node, next: &NodeId| self.graph.add(Node::Binary(op, node, *next));
                 Output::One(nodes[1..].iter().fold(nodes[0], fold))
             }
-            Build::Duration | Build::Own(..) => unreachable!("taken above"),
+            Build::Duration | Build::Session(_) | Build::Own(..) => unreachable!("taken above"),
         })
     }
 
@@ -410,6 +439,23 @@ impl Builder<'_> {
                 "expected a duration",
                 "for example bars('15m'), bars('4h'), bars('1d')",
             ),
+        }
+    }
+
+    fn session(&mut self, zone: &Expr, hours: &Expr, which: SessionSeries) -> Option<NodeId> {
+        match session::of_call(zone, hours) {
+            Ok(session) => {
+                let node = self.source(Source::Session(session, which));
+                if which != SessionSeries::Inside {
+                    return Some(node);
+                }
+                let one = self.graph.constant(1.0);
+                Some(self.binary_node(Op2::Eq, node, one))
+            }
+            Err(problem) => {
+                self.diagnostics.push(problem);
+                None
+            }
         }
     }
 

@@ -197,7 +197,7 @@ impl Kernels {
 
     /// Spreads levels over the thresholds of all rows.
     pub(super) fn spread_levels(&self, stream: &Stream, args: &SpreadArgs) -> Result<(), GpuError> {
-        // SAFETY: one block looks at `n_rows` thresholds and writes `LEVELS` levels.
+        // SAFETY: one block looks at `n_rows` thresholds and writes `n_levels` levels, at most `LEVELS`.
         unsafe { self.launch(stream, "spread_levels", ONE_BLOCK, args) }
     }
 
@@ -216,7 +216,7 @@ impl Kernels {
         args: &LevelArgs,
     ) -> Result<(), GpuError> {
         let name = format!("levels_{condition}_{factor}");
-        // SAFETY: a warp for each of `count` items and `n_tiles` tiles; there are masks for `LEVELS` levels of each item.
+        // SAFETY: a warp for each of `count` items and `n_tiles` tiles; there are masks for `n_levels` levels of each item.
         unsafe { self.launch(stream, &name, warps(args.count, args.n_tiles), args) }
     }
 

@@ -93,7 +93,7 @@ kernel_structs! {
         pub item_of: DevicePtr<u32>,
         pub level_of: DevicePtr<u32>,
         pub mode: u32,
-        pub unused: u32,
+        pub n_levels: u32,
     }
 
     pub(super) struct MaskArgs {
@@ -113,7 +113,7 @@ kernel_structs! {
         pub item_of: DevicePtr<u32>,
         pub level_of: DevicePtr<u32>,
         pub n_items: u32,
-        pub unused: u32,
+        pub n_levels: u32,
     }
 
     pub(super) struct GroupArgs {
@@ -137,7 +137,7 @@ kernel_structs! {
         pub first: u32,
         pub count: u32,
         pub n_tiles: u32,
-        pub unused: u32,
+        pub n_levels: u32,
     }
 
     pub(super) struct SpreadArgs {
@@ -146,6 +146,8 @@ kernel_structs! {
         pub level_of: DevicePtr<u32>,
         pub n_rows: u32,
         pub above: u32,
+        pub n_levels: u32,
+        pub unused: u32,
     }
 
     pub(super) struct FormulaArgs {

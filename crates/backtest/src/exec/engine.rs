@@ -122,6 +122,7 @@ impl<'a> Engine<'a> {
     ) -> Result<Self, StrategyError> {
         let names = DataNames::of(universe);
         let program = compile(strategy, &names)?;
+        program.check_closes(strategy, universe)?;
         let plan = Plan::new(&program);
         let days = calendar(universe.symbols.iter());
         let members = |role: Role| {
@@ -138,7 +139,7 @@ impl<'a> Engine<'a> {
         let symbols: Vec<Symbol<'a>> = universe
             .symbols
             .iter()
-            .map(|bars| Symbol::new(Cow::Borrowed(bars), &names.extra, &days))
+            .map(|bars| Symbol::new(Cow::Borrowed(bars), &names.extra, &days, program.graph.sources()))
             .collect();
         Ok(Self {
             strategy,

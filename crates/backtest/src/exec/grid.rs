@@ -38,7 +38,12 @@ impl<'a> Grids<'a> {
                 // Lengths that no bars can be made of were refused when the strategy was compiled; of other symbols nothing is asked.
                 let longer = |symbol: &Symbol<'a>| {
                     let made = resample(&symbol.bars, bucket_ms).map(|made| made.bars);
-                    Symbol::new(Cow::Owned(made.unwrap_or_default()), extra_columns, &[])
+                    Symbol::new(
+                        Cow::Owned(made.unwrap_or_default()),
+                        extra_columns,
+                        &[],
+                        plan.graph.sources(),
+                    )
                 };
                 out.longer.push((bucket_ms, symbols.iter().map(longer).collect()));
             }

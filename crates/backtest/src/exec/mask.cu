@@ -9,7 +9,6 @@
 #define EVALUATE 0
 #define EXACT 1
 #define LEVEL 2
-#define LEVELS 32
 // What the switches of a trial make of a condition.
 #define OPEN 0
 #define ALWAYS_TRUE 1
@@ -24,7 +23,7 @@ struct FactorMask {
   const u32* pool;
   const u32* item_of;
   const u32* level_of;
-  u32 mode, unused;
+  u32 mode, n_levels;
 };
 
 struct MaskArgs {
@@ -122,7 +121,9 @@ template <class C> __device__ void write_mask(const MaskArgs& args) {
       const FactorMask& factor = args.factors[lane];
       u32 level = factor.level_of[row];
       is_last = true;
-      if (level < LEVELS) mask = factor.pool + ((u64)factor.item_of[row] * LEVELS + level) * stride + symbol_word;
+      if (level < factor.n_levels) {
+        mask = factor.pool + ((u64)factor.item_of[row] * factor.n_levels + level) * stride + symbol_word;
+      }
     } else {
       is_first = true;
     }
@@ -186,7 +187,7 @@ template <class C> __device__ void write_mask(const MaskArgs& args) {
 struct Sharer {
   const u32* item_of;   // by row
   const u32* level_of;  // by row, or null
-  u32 n_items, unused;
+  u32 n_items, n_levels;
 };
 struct GroupArgs {
   const Sharer* sharers;
@@ -204,7 +205,7 @@ KERNEL(group_count, GroupArgs) {
   for (u32 k = 0; k < args.n_sharers; k++) {
     const Sharer& sharer = args.sharers[k];
     group = group * sharer.n_items + sharer.item_of[row];
-    if (sharer.level_of) group = group * (LEVELS + 1) + sharer.level_of[row];
+    if (sharer.level_of) group = group * (sharer.n_levels + 1) + sharer.level_of[row];
   }
   args.group_of[item] = group;
   atomicAdd(&args.counts[group], 1u);
@@ -238,14 +239,14 @@ KERNEL(group_place, GroupArgs) {
   if (item < args.count) args.order[atomicAdd(&args.counts[args.group_of[item]], 1u)] = item;
 }
 
-// Masks of `x > level` at 32 levels, for thresholds that differ from trial to trial.
+// Masks of `x > level` at up to 32 levels, for thresholds that differ from trial to trial.
 struct LevelArgs {
   const World* world;
   const Tile* tiles;
   const u32* row;
   const double* levels;
   u32* out;  // item, level, word
-  u32 first, count, n_tiles, unused;
+  u32 first, count, n_tiles, n_levels;
 };
 
 template <class X> __device__ void write_levels(const LevelArgs& args) {
@@ -260,8 +261,9 @@ template <class X> __device__ void write_levels(const LevelArgs& args) {
   u64 stride = 2 * (u64)world.n_words;
   u32 n_words = 2 * (world.word_start[tile.symbol + 1] - world.word_start[tile.symbol]);
   const typename X::Frame frame = X::bind(world, args.row[item], tile.symbol);
-  double level = args.levels[lane];
-  u32* out = args.out + ((u64)(args.first + item) * LEVELS + lane) * stride + 2 * (u64)world.word_start[tile.symbol];
+  bool has_level = lane < args.n_levels;
+  double level = args.levels[has_level ? lane : 0];
+  u32* out = args.out + ((u64)(args.first + item) * args.n_levels + (has_level ? lane : 0)) * stride + 2 * (u64)world.word_start[tile.symbol];
   u32 last_word = tile.end == n_bars ? n_words : tile.end / 32;
   for (u32 word = tile.first / 32; word < last_word; word += 2) {
     u32 keep[2];
@@ -270,13 +272,15 @@ template <class X> __device__ void write_levels(const LevelArgs& args) {
       u32 bar = (word + w) * 32 + lane;
       double x = bar < n_bars ? X::value(frame, bar) : NA;
       keep[w] = 0;
-      for (u32 q = 0; q < LEVELS; q++) {
+      for (u32 q = 0; q < args.n_levels; q++) {
         u32 now = __ballot_sync(all, X::compare(x, __shfl_sync(all, level, q)));
         if (lane == q) keep[w] = now;
       }
     }
-    out[word] = keep[0];
-    out[word + 1] = keep[1];
+    if (has_level) {
+      out[word] = keep[0];
+      out[word + 1] = keep[1];
+    }
   }
 }
 
@@ -286,6 +290,7 @@ struct SpreadArgs {
   double* levels;
   u32* level_of;
   u32 n_rows, above;      // above: the factor is x > threshold, else x < threshold
+  u32 n_levels, unused;
 };
 
 KERNEL(spread_levels, SpreadArgs) {
@@ -309,8 +314,8 @@ KERNEL(spread_levels, SpreadArgs) {
     }
   }
   __syncthreads();
-  if (threadIdx.x < LEVELS) {
-    double part = (double)threadIdx.x / LEVELS, span = highs[0] - lows[0];
+  if (threadIdx.x < args.n_levels) {
+    double part = (double)threadIdx.x / args.n_levels, span = highs[0] - lows[0];
     args.levels[threadIdx.x] = args.above ? lows[0] + span * part : highs[0] - span * part;
   }
 }
@@ -319,8 +324,8 @@ KERNEL(pick_level, SpreadArgs) {
   u32 row = blockIdx.x * blockDim.x + threadIdx.x;
   if (row >= args.n_rows) return;
   double t = args.threshold[row];
-  u32 best = LEVELS;  // none: every bar is tested
-  for (u32 q = 0; q < LEVELS; q++) {
+  u32 best = args.n_levels;  // none: every bar is tested
+  for (u32 q = 0; q < args.n_levels; q++) {
     double level = args.levels[q];
     if (args.above ? level <= t : level >= t) best = q;
   }

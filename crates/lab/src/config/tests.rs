@@ -157,3 +157,29 @@ fn an_objective_is_reduced_only_where_there_are_several_segments() {
     config.objective.reduce = Some("pooled".into());
     assert_eq!(config.reduction(), None);
 }
+
+/// Another database may have other hours, so that a study with sessions does not go on with it; without sessions it does not matter.
+#[test]
+fn the_time_zone_database_is_part_of_a_study_with_sessions() {
+    let config = |enter: &str| {
+        let text = format!(
+            "[params]\nn = {{ int = [2, 9] }}\n[long]\nenter = \"close > sma(close, n) and {enter}\"\n"
+        );
+        let strategy = Strategy::parse("a.toml", &text, &Overrides::default()).unwrap();
+        let data = Dataset::of(tidemill_market::Universe { symbols: vec![tidemill_market::synth::lcg(50)] });
+        let chosen = ChosenPlan { trials: 10, batch: 5, lag: 0 };
+        StudyConfig::new(&strategy, &data, &Layout::default(), &SearchOptions::default(), chosen, &[])
+            .unwrap()
+    };
+    assert_eq!(config("hour > 3").strategy.zone_database, None);
+    let with_session = config("session('Europe/Berlin', '09:00-17:30')");
+    let version = tidemill_market::session::zone_database();
+    assert_eq!(with_session.strategy.zone_database.as_deref(), Some(version));
+    let dir = tempfile::tempdir().unwrap();
+    drop(with_session.open_folder(dir.path()).unwrap());
+    drop(with_session.open_folder(dir.path()).unwrap());
+    let mut other = with_session;
+    other.strategy.zone_database = Some("1999a".into());
+    let error = other.open_folder(dir.path()).unwrap_err().to_string();
+    assert!(error.contains("zone_database"), "{error}");
+}

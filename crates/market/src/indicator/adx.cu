@@ -4,6 +4,7 @@ enum Direction { AVERAGE_INDEX, PLUS, MINUS };
 
 template <Direction WHICH>
 struct MovementStep {
+  static const u32 STATE = 9;
   Divisor divisor;
   double previous_high, previous_low, previous_close;
   double up, down, range, adx;
@@ -67,8 +68,32 @@ struct MovementStep {
     adx = divisor.divide(adx);
     return adx;
   }
+
+  // Two averages one after the other.
+  __device__ __forceinline__ u64 memory() const { return 60 * (u64)w + 1; }
+
+  // Once all averages have begun, how long ago that was does not count.
+  __device__ __forceinline__ void save(double* state) const {
+    double all[STATE] = {previous_high, previous_low, previous_close, up, down, range, adx, (double)min(n_seen, 2 * (u64)w), (double)seen};
+    for (u32 k = 0; k < STATE; k++) state[k] = all[k];
+  }
+
+  __device__ __forceinline__ void restore(const double* state) {
+    previous_high = state[0];
+    previous_low = state[1];
+    previous_close = state[2];
+    up = state[3];
+    down = state[4];
+    range = state[5];
+    adx = state[6];
+    n_seen = (u64)state[7];
+    seen = state[8] != 0.0;
+  }
 };
 
-KERNEL(adx, ColumnArgs) { recurse<3, MovementStep<AVERAGE_INDEX>>(args); }
-KERNEL(plus_di, ColumnArgs) { recurse<3, MovementStep<PLUS>>(args); }
-KERNEL(minus_di, ColumnArgs) { recurse<3, MovementStep<MINUS>>(args); }
+KERNEL(adx, ColumnArgs) { recurse_stretches<3, MovementStep<AVERAGE_INDEX>>(args); }
+KERNEL(adx_mend, ColumnArgs) { mend<3, MovementStep<AVERAGE_INDEX>>(args); }
+KERNEL(plus_di, ColumnArgs) { recurse_stretches<3, MovementStep<PLUS>>(args); }
+KERNEL(plus_di_mend, ColumnArgs) { mend<3, MovementStep<PLUS>>(args); }
+KERNEL(minus_di, ColumnArgs) { recurse_stretches<3, MovementStep<MINUS>>(args); }
+KERNEL(minus_di_mend, ColumnArgs) { mend<3, MovementStep<MINUS>>(args); }

@@ -1,6 +1,7 @@
 // Average true range, smoothed as Wilder did; see atr_wilder.rs.
 
 struct AtrWilderStep {
+  static const u32 STATE = Wilder::STATE + 2;
   Wilder average;
   double previous;
   bool seen;
@@ -15,6 +16,21 @@ struct AtrWilderStep {
     seen = true;
     return value;
   }
+
+  __device__ __forceinline__ u64 memory() const { return average.memory() + 1; }
+
+  __device__ __forceinline__ void save(double* state) const {
+    average.save(state);
+    state[Wilder::STATE] = previous;
+    state[Wilder::STATE + 1] = seen;
+  }
+
+  __device__ __forceinline__ void restore(const double* state) {
+    average.restore(state);
+    previous = state[Wilder::STATE];
+    seen = state[Wilder::STATE + 1] != 0.0;
+  }
 };
 
-KERNEL(atr_wilder, ColumnArgs) { recurse<3, AtrWilderStep>(args); }
+KERNEL(atr_wilder, ColumnArgs) { recurse_stretches<3, AtrWilderStep>(args); }
+KERNEL(atr_wilder_mend, ColumnArgs) { mend<3, AtrWilderStep>(args); }

@@ -28,6 +28,8 @@ struct ColumnArgs {
   double* scratch;
   u64 scratch_stride;
   u32 first, count, n_symbols, n_bars;
+  // Into how many stretches averages that forget may cut the bars of a symbol.
+  u32 stretches, unused;
 };
 
 #define INFINITE __longlong_as_double(0x7ff0000000000000LL)

@@ -1,11 +1,13 @@
 // Double exponential moving average; see dema.rs.
 
 struct DemaStep {
+  static const u32 STATE = 3;
   double a, b, e1, e2;
+  u32 w;
   bool valid, seen;
 
   __device__ __forceinline__ DemaStep(const ColumnArgs& args, u32 j, const double* const*) {
-    u32 w = window_of(args, 0, j);
+    w = window_of(args, 0, j);
     valid = w > 0;
     a = smoothing(w);
     b = 1.0 - a;
@@ -25,6 +27,22 @@ struct DemaStep {
     }
     return 2.0 * e1 - e2;
   }
+
+  // An average of averages forgets a little later.
+  __device__ __forceinline__ u64 memory() const { return span_memory(w) / 5 * 6; }
+
+  __device__ __forceinline__ void save(double* state) const {
+    state[0] = e1;
+    state[1] = e2;
+    state[2] = seen;
+  }
+
+  __device__ __forceinline__ void restore(const double* state) {
+    e1 = state[0];
+    e2 = state[1];
+    seen = state[2] != 0.0;
+  }
 };
 
-KERNEL(dema, ColumnArgs) { recurse<1, DemaStep>(args); }
+KERNEL(dema, ColumnArgs) { recurse_stretches<1, DemaStep>(args); }
+KERNEL(dema_mend, ColumnArgs) { mend<1, DemaStep>(args); }

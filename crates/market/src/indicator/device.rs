@@ -102,6 +102,10 @@ kernel_structs! {
         pub n_symbols: u32,
         /// How many bars all symbols have together.
         pub n_bars: u32,
+        /// Into how many stretches averages that forget may cut the bars of a symbol; no bit depends on it.
+        pub stretches: u32,
+        /// Nothing.
+        pub unused: u32,
     }
 }
 
@@ -144,6 +148,10 @@ pub enum Shape {
     Warps,
     /// A warp per 32 items and symbol.
     Lanes,
+    /// A warp per 32 items, symbol and stretch of its bars.
+    Stretches,
+    /// A warp per 32 items and symbol, where there are several stretches.
+    Mend,
     /// A warp per item, symbol and 32 blocks of 256 bars.
     Sums,
     /// A block of six warps per three items and symbol.
@@ -164,19 +172,24 @@ impl Shape {
         args: &ColumnArgs,
         longest: u32,
     ) -> Result<(), GpuError> {
+        if matches!(self, Self::Mend) && args.stretches <= 1 {
+            return Ok(());
+        }
         // SAFETY: `source` compares the layout of `ColumnArgs`; the rest is the caller's.
-        unsafe { stream.launch(kernel, self.grid(args.count, args.n_symbols, args.n_bars, longest), args) }
+        unsafe { stream.launch(kernel, self.grid(args, longest), args) }
     }
 
-    /// The grid for `count` items, at least one.
-    fn grid(self, count: u32, n_symbols: u32, n_bars: u32, longest: u32) -> Launch {
+    /// The grid for at least one item.
+    fn grid(self, args: &ColumnArgs, longest: u32) -> Launch {
+        let ColumnArgs { count, n_symbols, n_bars, stretches, .. } = *args;
         let tiles = |bars: u32| u64::from(n_bars.div_ceil(bars).max(1)) * u64::from(count);
         let pairs = u64::from(count) * u64::from(n_symbols);
         let (blocks, rows, threads) = match self {
             Self::Bars => (tiles(1_024), 1, 256),
             Self::Extremes => (tiles(2_048), 1, 256),
             Self::Warps => (pairs, 1, 32),
-            Self::Lanes => (u64::from(count.div_ceil(32)) * u64::from(n_symbols), 1, 32),
+            Self::Lanes | Self::Mend => (groups(count, n_symbols), 1, 32),
+            Self::Stretches => (groups(count, n_symbols), stretches.max(1), 32),
             Self::Triples => (u64::from(count.div_ceil(3)) * u64::from(n_symbols), 1, 192),
             Self::Sums => (pairs, longest.div_ceil(32 * 256).clamp(1, 65_535), 32),
         };
@@ -184,4 +197,21 @@ impl Shape {
         let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
         Launch { grid: [blocks, rows, 1], block: [threads, 1, 1], shared_bytes: 0 }
     }
+}
+
+/// Warps that are worth having on a device at a time: a multiprocessor has room for many more, but each of these walks along time.
+const WARPS: u64 = 1_024;
+
+/// The fewest bars of a stretch that are worth a warp of its own.
+const LEAST_STRETCH: u32 = 4_096;
+
+/// Groups of 32 items.
+fn groups(count: u32, n_symbols: u32) -> u64 {
+    u64::from(count.div_ceil(32)) * u64::from(n_symbols)
+}
+
+/// Into how many stretches averages that forget are worth cutting: as many as fill the device, where symbols are long.
+pub fn stretches(count: u32, n_symbols: u32, longest: u32) -> u32 {
+    let most = u64::from(longest / LEAST_STRETCH).max(1);
+    (WARPS / groups(count, n_symbols).max(1)).clamp(1, most) as u32
 }

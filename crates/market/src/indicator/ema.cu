@@ -2,15 +2,21 @@
 
 __device__ __forceinline__ double smoothing(u32 span) { return 2.0 / ((double)span + 1.0); }
 
+// After half of (span + 1) bars an old value counts for less than half; after fifty times that, for nothing in any bit.
+__device__ __forceinline__ u64 span_memory(u32 span) { return 25 * ((u64)span + 1); }
+
 struct EmaStep {
+  static const u32 STATE = 2;
   double a, b, y;
+  u32 span;
   bool valid, seen;
 
   __device__ __forceinline__ EmaStep(const ColumnArgs& args, u32 j, const double* const*) {
-    u32 span = window_of(args, 0, j);
+    span = window_of(args, 0, j);
     valid = span > 0;
-    a = smoothing(span);
-    b = 1.0 - a;
+    // Without a span nothing is kept in mind.
+    a = valid ? smoothing(span) : 0.0;
+    b = valid ? 1.0 - a : 0.0;
     y = 0.0;
     seen = false;
   }
@@ -23,6 +29,19 @@ struct EmaStep {
     seen = seen || here;
     return here && valid ? y : NA;
   }
+
+  __device__ __forceinline__ u64 memory() const { return span_memory(span); }
+
+  __device__ __forceinline__ void save(double* state) const {
+    state[0] = y;
+    state[1] = seen;
+  }
+
+  __device__ __forceinline__ void restore(const double* state) {
+    y = state[0];
+    seen = state[1] != 0.0;
+  }
 };
 
-KERNEL(ema, ColumnArgs) { recurse<1, EmaStep>(args); }
+KERNEL(ema, ColumnArgs) { recurse_stretches<1, EmaStep>(args); }
+KERNEL(ema_mend, ColumnArgs) { mend<1, EmaStep>(args); }

@@ -1,6 +1,7 @@
 // Exponential moving average, seeded with a simple average; see ema_sma.rs.
 
 struct EmaSmaStep {
+  static const u32 STATE = 2;
   double a, y;
   u32 w, n_seen;
 
@@ -24,6 +25,19 @@ struct EmaSmaStep {
     }
     return y;
   }
+
+  __device__ __forceinline__ u64 memory() const { return span_memory(w) + w; }
+
+  __device__ __forceinline__ void save(double* state) const {
+    state[0] = y;
+    state[1] = n_seen;
+  }
+
+  __device__ __forceinline__ void restore(const double* state) {
+    y = state[0];
+    n_seen = (u32)state[1];
+  }
 };
 
-KERNEL(ema_sma, ColumnArgs) { recurse<1, EmaSmaStep>(args); }
+KERNEL(ema_sma, ColumnArgs) { recurse_stretches<1, EmaSmaStep>(args); }
+KERNEL(ema_sma_mend, ColumnArgs) { mend<1, EmaSmaStep>(args); }

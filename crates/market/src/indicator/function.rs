@@ -209,6 +209,8 @@ pub struct Function {
     pub twin: (&'static str, &'static str),
     /// Scratch columns per item, of `n_bars + n_symbols` numbers each. Their start has to be a multiple of 16 bytes.
     pub scratch_columns: usize,
+    /// Numbers that it carries from bar to bar on a device, where it forgets its past; 0 if it does not.
+    pub state: usize,
     /// The kernels that are launched, in this order, all with the same arguments.
     pub passes: &'static [(&'static str, Shape)],
 }
@@ -229,6 +231,7 @@ impl Function {
             part: None,
             twin: ("", ""),
             scratch_columns: 0,
+            state: 0,
             passes: &[],
         }
     }
@@ -285,6 +288,17 @@ impl Function {
         passes: &'static [(&'static str, Shape)],
     ) -> Self {
         Self { twin, scratch_columns, passes, ..self }
+    }
+
+    /// Its bars can be computed in stretches, because it forgets what it was long ago.
+    pub(super) const fn forgets(self, state: usize) -> Self {
+        Self { state, ..self }
+    }
+
+    /// Scratch numbers of an item on a device, a multiple of two: its columns, and the states at the begin and end of every stretch.
+    pub fn scratch_len(&self, n_bars: usize, n_symbols: usize, stretches: u32) -> usize {
+        let states = if stretches > 1 { 2 * self.state * stretches as usize * n_symbols } else { 0 };
+        (self.scratch_columns * (n_bars + n_symbols) + states).next_multiple_of(2)
     }
 
     /// The sums that it reads.

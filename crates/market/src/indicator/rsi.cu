@@ -1,6 +1,7 @@
 // Relative strength index; see rsi.rs.
 
 struct RsiStep {
+  static const u32 STATE = 2 * Wilder::STATE + 2;
   Wilder gains, losses;
   double previous;
   bool seen;
@@ -23,6 +24,23 @@ struct RsiStep {
     seen = true;
     return value;
   }
+
+  __device__ __forceinline__ u64 memory() const { return gains.memory() + 1; }
+
+  __device__ __forceinline__ void save(double* state) const {
+    gains.save(state);
+    losses.save(state + Wilder::STATE);
+    state[2 * Wilder::STATE] = previous;
+    state[2 * Wilder::STATE + 1] = seen;
+  }
+
+  __device__ __forceinline__ void restore(const double* state) {
+    gains.restore(state);
+    losses.restore(state + Wilder::STATE);
+    previous = state[2 * Wilder::STATE];
+    seen = state[2 * Wilder::STATE + 1] != 0.0;
+  }
 };
 
-KERNEL(rsi, ColumnArgs) { recurse<1, RsiStep>(args); }
+KERNEL(rsi, ColumnArgs) { recurse_stretches<1, RsiStep>(args); }
+KERNEL(rsi_mend, ColumnArgs) { mend<1, RsiStep>(args); }

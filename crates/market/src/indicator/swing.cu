@@ -29,7 +29,6 @@ __device__ __forceinline__ void confirm(const ColumnArgs& args) {
 template <bool LOW>
 __device__ __forceinline__ void swing(const ColumnArgs& args) {
   __shared__ double t[2 * EXTREME_BARS];
-  __shared__ u32 any_bad;
   u32 j = blockIdx.x % args.count;
   i64 first = (i64)(blockIdx.x / args.count) * EXTREME_BARS;
   u64 lookback = window_of(args, 0, j);
@@ -48,18 +47,22 @@ __device__ __forceinline__ void swing(const ColumnArgs& args) {
         return load_oriented<false>(confirmed, args.n_bars, bar, -INFINITE);
       }, highs);
     }
-    rolling_max(t, seen, lookback - lookahead, [&](i64 bar) {
-      return load_oriented<LOW>(x, args.n_bars, bar, INFINITE);
-    }, plain);
-    // The last `lookahead` bars are looked at only for being there.
-    if (threadIdx.x == 0) any_bad = 0;
-    __syncthreads();
-    for (u64 e = threadIdx.x; e < lookahead + EXTREME_BARS; e += EXTREME_THREADS) {
-      i64 bar = first - (i64)lookahead + (i64)e;
-      if (bar >= 0 && bar < args.n_bars && !is_finite(x[bar])) atomicOr(&any_bad, 1u);
+    bool has_gap = false;
+    for (u64 e = threadIdx.x; e < lookback + EXTREME_BARS; e += EXTREME_THREADS) {
+      i64 bar = first - (i64)lookback + (i64)e;
+      has_gap |= bar >= 0 && bar < args.n_bars && !is_finite(x[bar]);
     }
-    __syncthreads();
-    if (any_bad && lookahead) {
+    has_gap = __syncthreads_or(has_gap);
+    // The plain maximum is rarely asked for: a window mostly holds a confirmed bar.
+    bool lacks = has_gap;
+    for (u32 k = 0; k < EXTREME_EACH; k++) lacks |= highs[k] == -INFINITE;
+    if (__syncthreads_or(lacks)) {
+      rolling_max(t, seen, lookback - lookahead, [&](i64 bar) {
+        return load_oriented<LOW>(x, args.n_bars, bar, INFINITE);
+      }, plain);
+    }
+    // The last `lookahead` bars are looked at only for being there.
+    if (has_gap && lookahead) {
       rolling_max(t, first - 1, lookahead, [&](i64 bar) {
         return bar < 0 || bar >= args.n_bars || is_finite(x[bar]) ? -INFINITE : INFINITE;
       }, bad);

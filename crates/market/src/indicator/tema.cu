@@ -1,11 +1,13 @@
 // Triple exponential moving average; see tema.rs.
 
 struct TemaStep {
+  static const u32 STATE = 4;
   double a, b, e1, e2, e3;
+  u32 w;
   bool valid, seen;
 
   __device__ __forceinline__ TemaStep(const ColumnArgs& args, u32 j, const double* const*) {
-    u32 w = window_of(args, 0, j);
+    w = window_of(args, 0, j);
     valid = w > 0;
     a = smoothing(w);
     b = 1.0 - a;
@@ -26,6 +28,24 @@ struct TemaStep {
     }
     return (3.0 * e1 - 3.0 * e2) + e3;
   }
+
+  // An average of averages forgets a little later.
+  __device__ __forceinline__ u64 memory() const { return span_memory(w) / 5 * 6; }
+
+  __device__ __forceinline__ void save(double* state) const {
+    state[0] = e1;
+    state[1] = e2;
+    state[2] = e3;
+    state[3] = seen;
+  }
+
+  __device__ __forceinline__ void restore(const double* state) {
+    e1 = state[0];
+    e2 = state[1];
+    e3 = state[2];
+    seen = state[3] != 0.0;
+  }
 };
 
-KERNEL(tema, ColumnArgs) { recurse<1, TemaStep>(args); }
+KERNEL(tema, ColumnArgs) { recurse_stretches<1, TemaStep>(args); }
+KERNEL(tema_mend, ColumnArgs) { mend<1, TemaStep>(args); }

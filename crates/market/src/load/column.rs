@@ -1,6 +1,8 @@
 //! Which column is what: names that data vendors use, and what to do when there are no names.
 
+use super::number::{Decimal, parse_number};
 use super::stamp::BarStamp;
+use crate::timestamp::parse_stamp;
 
 /// Where a row's time stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,6 +26,8 @@ pub(crate) struct Layout {
     pub stamp: Option<BarStamp>,
     /// Open, high, low and close; `None` if only further columns are wanted.
     pub prices: Option<[usize; 4]>,
+    /// Whether there is a column of closes alone, which then stands for all four.
+    pub closes_only: bool,
     pub volume: Option<usize>,
     pub symbol: Option<usize>,
     /// Everything else, by the name it will have if it turns out to be numeric.
@@ -175,6 +179,20 @@ pub(crate) fn is_header<'a>(cells: impl Iterator<Item = &'a [u8]>) -> bool {
     seen.iter().all(|&seen| seen)
 }
 
+/// Whether these cells are the header of closes alone: a close is named, no other price, and no cell is a number.
+pub(crate) fn is_closes_header<'a>(cells: impl Iterator<Item = &'a [u8]>) -> bool {
+    let mut has_close = false;
+    for cell in cells {
+        let name = role_name(&String::from_utf8_lossy(&cell[..cell.len().min(32)]));
+        let is_other = [OPEN, HIGH, LOW].iter().any(|aliases| aliases.contains(&name.as_str()));
+        if is_other || !parse_number(cell, Decimal::PointOrComma).is_nan() || parse_stamp(cell).is_some() {
+            return false;
+        }
+        has_close |= CLOSE.contains(&name.as_str());
+    }
+    has_close
+}
+
 /// Names that a further column cannot have.
 pub(crate) const RESERVED: [&str; 7] = ["symbol", "timestamp", "open", "high", "low", "close", "volume"];
 
@@ -219,6 +237,7 @@ impl Layout {
         let time = time.or_else(|| candidates.first().copied().map(TimeSource::One));
         let prices = match taken {
             [Some(open), Some(high), Some(low), Some(close)] => Some([open, high, low, close]),
+            [None, None, None, Some(close)] => Some([close; 4]),
             _ => None,
         };
         let (Some(time), true) = (time, prices.is_some() || !is_bars) else {
@@ -234,7 +253,8 @@ impl Layout {
             TimeSource::One(column) => stamp_of(&names[column]),
             TimeSource::Pair { .. } => None,
         };
-        let mut layout = Self { time, stamp, prices, volume, symbol, extra: Vec::new() };
+        let closes_only = taken[0].is_none() && prices.is_some();
+        let mut layout = Self { time, stamp, prices, closes_only, volume, symbol, extra: Vec::new() };
         for (column, name) in names.iter().enumerate() {
             if !layout.uses(column) {
                 layout.push_extra(column, &identifier(name));
@@ -329,8 +349,19 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named() {
-        assert_eq!(layout("date,close", &[TimeLook::Date]), Err(MissingColumns(vec!["open", "high", "low"])));
+        assert_eq!(layout("date,low,close", &[TimeLook::Date]), Err(MissingColumns(vec!["open", "high"])));
         assert_eq!(layout("open,high,low,close", &[]), Err(MissingColumns(vec!["time"])));
+    }
+
+    #[test]
+    fn closes_alone_stand_for_all_prices() {
+        let closes = layout("date,Adj Close,close,volume", &[TimeLook::Date]).unwrap();
+        assert_eq!((closes.prices, closes.closes_only, closes.volume), (Some([2; 4]), true, Some(3)));
+        assert!(!layout("date,open,high,low,close", &[TimeLook::Date]).unwrap().closes_only);
+        let is_header = |line: &str| is_closes_header(line.split(',').map(str::as_bytes));
+        assert!(is_header("date,close") && is_header("Date,Price,Change %"));
+        assert!(!is_header("2024-01-02,C,1.5"), "C is a ticker beside numbers");
+        assert!(!is_header("date,low,close") && !is_header("date,value"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::path::Path;
 use jiff::tz::TimeZone;
 use rayon::prelude::*;
 
-use super::column::{Layout, TimeLook, TimeSource, Wanted, identifier, is_header, unnamed};
+use super::column::{Layout, TimeLook, TimeSource, Wanted, identifier, is_closes_header, is_header, unnamed};
 use super::line::{Cells, Line, lines, sniff_delimiter};
 use super::number::{Decimal, is_null, parse_number};
 use super::stamp::BarStamp;
@@ -27,7 +27,7 @@ const BINARY_SAMPLE_BYTES: usize = 8_192;
 /// Names of the twelve columns of an exchange's kline dump after time and OHLCV.
 const KLINE_EXTRA: [&str; 6] =
     ["close_time", "quote_volume", "trades", "taker_buy_volume", "taker_buy_quote_volume", "ignore"];
-const NEEDED: &str = "a header with open, high, low, close and a time column (date, time, timestamp, …), or rows without header in the order time, open, high, low, close, volume";
+const NEEDED: &str = "a header with open, high, low, close (or close alone) and a time column (date, time, timestamp, …), or rows without header in the order time, open, high, low, close, volume";
 
 /// Parses a whole file.
 pub(crate) fn parse(raw: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) -> Result<Table, MarketError> {
@@ -40,7 +40,9 @@ pub(crate) fn parse(raw: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) ->
         return Err(MarketError::Empty { path: path.to_path_buf() });
     };
     let fewest = if wanted == Wanted::Bars { 5 } else { 2 };
-    let Some(delimiter) = sniff_delimiter(text, fewest) else {
+    // Closes alone make narrow files, whose header has to say so.
+    let narrow = || sniff_delimiter(text, 2).filter(|&delimiter| is_closes(first_line, delimiter));
+    let Some(delimiter) = sniff_delimiter(text, fewest).or_else(narrow) else {
         return Err(MarketError::Columns {
             path: path.to_path_buf(),
             line: u64::from(first_number),
@@ -66,14 +68,23 @@ pub(crate) fn parse(raw: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) ->
     notes.append(&mut table.notes);
     table.notes = notes;
     table.stamp = layout.stamp;
+    table.closes_only = layout.closes_only;
     if table.n_rows() == 0 {
         return Err(MarketError::Empty { path: path.to_path_buf() });
     }
     if wanted == Wanted::Bars {
+        table.note_closes_only();
         table.forget_empty_volume();
     }
     table.note_empty_columns();
     Ok(table)
+}
+
+/// Whether a line is the header of closes alone.
+fn is_closes(line: &[u8], delimiter: u8) -> bool {
+    let mut cells = Cells::default();
+    cells.split(line, delimiter);
+    is_closes_header(cells.iter(line))
 }
 
 /// What a file lacks, for a hint.
@@ -152,18 +163,20 @@ impl<'a> Source<'a> {
         if self.delimiter == b',' { Decimal::Point } else { Decimal::PointOrComma }
     }
 
-    /// The first line that names all four prices, wherever it stands: some files carry their header in the middle.
+    /// The first line that names all four prices, wherever it stands: some files carry their header in the middle. Without one,
+    /// the first line if it is the header of closes alone.
     fn find_header(&self) -> Option<Line<'a>> {
         if self.wanted == Wanted::Features {
             return lines(self.text).next();
         }
         let mut cells = Cells::default();
-        lines(self.text).find(|(_, line)| {
+        let full = lines(self.text).find(|(_, line)| {
             may_be_header(line) && {
                 cells.split(line, self.delimiter);
                 is_header(cells.iter(line))
             }
-        })
+        });
+        full.or_else(|| lines(self.text).next().filter(|(_, line)| is_closes(line, self.delimiter)))
     }
 
     /// The cells of the lines next to the header.
@@ -328,6 +341,7 @@ impl<'a> Source<'a> {
             time,
             stamp: None,
             prices: Some([open, high, low, close]),
+            closes_only: false,
             volume: rest.first().copied(),
             symbol,
             extra: Vec::new(),

@@ -47,6 +47,9 @@ pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<Found>, MarketError> {
     Ok(files)
 }
 
+/// What Hive, Spark and pyarrow call the partition of rows without a value.
+const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
+
 /// Collects the files of a directory and of the partitions, `key=value`, inside it.
 fn walk(dir: &Path, symbol: Option<&str>, depth: usize, files: &mut Vec<Found>) -> Result<(), MarketError> {
     if depth > MAX_DEPTH {
@@ -61,8 +64,11 @@ fn walk(dir: &Path, symbol: Option<&str>, depth: usize, files: &mut Vec<Found>) 
             && path.is_dir()
         {
             let is_symbol = SYMBOL.contains(&key.to_ascii_lowercase().as_str());
-            let named = if is_symbol { Some(unescaped(value)) } else { None };
-            walk(&path, named.as_deref().or(symbol), depth + 1, files)?;
+            let value = unescaped(value);
+            // A partition of rows without a symbol names none.
+            let is_null = value.trim().is_empty() || value == NULL_PARTITION;
+            let named = if is_symbol && !is_null { Some(value.as_str()) } else { symbol };
+            walk(&path, named, depth + 1, files)?;
         }
     }
     Ok(())

@@ -68,7 +68,7 @@ impl Plan {
         let columns_error = |problem: String| {
             let hint = match wanted {
                 Wanted::Bars => {
-                    "needed are columns open, high, low, close and a time (timestamp, date, time, …); volume and symbol are optional"
+                    "needed are columns open, high, low, close (or close alone) and a time (timestamp, date, time, …); volume and symbol are optional"
                 }
                 Wanted::Features => {
                     "needed are a time (timestamp, date, time, …) and columns of numbers; symbol is optional"
@@ -240,6 +240,7 @@ impl<'a> Rows<'a> {
         table.ts_ms = ts_ms;
         table.notes = [self.plan.notes.clone(), notes].concat();
         table.stamp = self.plan.layout.stamp;
+        table.closes_only = self.plan.layout.closes_only;
         if self.plan.layout.symbol.is_some() {
             table.symbol_ids = Some(ids);
             table.symbols = names;
@@ -248,6 +249,7 @@ impl<'a> Rows<'a> {
             return Err(MarketError::Empty { path: path.to_path_buf() });
         }
         if self.plan.layout.prices.is_some() {
+            table.note_closes_only();
             table.forget_empty_volume();
         }
         table.note_empty_columns();

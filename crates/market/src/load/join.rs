@@ -11,9 +11,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::column::{RESERVED, Wanted};
+use super::read::{open, read_table};
 use super::stamp::BarStamp;
 use super::table::{NO_SYMBOL, NO_TIME, Table};
-use super::{open, read_table};
 use crate::bars::{Bars, Universe};
 use crate::error::MarketError;
 use crate::report::FeatureReport;

@@ -22,6 +22,8 @@ pub(crate) struct Table {
     pub high: Vec<f64>,
     pub low: Vec<f64>,
     pub close: Vec<f64>,
+    /// Whether the file has closes alone, which stand in the other three columns too.
+    pub closes_only: bool,
     /// `None` if the file has no volume at all.
     pub volume: Option<Vec<f64>>,
     pub extra: Vec<(String, Vec<f64>)>,
@@ -82,6 +84,7 @@ impl Table {
             all.lines.extend(rows.iter().map(|&row| part.line(row) as u32));
             all.symbols.push(ticker);
             all.stamp = all.stamp.or(part.stamp);
+            all.closes_only |= part.closes_only;
             for note in part.notes {
                 if !all.notes.contains(&note) {
                     all.notes.push(note);
@@ -95,6 +98,16 @@ impl Table {
             all.notes.push(format!("{n_empty} row(s) without a price of one of them left out"));
         }
         all
+    }
+
+    /// Says that there are closes alone, and what for they are enough.
+    pub(crate) fn note_closes_only(&mut self) {
+        if self.closes_only {
+            self.notes.push(
+                "closes alone, no open, high and low: only for strategies that read none of them, have no level inside a bar and fill = \"close\""
+                    .to_string(),
+            );
+        }
     }
 
     /// A volume column without a single number says nothing; the file is then treated as one without volume.

@@ -25,6 +25,7 @@ pub fn shuffle_blocks(bars: &Bars, block_bars: usize, seed: u64) -> Bars {
         symbol: bars.symbol.clone(),
         timeframe_ms: bars.timeframe_ms,
         ts_ms: bars.ts_ms.clone(),
+        closes_only: bars.closes_only,
         ..Bars::default()
     };
     let mut close = bars.open.first().copied().unwrap_or(1.0);

@@ -3,13 +3,13 @@
 mod bench;
 mod point;
 
-pub use bench::Bench;
+pub use bench::{Bench, STILL};
 
 use tidemill_gpu::{Device, GpuError, HostOptions};
 use tidemill_market::indicator::device::{self, Input, Output};
 use tidemill_market::indicator::{Call, FUNCTIONS, Function, HostFunction, Read, Series, Take};
 
-use self::bench::{FIRST, Pool};
+use self::bench::{FIRST, KernelOutput, Pool};
 use crate::device::unless_unavailable;
 
 /// Bars of each symbol: around warps, tiles, blocks of sums and blocks of extremes.
@@ -101,64 +101,64 @@ fn arguments(bench: &Bench, function: &Function) -> Vec<Vec<f64>> {
 
 /// Runs one function on inputs of some kinds and compares it with its twin.
 pub fn check(bench: &Bench, function: &Function, kinds: &[Kind]) -> Result<(), GpuError> {
+    kinds.iter().try_for_each(|kind| check_kind(bench, function, *kind).map(|_| ()))
+}
+
+/// The same for one kind; what it left on the device.
+fn check_kind(bench: &Bench, function: &Function, (shared, kind): Kind) -> Result<KernelOutput, GpuError> {
     let name = function.name;
     let arguments = arguments(bench, function);
-    for &(shared, kind) in kinds {
-        let columns = [
-            bench.columns(shared, 1, kind)?,
-            bench.columns(shared, 2, kind)?,
-            bench.columns(kind < 2, 3, kind)?,
-        ];
-        let masks = bench.masks(shared, 9)?;
-        let sums = function.sums_read().map(|moments| bench.prefixes(moments, &columns[0])).transpose()?;
-        let sums = || sums.as_ref().expect("the sums it reads");
-        let mut unused = columns.iter();
-        let sources: Vec<Feed> = function
-            .reads
-            .iter()
-            .map(|read| match read {
-                Read::Condition => Feed::Condition,
-                Read::Sums(_) => Feed::Sums,
-                Read::Series | Read::High | Read::Low | Read::Close | Read::Volume => {
-                    Feed::Column(unused.next().expect("a column"))
-                }
-            })
-            .collect();
-        let inputs: Vec<Input> = sources
-            .iter()
-            .map(|source| match source {
-                Feed::Column(columns) => columns.input(),
-                Feed::Condition => masks.input(),
-                Feed::Sums => sums().input(),
-            })
-            .collect();
-        // Fewer of `atc`, because each is 54 averages: two blocks of three and one of one.
-        let count = if name == "atc" { 7 } else { bench.trials.len() };
-        let ran = bench.run_for(function, &inputs, &arguments, &bench.trial, count)?;
-        match function.run {
-            HostFunction::Sums(_) => {
-                for (j, &trial) in bench.trials.iter().enumerate() {
-                    let item = &ran.numbers[(FIRST + j) * ran.stride as usize..][..ran.stride as usize];
-                    for (symbol, bars) in bench.symbols().enumerate() {
-                        compare_entries(bench, name, item, symbol, &columns[0].of(trial)[bars]);
-                    }
+    let columns =
+        [bench.columns(shared, 1, kind)?, bench.columns(shared, 2, kind)?, bench.columns(kind < 2, 3, kind)?];
+    let masks = bench.masks(shared, 9)?;
+    let sums = function.sums_read().map(|moments| bench.prefixes(moments, &columns[0])).transpose()?;
+    let sums = || sums.as_ref().expect("the sums it reads");
+    let mut unused = columns.iter();
+    let sources: Vec<Feed> = function
+        .reads
+        .iter()
+        .map(|read| match read {
+            Read::Condition => Feed::Condition,
+            Read::Sums(_) => Feed::Sums,
+            Read::Series | Read::High | Read::Low | Read::Close | Read::Volume => {
+                Feed::Column(unused.next().expect("a column"))
+            }
+        })
+        .collect();
+    let inputs: Vec<Input> = sources
+        .iter()
+        .map(|source| match source {
+            Feed::Column(columns) => columns.input(),
+            Feed::Condition => masks.input(),
+            Feed::Sums => sums().input(),
+        })
+        .collect();
+    // Fewer of `atc`, because each is 54 averages: two blocks of three and one of one.
+    let count = if name == "atc" { 7 } else { bench.trials.len() };
+    let ran = bench.run_for(function, &inputs, &arguments, &bench.trial, count)?;
+    match function.run {
+        HostFunction::Sums(_) => {
+            for (j, &trial) in bench.trials.iter().enumerate() {
+                let item = &ran.numbers[(FIRST + j) * ran.stride as usize..][..ran.stride as usize];
+                for (symbol, bars) in bench.symbols().enumerate() {
+                    compare_entries(bench, name, item, symbol, &columns[0].of(trial)[bars]);
                 }
             }
-            HostFunction::Column(run) => bench.compare(name, &ran, |trial, symbol, bars, out| {
-                let series: Vec<Series<'_>> = sources
-                    .iter()
-                    .map(|source| match source {
-                        Feed::Column(columns) => Series::Column(&columns.of(trial)[bars.clone()]),
-                        Feed::Condition => Series::Condition(&masks.of(trial)[bars.clone()]),
-                        Feed::Sums => Series::Sums(&sums().of(trial)[symbol]),
-                    })
-                    .collect();
-                let arguments: Vec<f64> = arguments.iter().map(|values| values[trial as usize]).collect();
-                run(&Call { series: &series, arguments: &arguments }, out);
-            }),
         }
+        HostFunction::Column(run) => bench.compare(name, &ran, |trial, symbol, bars, out| {
+            let series: Vec<Series<'_>> = sources
+                .iter()
+                .map(|source| match source {
+                    Feed::Column(columns) => Series::Column(&columns.of(trial)[bars.clone()]),
+                    Feed::Condition => Series::Condition(&masks.of(trial)[bars.clone()]),
+                    Feed::Sums => Series::Sums(&sums().of(trial)[symbol]),
+                })
+                .collect();
+            let arguments: Vec<f64> = arguments.iter().map(|values| values[trial as usize]).collect();
+            run(&Call { series: &series, arguments: &arguments }, out);
+        }),
     }
-    Ok(())
+    Ok(ran)
 }
 
 #[test]
@@ -178,6 +178,62 @@ fn kernels_on_a_gpu_equal_their_twins() {
     for function in FUNCTIONS {
         check(&bench, function, &KINDS).unwrap();
     }
+}
+
+/// Bars that averages cut into stretches; symbols too short for it among them.
+const STRETCHED: [usize; 4] = [20_001, 3, 700, 12_000];
+
+/// Averages that forget, in stretches side by side: the bits of one walk. On a walk the stretches guess what comes before them; where prices
+/// stand still an average stops short of them, some guesses are wrong and are mended.
+fn check_stretches(bench: &Bench) -> Result<(), GpuError> {
+    for function in FUNCTIONS.iter().filter(|function| function.state > 0) {
+        for (shared, kind) in [(true, 0), (true, 1), (true, 2), (true, STILL), (false, 0)] {
+            let ran = check_kind(bench, function, (shared, kind))?;
+            let (n_guesses, n_wrong) = guesses(bench, function, &ran);
+            assert!(n_guesses > 0, "{} has cut nothing", function.name);
+            let is_still = shared && kind == STILL;
+            if shared && kind == 0 {
+                assert_eq!(n_wrong, 0, "{} of {n_guesses} guesses were wrong", function.name);
+            }
+            if is_still && function.name == "ema" {
+                assert!(n_wrong > 0, "no guess of {n_guesses} was wrong, so nothing was mended");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How many stretches of the first symbol there are after the first one, of all items, and how many of them began with a wrong state.
+fn guesses(bench: &Bench, function: &Function, ran: &KernelOutput) -> (usize, usize) {
+    let (state, stretches) = (function.state, bench.stretches as usize);
+    let (mut n_guesses, mut n_wrong) = (0, 0);
+    for item in ran.scratch.chunks(ran.scratch_stride) {
+        let of = |stretch: usize, which: usize| &item[(2 * stretch + which) * state..][..state];
+        for stretch in 1..stretches {
+            let (before, guess) = (of(stretch - 1, 1), of(stretch, 0));
+            // Memory that nobody wrote is zero; a state has seen something.
+            if guess.iter().any(|v| *v != 0.0) {
+                n_guesses += 1;
+                n_wrong += usize::from(before.iter().zip(guess).any(|(a, b)| a.to_bits() != b.to_bits()));
+            }
+        }
+    }
+    (n_guesses, n_wrong)
+}
+
+#[test]
+fn stretches_under_emulation_make_one_walk() {
+    let bench = Bench::new(Device::host(HostOptions::default()), &STRETCHED, N_TRIALS);
+    let Some(bench) = unless_unavailable(bench, "TIDEMILL_REQUIRE_EMULATION") else { return };
+    check_stretches(&bench.in_stretches(7)).unwrap();
+}
+
+#[test]
+fn stretches_on_a_gpu_make_one_walk() {
+    let _turn = tidemill_skip::turn::beside_others();
+    let bench = Device::cuda(0).and_then(|device| Bench::new(device, &STRETCHED, N_TRIALS));
+    let Some(bench) = unless_unavailable(bench, "TIDEMILL_REQUIRE_GPU") else { return };
+    check_stretches(&bench.in_stretches(7)).unwrap();
 }
 
 #[test]

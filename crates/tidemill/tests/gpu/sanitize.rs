@@ -47,6 +47,10 @@ fn indicators() {
     for function in FUNCTIONS {
         indicator::check(&bench, function, &[(true, 1), (false, 0)]).unwrap();
     }
+    let bench = indicator::Bench::new(device.clone(), &[6_000, 50], 36).unwrap().in_stretches(4);
+    for function in FUNCTIONS.iter().filter(|function| function.state > 0) {
+        indicator::check(&bench, function, &[(true, indicator::STILL), (false, 0)]).unwrap();
+    }
     assert_launched(&device, [&column_source()]);
 }
 

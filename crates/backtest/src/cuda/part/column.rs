@@ -1,7 +1,7 @@
 //! Computes the columns of tuples that are new.
 
 use tidemill_gpu::{DevicePtr, GpuError};
-use tidemill_market::indicator::device::ColumnArgs;
+use tidemill_market::indicator::device::{ColumnArgs, stretches};
 
 use super::{Computed, Described, Part, Span};
 use crate::cuda::Stage;
@@ -140,7 +140,8 @@ impl Part<Described> {
     ) -> Result<(), GpuError> {
         let Self { plan, memory, stream, .. } = self;
         let (n_bars, n_symbols, count) = (grid.n_bars, grid.n_symbols, span.n_new());
-        let stride = (func.scratch_columns * (n_bars + n_symbols)).next_multiple_of(2);
+        args.stretches = stretches(count as u32, n_symbols as u32, grid.longest as u32);
+        let stride = func.scratch_len(n_bars, n_symbols, args.stretches);
         let at_once = SCRATCH_BYTES.checked_div(stride * 8).unwrap_or(count).clamp(1, count);
         args.scratch = memory.scratch.room(&plan.device, at_once * stride)?;
         args.scratch_stride = stride as u64;

@@ -12,11 +12,17 @@ use crate::cuda::plan::{ConditionPlan, FactorPlan};
 /// The share of bars that is believed to be left to test, at least: formulas tell little about the data.
 const LEAST_REACH: f64 = 1.0 / 16.0;
 
+/// So many bytes of masks to test, of eight bars each, are worth masks at few levels: the device
+/// takes some two milliseconds for them.
+const MANY_TESTS: f64 = 64e6;
+
 /// How the truth of a factor is found.
 struct FactorMode {
     mode: u32,
     /// Masks of its own.
     n_masks: usize,
+    /// Levels of each item.
+    n_levels: usize,
     /// The key that tells them apart.
     key: usize,
 }
@@ -79,13 +85,13 @@ impl Part<Distinct> {
         let n_words = plan.data.walked().n_words;
         let mut factors = Vec::with_capacity(condition.factors.len());
         for factor in &condition.factors {
-            let FactorMode { mode, n_masks, key } = self.factor_mode(condition, factor);
+            let FactorMode { mode, n_masks, n_levels, key } = self.factor_mode(condition, factor);
             factors.push(FactorMask {
                 pool: self.memory.factor_masks[factor.number].room(&plan.device, n_masks * n_words)?,
                 item_of: self.state.spans[key].item_of,
                 level_of: self.memory.level_of.ptr().add(factor.number * self.n_rows),
                 mode,
-                unused: 0,
+                n_levels: n_levels as u32,
             });
         }
         let whole = self.state.spans[condition.whole];
@@ -108,14 +114,21 @@ impl Part<Distinct> {
         let n_tests = n_wholes as f64 * factor.reach.max(LEAST_REACH);
         let is_shared = condition.factors.len() > 1 && (n_items * SHARERS) as f64 <= n_tests;
         if is_shared && n_items * mask_bytes <= most_bytes {
-            return FactorMode { mode: EXACT, n_masks: n_items, key: factor.key };
+            return FactorMode { mode: EXACT, n_masks: n_items, n_levels: 0, key: factor.key };
         }
         if let Some(threshold) = &factor.threshold {
-            let n_masks = spans[threshold.key].all * LEVELS;
-            if 2 * n_masks <= n_wholes && n_masks * mask_bytes <= most_bytes {
-                return FactorMode { mode: LEVEL, n_masks, key: threshold.key };
+            let n_series = spans[threshold.key].all;
+            for n_levels in [LEVELS, LEVELS / 2, LEVELS / 4] {
+                let n_masks = n_series * n_levels;
+                // Few levels let more bars through, so what they save must be worth a walk over all bars, and the launches.
+                let saves =
+                    (n_series * SHARERS) as f64 <= n_tests && n_tests * mask_bytes as f64 >= MANY_TESTS;
+                let is_worth = n_levels == LEVELS || saves;
+                if is_worth && 2 * n_masks <= n_wholes && n_masks * mask_bytes <= most_bytes {
+                    return FactorMode { mode: LEVEL, n_masks, n_levels, key: threshold.key };
+                }
             }
         }
-        FactorMode { mode: EVALUATE, n_masks: 0, key: factor.key }
+        FactorMode { mode: EVALUATE, n_masks: 0, n_levels: 0, key: factor.key }
     }
 }

@@ -4,7 +4,7 @@ use tidemill_gpu::{DevicePtr, GpuError};
 use tidemill_market::indicator::device::Input;
 
 use super::{Computed, ConditionWork, Distinct, Part, Span};
-use crate::cuda::layout::{EXACT, FactorMask, GroupArgs, LEVEL, LEVELS, Sharer};
+use crate::cuda::layout::{EXACT, FactorMask, GroupArgs, LEVEL, Sharer};
 use crate::cuda::plan::{ConditionPlan, Place};
 
 /// Masks and columns that decide the groups of a condition, at most.
@@ -25,21 +25,21 @@ impl Part<Distinct> {
         let (spans, keys) = (&self.state.spans, &self.plan.keys);
         let mut all: Vec<(usize, Sharer)> = Vec::new();
         for (plan, factor) in condition.factors.iter().zip(factors) {
-            let mut add = |item_of, level_of, n_items: usize, n_levels: usize| {
-                let sharer = Sharer { item_of, level_of, n_items: n_items as u32, unused: 0 };
-                all.push((n_items * n_levels, sharer));
+            let mut add = |item_of, level_of, n_items: usize, n_levels: u32| {
+                let sharer = Sharer { item_of, level_of, n_items: n_items as u32, n_levels };
+                all.push((sharer.n_different(), sharer));
             };
             match (factor.mode, &plan.threshold) {
-                (EXACT, _) => add(factor.item_of, DevicePtr::NULL, spans[plan.key].all, 1),
+                (EXACT, _) => add(factor.item_of, DevicePtr::NULL, spans[plan.key].all, 0),
                 (LEVEL, Some(threshold)) => {
-                    add(factor.item_of, factor.level_of, spans[threshold.key].all, LEVELS + 1);
+                    add(factor.item_of, factor.level_of, spans[threshold.key].all, factor.n_levels);
                 }
                 _ => {
                     for slot in &plan.slots {
                         if let Place::Pool { pool, .. } = keys.places[*slot]
                             && !inputs[*slot].pool.is_null()
                         {
-                            add(inputs[*slot].item_of, DevicePtr::NULL, keys.n_items(pool, spans), 1);
+                            add(inputs[*slot].item_of, DevicePtr::NULL, keys.n_items(pool, spans), 0);
                         }
                     }
                 }
@@ -56,16 +56,20 @@ impl Part<Distinct> {
     }
 }
 
+impl Sharer {
+    /// How many there are: items, each without a level or with one.
+    fn n_different(&self) -> usize {
+        self.n_items as usize * (self.n_levels as usize + 1)
+    }
+}
+
 impl Part<Computed> {
     /// Finds the order of the items of a condition; null where there is nothing to group by.
     pub(super) fn group(&self, span: Span, work: &ConditionWork) -> Result<DevicePtr<u32>, GpuError> {
         if work.sharers.is_empty() {
             return Ok(DevicePtr::NULL);
         }
-        let n_different = |sharer: &Sharer| {
-            sharer.n_items as usize * if sharer.level_of.is_null() { 1 } else { LEVELS + 1 }
-        };
-        let n_groups: usize = work.sharers.iter().map(n_different).product();
+        let n_groups: usize = work.sharers.iter().map(Sharer::n_different).product();
         let group_of = self.memory.groups.ptr();
         let (counts, order) = (group_of.add(span.all), group_of.add(span.all + n_groups));
         let args = GroupArgs {

@@ -31,10 +31,11 @@ impl Part<Computed> {
             }
             (LEVEL, Some(threshold)) => {
                 let levels = self.memory.levels.ptr().add(factor_plan.number * LEVELS);
-                self.spread_levels(threshold, levels, mask.level_of)?;
+                self.spread_levels(threshold, levels, mask)?;
                 let MaskArgs { world, tiles, row, out, first, count, n_tiles, .. } =
                     self.mask_args(threshold.key, mask.pool);
-                let args = LevelArgs { world, tiles, row, levels, out, first, count, n_tiles, unused: 0 };
+                let n_levels = mask.n_levels;
+                let args = LevelArgs { world, tiles, row, levels, out, first, count, n_tiles, n_levels };
                 self.plan.kernels.levels(&self.stream, condition, factor, &args)
             }
             _ => Ok(()),
@@ -46,14 +47,16 @@ impl Part<Computed> {
         &self,
         threshold: &ThresholdPlan,
         levels: DevicePtr<f64>,
-        level_of: DevicePtr<u32>,
+        mask: &FactorMask,
     ) -> Result<(), GpuError> {
         let args = SpreadArgs {
             threshold: self.memory.scalars.ptr().add(threshold.scalar * self.n_rows),
             levels,
-            level_of,
+            level_of: mask.level_of,
             n_rows: self.n_rows as u32,
             above: u32::from(threshold.above),
+            n_levels: mask.n_levels,
+            unused: 0,
         };
         self.plan.kernels.spread_levels(&self.stream, &args)?;
         self.plan.kernels.pick_level(&self.stream, &args)

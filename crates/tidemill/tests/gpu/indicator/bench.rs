@@ -53,13 +53,19 @@ pub(super) const FIRST: usize = 2;
 /// Different series in a pool of inputs.
 pub(super) const N_SERIES: usize = 4;
 
+/// Windows that are forgotten soon.
+const SHORT_WINDOWS: [f64; 9] = [1.0, 2.0, 3.0, 5.0, 9.0, 14.0, 20.0, 0.0, f64::NAN];
+
+/// The kind of a series that hardly trades: the same price for thousands of bars.
+pub const STILL: usize = 4;
+
 /// One series of all symbols: a walk, a walk with holes and infinities, small whole numbers with ties and both zeros,
-/// and numbers of every magnitude.
+/// numbers of every magnitude, and prices that stand still.
 pub(super) fn series(kind: usize, n_bars: usize, seed: u64) -> Vec<f64> {
     let mut random = Random(seed * 31 + kind as u64 + 1);
     let mut level = 100.0;
     (0..n_bars)
-        .map(|_| {
+        .map(|bar| {
             level *= 1.0 + 0.02 * (random.unit() - 0.5);
             match kind {
                 0 => level,
@@ -68,6 +74,7 @@ pub(super) fn series(kind: usize, n_bars: usize, seed: u64) -> Vec<f64> {
                 }
                 1 => level,
                 2 => [-2.0, -1.0, -0.0, 0.0, 1.0, 2.0, 2.0, 2.0][random.below(8)],
+                STILL => 0.1 * (1 + bar / 3_001) as f64,
                 _ => (random.unit() - 0.5) * 10f64.powi(random.below(60) as i32 - 30),
             }
         })
@@ -86,6 +93,9 @@ pub struct Bench {
     pub(super) trial: DeviceBuffer<u32>,
     /// The trials of the new items, in this order.
     pub(super) trials: Vec<u32>,
+    /// Windows that trials have, and into how many stretches bars may be cut.
+    all_windows: &'static [f64],
+    pub(super) stretches: u32,
 }
 
 /// A pool on the device and its items on the host.
@@ -130,7 +140,14 @@ impl Bench {
             starts,
             word_starts,
             trials,
+            all_windows: &WINDOWS,
+            stretches: 1,
         })
+    }
+
+    /// The same with short windows, and bars that may be cut into so many stretches.
+    pub fn in_stretches(self, stretches: u32) -> Self {
+        Self { all_windows: &SHORT_WINDOWS, stretches, ..self }
     }
 
     pub(super) fn n_bars(&self) -> usize {
@@ -160,7 +177,7 @@ impl Bench {
     ) -> Result<Pool<Vec<f64>>, GpuError> {
         let n = self.n_bars();
         let items: Vec<Vec<f64>> =
-            (0..N_SERIES).map(|item| series((first_kind + item) % 4, n, seed)).collect();
+            (0..N_SERIES).map(|item| series((first_kind + item) % 5, n, seed)).collect();
         let (item_of, uses) = self.uses(shared, N_SERIES, seed)?;
         let stride = n as u64 + 3;
         let mut all = vec![0.0; stride as usize * N_SERIES];
@@ -212,7 +229,7 @@ impl Bench {
         let (n_bars, n_symbols) = (self.n_bars() as u32, self.lengths.len() as u32);
         let stride = function.output().stride(n_bars, n_symbols);
         let out = self.device.alloc_from(&vec![12.5; stride as usize * (FIRST + count)])?;
-        let scratch_stride = (function.scratch_columns * (n_bars + n_symbols) as usize).next_multiple_of(2);
+        let scratch_stride = function.scratch_len(n_bars as usize, n_symbols as usize, self.stretches);
         let scratch = self.device.alloc::<f64>(scratch_stride * count)?;
         let arguments: Vec<DeviceBuffer<f64>> =
             arguments.iter().map(|values| self.device.alloc_from(values)).collect::<Result<_, _>>()?;
@@ -228,6 +245,7 @@ impl Bench {
             count: count as u32,
             n_symbols,
             n_bars,
+            stretches: self.stretches,
             ..ColumnArgs::zeroed()
         };
         args.inputs[..inputs.len()].copy_from_slice(inputs);
@@ -248,7 +266,7 @@ impl Bench {
             "{} wrote elsewhere",
             function.name
         );
-        Ok(KernelOutput { out, stride, numbers })
+        Ok(KernelOutput { out, stride, numbers, scratch: scratch.to_vec()?, scratch_stride })
     }
 
     /// Prefix sums of every series of a pool, as a pool of their own that trials use alike.
@@ -307,7 +325,7 @@ impl Bench {
 
     /// A window for each trial.
     pub(super) fn windows(&self, step: usize) -> Vec<f64> {
-        (0..self.trials.len()).map(|trial| WINDOWS[trial * step % WINDOWS.len()]).collect()
+        (0..self.trials.len()).map(|trial| self.all_windows[trial * step % self.all_windows.len()]).collect()
     }
 }
 
@@ -316,4 +334,6 @@ pub(super) struct KernelOutput {
     pub(super) out: DeviceBuffer<f64>,
     pub(super) stride: u64,
     pub(super) numbers: Vec<f64>,
+    pub(super) scratch: Vec<f64>,
+    pub(super) scratch_stride: usize,
 }
