@@ -2,6 +2,8 @@
 //!
 //! The operations are those of the plan's tapes, one line each, so that they run in the same order as on the host. What is the same for
 //! every strategy is written by hand in the `.cu` files and takes the types made here as parameters.
+//!
+//! One file because all device code of a strategy is written by one writer with the same frames.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

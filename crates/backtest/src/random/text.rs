@@ -1,4 +1,6 @@
 //! Random strategy files: typed expression trees over everything the language has, in rules that do trade.
+//!
+//! One file because every kind of expression is written out of all others.
 
 use std::fmt::Write;
 
