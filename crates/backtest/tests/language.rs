@@ -1,5 +1,7 @@
 //! The loader of strategy files against anything a person or a machine may write: a clear message with its place, never a panic,
 //! never a hang. What once broke lies in `corpus/` and is read again by every run. `PROPTEST_CASES` sets the number of cases.
+//!
+//! One file because all of it reads and compiles texts in the same way.
 
 #[path = "language/mistakes.rs"]
 mod mistakes;
@@ -504,7 +506,7 @@ fn a_session_in_which_no_bar_opens_is_an_error() {
 #[test]
 fn later_names_may_be_hidden() {
     let strategy = load("[params]\nday = { int = [2, 9] }\n[let]\nhl2 = 'close - open'\n[long]\nenter = 'sma(hl2, day) > 0 and month > 1'\n").unwrap();
-    let graph = compile::compile(&strategy, &["month".to_owned()]).unwrap().graph;
+    let graph = compile(&strategy, &DataNames { extra: vec!["month".to_owned()], ..names() }).unwrap().graph;
     let read: Vec<Source> = graph.sources().collect();
     assert_eq!(read, [Source::Close, Source::Open, Source::Extra(0)]);
 }

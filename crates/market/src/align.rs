@@ -108,7 +108,7 @@ mod tests {
             low: value.clone(),
             close: value.clone(),
             volume: value,
-            extra: Vec::new(),
+            ..Bars::default()
         }
     }
 

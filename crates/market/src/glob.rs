@@ -27,10 +27,10 @@ pub fn fits(pattern: &str, name: &str) -> bool {
 }
 
 /// The first pattern that no name fits.
-pub fn unmatched<'p>(
-    patterns: &'p [String],
+pub fn unmatched(
+    patterns: &[String],
     names: impl Iterator<Item = impl AsRef<str>> + Clone,
-) -> Option<&'p String> {
+) -> Option<&String> {
     patterns.iter().find(|pattern| !names.clone().any(|name| fits(pattern, name.as_ref())))
 }
 

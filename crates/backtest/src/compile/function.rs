@@ -3,6 +3,8 @@
 //! Functions over whole series are rows of the table of indicators ([`tidemill_market::indicator::FUNCTIONS`]) and follow from it.
 //! Those that are arithmetic over others (MACD, Bollinger bands, crossings …) are rows of [`COMPOSED`] and are taken apart here, so that the
 //! plan can share their parts.
+//!
+//! One file because the tables of functions and what makes nodes of their rows are read together.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -49,6 +51,8 @@ pub enum Arg {
     Frame,
     /// The quoted name of a symbol.
     Symbol,
+    /// A quoted text: the zone or the hours of a session.
+    Text,
 }
 
 use Arg::{Anchor, Any, Condition, Duration, Frame, Number, Scalar, Series, Symbol, Text, Window};
