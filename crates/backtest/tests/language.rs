@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tidemill_backtest::compile::{DataNames, compile};
+use tidemill_backtest::compile::{DataNames, check_sessions, compile};
 use tidemill_backtest::graph::Source;
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{Engine, EngineOptions, Overrides, Strategy};
@@ -491,12 +491,11 @@ fn a_session_in_which_no_bar_opens_is_an_error() {
         load("[long]\nenter = \"close > 1 and session_bar('America/New_York', '09:30-16:00') == 0\"\n")
             .unwrap();
     let hourly = Universe { symbols: vec![synth::lcg(150)] };
-    compile::check_sessions(&strategy, &hourly).unwrap();
+    check_sessions(&strategy, &hourly).unwrap();
     let mut daily = synth::lcg(150);
     daily.timeframe_ms = DAY_MS;
     daily.ts_ms.iter_mut().enumerate().for_each(|(day, ts_ms)| *ts_ms = day as i64 * DAY_MS);
-    let found =
-        compile::check_sessions(&strategy, &Universe { symbols: vec![daily] }).unwrap_err().to_string();
+    let found = check_sessions(&strategy, &Universe { symbols: vec![daily] }).unwrap_err().to_string();
     check_message(&found);
     assert!(found.starts_with("a.toml:2:24: no bar of the data opens within this session"), "{found}");
     assert!(found.contains("hint: these are bars of a day or longer"), "{found}");
@@ -507,6 +506,6 @@ fn a_session_in_which_no_bar_opens_is_an_error() {
 fn later_names_may_be_hidden() {
     let strategy = load("[params]\nday = { int = [2, 9] }\n[let]\nhl2 = 'close - open'\n[long]\nenter = 'sma(hl2, day) > 0 and month > 1'\n").unwrap();
     let graph = compile(&strategy, &DataNames { extra: vec!["month".to_owned()], ..names() }).unwrap().graph;
-    let read: Vec<Source> = graph.sources().collect();
+    let read: Vec<Source> = graph.sources();
     assert_eq!(read, [Source::Close, Source::Open, Source::Extra(0)]);
 }

@@ -86,8 +86,14 @@ fn check(strategy: &Strategy, bars: &Bars, n: usize, found: &SymbolSignal, trade
         assert_eq!(hold.signal_time, format_ms(bars.ts_ms[trade.signal_idx]), "{}", context());
         assert!(hold.levels.iter().all(|level| !level.provisional), "{}", context());
         if trade.exit_idx == n + 1
-            && let Some((ExitKind::Stop | ExitKind::Target | ExitKind::Trail | ExitKind::Breakeven, false)) =
-                closed_by(strategy, trade)
+            && let Some((
+                ExitKind::Stop
+                | ExitKind::StopSeries
+                | ExitKind::Target
+                | ExitKind::Trail
+                | ExitKind::Breakeven,
+                false,
+            )) = closed_by(strategy, trade)
         {
             let is_there = hold.levels.iter().any(|level| level.price == trade.exit);
             assert!(is_there, "the next bar closed at {} {}", trade.exit, context());

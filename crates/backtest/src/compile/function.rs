@@ -51,8 +51,6 @@ pub enum Arg {
     Frame,
     /// The quoted name of a symbol.
     Symbol,
-    /// A quoted text: the zone or the hours of a session.
-    Text,
 }
 
 use Arg::{Anchor, Any, Condition, Duration, Frame, Number, Scalar, Series, Symbol, Text, Window};
