@@ -1,11 +1,10 @@
-//! The compiled strategy as a graph of nodes: shared where equal, typed, without cycles and without look-ahead.
+//! The compiled strategy as a graph of nodes: shared where equal, typed, without cycles and without look-ahead. One file because what a
+//! node is, its type, its grid and its past follow from the same list of nodes.
 //!
 //! A node is a *scalar* (parameters and constants only: one value per trial) or a *series* (one value per bar).
 //! `x[k]` is pushed down to the leaves when the graph is built, so a shifted read is a leaf with an offset, and everything between leaves and roots is pointwise.
 //!
 //! Every series lives on a [`Grid`]: the bars of the symbol being walked, or others. A node reads nodes of its own grid; only [`Node::Gather`] leads from one to another.
-//!
-//! One file because what a node is, its type, its grid and its past follow from the same list of nodes.
 
 use rustc_hash::FxHashMap;
 use tidemill_market::indicator::Function;

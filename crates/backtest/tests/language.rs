@@ -1,7 +1,6 @@
-//! The loader of strategy files against anything a person or a machine may write: a clear message with its place, never a panic,
-//! never a hang. What once broke lies in `corpus/` and is read again by every run. `PROPTEST_CASES` sets the number of cases.
-//!
-//! One file because all of it reads and compiles texts in the same way.
+//! The loader of strategy files against anything a person or a machine may write: a clear message with its place, never a panic, never a
+//! hang. What once broke lies in `corpus/` and is read again by every run. `PROPTEST_CASES` sets the number of cases. One file because all
+//! of it reads and compiles texts in the same way.
 
 #[path = "language/mistakes.rs"]
 mod mistakes;

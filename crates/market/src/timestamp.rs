@@ -1,8 +1,8 @@
-//! Points in time: calendar arithmetic on UTC milliseconds, and reading every spelling that data files use.
+//! Points in time: calendar arithmetic on UTC milliseconds, and reading every spelling that data files use. One file because reading and
+//! the calendar need each other.
 //!
 //! Written by hand instead of through a date library because a loader reads millions of these and has to look
-//! at forms no library accepts together (`2015.03.20`, `20-03-15`, bare epochs of four units). One file because reading and the
-//! calendar need each other.
+//! at forms no library accepts together (`2015.03.20`, `20-03-15`, bare epochs of four units).
 
 use jiff::Timestamp;
 

@@ -1,10 +1,9 @@
-//! The functions of the language: what they take and how they become nodes.
+//! The functions of the language: what they take and how they become nodes. One file because the tables of functions and what makes nodes
+//! of their rows are read together.
 //!
 //! Functions over whole series are rows of the table of indicators ([`tidemill_market::indicator::FUNCTIONS`]) and follow from it.
 //! Those that are arithmetic over others (MACD, Bollinger bands, crossings …) are rows of [`COMPOSED`] and are taken apart here, so that the
 //! plan can share their parts.
-//!
-//! One file because the tables of functions and what makes nodes of their rows are read together.
 
 use std::ops::Range;
 use std::sync::LazyLock;

@@ -1,8 +1,8 @@
-//! Writes the device code of one strategy: its scalars, conditions, formulas and sides.
+//! Writes the device code of one strategy: its scalars, conditions, formulas and sides. One file because all of it is one text, written
+//! from top to bottom.
 //!
 //! The operations are those of the plan's tapes, one line each, so that they run in the same order as on the host. What is the same for
-//! every strategy is written by hand in the `.cu` files and takes the types made here as parameters. One file because all of it is
-//! one text, written from top to bottom.
+//! every strategy is written by hand in the `.cu` files and takes the types made here as parameters.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

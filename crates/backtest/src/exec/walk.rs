@@ -1,4 +1,5 @@
-//! The walk of one trial through one segment: from signal to fill to exit to signal, jumping over what cannot matter.
+//! The walk of one trial through one segment: from signal to fill to exit to signal, jumping over what cannot matter. One file because the
+//! walk is one loop, whose steps share what it knows of the position.
 //!
 //! The rules are those of `docs/semantics.md`; the oracle in the tests follows them bar by bar.
 

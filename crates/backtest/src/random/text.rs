@@ -1,6 +1,5 @@
-//! Random strategy files: typed expression trees over everything the language has, in rules that do trade.
-//!
-//! One file because the kinds of expressions contain one another.
+//! Random strategy files: typed expression trees over everything the language has, in rules that do trade. One file because the kinds of
+//! expressions contain one another.
 
 use std::fmt::Write;
 

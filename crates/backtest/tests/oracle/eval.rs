@@ -1,6 +1,5 @@
-//! Expressions, one bar at a time, straight from the syntax tree: no graph, no sharing between trials, no masks.
-//!
-//! One file because it is the language in one place, a function beside the other.
+//! Expressions, one bar at a time, straight from the syntax tree: no graph, no sharing between trials, no masks. One file because it is the
+//! language in one place, a function beside the other.
 //!
 //! Truth is a number: 1 true, 0 false, NaN not available. A bar is `None` where it lies before the first one.
 

@@ -1,6 +1,5 @@
-//! Computes the columns and masks that a chunk of trials needs over one symbol, each distinct one once.
-//!
-//! One file because every kind of column is computed from the others that are prepared beside it.
+//! Computes the columns and masks that a chunk of trials needs over one symbol, each distinct one once. One file because every kind of
+//! column is computed from the others that are prepared beside it.
 
 use std::sync::Arc;
 
