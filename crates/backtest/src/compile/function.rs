@@ -446,6 +446,12 @@ impl Builder<'_> {
             Window if self.graph.constant_value(node).is_some_and(|value| value < 1.0) => {
                 self.error(&expr.span, format!("`{}` needs at least 1 here", signature.name))
             }
+            // The same on every bar, of those that are counted here.
+            Condition if !info.series && signature.group == Events => {
+                let (bar, zero) = (self.source(Source::BarIndex), self.graph.constant(0.0));
+                let always = self.binary_node(Op2::Ge, bar, zero);
+                Some(self.binary_node(Op2::And, node, always))
+            }
             _ => Some(node),
         }
     }

@@ -95,7 +95,7 @@ fn colorings() {
 }
 
 /// Every way a condition is tested on a device: by masks of factors that trials share, by masks at levels, bar by bar; conditions and formulas
-/// that are written out; several segments that are pooled.
+/// that are written out; several segments that are pooled; longer bars and all symbols.
 const STRATEGY: &str = r#"
 name = "every-kernel"
 
@@ -105,9 +105,10 @@ threshold = { float = [-2.0, 2.0], default = 0.5 }
 
 [let]
 score = "zscore(close, 20)"
+elsewhere = "tf('1h', close > 0) and rank(close) >= 0"
 
 [long]
-enter = "close > ema(high - low + close, fast) and score > threshold and bars_since(close > open) < 3"
+enter = "close > ema(high - low + close, fast) and score > threshold and bars_since(close > open) < 3 and elsewhere"
 
 [[long.exits]]
 kind = "stop"
