@@ -373,6 +373,11 @@ impl Graph {
             Node::Source(_, grid) | Node::Itself(grid) | Node::Recur(.., grid) | Node::Gather(_, grid, _) => {
                 Some(grid)
             }
+            // A function of switches alone is a series too, of the bars that are walked.
+            Node::Call(..) => {
+                let series = children.iter().find(|child| child.series);
+                Some(series.map(|child| child.grid).unwrap_or_default())
+            }
             _ => children.iter().find(|child| child.series).map(|child| child.grid),
         };
         self.infos.push(NodeInfo {

@@ -121,18 +121,21 @@ pub fn signal(strategy: &Strategy, universe: &Universe, at_ms: i64) -> Result<Si
             due_ms = due_ms.into_iter().chain([bars.ts_ms[n_closed].saturating_add(bars.timeframe_ms)]).min();
             notes.push(format!("{symbol}: {n_open} {what} from {time} on left out, not closed by {at}"));
         }
-        if n_closed > 0 {
-            known.symbols.push(with_next_bar(bars, n_closed));
-        }
+        // One without a bar yet is still a symbol of the data, which others may read.
+        known.symbols.push(if n_closed > 0 {
+            with_next_bar(bars, n_closed, at_ms)
+        } else {
+            Bars { symbol: bars.symbol.clone(), timeframe_ms: bars.timeframe_ms, ..without_bars(bars) }
+        });
     }
-    if known.symbols.is_empty() {
+    if known.symbols.iter().all(|bars| bars.is_empty()) {
         let closes = universe.symbols.iter().filter_map(|bars| Some(bars.ts_ms.first()? + bars.timeframe_ms));
         return Err(LabError::NoClosedBar { at_ms, first_ms: closes.min().unwrap_or(at_ms) });
     }
     let mut engine = Engine::new(strategy, &known, Vec::new(), EngineOptions::default())?;
     let space = engine.space();
     let row = space.default_point();
-    let symbols = known.symbols.iter().enumerate();
+    let symbols = known.symbols.iter().enumerate().filter(|(_, bars)| !bars.is_empty());
     let symbols = symbols.map(|(at, bars)| describe(bars, engine.outlook(&row, at))).collect();
     Ok(SignalReport {
         strategy: strategy.name.clone(),
@@ -144,12 +147,21 @@ pub fn signal(strategy: &Strategy, universe: &Universe, at_ms: i64) -> Result<Si
     })
 }
 
-/// The first bars, and one that has not happened yet, at the last close.
-fn with_next_bar(bars: &Bars, n_bars: usize) -> Bars {
+/// A history without bars, with the columns of another.
+fn without_bars(bars: &Bars) -> Bars {
+    let extra = bars.extra.iter().map(|(name, _)| (name.clone(), Vec::new())).collect();
+    Bars { closes_only: bars.closes_only, extra, ..Bars::default() }
+}
+
+/// The first bars, and one that has not closed by `at_ms`, at the last close. After a gap that is not the bar right behind
+/// the last one: that would have closed, and other symbols would read it.
+fn with_next_bar(bars: &Bars, n_bars: usize, at_ms: i64) -> Bars {
     let last = n_bars - 1;
     let close = bars.close[last];
     let column = |values: &[f64], next: f64| [&values[..n_bars], &[next]].concat();
-    let next_ms = bars.ts_ms[last].saturating_add(bars.timeframe_ms);
+    let timeframe_ms = bars.timeframe_ms.max(1);
+    let n_ahead = at_ms.saturating_sub(bars.ts_ms[last]) / timeframe_ms;
+    let next_ms = bars.ts_ms[last].saturating_add(n_ahead.max(1).saturating_mul(timeframe_ms));
     Bars {
         symbol: bars.symbol.clone(),
         timeframe_ms: bars.timeframe_ms,
@@ -196,7 +208,7 @@ fn describe(bars: &Bars, outlook: Outlook) -> SymbolSignal {
     SymbolSignal {
         symbol: bars.symbol.clone(),
         bar_time: format_ms(bars.ts_ms[last]),
-        close_time: format_ms(bars.ts_ms[last + 1]),
+        close_time: format_ms(bars.ts_ms[last].saturating_add(bars.timeframe_ms)),
         close: bars.close[last],
         actions,
         exit: exit.map(position),

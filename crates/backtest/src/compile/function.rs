@@ -16,7 +16,7 @@ use super::composed::{INDICATORS, bollinger, macd, stochastic};
 use super::{Builder, Scope, elsewhere, session};
 use crate::diagnostic::nearest;
 use crate::expr::{Expr, Kind};
-use crate::graph::{Func, Node, NodeId, Op1, Op2, Source, Type};
+use crate::graph::{Func, Grid, Node, NodeId, Op1, Op2, Source, Type};
 use crate::synonym;
 
 /// What a call gives.
@@ -447,7 +447,7 @@ impl Builder<'_> {
                 self.error(&expr.span, format!("`{}` needs at least 1 here", signature.name))
             }
             // The same on every bar, of those that are counted here.
-            Condition if !info.series && signature.group == Events => {
+            Condition if !info.series && signature.group == Events && self.grid != Grid::default() => {
                 let (bar, zero) = (self.source(Source::BarIndex), self.graph.constant(0.0));
                 let always = self.binary_node(Op2::Ge, bar, zero);
                 Some(self.binary_node(Op2::And, node, always))

@@ -4,7 +4,7 @@ use super::column::common_len;
 
 /// `ln(x / y)`, NaN where the ratio is not a positive finite number.
 ///
-/// Reference: numpy `log(x / y)` to the last bit but one; the logarithm is [`ln`], the same operations on every device.
+/// Reference: numpy `log(x / y)` to the last bit but one; the logarithm is `ln`, the same operations on every device.
 pub fn log_ratio(x: &[f64], y: &[f64], out: &mut [f64]) {
     let n = common_len(out, [x.len(), y.len()]);
     for ((out, x), y) in out[..n].iter_mut().zip(x).zip(y) {
