@@ -9,8 +9,10 @@ from typing import Any
 
 from . import _page, _tidemill
 from ._bars import Path, Source, bars_of
+from ._signal import traded
 from ._strategy import Setting, Strategy, strategy
 from ._table import Table
+from ._time import Time, time_text
 
 
 class Backtest:
@@ -93,11 +95,11 @@ def backtest(
     data: Source | None = None,
     /,
     *,
-    from_: str | None = None,
-    to: str | None = None,
+    from_: Time | None = None,
+    to: Time | None = None,
     split: float | None = None,
     folds: int | None = None,
-    holdout: str | None = None,
+    holdout: Time | None = None,
     embargo: str | None = None,
     trade: Sequence[str] | None = None,
     benchmark: str | None = None,
@@ -118,21 +120,21 @@ def backtest(
 
 
 def cut_options(
-    from_: str | None,
-    to: str | None,
+    from_: Time | None,
+    to: Time | None,
     split: float | None,
     folds: int | None,
-    holdout: str | None,
+    holdout: Time | None,
     embargo: str | None,
     trade: Sequence[str] | None,
 ) -> dict[str, Any]:
     """How data is cut, for the native half."""
     return {
-        "start": from_,
-        "end": to,
+        "start": time_text(from_),
+        "end": time_text(to),
         "split": split,
         "folds": folds,
-        "holdout": holdout,
+        "holdout": time_text(holdout),
         "embargo": embargo,
-        "trade": None if trade is None else list(trade),
+        "trade": traded(trade),
     }

@@ -143,10 +143,9 @@ def load(
         "max_age": max_age,
         "prefix": prefix,
     }
-    if isinstance(source, (str, os.PathLike)):
-        return Bars(_tidemill.load_paths([os.fspath(source)], options))
-    if isinstance(source, (list, tuple)):
-        return Bars(_tidemill.load_paths([os.fspath(path) for path in source], options))
+    paths = paths_of(source)
+    if paths:
+        return Bars(_tidemill.load_paths(paths, options))
     if isinstance(source, Mapping):
         frames = [(symbol, f"frame {symbol}", _frame.streamed(frame)) for symbol, frame in source.items()]
         if not frames:
@@ -169,6 +168,19 @@ def generate(
 ) -> Bars:
     """Generates a market, as `tidemill data generate` does: the same bars for the same arguments, everywhere."""
     return Bars(_tidemill.generate(kind, bars, symbols, timeframe, seed, edge, drift))
+
+
+def paths_of(source: Source | None) -> list[str]:
+    """The paths that a source names; none if it is something else."""
+    if isinstance(source, (str, os.PathLike)):
+        return [os.fspath(source)]
+    if isinstance(source, (list, tuple)):
+        if not source:
+            raise ValueError("there is no path in the list")
+        if not all(isinstance(path, (str, os.PathLike)) for path in source):
+            raise TypeError("a list holds paths\n  hint: name the symbols of several frames: {\"BTC\": frame, \"ETH\": other}")
+        return [os.fspath(path) for path in source]
+    return []
 
 
 def bars_of(source: Source | None, benchmark: str | None) -> Bars:

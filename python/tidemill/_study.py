@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from . import _page, _tidemill
 from ._backtest import Backtest, cut_options
-from ._bars import Bars, Path, Source, bars_of
+from ._bars import Bars, Path, Source, bars_of, paths_of
 from ._error import StudyError
 from ._progress import Progress
+from ._signal import Signal, signal_of, traded
 from ._strategy import Setting, Strategy, strategy
 from ._table import Table
+from ._time import Time, time_text
 
 if TYPE_CHECKING:
     import optuna
@@ -193,6 +195,24 @@ class Study:
         number = self.best_trial.number if trial is None else trial
         return Backtest(_tidemill.backtest_trial(self._folder, number, self._bars(data)))
 
+    def signal(
+        self,
+        trial: int | None = None,
+        data: Source | None = None,
+        *,
+        at: Time | None = None,
+        trade: Sequence[str] | None = None,
+    ) -> Signal:
+        """Says what a trial holds and wants after the last bar that has closed by `at`, on other bars than those of the study too.
+
+        Paths are loaded as the data of the study was. `trade` names the symbols to say it of; without it those that the study trades.
+        """
+        number = self.best_trial.number if trial is None else trial
+        files, bars = paths_of(data), None
+        if not files:
+            bars = self._bars(data)
+        return signal_of(_tidemill.signal_of_trial(self._folder, number, bars, files, traded(trade), time_text(at)))
+
     def _bars(self, data: Source | None) -> _tidemill.RawBars | None:
         if data is None:
             return None if self._made is None else self._made.bars._raw
@@ -272,11 +292,11 @@ def sweep(
     lag: int | None = None,
     seed: int = 1,
     enqueue: Sequence[Mapping[str, Setting] | str] = (),
-    from_: str | None = None,
-    to: str | None = None,
+    from_: Time | None = None,
+    to: Time | None = None,
     split: float | None = None,
     folds: int | None = None,
-    holdout: str | None = None,
+    holdout: Time | None = None,
     embargo: str | None = None,
     trade: Sequence[str] | None = None,
     benchmark: str | None = None,

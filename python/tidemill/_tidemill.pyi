@@ -6,7 +6,7 @@ from _typeshed import Incomplete, SupportsGetItem
 from os import PathLike
 from typing import Any, SupportsFloat, SupportsIndex, final
 
-__all__ = ["RawBacktest", "RawBars", "RawStrategy", "RawTable", "backtest", "backtest_trial", "color", "export", "generate", "generated", "judge", "load_frames", "load_paths", "look_for_nvrtc_in", "open_strategy", "run", "scan", "shipped", "stored_strategy", "stored_sweep", "study", "study_html", "sweep", "trials", "version", "walkforward"]
+__all__ = ["RawBacktest", "RawBars", "RawStrategy", "RawTable", "backtest", "backtest_trial", "color", "export", "generate", "generated", "judge", "load_frames", "load_paths", "look_for_nvrtc_in", "open_strategy", "run", "scan", "shipped", "signal", "signal_of_trial", "stored_strategy", "stored_sweep", "study", "study_html", "sweep", "trials", "version", "walkforward"]
 
 @final
 class RawBacktest:
@@ -222,6 +222,16 @@ def scan(bars: RawBars, preset: str, set: SupportsGetItem[int, tuple[str, str]],
 def shipped() -> list[tuple[str, str]]:
     """
     Name and text of the shipped strategies.
+    """
+
+def signal(strategy: RawStrategy, bars: RawBars, trade: SupportsGetItem[int, str] | None, at: str | None) -> tuple[str, str]:
+    """
+    The state of a strategy with its defaults: what `tidemill signal --json` prints, and the same in words.
+    """
+
+def signal_of_trial(folder: str | PathLike[str], trial: SupportsIndex, bars: RawBars | None, files: SupportsGetItem[int, str | PathLike[str]], trade: SupportsGetItem[int, str] | None, at: str | None) -> tuple[str, str]:
+    """
+    The state of a trial of a stored study: on bars, on files that are loaded as those of the study were, or on its own data.
     """
 
 def stored_strategy(folder: str | PathLike[str]) -> RawStrategy:

@@ -13,6 +13,7 @@ from ._backtest import cut_options
 from ._bars import Path, Source, bars_of
 from ._progress import Progress
 from ._strategy import Setting, Strategy, strategy
+from ._time import Time
 
 
 class WalkForward:
@@ -80,8 +81,8 @@ def walkforward(
     lag: int | None = None,
     seed: int = 1,
     windows: int = 2,
-    from_: str | None = None,
-    to: str | None = None,
+    from_: Time | None = None,
+    to: Time | None = None,
     embargo: str | None = None,
     trade: Sequence[str] | None = None,
     benchmark: str | None = None,
