@@ -60,8 +60,8 @@ def _column(name: str, series: Any) -> Column:
         return name, "whole", numpy.ascontiguousarray(series.to_numpy(), dtype="i8")
     if series.dtype.kind in "fb":
         return name, "number", numpy.ascontiguousarray(series.to_numpy(), dtype="f8")
-    texts = [None if pandas.isna(value) else str(value) for value in series]
-    return name, "text", texts
+    places, words = pandas.factorize(series)
+    return name, "text", (numpy.ascontiguousarray(places, dtype="i8"), [str(word) for word in words])
 
 
 def renamed(frame: Any, by: tuple[str, ...]) -> Any:

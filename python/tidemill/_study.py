@@ -17,7 +17,7 @@ from ._bars import Bars, Path, Source, bars_of, paths_of
 from ._error import StudyError
 from ._progress import Progress
 from ._signal import Signal, signal_of, traded
-from ._strategy import Setting, Strategy, strategy
+from ._strategy import Setting, Strategy, strategy, value_text
 from ._table import Table
 from ._time import Time, time_text
 
@@ -352,7 +352,7 @@ def sweep(
 
 
 def _plain(value: Setting) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return value if isinstance(value, str) else value_text(value)
 
 
 def open(folder: Path) -> Study:  # noqa: A001

@@ -58,12 +58,13 @@ class Table:
             kind, values = self._raw.column(name)
             if kind == "list":
                 columns[name] = values
+            elif kind == "text":
+                places, words = values
+                places = numpy.frombuffer(places, dtype="i8")
+                columns[name] = pandas.Series(words, dtype=None if words else "str").array.take(places, allow_fill=True)
             elif kind == "time":
-                columns[name] = numpy.frombuffer(values, dtype="<i8").view("<M8[ms]")
+                times = pandas.Series(numpy.frombuffer(values, dtype="i8").view("M8[ms]"))
+                columns[name] = times.dt.tz_localize("UTC") if self._raw.is_utc(name) else times
             else:
-                columns[name] = numpy.frombuffer(values, dtype=f"<{kind}").copy()
-        frame = pandas.DataFrame(columns)
-        for name in self.columns:
-            if self._raw.is_utc(name):
-                frame[name] = frame[name].dt.tz_localize("UTC")
-        return frame
+                columns[name] = numpy.frombuffer(values, dtype=kind)
+        return pandas.DataFrame(columns, copy=False)

@@ -6,7 +6,7 @@ from _typeshed import Incomplete, SupportsGetItem
 from os import PathLike
 from typing import Any, SupportsFloat, SupportsIndex, final
 
-__all__ = ["RawBacktest", "RawBars", "RawStrategy", "RawTable", "backtest", "backtest_trial", "color", "export", "generate", "generated", "judge", "load_frames", "load_paths", "look_for_nvrtc_in", "open_strategy", "run", "scan", "shipped", "signal", "signal_of_trial", "stored_strategy", "stored_sweep", "study", "study_html", "sweep", "trials", "version", "walkforward"]
+__all__ = ["RawBacktest", "RawBars", "RawStrategy", "RawTable", "backtest", "backtest_trial", "color", "export", "generate", "generated", "judge", "load_frames", "load_paths", "look_for_nvrtc_in", "open_strategy", "panic_for_test", "run", "scan", "shipped", "signal", "signal_of_trial", "stored_strategy", "stored_sweep", "study", "study_html", "sweep", "trials", "version", "walkforward"]
 
 @final
 class RawBacktest:
@@ -133,8 +133,9 @@ class RawTable:
         """
     def column(self, /, name: str) -> tuple[str, Any]:
         """
-        A column for numpy: its kind and its values as bytes (`f8`, `i8`, `u8` and `time`, where nothing is NaN or the least number), or as a
-        list.
+        A column for numpy: its kind and its values. `f8`, `i8`, `u8`, `?` and `time` are bytes, where nothing is NaN or, of times, the least
+        number; whole numbers of which some are missing are `f8`. `text` is the place of each row among the words, -1 for nothing, and the
+        words. Anything else is a list.
         """
     def is_utc(self, /, name: str) -> bool:
         """
@@ -207,6 +208,11 @@ def look_for_nvrtc_in(folders: SupportsGetItem[int, str | PathLike[str]]) -> Non
 def open_strategy(name: str, options: Incomplete) -> RawStrategy:
     """
     Opens a file by path or a shipped strategy by name.
+    """
+
+def panic_for_test(message: str, is_long: bool) -> None:
+    """
+    Panics inside, in short or in long work: the tests of the package look at what becomes of it.
     """
 
 def run(args: SupportsGetItem[int, str]) -> int:

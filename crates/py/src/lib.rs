@@ -31,7 +31,7 @@ mod _tidemill {
     #[pymodule_export]
     use crate::scan::scan;
     #[pymodule_export]
-    use crate::script::{look_for_nvrtc_in, run, version};
+    use crate::script::{look_for_nvrtc_in, panic_for_test, run, version};
     #[pymodule_export]
     use crate::signal::{signal, signal_of_trial};
     #[pymodule_export]
