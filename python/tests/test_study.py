@@ -156,6 +156,21 @@ def test_wrong_arguments_are_named(market: tm.Bars, dip: tm.Strategy, tmp_path: 
         sweep(sampler="guess")
     with pytest.raises(ValueError, match="trials must be at least 1"):
         sweep(trials=0)
+    with pytest.raises(ValueError, match="trials must be at least 1, found -5"):
+        sweep(trials=-5)
+    with pytest.raises(TypeError, match="trials='10k': expected a whole number"):
+        sweep(trials="10k")
+    with pytest.raises(TypeError, match="trials=1.5: expected a whole number"):
+        sweep(trials=1.5)
+    with pytest.raises(TypeError, match="verdict='no': expected True or False"):
+        sweep(verdict="no")
+    with pytest.raises(TypeError, match="split='half': expected a number"):
+        sweep(split="half")
+    with pytest.raises(TypeError, match="sampler=3: expected a text"):
+        sweep(sampler=3)
+    with pytest.raises(TypeError, match="the strategy comes first"):
+        tm.backtest(market, dip)  # type: ignore[arg-type]
+    assert len(sweep(trials=1e2)) == 100
     with pytest.raises(ValueError, match="split"):
         sweep(split=7.0)
     with pytest.raises(ValueError, match="--holdout"):
@@ -178,6 +193,9 @@ def test_wrong_arguments_are_named(market: tm.Bars, dip: tm.Strategy, tmp_path: 
         study.save(tmp_path / "study.xlsx")
     with pytest.raises(tm.StudyError, match="has no trial 999"):
         study.backtest(999)
+    with pytest.raises(ValueError, match="trial must be at least 0"):
+        study.backtest(-1)
+    assert study.backtest(study.best_trial).params == study.best_params
 
 
 def test_no_valid_trial_is_explained(market: tm.Bars) -> None:
@@ -232,3 +250,6 @@ def test_pandas_gets_what_pyarrow_would_make(market: tm.Bars) -> None:
         made.loc[0, number] = 7.0  # the frame belongs to the caller
         assert table.to_pandas()[number][0] != 7.0
     assert study.trials.to_pandas()["patience"].isna().any()
+    shown = test.trades._repr_html_()
+    assert shown.count("<tr>") == 11 and f"{len(test.trades):,} rows" in shown
+    assert str(test.trades.to_pandas()["entry_time"][0].tz_localize(None)) in shown

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _page, _tidemill
+from ._argument import checked
 from ._bars import Path, Source, bars_of
-from ._signal import traded
 from ._strategy import Setting, Strategy, strategy
 from ._table import Table
 from ._time import Time, time_text
@@ -132,9 +132,6 @@ def cut_options(
     return {
         "start": time_text(from_),
         "end": time_text(to),
-        "split": split,
-        "folds": folds,
         "holdout": time_text(holdout),
-        "embargo": embargo,
-        "trade": traded(trade),
+        **checked({"split": split, "folds": folds, "embargo": embargo, "trade": trade}),
     }

@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _frame, _tidemill
+from ._argument import checked, names
 from ._table import Table
 
 if TYPE_CHECKING:
@@ -130,19 +131,19 @@ def load(
     The arguments are the flags of the command line. The index of a pandas frame is a column like any other. A frame without a column of
     symbols is called `name`, or `data`.
     """
-    options = {
-        "symbols": None if symbols is None else list(symbols),
+    texts = {
         "timezone": timezone,
         "stamp": stamp,
         "resample": resample,
         "name": name,
         "name_from": name_from,
         "strict": strict,
-        "join": None if join is None else os.fspath(join),
         "as_of": as_of,
         "max_age": max_age,
         "prefix": prefix,
     }
+    files = None if join is None else os.fspath(join)
+    options = {"symbols": names("symbols", symbols), "join": files, **checked(texts)}
     paths = paths_of(source)
     if paths:
         return Bars(_tidemill.load_paths(paths, options))
@@ -167,7 +168,8 @@ def generate(
     drift: float | None = None,
 ) -> Bars:
     """Generates a market, as `tidemill data generate` does: the same bars for the same arguments, everywhere."""
-    return Bars(_tidemill.generate(kind, bars, symbols, timeframe, seed, edge, drift))
+    numbers = checked({"bars": bars, "symbols": symbols, "timeframe": timeframe, "seed": seed, "edge": edge, "drift": drift})
+    return Bars(_tidemill.generate(kind, **numbers))
 
 
 def paths_of(source: Source | None) -> list[str]:

@@ -11,6 +11,8 @@ Column = tuple[str, str, Any]
 
 def streamed(frame: Any) -> Any:
     """The frame itself if it can hand over Arrow's stream, else its columns as numpy buffers."""
+    if hasattr(frame, "to_frame") and not hasattr(frame, "columns"):
+        frame = frame.to_frame()  # one column, such as closes alone
     if type(frame).__module__.split(".")[0] == "pandas":
         return _of_pandas(frame)
     if hasattr(frame, "collect") and not hasattr(frame, "__arrow_c_stream__"):

@@ -9,12 +9,13 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from . import _tidemill
+from ._argument import names
 from ._bars import Source, bars_of
 from ._strategy import Setting, Strategy, strategy
 from ._time import Time, time_text
 
 if TYPE_CHECKING:
-    from ._study import Study
+    from ._study import Study, Trial
 
 
 class Signal:
@@ -108,7 +109,7 @@ def signal(
     /,
     *,
     at: Time | None = None,
-    trial: int | None = None,
+    trial: int | Trial | None = None,
     trade: Sequence[str] | None = None,
     profile: str | None = None,
     set: Mapping[str, Setting] | None = None,  # noqa: A002
@@ -133,15 +134,10 @@ def signal(
     settings = dict(set or {})
     settings.update({name: value for name, value in params.items() if value is not None})
     raw = strategy(of)._with(settings, profile, ())
-    return signal_of(_tidemill.signal(raw, bars_of(data, None)._raw, traded(trade), time_text(at)))
+    return signal_of(_tidemill.signal(raw, bars_of(data, None)._raw, names("trade", trade), time_text(at)))
 
 
 def signal_of(said: tuple[str, str]) -> Signal:
     """The object of what the native half says."""
     document, words = said
     return Signal(json.loads(document), words)
-
-
-def traded(trade: Sequence[str] | None) -> list[str] | None:
-    """The symbols that are traded, for the native half; one alone may stand without a list."""
-    return [trade] if isinstance(trade, str) else None if trade is None else list(trade)

@@ -219,6 +219,8 @@ def strategy(source: str | os.PathLike[str] | Strategy) -> Strategy:
         raise TypeError(_PYTHON_SIGNAL)
     if isinstance(source, str) and "\n" in source:
         return Strategy._of(_tidemill.RawStrategy("strategy.toml", source, _options({}, None, ())))
+    if not isinstance(source, (str, os.PathLike)):
+        raise TypeError(f"{type(source).__name__} is no strategy\n  hint: the strategy comes first, then the data")
     return Strategy._of(_tidemill.open_strategy(os.fspath(source), _options({}, None, ())))
 
 

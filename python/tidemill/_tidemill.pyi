@@ -137,9 +137,9 @@ class RawTable:
         number; whole numbers of which some are missing are `f8`. `text` is the place of each row among the words, -1 for nothing, and the
         words. Anything else is a list.
         """
-    def is_utc(self, /, name: str) -> bool:
+    def head(self, /, n_rows: SupportsIndex) -> RawTable:
         """
-        Whether a column holds moments of UTC.
+        The first rows.
         """
     def metadata(self, /, name: str) -> dict[str, str]:
         """
@@ -153,6 +153,10 @@ class RawTable:
     def values(self, /, name: str) -> list[Any]:
         """
         A column as plain values; times are UTC milliseconds.
+        """
+    def zone(self, /, name: str) -> str | None:
+        """
+        The zone of a column of times, empty where they have none; `None` for any other column.
         """
 
 def backtest(strategy: RawStrategy, bars: RawBars, cut: Incomplete) -> RawBacktest:

@@ -54,6 +54,17 @@ impl RawTable {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
+    /// The first rows.
+    fn head(&self, n_rows: usize) -> Self {
+        let mut left = n_rows;
+        let first = |batch: &RecordBatch| {
+            let part = batch.slice(0, left.min(batch.num_rows()));
+            left -= part.num_rows();
+            part
+        };
+        Self { schema: self.schema.clone(), batches: self.batches.iter().map(first).collect() }
+    }
+
     /// Names of the columns.
     #[getter]
     fn names(&self) -> Vec<String> {
@@ -67,10 +78,12 @@ impl RawTable {
             .map_or_else(|_| HashMap::new(), |field| field.metadata().clone().into())
     }
 
-    /// Whether a column holds moments of UTC.
-    fn is_utc(&self, name: &str) -> bool {
-        let field = self.schema.field_with_name(name);
-        field.is_ok_and(|field| matches!(field.data_type(), DataType::Timestamp(_, Some(_))))
+    /// The zone of a column of times, empty where they have none; `None` for any other column.
+    fn zone(&self, name: &str) -> Option<&str> {
+        match self.schema.field_with_name(name).ok()?.data_type() {
+            DataType::Timestamp(_, zone) => Some(zone.as_deref().unwrap_or_default()),
+            _ => None,
+        }
     }
 
     /// A column as plain values; times are UTC milliseconds.
