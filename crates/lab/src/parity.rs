@@ -1,6 +1,6 @@
 //! `ParityCheck`: a device against the CPU on many strategies and data sets, bit for bit.
 //!
-//! Every strategy, with each of its profiles, runs on every data set; random strategies bring data of their own. The trials of a case come in
+//! Every strategy, with each of its profiles, runs on every data set that has the symbols it reads; random strategies bring data of their own. The trials of a case come in
 //! populations of sizes around the widths of warps and blocks, on one engine, so that later ones find columns of earlier ones. Cases are
 //! independent: several threads share the devices, which compiles kernels side by side.
 
@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
+use tidemill_backtest::compile::{DataNames, compile};
 use tidemill_backtest::random::{self, tape::Tape};
 use tidemill_backtest::segment::Segment;
 use tidemill_backtest::{DeviceEngine, DeviceOptions, Engine, EngineOptions, Overrides, Strategy};
@@ -139,6 +140,18 @@ impl ParityCheck {
         self.sets.len()
     }
 
+    /// Strategies, each with a data set that lacks the symbols it reads, so that it does not run there.
+    pub fn left_out(&self) -> Result<Vec<(&str, &str)>, LabError> {
+        let mut out = Vec::new();
+        for strategy in &self.strategies {
+            let own = runnable(strategy, &self.sets)?;
+            let is_out = |at: usize| own.iter().all(|(kept, _)| *kept != at);
+            let sets = self.sets.iter().enumerate().filter(|(at, _)| is_out(*at));
+            out.extend(sets.map(|(_, set)| (strategy.name.as_str(), set.name.as_str())));
+        }
+        Ok(out)
+    }
+
     /// Trials that will be compared.
     pub fn n_trials(&self) -> Result<u64, LabError> {
         Ok(self.cases()?.iter().map(|case| case.trials).sum())
@@ -230,7 +243,23 @@ fn random_case(seed: u64, at: usize) -> Result<RandomCase, LabError> {
     Ok(RandomCase { strategy, universe, segments })
 }
 
-/// Every strategy on every data set, cut in turn in each way, then the random ones.
+/// The data sets, with their places, that have the symbols a strategy reads. An error if none has them.
+fn runnable<'a>(strategy: &Strategy, sets: &'a [DataSet]) -> Result<Vec<(usize, &'a DataSet)>, LabError> {
+    let mut out = Vec::new();
+    let mut problem = None;
+    for (at, set) in sets.iter().enumerate() {
+        match compile(strategy, &DataNames::of(&set.universe)) {
+            Ok(_) => out.push((at, set)),
+            Err(error) => problem = Some(error),
+        }
+    }
+    match problem {
+        Some(error) if out.is_empty() => Err(error.into()),
+        _ => Ok(out),
+    }
+}
+
+/// Every strategy on every data set that it can run on, cut in turn in each way, then the random ones.
 fn cases<'a>(
     strategies: &'a [Strategy],
     sets: &'a [DataSet],
@@ -244,7 +273,8 @@ fn cases<'a>(
     let most = |set: &DataSet| (MOST_WORK / set.universe.n_bars().max(1) as u64).max(1);
     let mut out = Vec::new();
     for (at, strategy) in strategies.iter().enumerate() {
-        for (which, set) in sets.iter().enumerate() {
+        let own = runnable(strategy, sets)?;
+        for (which, set) in own {
             let (name, layout) = &layouts[(at + which) % layouts.len()];
             // One bar cannot be cut.
             let (name, segments) = match layout.segments(&set.universe) {

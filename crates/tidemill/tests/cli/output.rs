@@ -207,17 +207,21 @@ fn help_and_version_are_on_stdout() {
         let said = place.ok(command);
         assert!(said.stderr.is_empty() && said.stdout.contains("tidemill"), "{command}");
     }
+    place.with_gate("--bars 3000 --symbols 2", "bars.csv");
     let listed = place.ok("strategies").stdout;
     for (name, _) in SHIPPED {
         assert!(listed.contains(name), "{listed}");
         place.write("own.toml", place.ok(&format!("strategies {name}")).stdout);
-        let own = place.json("backtest own.toml");
+        let own = place.json("backtest own.toml --data bars.csv");
         assert_eq!(
             own,
-            place.json(&format!("backtest {name}")),
+            place.json(&format!("backtest {name} --data bars.csv")),
             "{name}: a printed strategy is the shipped one"
         );
     }
+    // A strategy that reads another symbol tells what the data lacks, and what to do.
+    place.refused("backtest btc-gate", "there is no symbol 'BTCUSDT' in the data");
+    place.refused("backtest btc-gate", "the data has SYN0, SYN1, SYN2, SYN3: add that of BTCUSDT to --data");
 }
 
 #[test]

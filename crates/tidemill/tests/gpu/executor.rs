@@ -155,7 +155,7 @@ fn random_strategies_give_the_same_bits() {
 #[test]
 fn every_shipped_strategy_compiles_for_a_gpu() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../strategies");
-    let universe = Universe { symbols: vec![lcg(300)] };
+    let universe = tidemill_lab::shipped::universe(300);
     let mut sources = vec![column_source()];
     // Where only the binary is, there is nothing to read.
     for entry in std::fs::read_dir(folder).into_iter().flatten() {
