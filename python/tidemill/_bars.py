@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _frame, _tidemill
+from ._progress import LoadProgress
 from ._table import Table
 
 if TYPE_CHECKING:
@@ -124,10 +125,11 @@ def load(
     as_of: Stamp = "close",
     max_age: str | None = None,
     prefix: str = "",
+    progress: bool | None = None,
 ) -> Bars:
     """Loads and cleans data: files and folders by path, a polars or pandas frame, a pyarrow table, or `{symbol: frame}`.
 
-    The arguments are the flags of the command line. The index of a pandas frame is a column like any other. A frame without a column of
+    The arguments are the flags of the command line; files that take longer than a second show their progress, unless it is `False`. The index of a pandas frame is a column like any other. A frame without a column of
     symbols is called `name`, or `data`.
     """
     options = {
@@ -144,9 +146,10 @@ def load(
         "prefix": prefix,
     }
     if isinstance(source, (str, os.PathLike)):
-        return Bars(_tidemill.load_paths([os.fspath(source)], options))
+        source = [source]
     if isinstance(source, (list, tuple)):
-        return Bars(_tidemill.load_paths([os.fspath(path) for path in source], options))
+        with LoadProgress(progress) as told:
+            return Bars(_tidemill.load_paths([os.fspath(path) for path in source], options, told))
     if isinstance(source, Mapping):
         frames = [(symbol, f"frame {symbol}", _frame.streamed(frame)) for symbol, frame in source.items()]
         if not frames:
@@ -171,10 +174,10 @@ def generate(
     return Bars(_tidemill.generate(kind, bars, symbols, timeframe, seed, edge, drift))
 
 
-def bars_of(source: Source | None, benchmark: str | None) -> Bars:
+def bars_of(source: Source | None, benchmark: str | None, progress: bool | None = None) -> Bars:
     """What runs take as data: bars as they are, anything else loaded, nothing the generated market of the command line."""
     if source is None:
         bars = Bars(_tidemill.generated())
     else:
-        bars = source if isinstance(source, Bars) else load(source)
+        bars = source if isinstance(source, Bars) else load(source, progress=progress)
     return bars if benchmark is None else Bars(bars._raw.with_benchmark(benchmark))

@@ -8,12 +8,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use tidemill_lab::{Recipe, SignalReport, SignalWatch};
-use tidemill_market::timestamp;
+use tidemill_market::{LoadProgress, timestamp};
 
 use super::backtest::{TrialName, parse_trial};
 use super::sweep::stop_flag;
 use crate::exit::ExitCode;
 use crate::input::{ReadingArgs, StrategyArgs};
+use crate::progress::while_loading;
 use crate::settings::Settings;
 
 /// Length of one sleep, so that Ctrl-C ends a watch at once, and how many are between two looks at the files.
@@ -75,15 +76,16 @@ pub fn run(args: &SignalArgs) -> Result<ExitCode> {
             format!("--at {text}: not a time\n  hint: write 2023-01-31 or 2023-01-31T12:00Z")
         })?,
     };
-    let mut signal = SignalWatch::new(strategy, recipe);
-    if let Some((report, notes)) = signal.poll(at_ms)? {
+    let progress = LoadProgress::default();
+    let mut signal = SignalWatch::new(strategy, recipe.watched(&progress));
+    if let Some((report, notes)) = while_loading(&progress, || signal.poll(at_ms))? {
         print(args, &report, &notes)?;
     }
     let stop = args.watch.then(stop_flag);
     let is_stopped = || stop.as_ref().is_none_or(|stop| stop.load(Ordering::SeqCst));
     while !is_stopped() {
         (0..STEP.1).take_while(|_| !is_stopped()).for_each(|_| std::thread::sleep(STEP.0));
-        match signal.poll(now_ms()) {
+        match while_loading(&progress, || signal.poll(now_ms())) {
             Ok(None) => {}
             Ok(Some((report, notes))) => print(args, &report, &notes)?,
             // Whoever writes the file may not be done with it.
