@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import types
 from pathlib import Path
 
 import nbclient
@@ -97,6 +98,44 @@ def test_other_threads_go_on_during_a_sweep(dip: tm.Strategy) -> None:
         tm.sweep(dip, bars, trials=100_000_000, sampler="random", verdict=False, device="cpu", progress=False)
     heart.join()
     assert len(raised.value.study) < 100_000_000  # type: ignore[attr-defined]
+
+
+def test_a_long_load_shows_what_it_does_and_a_short_one_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+
+    class Bar:
+        def __init__(self, **options: object) -> None:
+            self.n = 0
+            self.total: int | None = None
+            shown.append(f"made in {options['unit']}")
+
+        def set_postfix_str(self, note: str, refresh: bool) -> None:
+            shown.append(note)
+
+        def update(self, n: int) -> None:
+            self.n += n
+
+        def reset(self) -> None:
+            self.n = 0
+
+        def close(self) -> None:
+            shown.append("closed")
+
+    tqdm = types.ModuleType("tqdm.auto")
+    tqdm.tqdm = Bar  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "tqdm.auto", tqdm)
+    file = tmp_path / "a.parquet"
+    tm.generate(bars=100).save(file)
+    monkeypatch.setattr("tidemill._progress.PATIENCE_S", 1e9)
+    tm.load(file)
+    assert shown == []
+    monkeypatch.setattr("tidemill._progress.PATIENCE_S", -1.0)
+    tm.load(file, progress=False)
+    assert shown == []
+    tm.load(file)
+    assert (shown[0], shown[-2:]) == ("made in B", ["cleaning 1 symbol", "closed"])
 
 
 def test_many_sweeps_in_a_notebook_leave_no_descriptor_behind(tmp_path: Path) -> None:

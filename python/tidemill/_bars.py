@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from . import _frame, _tidemill
 from ._argument import checked, names
+from ._progress import LoadProgress
 from ._table import Table
 
 if TYPE_CHECKING:
@@ -125,10 +126,11 @@ def load(
     as_of: Stamp = "close",
     max_age: str | None = None,
     prefix: str = "",
+    progress: bool | None = None,
 ) -> Bars:
     """Loads and cleans data: files and folders by path, a polars or pandas frame, a pyarrow table, or `{symbol: frame}`.
 
-    The arguments are the flags of the command line. The index of a pandas frame is a column like any other. A frame without a column of
+    The arguments are the flags of the command line; files that take longer than a second show their progress, unless it is `False`. The index of a pandas frame is a column like any other. A frame without a column of
     symbols is called `name`, or `data`.
     """
     texts = {
@@ -146,7 +148,8 @@ def load(
     options = {"symbols": names("symbols", symbols), "join": files, **checked(texts)}
     paths = paths_of(source)
     if paths:
-        return Bars(_tidemill.load_paths(paths, options))
+        with LoadProgress(progress) as told:
+            return Bars(_tidemill.load_paths(paths, options, told))
     if isinstance(source, Mapping):
         frames = [(symbol, f"frame {symbol}", _frame.streamed(frame)) for symbol, frame in source.items()]
         if not frames:
@@ -185,10 +188,10 @@ def paths_of(source: Source | None) -> list[str]:
     return []
 
 
-def bars_of(source: Source | None, benchmark: str | None) -> Bars:
+def bars_of(source: Source | None, benchmark: str | None, progress: bool | None = None) -> Bars:
     """What runs take as data: bars as they are, anything else loaded, nothing the generated market of the command line."""
     if source is None:
         bars = Bars(_tidemill.generated())
     else:
-        bars = source if isinstance(source, Bars) else load(source)
+        bars = source if isinstance(source, Bars) else load(source, progress=progress)
     return bars if benchmark is None else Bars(bars._raw.with_benchmark(benchmark))

@@ -327,7 +327,7 @@ def sweep(
     objectives = [objective] if isinstance(objective, str) else list(objective)
     made = _Made(
         strategy(of)._with(set or {}, profile, objectives),
-        bars_of(data, benchmark),
+        bars_of(data, benchmark, progress),
         cut_options(from_, to, split, folds, holdout, embargo, trade),
         checked(
             {

@@ -199,9 +199,10 @@ def load_frames(frames: SupportsGetItem[int, tuple[str, str, Any]], options: Inc
     Cleans frames: symbol, what stands for a file name, and the frame of each.
     """
 
-def load_paths(paths: SupportsGetItem[int, str | PathLike[str]], options: Incomplete) -> RawBars:
+def load_paths(paths: SupportsGetItem[int, str | PathLike[str]], options: Incomplete, progress: Any | None) -> RawBars:
     """
-    Loads files and folders.
+    Loads files and folders. `progress` is called from this thread with the bytes that are read, of how many if that is known, and
+    what is being done.
     """
 
 def look_for_nvrtc_in(folders: SupportsGetItem[int, str | PathLike[str]]) -> None:

@@ -115,7 +115,7 @@ def walkforward(
     }
     pace = checked({"train": train, "test": test, "anchored": anchored, "windows": windows})
     cut = cut_options(from_, to, None, None, None, embargo, trade)
-    bars = bars_of(data, benchmark)
+    bars = bars_of(data, benchmark, progress)
     folder = None if out is None else os.fspath(out)
     with Progress(progress) as told:
         document, page = _tidemill.walkforward(raw, bars._raw, folder, cut, pace, checked(options), told)

@@ -1,14 +1,13 @@
 //! Bars with their origin and the notes about them.
 
-use std::fs::Metadata;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize, Serializer};
 use tidemill_market::synth::{Planted, RegimeOptions, regime};
-use tidemill_market::{Bars, DataReport, LoadOptions, Universe, load, timeframe};
+use tidemill_market::{Bars, DataReport, LoadOptions, LoadProgress, Universe, load, timeframe};
 
 use crate::error::LabError;
+use crate::file_stamp::FileStamps;
 use crate::number;
 
 /// Bars of one or more symbols.
@@ -89,14 +88,6 @@ pub fn describe(universe: &Universe) -> String {
     format!("{symbols}, {} of {timeframe}", number::counted(universe.n_bars() as u64, "bar"))
 }
 
-/// What a file looks like without reading it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FileStamp {
-    path: PathBuf,
-    len: Option<u64>,
-    changed: Option<SystemTime>,
-}
-
 /// How data is loaded, as a study stores it, so that a trial can be evaluated again without the command line. Without files, data is
 /// generated.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,6 +115,12 @@ impl Recipe {
         // If the working folder is unknown, paths stay relative to the folder in which they are read.
         let within = std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned();
         Self { files: files.to_vec(), within, options, benchmark: None, is_in_memory: false }
+    }
+
+    /// The same, telling this how far loading is.
+    pub fn watched(mut self, progress: &LoadProgress) -> Self {
+        self.options.progress = progress.clone();
+        self
     }
 
     /// What a study stores of it: nothing of bars that were in memory.
@@ -162,22 +159,11 @@ impl Recipe {
         self.files.iter().chain(join).map(PathBuf::as_path).find(|path| !path.exists())
     }
 
-    /// What every file looks like now, those of folders included, in order.
-    pub(crate) fn stamps(&self) -> Vec<FileStamp> {
+    /// What every file looks like now, those of folders included.
+    pub(crate) fn stamps(&self) -> FileStamps {
         let full = self.in_full();
-        let mut waiting: Vec<PathBuf> = full.files;
-        waiting.extend(full.options.join.map(|join| join.path));
-        let mut stamps = Vec::new();
-        while let Some(path) = waiting.pop() {
-            let known = path.metadata().ok();
-            if known.as_ref().is_some_and(Metadata::is_dir) {
-                waiting.extend(path.read_dir().into_iter().flatten().flatten().map(|entry| entry.path()));
-            }
-            let changed = known.as_ref().and_then(|known| known.modified().ok());
-            stamps.push(FileStamp { path, len: known.map(|known| known.len()), changed });
-        }
-        stamps.sort_by(|a, b| a.path.cmp(&b.path));
-        stamps
+        let join = full.options.join.map(|join| join.path);
+        FileStamps::of(&full.files.into_iter().chain(join).collect::<Vec<_>>())
     }
 
     /// Loads or generates the data, and the benchmark if it names one.
@@ -207,6 +193,7 @@ impl Recipe {
         let options = LoadOptions {
             timezone: self.options.timezone.clone(),
             resample: self.options.resample,
+            progress: self.options.progress.clone(),
             ..LoadOptions::default()
         };
         let path = Path::new(&self.within).join(name);

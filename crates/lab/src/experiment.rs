@@ -5,12 +5,14 @@ use std::sync::Arc;
 use tidemill_backtest::compile::{DataNames, check_sessions, compile};
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{Engine, Strategy};
+use tidemill_market::Bars;
 use tidemill_search::{Enqueue, Sampler, SamplerKind, SamplerSettings, Space};
 
 use crate::backtest::BacktestReport;
 use crate::config::NamedSet;
 use crate::dataset::Dataset;
 use crate::error::LabError;
+use crate::number;
 use crate::parts::PartsEngine;
 use crate::runtime::Runtime;
 use crate::sweep::Sweep;
@@ -79,6 +81,25 @@ impl Experiment {
         check_sessions(&self.strategy, &self.data.universe)?;
         compile(&self.strategy, &DataNames::of(&self.data.universe))?;
         Ok(())
+    }
+
+    /// Where the data comes from in a few words, and how much of it counts if not all of it does.
+    pub fn origin(&self) -> String {
+        let origin = self.data.origin.clone();
+        let (from_ms, to_ms) = (self.layout.from_ms, self.layout.to_ms);
+        let when = match (from_ms, to_ms) {
+            (None, None) => return origin,
+            (Some(_), None) => "since --from",
+            (None, Some(_)) => "before --to",
+            (Some(_), Some(_)) => "between --from and --to",
+        };
+        let before = |bars: &Bars, ms: i64| bars.ts_ms.partition_point(|ts_ms| *ts_ms < ms);
+        let within = |bars: &Bars| {
+            let [first, last] = [from_ms.unwrap_or(i64::MIN), to_ms.unwrap_or(i64::MAX)];
+            before(bars, last).saturating_sub(before(bars, first))
+        };
+        let n_bars: usize = self.data.universe.symbols.iter().map(within).sum();
+        format!("{origin}, {} of them {when}", number::count(n_bars as u64))
     }
 
     /// Remarks on the data and on the strategy that limit how far a result can be trusted.

@@ -17,7 +17,7 @@ use tidemill_backtest::random::{self, tape::Tape};
 use tidemill_backtest::segment::Segment;
 use tidemill_backtest::{DeviceEngine, DeviceOptions, Engine, EngineOptions, Overrides, Strategy};
 use tidemill_gpu::{ContextOptions, Device, GpuError};
-use tidemill_market::Universe;
+use tidemill_market::{LoadProgress, Universe};
 use tidemill_search::{Points, SamplerKind, SamplerSettings};
 
 use crate::error::LabError;
@@ -118,9 +118,10 @@ impl ParityCheck {
         n_random: usize,
         trials: u64,
         seed: u64,
+        progress: &LoadProgress,
     ) -> Result<Self, LabError> {
         let mut sets = data::generated(seed);
-        sets.extend(data::loaded(files)?);
+        sets.extend(data::loaded(files, progress)?);
         Ok(Self {
             strategies: with_profiles(strategies)?,
             sets,

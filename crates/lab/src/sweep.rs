@@ -261,7 +261,7 @@ impl Sweep {
         reporter: &Reporter,
         sample: Option<Arc<TrialSample>>,
     ) -> Result<(Found, tune::Advice), LabError> {
-        let Experiment { strategy, data, runtime, .. } = &self.experiment;
+        let Experiment { strategy, runtime, .. } = &self.experiment;
         let options = &self.options;
         let decisions: &[Decision] = store.map_or(&[], |store| &store.decisions);
         let search = Search {
@@ -293,7 +293,7 @@ impl Sweep {
             reporter.report(SweepEvent::Started {
                 is_resumed: store.is_some_and(|store| store.n_stored.is_some()),
                 workload: "sweep",
-                title: format!("{} over {}", strategy.name, data.origin),
+                title: format!("{} over {}", strategy.name, self.experiment.origin()),
                 n_trials: plan.n_asked,
                 device: view.mode(),
                 config: told_config(

@@ -121,13 +121,13 @@ impl WalkForward {
     /// Runs to the end, or until the stop flag of the runtime is set. The first error ends it.
     pub fn run(&self) -> Result<WalkForwardReport, LabError> {
         let windows = self.windows()?;
-        let Experiment { strategy, data, runtime, .. } = &self.experiment;
+        let Experiment { strategy, runtime, .. } = &self.experiment;
         let (journal, name, is_resumed, _lock) = self.open_journal()?;
         let reporter = Reporter::new(Arc::new(journal), name, self.observer.clone());
         reporter.report(SweepEvent::Started {
             is_resumed,
             workload: "walkforward",
-            title: format!("{} over {}", strategy.name, data.origin),
+            title: format!("{} over {}", strategy.name, self.experiment.origin()),
             n_trials: (windows.len() as u64).saturating_mul(self.options.trials),
             device: match (&runtime.devices.devices[..], &runtime.devices.unusable) {
                 ([], None) => DeviceMode::Cpu,

@@ -111,9 +111,19 @@ pub enum MarketError {
         /// The decoder's error.
         message: String,
     },
+    /// The file has a format that is known and not read.
+    #[error("{path}: this is {what}, which is not read\n  hint: {hint}")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// The format.
+        what: &'static str,
+        /// Hint for the user.
+        hint: &'static str,
+    },
     /// The file is no text, and not one of the binary formats that can be read.
     #[error(
-        "{path}: looks binary, none of CSV, Parquet, Arrow, zip, gzip, Zstandard and xz\n  hint: export a spreadsheet as CSV, write Feather of version 1 again; text is read as UTF-8, or as UTF-16 with byte order mark"
+        "{path}: looks binary, none of CSV, Parquet, Arrow, zip, gzip, Zstandard and xz\n  hint: export it as CSV or Parquet; text is read as UTF-8, or as UTF-16 with byte order mark"
     )]
     Binary {
         /// The file.

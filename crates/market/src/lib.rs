@@ -23,7 +23,8 @@ pub mod year;
 pub use bars::{Bars, DAY_MS, Universe};
 pub use error::MarketError;
 pub use load::{
-    BarStamp, GivenFrame, JoinOptions, LoadOptions, LoadedData, join_frame, load, load_frames, symbol_of_file,
+    BarStamp, GivenFrame, JoinOptions, LoadOptions, LoadProgress, LoadStage, LoadState, LoadedData, files_of,
+    join_frame, load, load_frames, symbol_of_file,
 };
 pub use report::DataReport;
 pub use write::{

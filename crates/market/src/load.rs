@@ -14,6 +14,7 @@ pub(crate) mod delta;
 pub(crate) mod extra;
 pub(crate) mod find;
 pub(crate) mod footer;
+pub(crate) mod foreign;
 pub(crate) mod frame;
 pub(crate) mod given;
 pub(crate) mod join;
@@ -23,9 +24,11 @@ pub(crate) mod number;
 pub(crate) mod page;
 pub(crate) mod parquet;
 pub(crate) mod parts;
+pub(crate) mod progress;
 pub(crate) mod read;
 pub(crate) mod stamp;
 pub(crate) mod table;
+pub(crate) mod text;
 pub(crate) mod thrift;
 pub(crate) mod time;
 pub(crate) mod unpack;
@@ -47,10 +50,12 @@ use crate::report::{DataReport, FileReport, IssueKind, Place, RefusedSymbol, Tal
 use crate::resample::resample;
 use crate::timeframe::format_duration;
 use crate::timestamp::format_ms;
+pub use find::files_of;
 pub use given::{GivenFrame, join_frame, load_frames};
 pub use join::JoinOptions;
 use name::Naming;
 pub use name::symbol_of_file;
+pub use progress::{LoadProgress, LoadStage, LoadState};
 use read::{Outcome, Reader};
 pub use stamp::BarStamp;
 use table::{NO_SYMBOL, NO_TIME};
@@ -95,6 +100,9 @@ pub struct LoadOptions {
     /// What time it is, UTC milliseconds, for telling bars of the future; the system's clock by default.
     #[serde(skip)]
     pub now_ms: Option<i64>,
+    /// Where loading tells how far it is.
+    #[serde(skip)]
+    pub progress: LoadProgress,
 }
 
 /// Clean data and what cleaning did.
@@ -115,7 +123,9 @@ pub struct LoadedData {
 pub fn load(paths: &[PathBuf], options: &LoadOptions) -> Result<LoadedData, MarketError> {
     let naming = Naming::new(options)?;
     let files = find::expand(paths)?;
-    let reader = Reader { zone: zone(options)?, stamp: options.stamp, naming: &naming };
+    let progress = &options.progress;
+    progress.read(&files);
+    let reader = Reader { zone: zone(options)?, stamp: options.stamp, naming: &naming, progress };
     let read: Vec<Vec<Outcome>> = files.par_iter().map(|found| reader.read(found)).collect();
     assemble(read.into_iter().flatten().collect(), &reader.zone, options)
 }
@@ -163,6 +173,7 @@ fn assemble(read: Vec<Outcome>, zone: &TimeZone, options: &LoadOptions) -> Resul
         return Err(MarketError::NameUnused);
     }
     let mut gathered = choose(gather(&sources, &mut tally), options.symbols.as_deref())?;
+    options.progress.clean(gathered.len());
     if options.stamp == BarStamp::Close {
         let outcomes = stamp::open_times(&gathered, &mut sources);
         let mut outcomes = outcomes.into_iter();
@@ -215,7 +226,7 @@ fn assemble(read: Vec<Outcome>, zone: &TimeZone, options: &LoadOptions) -> Resul
         resample_all(&mut universe, &mut report, &mut tally, to_ms)?;
     }
     if let Some(join) = &options.join {
-        report.features = Some(join::attach(&mut universe, join, zone)?);
+        report.features = Some(join::attach(&mut universe, join, zone, &options.progress)?);
     }
     report.issues = tally.finish();
     if universe.symbols.is_empty() {

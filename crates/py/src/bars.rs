@@ -2,15 +2,17 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::json;
+use tidemill_lab::loading::doing;
 use tidemill_lab::{Dataset, Recipe};
 use tidemill_market::synth::{GenerateOptions, MarketKind};
 use tidemill_market::{BarStamp, DataReport, JoinOptions, LoadOptions, bar_batches, timeframe};
 
-use crate::attend::released;
+use crate::attend::{attended, released};
 use crate::error;
 use crate::frame::{RawTable, given};
 
@@ -79,11 +81,24 @@ impl ReadingOptions {
     }
 }
 
-/// Loads files and folders.
+/// Loads files and folders. `progress` is called from this thread with the bytes that are read, of how many if that is known, and
+/// what is being done.
 #[pyfunction]
-pub fn load_paths(py: Python<'_>, paths: Vec<PathBuf>, options: ReadingOptions) -> PyResult<RawBars> {
+pub fn load_paths(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    options: ReadingOptions,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<RawBars> {
     let options = options.options()?;
-    let loaded = released(py, || Recipe::new(&paths, options).load_with_report())?;
+    let watched = options.progress.clone();
+    let tell = |_: Python<'_>| -> PyResult<()> {
+        let Some(progress) = &progress else { return Ok(()) };
+        let state = watched.state();
+        progress.call1((state.bytes_done, state.bytes, doing(&state))).map(|_| ())
+    };
+    let recipe = Recipe::new(&paths, options);
+    let loaded = attended(py, &AtomicBool::new(false), tell, || recipe.load_with_report())?;
     let (data, report) = loaded.map_err(|error| error::of_lab(py, &error))?;
     Ok(RawBars::loaded(data, report))
 }

@@ -11,6 +11,7 @@ use tidemill_lab::shipped::{SHIPPED, open_strategy};
 use tidemill_lab::{CutTexts, Dataset, Recipe};
 use tidemill_market::{BarStamp, JoinOptions, LoadOptions, timeframe};
 
+use crate::progress::while_loading;
 use crate::settings::{DataSettings, Settings};
 
 /// What a strategy is opened with.
@@ -217,11 +218,14 @@ impl DataSource {
                 bail!("`{name}` was taken for a data file\n  hint: write the strategy before --data");
             }
         }
-        let data = Recipe::new(files, options).load()?;
-        let data = match &self.benchmark {
-            Some(name) => data.with_benchmark(name)?,
-            None => data,
-        };
+        let progress = options.progress.clone();
+        let data = while_loading(&progress, || {
+            let data = Recipe::new(files, options).load()?;
+            match &self.benchmark {
+                Some(name) => data.with_benchmark(name),
+                None => Ok(data),
+            }
+        })?;
         Ok((data, layout))
     }
 }

@@ -1,5 +1,7 @@
 //! The progress line of a run. It never wraps: what matters least gives way where the terminal is narrow.
 
+mod loading;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -7,6 +9,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, P
 use tidemill_lab::number;
 
 use crate::table::stderr_width;
+pub use loading::while_loading;
 
 /// Time between two drawings while nothing changes.
 const TICK: Duration = Duration::from_millis(200);
@@ -39,13 +42,12 @@ impl ProgressLine {
         let message: Arc<Mutex<String>> = Arc::default();
         let shown = Arc::clone(&message);
         let line = move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let message = shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let total = state.len().unwrap_or(0);
             let parts = LineParts {
-                done: state.pos(),
-                total: state.len().unwrap_or(0),
-                things,
-                per_second: state.per_sec(),
-                left: state.eta(),
-                message: shown.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+                speed: speed(state.per_sec()),
+                left: left(state.eta()),
+                ..LineParts::new(state.pos(), Some(total), things, message)
             };
             let _ = out.write_str(&parts.text(width()));
         };
@@ -81,32 +83,42 @@ impl ProgressLine {
     }
 }
 
-/// What a progress line tells.
+/// What a progress line tells; an empty text is left out.
+#[derive(Default)]
 struct LineParts {
-    done: u64,
-    total: u64,
-    things: &'static str,
-    per_second: f64,
-    left: Duration,
+    count: String,
+    speed: String,
+    left: String,
     message: String,
+    /// How much of all is done, if it is known.
+    share: Option<f64>,
 }
 
 impl LineParts {
+    /// So many things are done, of all if their number is known.
+    fn new(done: u64, total: Option<u64>, things: &str, message: String) -> Self {
+        let of_all = total.map(|total| format!("/{}", number::count(total))).unwrap_or_default();
+        let share = total.map(|total| if total > 0 { done as f64 / total as f64 } else { 0.0 });
+        Self { message, share, ..Self::plain(format!("{}{of_all} {things}", number::count(done))) }
+    }
+
+    /// A text alone.
+    fn plain(count: String) -> Self {
+        Self { count, ..Self::default() }
+    }
+
     /// The line for a terminal of this width.
     fn text(&self, width: usize) -> String {
         // A line that fills the last column makes some terminals begin another one.
         let room = width.saturating_sub(1);
-        let count = format!("{}/{} {}", number::count(self.done), number::count(self.total), self.things);
-        let left = format!("{:#} left", HumanDuration(self.left));
-        let speed = format!("{}/s", number::count(self.per_second as u64));
         // In the order in which they stand, each with its rank when there is no room for all.
-        let parts = [(count, 0), (speed, 3), (left, 2), (self.message.clone(), 1)];
+        let parts = [(&self.count, 0), (&self.speed, 3), (&self.left, 2), (&self.message, 1)];
         let length = |text: &str| text.chars().count();
         let mut used = 0;
         let mut is_shown = [false; 4];
         for rank in 0..4 {
             let Some(place) = parts.iter().position(|(_, of)| *of == rank) else { continue };
-            let text = &parts[place].0;
+            let text = parts[place].0;
             let needed = length(text) + if used > 0 { 2 } else { 0 };
             if !text.is_empty() && (rank == 0 || used + needed <= room) {
                 is_shown[place] = true;
@@ -116,13 +128,20 @@ impl LineParts {
         let shown = parts.iter().zip(is_shown).filter(|(_, is_shown)| *is_shown);
         let mut line = shown.map(|((text, _), _)| text.as_str()).collect::<Vec<_>>().join("  ");
         let spare = room.saturating_sub(used + 1).min(BAR.0);
-        if spare >= BAR.1 {
-            let share = if self.total > 0 { self.done as f64 / self.total as f64 } else { 0.0 };
+        if let Some(share) = self.share.filter(|_| spare >= BAR.1) {
             let full = ((share.clamp(0.0, 1.0) * spare as f64) as usize).min(spare);
             line = format!("{}{} {line}", "█".repeat(full), "░".repeat(spare - full));
         }
         line.chars().take(room).collect()
     }
+}
+
+fn speed(per_second: f64) -> String {
+    format!("{}/s", number::count(per_second as u64))
+}
+
+fn left(time: Duration) -> String {
+    format!("{:#} left", HumanDuration(time))
 }
 
 /// The line of work without a known length.

@@ -1,6 +1,6 @@
 //! `tidemill data` from the outside: what goes to stdout, what to stderr, which exit code.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn tidemill(dir: &Path, args: &[&str]) -> Output {
@@ -136,4 +136,52 @@ fn standard_input_is_a_file() {
             .unwrap();
         assert_eq!(fingerprint(output), expected, "{file}");
     }
+}
+
+#[test]
+fn bad_files_are_refused_alike_by_name_and_through_standard_input() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../market/tests/corpus");
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(&corpus).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() > 50, "{}", files.len());
+    let mut n_refused = 0;
+    for file in &files {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let by_name = tidemill(&corpus, &["inspect", name]);
+        let piped = Command::new(env!("CARGO_BIN_EXE_tidemill"))
+            .args(["data", "inspect", "-"])
+            .stdin(std::fs::File::open(file).unwrap())
+            .output()
+            .unwrap();
+        // A symbol is named after its file, without the endings.
+        let stem = name.split('.').next().unwrap();
+        let expected = text(&by_name.stderr).replace(name, "-").replace(stem, "-");
+        assert_eq!(text(&piped.stderr), expected, "{name}");
+        assert_eq!(piped.status.code(), by_name.status.code(), "{name}");
+        n_refused += usize::from(piped.status.code() == Some(2));
+    }
+    assert!(n_refused > 40, "{n_refused}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_that_has_a_name_is_read_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let generate = ["generate", "--out", "g.csv", "--kind", "lcg", "--bars", "40"];
+    assert!(tidemill(dir.path(), &generate).status.success());
+    let pipe = dir.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (from, to) = (dir.path().join("g.csv"), pipe.clone());
+    let writer = std::thread::spawn(move || std::fs::copy(from, to).unwrap());
+    let piped = tidemill(dir.path(), &["inspect", "pipe", "--json"]);
+    // Before the writer is waited for: a pipe that nobody opened keeps it.
+    assert!(piped.status.success(), "{}", text(&piped.stderr));
+    writer.join().unwrap();
+    let by_name = tidemill(dir.path(), &["inspect", "g.csv", "--json"]);
+    let fingerprint = |output: &Output| {
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        report["fingerprint"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(fingerprint(&piped), fingerprint(&by_name));
 }

@@ -374,4 +374,8 @@ pub const LIST: &[TestFile] = &[
         path: "crates/tidemill/tests/cli/walkforward.rs",
         tests: &[("stopped_and_killed_on_the_way_it_comes_to_the_same_bytes", None)],
     },
+    TestFile {
+        path: "crates/tidemill/tests/data.rs",
+        tests: &[("a_pipe_that_has_a_name_is_read_once", None)],
+    },
 ];

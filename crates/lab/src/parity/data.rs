@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tidemill_backtest::random::tape::Tape;
 use tidemill_backtest::segment::Layout;
 use tidemill_market::synth::{RegimeOptions, lcg, regime};
-use tidemill_market::{Bars, LoadOptions, Universe, load};
+use tidemill_market::{Bars, LoadOptions, LoadProgress, Universe, load};
 
 use crate::error::LabError;
 use crate::shipped::GATE;
@@ -63,10 +63,11 @@ pub fn generated(seed: u64) -> Vec<DataSet> {
 }
 
 /// One data set per file or folder.
-pub fn loaded(files: &[PathBuf]) -> Result<Vec<DataSet>, LabError> {
+pub fn loaded(files: &[PathBuf], progress: &LoadProgress) -> Result<Vec<DataSet>, LabError> {
+    let options = LoadOptions { progress: progress.clone(), ..LoadOptions::default() };
     let mut out = Vec::new();
     for file in files {
-        let loaded = load(std::slice::from_ref(file), &LoadOptions::default())?;
+        let loaded = load(std::slice::from_ref(file), &options)?;
         let name = file.file_stem().unwrap_or(Path::new("data").as_os_str()).to_string_lossy().into_owned();
         out.push(DataSet { name, universe: loaded.universe, weight: 4 });
     }

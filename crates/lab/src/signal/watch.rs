@@ -3,8 +3,9 @@
 use tidemill_backtest::Strategy;
 
 use super::{SignalReport, signal};
-use crate::dataset::{FileStamp, Recipe};
+use crate::dataset::Recipe;
 use crate::error::LabError;
+use crate::file_stamp::FileStamps;
 
 /// A strategy on files that somebody else writes to.
 #[derive(Clone, Debug)]
@@ -14,13 +15,13 @@ pub struct SignalWatch {
     trade: Option<Vec<String>>,
     last: Option<SignalReport>,
     /// What the files looked like when they were read last.
-    stamps: Vec<FileStamp>,
+    stamps: FileStamps,
 }
 
 impl SignalWatch {
     /// Watches the files of a recipe; `trade` names the symbols that are traded, all if there is none.
     pub fn new(strategy: Strategy, recipe: Recipe, trade: Option<Vec<String>>) -> Self {
-        Self { strategy, recipe, trade, last: None, stamps: Vec::new() }
+        Self { strategy, recipe, trade, last: None, stamps: FileStamps::default() }
     }
 
     /// The state by this time, with the notes of the load; `None` if no symbol has another one than before. The files are read only

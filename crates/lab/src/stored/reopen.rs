@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tidemill_backtest::{METRICS, Strategy};
+use tidemill_market::LoadProgress;
 use tidemill_search::{Evaluated, Points, Space, TrialBatch};
 
 use super::StoredStudy;
@@ -25,6 +26,13 @@ impl StoredStudy {
         let data = self.recipe(files, benchmark)?.load_bars()?;
         self.check_data(&data)?;
         data.with_own_benchmark()
+    }
+
+    /// The same study, whose data tells this how far loading is.
+    pub fn watched(mut self, progress: &LoadProgress) -> Self {
+        let source = &mut self.config.about.source;
+        *source = source.take().map(|recipe| recipe.watched(progress));
+        self
     }
 
     /// How the data of the study is loaded again, with other files in place of its own where some are named.

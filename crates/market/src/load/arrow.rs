@@ -16,6 +16,7 @@ use super::array::{is_text, text_cells};
 use super::column::Wanted;
 use super::frame::{Plan, Rows, check_rows, stack};
 use super::parquet::quietly;
+use super::progress::FileProgress;
 use super::table::Table;
 use crate::error::MarketError;
 use crate::memory;
@@ -30,7 +31,13 @@ const MAX_METADATA_BYTES: usize = 64 << 20;
 const SAMPLE_ROWS: usize = 32;
 
 /// Reads all of a file or stream.
-pub(crate) fn read(bytes: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) -> Result<Table, MarketError> {
+pub(crate) fn read(
+    bytes: &[u8],
+    path: &Path,
+    zone: &TimeZone,
+    wanted: Wanted,
+    progress: &FileProgress,
+) -> Result<Table, MarketError> {
     let fail = |message: String| MarketError::Arrow { path: path.to_path_buf(), message };
     let outcome = quietly(|| {
         let n_rows = if bytes.starts_with(FILE_MARK) { measure_file(bytes) } else { measure_stream(bytes) };
@@ -40,7 +47,9 @@ pub(crate) fn read(bytes: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) -
         if n_rows.saturating_mul(8) > room() {
             return Err(fail(format!("it claims {n_rows} rows, more than fit into memory")));
         }
-        decode(bytes, path, zone, wanted)
+        decode(bytes, path, zone, wanted, &|n_batch: usize, n_plans: usize| {
+            progress.advance_rows(n_batch as u64, n_rows.saturating_mul(n_plans as u64));
+        })
     });
     outcome.unwrap_or_else(|| Err(fail("the decoder gave up on damaged content".to_string())))
 }
@@ -58,7 +67,14 @@ fn batches(bytes: &[u8], projection: Option<Vec<usize>>) -> Result<(SchemaRef, B
     })
 }
 
-fn decode(bytes: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) -> Result<Table, MarketError> {
+/// `tell` is called with the rows of each batch and the number of times that all rows are read.
+fn decode(
+    bytes: &[u8],
+    path: &Path,
+    zone: &TimeZone,
+    wanted: Wanted,
+    tell: &dyn Fn(usize, usize),
+) -> Result<Table, MarketError> {
     let fail = |error: &dyn std::fmt::Display| MarketError::Arrow {
         path: path.to_path_buf(),
         message: error.to_string(),
@@ -67,11 +83,15 @@ fn decode(bytes: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) -> Result<
     let first = reader.next().transpose().map_err(|error| fail(&error))?;
     let sample = sample(&schema, first.as_ref());
     let mut tables = Vec::new();
-    for (ticker, plan) in Plan::all(&schema, &sample, path, wanted)? {
+    let plans = Plan::all(&schema, &sample, path, wanted)?;
+    let n_plans = plans.len();
+    for (ticker, plan) in plans {
         let (_, reader) = batches(bytes, Some(plan.wanted.clone())).map_err(|error| fail(&error))?;
         let mut rows = Rows::new(&plan);
         for batch in reader {
-            rows.push(&batch.map_err(|error| fail(&error))?).map_err(|message| fail(&message))?;
+            let batch = batch.map_err(|error| fail(&error))?;
+            rows.push(&batch).map_err(|message| fail(&message))?;
+            tell(batch.num_rows(), n_plans);
         }
         tables.push((ticker, rows.finish(zone, path)?));
     }

@@ -58,7 +58,7 @@ impl Content {
     }
 
     /// A reader from the start. There is at most one at a time of a file on disk.
-    pub(crate) fn reader(&self) -> std::io::Result<Box<dyn Read + '_>> {
+    pub(crate) fn reader(&self) -> std::io::Result<Box<dyn Read + Send + '_>> {
         Ok(match self {
             Content::Disk(file) => {
                 (&**file).seek(SeekFrom::Start(0))?;

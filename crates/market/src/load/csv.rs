@@ -4,46 +4,50 @@
 //! without zone, `YYYY-MM-DD`, `YYYY.MM.DD`, `YYYYMMDD` (each with an optional clock), `dd-mm-yy`,
 //! `dd/mm/yyyy`, `mm/dd/yyyy`, `20-Mar-2015`, `Mar 20, 2015`, or a date and a clock in two columns.
 
-use std::borrow::Cow;
+mod rows;
+
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use jiff::tz::TimeZone;
-use rayon::prelude::*;
 
-use super::column::{Layout, TimeLook, TimeSource, Wanted, identifier, is_closes_header, is_header};
-use super::extra::ExtraColumn;
+use super::column::{Layout, TimeLook, TimeSource, Wanted, is_closes_header, is_header};
+use super::content::Content;
 use super::line::{Cells, Line, lines, sniff_delimiter};
 use super::number::{Decimal, is_null, parse_number};
+use super::progress::FileProgress;
 use super::stamp::BarStamp;
-use super::table::{SymbolColumn, Table, printable};
-use super::time::TimeColumn;
+use super::table::{Table, printable};
+use super::text::Text;
 use super::wide::{Instrument, instruments, side_by_side};
 use crate::error::MarketError;
-use crate::timestamp::{Stamp, parse_stamp, parse_time_of_day};
+use crate::timestamp::{parse_stamp, parse_time_of_day};
+use rows::RowFormat;
 
 /// Rows looked at when the layout has to be guessed.
 const SAMPLE_ROWS: usize = 200;
-/// Bytes looked at to tell text from binary content.
-const BINARY_SAMPLE_BYTES: usize = 8_192;
 /// Names of the twelve columns of an exchange's kline dump after time and OHLCV.
 const KLINE_EXTRA: [&str; 6] =
     ["close_time", "quote_volume", "trades", "taker_buy_volume", "taker_buy_quote_volume", "ignore"];
 const NEEDED: &str = "a header with open, high, low, close (or close alone) and a time column (date, time, timestamp, …), or rows without header in the order time, open, high, low, close, volume";
 
 /// Parses a whole file.
-pub(crate) fn parse(raw: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) -> Result<Table, MarketError> {
-    let text = decode(raw);
-    let text: &[u8] = &text;
-    if looks_binary(text) {
-        return Err(MarketError::Binary { path: path.to_path_buf() });
-    }
-    let Some((first_number, first_line)) = lines(text).next() else {
+pub(crate) fn parse(
+    content: Content,
+    path: &Path,
+    zone: &TimeZone,
+    wanted: Wanted,
+    progress: &FileProgress,
+) -> Result<Table, MarketError> {
+    let text = Text::open(content, path)?;
+    let head = text.head();
+    let Some((first_number, first_line)) = lines(head).next() else {
         return Err(MarketError::Empty { path: path.to_path_buf() });
     };
     let fewest = if wanted == Wanted::Bars { 5 } else { 2 };
     // Closes alone make narrow files, whose header has to say so.
-    let narrow = || sniff_delimiter(text, 2).filter(|&delimiter| is_closes(first_line, delimiter));
-    let Some(delimiter) = sniff_delimiter(text, fewest).or_else(narrow) else {
+    let narrow = || sniff_delimiter(head, 2).filter(|&delimiter| is_closes(first_line, delimiter));
+    let Some(delimiter) = sniff_delimiter(head, fewest).or_else(narrow) else {
         return Err(MarketError::Columns {
             path: path.to_path_buf(),
             line: u64::from(first_number),
@@ -54,22 +58,24 @@ pub(crate) fn parse(raw: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) ->
             hint: needed(wanted),
         });
     };
-    let source = Source { text, delimiter, path, wanted };
-    let header = source.find_header();
-    if let Some(header) = header.filter(|_| wanted == Wanted::Bars)
-        && let Some(table) = source.read_instruments(header, zone)?
-    {
+    let source = Source { text: &text, delimiter, wanted };
+    let header = source.find_header()?;
+    let plan = match &header {
+        Some(header) => source.plan_of_header(header)?,
+        None => source.plan_of_rows()?,
+    };
+    let format = RowFormat { delimiter, header: header.map(|(number, _)| number) };
+    let tables = format.read(&text, &plan.layouts, zone, progress)?;
+    if let Some(tickers) = plan.tickers {
+        let mut table = Table::stack(tickers.into_iter().zip(tables).collect());
+        if table.n_rows() == 0 {
+            return Err(MarketError::Empty { path: path.to_path_buf() });
+        }
+        table.forget_empty_volume();
         return Ok(table);
     }
-    let (layout, mut notes) = match header {
-        Some(header) => source.layout_of_header(header)?,
-        None => source.layout_of_rows()?,
-    };
-    let mut table = source.read_rows(&layout, header.map(|(number, _)| number), zone);
-    notes.append(&mut table.notes);
-    table.notes = notes;
-    table.stamp = layout.stamp;
-    table.closes_only = layout.closes_only;
+    let mut table = tables.into_iter().next().unwrap_or_default();
+    table.notes.splice(..0, plan.notes);
     if table.n_rows() == 0 {
         return Err(MarketError::Empty { path: path.to_path_buf() });
     }
@@ -99,33 +105,6 @@ fn needed(wanted: Wanted) -> String {
     }
 }
 
-/// Removes a byte order mark; UTF-16 becomes UTF-8.
-fn decode(raw: &[u8]) -> Cow<'_, [u8]> {
-    let utf16 = |unit: fn([u8; 2]) -> u16| {
-        let units = raw[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
-        let text: String =
-            char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
-        Cow::Owned(text.into_bytes())
-    };
-    match raw {
-        [0xef, 0xbb, 0xbf, rest @ ..] => Cow::Borrowed(rest),
-        [0xff, 0xfe, ..] => utf16(u16::from_le_bytes),
-        [0xfe, 0xff, ..] => utf16(u16::from_be_bytes),
-        _ => Cow::Borrowed(raw),
-    }
-}
-
-/// Whether the start of the file is no text: a NUL, many control characters, or mostly bytes that are no UTF-8. A few
-/// bytes of another encoding do no harm, since all that is needed is ASCII.
-fn looks_binary(text: &[u8]) -> bool {
-    let head = &text[..text.len().min(BINARY_SAMPLE_BYTES)];
-    let is_control = |byte: &&u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
-    let n_controls = head.iter().filter(is_control).count();
-    let head_text = String::from_utf8_lossy(head);
-    let n_broken = head_text.chars().filter(|&each| each == char::REPLACEMENT_CHARACTER).count();
-    head.contains(&0) || n_controls * 50 > head.len() || n_broken * 10 > head.len() * 3
-}
-
 /// The start of a line, for messages.
 fn excerpt(line: &[u8]) -> String {
     printable(&String::from_utf8_lossy(&line[..line.len().min(120)]))
@@ -152,71 +131,96 @@ fn look_of(cell: &[u8]) -> TimeLook {
     }
 }
 
+/// How the rows of a file become tables.
+struct Plan {
+    /// One for all columns, or one for each instrument of several side by side.
+    layouts: Vec<Layout>,
+    /// The names of the instruments, if there are several.
+    tickers: Option<Vec<String>>,
+    notes: Vec<String>,
+}
+
+/// A line's number and its text, kept.
+type OwnLine = (u32, Vec<u8>);
+
 struct Source<'a> {
-    text: &'a [u8],
+    text: &'a Text<'a>,
     delimiter: u8,
-    path: &'a Path,
     wanted: Wanted,
 }
 
 impl<'a> Source<'a> {
     fn decimal(&self) -> Decimal {
-        if self.delimiter == b',' { Decimal::Point } else { Decimal::PointOrComma }
+        Decimal::beside(self.delimiter)
+    }
+
+    fn head(&self) -> impl Iterator<Item = Line<'a>> {
+        lines(self.text.head())
     }
 
     /// The first line that names all four prices, wherever it stands: some files carry their header in the middle. Without one,
     /// the first line if it is the header of closes alone.
-    fn find_header(&self) -> Option<Line<'a>> {
+    fn find_header(&self) -> Result<Option<OwnLine>, MarketError> {
+        let own = |(number, line): Line<'_>| (number, line.to_vec());
+        let first = self.head().next().map(own);
         if self.wanted == Wanted::Features {
-            return lines(self.text).next();
+            return Ok(first);
         }
         let mut cells = Cells::default();
-        let full = lines(self.text).find(|(_, line)| {
-            may_be_header(line) && {
+        let full = self.text.find(|(number, line)| {
+            let is_header = may_be_header(line) && {
                 cells.split(line, self.delimiter);
                 is_header(cells.iter(line))
-            }
-        });
-        full.or_else(|| lines(self.text).next().filter(|(_, line)| is_closes(line, self.delimiter)))
+            };
+            if is_header { ControlFlow::Break(own((number, line))) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(full.or_else(|| first.filter(|(_, line)| is_closes(line, self.delimiter))))
     }
 
     /// The cells of the lines next to the header.
-    fn beside(&self, header: u32) -> Vec<Vec<String>> {
-        lines(self.text)
-            .take_while(|(number, _)| *number <= header + 1)
-            .filter(|(number, _)| number.abs_diff(header) == 1)
-            .map(|(_, line)| self.texts(line))
-            .collect()
+    fn beside(&self, header: u32) -> Result<Vec<Vec<String>>, MarketError> {
+        let mut beside = Vec::new();
+        self.text.find(|(number, line)| {
+            if number.abs_diff(header) == 1 {
+                beside.push(self.texts(line));
+            }
+            if number > header { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(beside)
     }
 
-    /// The instruments side by side, read one after the other, if a pandas header tells whose each column is.
-    fn read_instruments(&self, header: Line<'a>, zone: &TimeZone) -> Result<Option<Table>, MarketError> {
-        let (number, line) = header;
+    /// Instruments side by side are read as such, if a pandas header tells whose each column is.
+    fn plan_of_header(&self, (number, line): &OwnLine) -> Result<Plan, MarketError> {
         let names = self.texts(line);
-        let found = instruments(&names, &self.beside(number));
+        if self.wanted == Wanted::Features {
+            return self.plan_of_names(*number, &names);
+        }
+        let beside = self.beside(*number)?;
+        let found = instruments(&names, &beside);
         if found.is_empty() {
-            return Ok(None);
+            self.check_one_instrument(*number, &names, &beside)?;
+            return self.plan_of_names(*number, &names);
         }
-        let read = |instrument: &Instrument| {
-            let (mut layout, _) = self.layout_of_names(header, &instrument.names(&names, &found))?;
+        let layout = |instrument: &Instrument| {
+            let own = instrument.names(&names, &found);
+            let mut layout = self.layout_of_names(*number, &own)?;
             layout.extra.retain(|(column, _)| !instrument.excludes(*column, &found));
-            let mut table = self.read_rows(&layout, Some(number), zone);
-            table.stamp = layout.stamp;
-            Ok((instrument.ticker.clone(), table))
+            Ok(layout)
         };
-        let parts = found.par_iter().map(read).collect::<Result<Vec<_>, MarketError>>()?;
-        let mut table = Table::stack(parts);
-        if table.n_rows() == 0 {
-            return Err(MarketError::Empty { path: self.path.to_path_buf() });
-        }
-        table.forget_empty_volume();
-        Ok(Some(table))
+        let layouts = found.iter().map(layout).collect::<Result<_, MarketError>>()?;
+        let tickers = found.iter().map(|instrument| instrument.ticker.clone()).collect();
+        Ok(Plan { layouts, tickers: Some(tickers), notes: Vec::new() })
     }
 
     /// Refuses columns of several instruments; the lines next to the header may name them.
-    fn check_one_instrument(&self, header: u32, names: &[String]) -> Result<(), MarketError> {
-        side_by_side(names, &self.beside(header)).map_or(Ok(()), |which| {
-            let (path, line) = (self.path.to_path_buf(), u64::from(header));
+    fn check_one_instrument(
+        &self,
+        header: u32,
+        names: &[String],
+        beside: &[Vec<String>],
+    ) -> Result<(), MarketError> {
+        side_by_side(names, beside).map_or(Ok(()), |which| {
+            let (path, line) = (self.text.path().to_path_buf(), u64::from(header));
             Err(MarketError::SeveralInstruments { path, line, which })
         })
     }
@@ -228,32 +232,24 @@ impl<'a> Source<'a> {
     }
 
     fn columns_error(&self, line: u32, problem: String, found: String) -> MarketError {
-        let (path, hint) = (self.path.to_path_buf(), needed(self.wanted));
+        let (path, hint) = (self.text.path().to_path_buf(), needed(self.wanted));
         MarketError::Columns { path, line: u64::from(line), problem, found, hint }
     }
 
-    fn layout_of_header(&self, header: Line<'a>) -> Result<(Layout, Vec<String>), MarketError> {
-        let names = self.texts(header.1);
-        if self.wanted == Wanted::Bars {
-            self.check_one_instrument(header.0, &names)?;
-        }
-        self.layout_of_names(header, &names)
-    }
-
-    fn layout_of_names(
-        &self,
-        (number, _): Line<'a>,
-        names: &[String],
-    ) -> Result<(Layout, Vec<String>), MarketError> {
-        let mut cells = Cells::default();
-        let sample: Vec<&[u8]> =
-            lines(self.text).filter(|(other, _)| *other != number).take(32).map(|(_, line)| line).collect();
+    fn plan_of_names(&self, header: u32, names: &[String]) -> Result<Plan, MarketError> {
         let mut notes = Vec::new();
-        if lines(self.text).next().is_some_and(|(first, _)| first != number) {
+        if self.head().next().is_some_and(|(first, _)| first != header) {
             notes.push(format!(
-                "the header was found on line {number}; it names the columns of the whole file"
+                "the header was found on line {header}; it names the columns of the whole file"
             ));
         }
+        Ok(Plan { layouts: vec![self.layout_of_names(header, names)?], tickers: None, notes })
+    }
+
+    fn layout_of_names(&self, header: u32, names: &[String]) -> Result<Layout, MarketError> {
+        let mut cells = Cells::default();
+        let sample: Vec<&[u8]> =
+            self.head().filter(|(other, _)| *other != header).take(32).map(|(_, line)| line).collect();
         let look = |column: usize| {
             let looks = sample.iter().map(|line| {
                 cells.split(line, self.delimiter);
@@ -270,20 +266,19 @@ impl<'a> Source<'a> {
             }
             best
         };
-        let layout = Layout::from_names(names, self.wanted, look).map_err(|missing| {
+        Layout::from_names(names, self.wanted, look).map_err(|missing| {
             let problem = format!("no column for {}", missing.0.join(", "));
-            self.columns_error(number, problem, printable(&names.join(", ")))
-        })?;
-        Ok((layout, notes))
+            self.columns_error(header, problem, printable(&names.join(", ")))
+        })
     }
 
     /// Guesses the columns of a file without header from its first rows, and checks the guess.
-    fn layout_of_rows(&self) -> Result<(Layout, Vec<String>), MarketError> {
-        let sample: Vec<Line<'a>> = lines(self.text).take(SAMPLE_ROWS).collect();
+    fn plan_of_rows(&self) -> Result<Plan, MarketError> {
+        let sample: Vec<Line<'a>> = self.head().take(SAMPLE_ROWS).collect();
         let Some(&(first_number, first_line)) = sample.first() else {
-            return Err(MarketError::Empty { path: self.path.to_path_buf() });
+            return Err(MarketError::Empty { path: self.text.path().to_path_buf() });
         };
-        self.check_one_instrument(first_number, &self.texts(first_line))?;
+        self.check_one_instrument(first_number, &self.texts(first_line), &self.beside(first_number)?)?;
         let refuse =
             |problem: &str| Err(self.columns_error(first_number, problem.to_string(), excerpt(first_line)));
         let mut cells = Cells::default();
@@ -366,7 +361,8 @@ impl<'a> Source<'a> {
         }
         let what =
             if is_kline { "a kline dump of 12 columns" } else { "time, open, high, low, close, volume" };
-        Ok((layout, vec![format!("no header: the columns were taken as {what}")]))
+        let notes = vec![format!("no header: the columns were taken as {what}")];
+        Ok(Plan { layouts: vec![layout], tickers: None, notes })
     }
 
     /// Whether in nine of ten complete rows the high is highest and the low is lowest.
@@ -383,92 +379,5 @@ impl<'a> Source<'a> {
             }
         }
         complete == 0 || good * 10 >= complete * 9
-    }
-
-    /// About how many rows there are, from the length of the first ones.
-    fn estimate_rows(&self) -> usize {
-        let (mut n_lines, mut n_bytes) = (0, 0);
-        for (_, line) in lines(self.text).take(64) {
-            n_lines += 1;
-            n_bytes += line.len() + 1;
-        }
-        (self.text.len() * n_lines / n_bytes.max(1)).min(self.text.len() / 16)
-    }
-
-    fn read_rows(&self, layout: &Layout, header: Option<u32>, zone: &TimeZone) -> Table {
-        let decimal = self.decimal();
-        let mut table = Table::default();
-        let mut times = TimeColumn::default();
-        let mut symbols = layout.symbol.map(|column| (column, SymbolColumn::default()));
-        let mut volume: Vec<f64> = Vec::new();
-        let mut extra: Vec<ExtraColumn> =
-            layout.extra.iter().map(|(column, _)| ExtraColumn::new(*column)).collect();
-        let n_rows = self.estimate_rows();
-        for column in [&mut table.open, &mut table.high, &mut table.low, &mut table.close] {
-            column.reserve(n_rows);
-        }
-        table.lines.reserve(n_rows);
-        let mut cells = Cells::default();
-        for (number, line) in lines(self.text) {
-            cells.split(line, self.delimiter);
-            if header == Some(number)
-                || header.is_some() && may_be_header(line) && is_header(cells.iter(line))
-            {
-                // The header at the top is where it belongs; any other is dirt to be reported.
-                if header != Some(number) || !table.lines.is_empty() {
-                    table.header_lines.push(number);
-                }
-                continue;
-            }
-            let cell = |column: usize| cells.get(line, column);
-            table.lines.push(number);
-            times.push(read_time(layout.time, cell));
-            let value = |column: usize| parse_number(cells.get(line, column), decimal);
-            if let Some([open, high, low, close]) = layout.prices {
-                table.open.push(value(open));
-                table.high.push(value(high));
-                table.low.push(value(low));
-                table.close.push(value(close));
-            }
-            if let Some(column) = layout.volume {
-                volume.push(value(column));
-            }
-            if let Some((column, symbols)) = &mut symbols {
-                symbols.push(cells.get(line, *column));
-            }
-            for column in &mut extra {
-                column.push(cells.get(line, column.column), decimal);
-            }
-        }
-        let groups = symbols.as_ref().map(|(_, symbols)| symbols.ids());
-        let (ts_ms, notes) = times.finish(zone, groups);
-        table.ts_ms = ts_ms;
-        table.notes = notes;
-        table.volume = layout.volume.map(|_| volume);
-        if let Some((_, symbols)) = symbols {
-            let (ids, names) = symbols.finish();
-            table.symbol_ids = Some(ids);
-            table.symbols = names;
-        }
-        let mut ignored: Vec<String> = Vec::new();
-        for ((_, name), column) in layout.extra.iter().zip(extra) {
-            match column.finish(name) {
-                Some(values) => table.extra.push((name.clone(), values)),
-                None => ignored.push(identifier(name)),
-            }
-        }
-        if !ignored.is_empty() {
-            table.notes.push(format!("column(s) without numbers left out: {}", ignored.join(", ")));
-        }
-        table
-    }
-}
-
-fn read_time<'a>(source: TimeSource, cell: impl Fn(usize) -> &'a [u8]) -> Option<Stamp> {
-    match source {
-        TimeSource::One(column) => parse_stamp(cell(column)),
-        TimeSource::Pair { date, time } => {
-            parse_stamp(cell(date))?.plus_time_of_day(parse_time_of_day(cell(time)))
-        }
     }
 }

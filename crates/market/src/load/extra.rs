@@ -27,6 +27,13 @@ impl ExtraColumn {
         self.values.push(value);
     }
 
+    /// Adds the rows that follow.
+    pub(super) fn append(&mut self, next: &Self) {
+        self.values.extend_from_slice(&next.values);
+        self.n_numbers += next.n_numbers;
+        self.n_text += next.n_text;
+    }
+
     pub(super) fn finish(self, name: &str) -> Option<Vec<f64>> {
         let is_named = name != unnamed(self.column);
         (self.n_numbers >= self.n_text && (self.n_numbers > 0 || is_named)).then_some(self.values)

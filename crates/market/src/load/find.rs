@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::column::SYMBOL;
 use super::name::has_data_name;
+use super::progress::size_of;
 use crate::error::MarketError;
 
 /// The path that stands for standard input.
@@ -21,6 +22,8 @@ pub(crate) struct Found {
     pub is_given: bool,
     /// The symbol that a directory above it names, as in `symbol=BTC/year=2024/0.parquet`.
     pub symbol: Option<String>,
+    /// Its bytes, if it is a file and no pipe.
+    pub size: Option<u64>,
 }
 
 /// Paths with directories replaced by the files inside them and inside their partitions.
@@ -30,10 +33,14 @@ pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<Found>, MarketError> {
     }
     let mut files = Vec::new();
     for path in paths {
-        let given = Found { path: path.clone(), is_given: true, symbol: None };
-        let is_stdin = path == Path::new(STDIN);
-        if is_stdin || !fs::metadata(path).map_err(|source| MarketError::io(path, source))?.is_dir() {
-            files.push(given);
+        let given = |size| Found { path: path.clone(), is_given: true, symbol: None, size };
+        if path == Path::new(STDIN) {
+            files.push(given(None));
+            continue;
+        }
+        let known = fs::metadata(path).map_err(|source| MarketError::io(path, source))?;
+        if !known.is_dir() {
+            files.push(given(known.is_file().then(|| known.len())));
             continue;
         }
         let mut inside = Vec::new();
@@ -47,6 +54,12 @@ pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<Found>, MarketError> {
     Ok(files)
 }
 
+/// The files that a load of this path reads, in order; a path that is not there, or has none, is its own.
+pub fn files_of(path: &PathBuf) -> Vec<PathBuf> {
+    let found = expand(std::slice::from_ref(path));
+    found.map_or_else(|_| vec![path.clone()], |files| files.into_iter().map(|found| found.path).collect())
+}
+
 /// What Hive, Spark and pyarrow call the partition of rows without a value.
 const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
 
@@ -58,8 +71,9 @@ fn walk(dir: &Path, symbol: Option<&str>, depth: usize, files: &mut Vec<Found>) 
     for entry in fs::read_dir(dir).map_err(|source| MarketError::io(dir, source))? {
         let path = entry.map_err(|source| MarketError::io(dir, source))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if path.is_file() && has_data_name(&path) {
-            files.push(Found { path, is_given: false, symbol: symbol.map(str::to_string) });
+        let size = size_of(&path);
+        if size.is_some() && has_data_name(&path) {
+            files.push(Found { path, is_given: false, symbol: symbol.map(str::to_string), size });
         } else if let Some((key, value)) = name.split_once('=')
             && path.is_dir()
         {

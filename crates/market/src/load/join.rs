@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::column::{RESERVED, Wanted};
+use super::progress::LoadProgress;
 use super::read::{open, read_table};
 use super::stamp::BarStamp;
 use super::table::{NO_SYMBOL, NO_TIME, Table};
@@ -40,8 +41,11 @@ pub(crate) fn attach(
     universe: &mut Universe,
     options: &JoinOptions,
     zone: &TimeZone,
+    progress: &LoadProgress,
 ) -> Result<FeatureReport, MarketError> {
-    let (table, _) = read_table(open(&options.path)?, &options.path, zone, Wanted::Features)?;
+    let path = &options.path;
+    let progress = progress.join(path);
+    let (table, _) = read_table(open(path, &progress)?, path, zone, Wanted::Features, &progress)?;
     attach_table(universe, &table, options)
 }
 

@@ -8,11 +8,17 @@ pub(crate) type Line<'a> = (u32, &'a [u8]);
 
 /// The lines that hold anything but white space.
 pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = Line<'_>> {
+    lines_from(text, 1)
+}
+
+/// The same of a text that begins with this line.
+pub(crate) fn lines_from(text: &[u8], first_line: u32) -> impl Iterator<Item = Line<'_>> {
     let mut rest = Some(text);
-    let mut number = 0_u32;
+    let mut next = first_line;
     std::iter::from_fn(move || {
         let text = rest?;
-        number = number.saturating_add(1);
+        let number = next;
+        next = next.saturating_add(1);
         let end = memchr::memchr(b'\n', text);
         rest = end.map(|end| &text[end + 1..]);
         let line = &text[..end.unwrap_or(text.len())];

@@ -9,6 +9,12 @@ pub(crate) enum Decimal {
     PointOrComma,
 }
 
+impl Decimal {
+    pub(crate) fn beside(delimiter: u8) -> Self {
+        if delimiter == b',' { Decimal::Point } else { Decimal::PointOrComma }
+    }
+}
+
 /// Whether a cell says "nothing here" in one of the usual ways.
 pub(crate) fn is_null(cell: &[u8]) -> bool {
     let cell = cell.trim_ascii();

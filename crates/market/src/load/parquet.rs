@@ -16,6 +16,7 @@ use super::array::{is_text, text_cells};
 use super::column::Wanted;
 use super::content::Content;
 use super::frame::{Plan, Rows, check_rows, stack};
+use super::progress::FileProgress;
 use super::table::Table;
 use super::{footer, page};
 use crate::error::MarketError;
@@ -31,10 +32,11 @@ pub(crate) fn read(
     path: &Path,
     zone: &TimeZone,
     wanted: Wanted,
+    progress: &FileProgress,
 ) -> Result<Table, MarketError> {
     let fail = |message: String| MarketError::Parquet { path: path.to_path_buf(), message };
     check_footer(file).map_err(|source| MarketError::io(path, source))?.map_err(fail)?;
-    let outcome = quietly(|| decode(file, path, zone, wanted));
+    let outcome = quietly(|| decode(file, path, zone, wanted, progress));
     outcome.unwrap_or_else(|| Err(fail("the decoder gave up on damaged content".to_string())))
 }
 
@@ -77,7 +79,13 @@ fn check_footer(file: &Content) -> std::io::Result<Result<(), String>> {
     Ok(footer::check(&file.piece(len - 8 - footer_len, footer_len)?))
 }
 
-fn decode(file: &Content, path: &Path, zone: &TimeZone, wanted: Wanted) -> Result<Table, MarketError> {
+fn decode(
+    file: &Content,
+    path: &Path,
+    zone: &TimeZone,
+    wanted: Wanted,
+    progress: &FileProgress,
+) -> Result<Table, MarketError> {
     let fail = |error: &dyn std::fmt::Display| MarketError::Parquet {
         path: path.to_path_buf(),
         message: error.to_string(),
@@ -89,17 +97,22 @@ fn decode(file: &Content, path: &Path, zone: &TimeZone, wanted: Wanted) -> Resul
     if n_rows == 0 {
         return Err(MarketError::Empty { path: path.to_path_buf() });
     }
-    check_rows(u64::try_from(n_rows).unwrap_or(u64::MAX), path)?;
+    let n_rows = u64::try_from(n_rows).unwrap_or(u64::MAX);
+    check_rows(n_rows, path)?;
     let schema = builder.schema().clone();
     let mut tables = Vec::new();
-    for (ticker, plan) in Plan::all(&schema, &sample, path, wanted)? {
+    let plans = Plan::all(&schema, &sample, path, wanted)?;
+    let all_rows = n_rows.saturating_mul(plans.len() as u64);
+    for (ticker, plan) in plans {
         let builder = ParquetRecordBatchReaderBuilder::try_new(file.clone()).map_err(|error| fail(&error))?;
         page::check(&pages, builder.metadata(), &plan.wanted).map_err(|message| fail(&message))?;
         let mask = ProjectionMask::roots(builder.parquet_schema(), plan.wanted.iter().copied());
         let builder = builder.with_projection(mask).with_batch_size(BATCH_ROWS);
         let mut rows = Rows::new(&plan);
         for batch in builder.build().map_err(|error| fail(&error))? {
-            rows.push(&batch.map_err(|error| fail(&error))?).map_err(|message| fail(&message))?;
+            let batch = batch.map_err(|error| fail(&error))?;
+            rows.push(&batch).map_err(|message| fail(&message))?;
+            progress.advance_rows(batch.num_rows() as u64, all_rows);
             check_rows(rows.n_rows() as u64, path)?;
         }
         tables.push((ticker, rows.finish(zone, path)?));

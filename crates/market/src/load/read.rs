@@ -12,6 +12,7 @@ use super::column::Wanted;
 use super::content::{Content, Kind};
 use super::find::{self, Found};
 use super::name::Naming;
+use super::progress::{FileProgress, LoadProgress};
 use super::stamp::BarStamp;
 use super::table::Table;
 use super::unpack::{Archive, Member, unpack};
@@ -21,6 +22,8 @@ use crate::error::MarketError;
 
 /// How often content may be packed: a member of an archive that is packed once more.
 const MAX_LAYERS: usize = 2;
+/// Bytes read from a pipe between two looks at the progress.
+const PIPE_BYTES: u64 = 4 << 20;
 
 /// What became of a file, or of a member of an archive.
 pub(crate) struct Outcome {
@@ -35,6 +38,7 @@ pub(crate) struct Reader<'a> {
     pub zone: TimeZone,
     pub stamp: BarStamp,
     pub naming: &'a Naming,
+    pub progress: &'a LoadProgress,
 }
 
 impl Reader<'_> {
@@ -43,25 +47,30 @@ impl Reader<'_> {
         let path = &found.path;
         let outcome = |read| vec![Outcome { path: path.clone(), is_given: found.is_given, read }];
         let io = |source| MarketError::io(path, source);
-        let opened = open(path).and_then(|content| Ok((content.kind().map_err(io)?, content)));
+        let progress = self.progress.file(found.size);
+        let opened = open(path, &progress).and_then(|content| Ok((content.kind().map_err(io)?, content)));
         match opened {
             Ok((Kind::Zip, content)) => {
-                self.read_archive(&content, found).unwrap_or_else(|error| outcome(Err(error)))
+                self.read_archive(&content, found, &progress).unwrap_or_else(|error| outcome(Err(error)))
             }
-            Ok((_, content)) => outcome(self.read_one(content, path, found.symbol.as_deref())),
+            Ok((_, content)) => outcome(self.read_one(content, path, found.symbol.as_deref(), &progress)),
             Err(error) => outcome(Err(error)),
         }
     }
 
-    fn read_archive(&self, content: &Content, found: &Found) -> Result<Vec<Outcome>, MarketError> {
+    fn read_archive(
+        &self,
+        content: &Content,
+        found: &Found,
+        progress: &FileProgress,
+    ) -> Result<Vec<Outcome>, MarketError> {
         let archive = Archive::open(content, &found.path)?;
         let members = archive.members()?;
-        let read = |member: &Member| Outcome {
-            path: member.path.clone(),
-            is_given: false,
-            read: archive
-                .read(member)
-                .and_then(|content| self.read_one(content, &member.path, found.symbol.as_deref())),
+        let read = |member: &Member| {
+            let read = archive.read(member, progress).and_then(|content| {
+                self.read_one(content, &member.path, found.symbol.as_deref(), &FileProgress::unseen())
+            });
+            Outcome { path: member.path.clone(), is_given: false, read }
         };
         let mut outcomes: Vec<Outcome> = members.par_iter().map(read).collect();
         // An archive of which nothing can be read has failed itself.
@@ -76,8 +85,9 @@ impl Reader<'_> {
         content: Content,
         path: &Path,
         partition: Option<&str>,
+        progress: &FileProgress,
     ) -> Result<(Source, &'static str), MarketError> {
-        let (table, format) = read_table(content, path, &self.zone, Wanted::Bars)?;
+        let (table, format) = read_table(content, path, &self.zone, Wanted::Bars, progress)?;
         check_stamp(path, &table, self.stamp)?;
         let file = path.display().to_string();
         let name = self
@@ -90,15 +100,28 @@ impl Reader<'_> {
     }
 }
 
-/// Opens a file, or all of standard input.
-pub(crate) fn open(path: &Path) -> Result<Content, MarketError> {
+/// Opens a file. Standard input, and whatever else can be read only once, is read at once.
+pub(crate) fn open(path: &Path, progress: &FileProgress) -> Result<Content, MarketError> {
     let io = |source| MarketError::io(path, source);
     if path == Path::new(find::STDIN) {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
-        return Ok(Content::Memory(bytes.into()));
+        return read_once(std::io::stdin().lock(), progress).map_err(io);
     }
-    Ok(Content::Disk(Arc::new(fs::File::open(path).map_err(io)?)))
+    let file = fs::File::open(path).map_err(io)?;
+    match file.metadata().map_err(io)?.is_file() {
+        true => Ok(Content::Disk(Arc::new(file))),
+        false => read_once(file, progress).map_err(io),
+    }
+}
+
+fn read_once(mut reader: impl Read, progress: &FileProgress) -> std::io::Result<Content> {
+    let mut bytes = Vec::new();
+    loop {
+        let n_read = reader.by_ref().take(PIPE_BYTES).read_to_end(&mut bytes)? as u64;
+        progress.advance(n_read);
+        if n_read == 0 {
+            return Ok(Content::Memory(bytes.into()));
+        }
+    }
 }
 
 /// Unpacks content as often as it is packed and reads what is in it.
@@ -107,20 +130,27 @@ pub(crate) fn read_table(
     path: &Path,
     zone: &TimeZone,
     wanted: Wanted,
+    progress: &FileProgress,
 ) -> Result<(Table, &'static str), MarketError> {
     let io = |source| MarketError::io(path, source);
     let refuse =
         |problem: &str| Err(MarketError::Archive { path: path.to_path_buf(), problem: problem.to_string() });
+    // What is in memory was counted as it came there.
+    let unseen = FileProgress::unseen();
     for _ in 0..=MAX_LAYERS {
         let kind = content.kind().map_err(io)?;
+        let progress = if matches!(content, Content::Disk(_)) { progress } else { &unseen };
         return match kind {
             Kind::Empty => Err(MarketError::Empty { path: path.to_path_buf() }),
-            Kind::Parquet => Ok((parquet::read(&content, path, zone, wanted)?, "parquet")),
-            Kind::Arrow => Ok((arrow::read(&content.bytes().map_err(io)?, path, zone, wanted)?, "arrow")),
-            Kind::Text => Ok((parse_text(&content.bytes().map_err(io)?, path, zone, wanted)?, "csv")),
+            Kind::Parquet => Ok((parquet::read(&content, path, zone, wanted, progress)?, "parquet")),
+            Kind::Arrow => {
+                let bytes = content.bytes().map_err(io)?;
+                Ok((arrow::read(&bytes, path, zone, wanted, progress)?, "arrow"))
+            }
+            Kind::Text => Ok((parse_text(content, path, zone, wanted, progress)?, "csv")),
             Kind::Zip => refuse("an archive inside something packed is not opened"),
             Kind::Gzip | Kind::Zstd | Kind::Xz => {
-                content = Content::Memory(unpack(&content, kind, path)?);
+                content = Content::Memory(unpack(&content, kind, path, progress)?);
                 continue;
             }
         };
@@ -129,9 +159,15 @@ pub(crate) fn read_table(
 }
 
 /// Parses text. If the file calls itself Parquet, that it is none is what a person has to know first.
-fn parse_text(text: &[u8], path: &Path, zone: &TimeZone, wanted: Wanted) -> Result<Table, MarketError> {
+fn parse_text(
+    content: Content,
+    path: &Path,
+    zone: &TimeZone,
+    wanted: Wanted,
+    progress: &FileProgress,
+) -> Result<Table, MarketError> {
     let is_called_parquet = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("parquet"));
-    match csv::parse(text, path, zone, wanted) {
+    match csv::parse(content, path, zone, wanted, progress) {
         Ok(mut table) if is_called_parquet => {
             table.notes.push("the name says Parquet, the content is CSV and was read as such".to_string());
             Ok(table)

@@ -159,18 +159,25 @@ impl SymbolColumn {
             self.ids.push(id);
             return;
         }
-        let id = self.by_name.get(cell).copied().unwrap_or_else(|| {
-            let id = self.names.len() as u32;
-            self.by_name.insert(cell.to_vec(), id);
-            self.names.push(String::from_utf8_lossy(cell).into_owned());
-            id
-        });
+        let id = self.id(cell);
         self.ids.push(id);
         self.last = Some(id);
     }
 
-    pub(crate) fn ids(&self) -> &[u32] {
-        &self.ids
+    fn id(&mut self, cell: &[u8]) -> u32 {
+        self.by_name.get(cell).copied().unwrap_or_else(|| {
+            let id = self.names.len() as u32;
+            self.by_name.insert(cell.to_vec(), id);
+            self.names.push(String::from_utf8_lossy(cell).into_owned());
+            id
+        })
+    }
+
+    /// Adds the rows that follow.
+    pub(crate) fn append(&mut self, next: &Self) {
+        let ids: Vec<u32> = next.names.iter().map(|name| self.id(name.as_bytes())).collect();
+        let renamed = next.ids.iter().map(|&id| if id == NO_SYMBOL { NO_SYMBOL } else { ids[id as usize] });
+        self.ids.extend(renamed);
     }
 
     pub(crate) fn finish(self) -> (Vec<u32>, Vec<String>) {

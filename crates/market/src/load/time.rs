@@ -53,7 +53,6 @@ pub(crate) struct TimeColumn {
     any_local: bool,
     only_day_first: usize,
     only_month_first: usize,
-    example: Option<usize>,
 }
 
 impl TimeColumn {
@@ -69,7 +68,6 @@ impl TimeColumn {
         if stamp.order_matters {
             self.only_day_first += usize::from(stamp.month_first.is_none());
             self.only_month_first += usize::from(stamp.day_first.is_none());
-            self.example.get_or_insert(self.day_first.len());
             if self.month_first.is_none() {
                 self.month_first = Some(self.day_first.clone());
             }
@@ -82,6 +80,22 @@ impl TimeColumn {
         let local = !stamp.zoned && !stamp.date_only;
         self.local.push(local);
         self.any_local |= local;
+    }
+
+    /// Adds the rows that follow.
+    pub(crate) fn append(&mut self, next: &Self) {
+        if next.month_first.is_some() && self.month_first.is_none() {
+            self.month_first = Some(self.day_first.clone());
+        }
+        if let Some(column) = &mut self.month_first {
+            // Without a cell that depends on the order both readings are the same.
+            column.extend_from_slice(next.month_first.as_ref().unwrap_or(&next.day_first));
+        }
+        self.day_first.extend_from_slice(&next.day_first);
+        self.local.extend_from_slice(&next.local);
+        self.any_local |= next.any_local;
+        self.only_day_first += next.only_day_first;
+        self.only_month_first += next.only_month_first;
     }
 
     /// UTC milliseconds per row ([`NO_TIME`] where unreadable) and notes about what was assumed.

@@ -10,7 +10,9 @@ use bytes::Bytes;
 use zip::ZipArchive;
 
 use super::content::{Content, Kind};
+use super::foreign::WORKBOOK;
 use super::name::has_data_name;
+use super::progress::FileProgress;
 use crate::error::MarketError;
 use crate::memory;
 
@@ -28,10 +30,15 @@ const MAX_WINDOW_LOG: u32 = 27;
 const MAX_MEMBERS: usize = 200_000;
 
 /// Unpacks one layer of gzip, Zstandard or xz.
-pub(crate) fn unpack(content: &Content, kind: Kind, path: &Path) -> Result<Bytes, MarketError> {
+pub(crate) fn unpack(
+    content: &Content,
+    kind: Kind,
+    path: &Path,
+    progress: &FileProgress,
+) -> Result<Bytes, MarketError> {
     let io = |source| MarketError::io(path, source);
     let packed = content.size().map_err(io)?;
-    let reader = content.reader().map_err(io)?;
+    let reader = Counted { reader: content.reader().map_err(io)?, progress };
     match kind {
         Kind::Zstd => {
             let mut unpacker =
@@ -45,6 +52,20 @@ pub(crate) fn unpack(content: &Content, kind: Kind, path: &Path) -> Result<Bytes
             read_limited(unpacker, packed, "xz", path)
         }
         _ => read_limited(flate2::read::MultiGzDecoder::new(reader), packed, "gzip", path),
+    }
+}
+
+/// A reader of packed bytes that tells how many are read.
+struct Counted<'a, R> {
+    reader: R,
+    progress: &'a FileProgress,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n_read = self.reader.read(buffer)?;
+        self.progress.advance(n_read as u64);
+        Ok(n_read)
     }
 }
 
@@ -110,6 +131,7 @@ impl Archive {
             return Err(refuse(problem));
         }
         let mut members = Vec::new();
+        let mut is_workbook = false;
         for (index, name) in self.zip.file_names().enumerate() {
             let name = name.map_err(|error| broken("zip", &self.path, &error))?;
             let inner = Path::new(&*name);
@@ -117,12 +139,17 @@ impl Archive {
             if name.contains(['\\', '\0']) || !inner.components().all(is_inside) {
                 return Err(refuse(format!("the member {name:?} points outside the archive")));
             }
+            is_workbook |= name == "xl/workbook.xml" || name == "mimetype";
             if !name.ends_with('/') && !name.starts_with("__MACOSX/") {
                 members.push(Member { index, path: self.path.join(inner) });
             }
         }
         if members.len() > 1 {
             members.retain(|member| has_data_name(&member.path));
+        }
+        if members.is_empty() && is_workbook {
+            let (path, (what, hint)) = (self.path.clone(), WORKBOOK);
+            return Err(MarketError::Foreign { path, what, hint });
         }
         if members.is_empty() {
             return Err(refuse("no member of it is named like data".to_string()));
@@ -132,12 +159,14 @@ impl Archive {
     }
 
     /// Unpacks a member.
-    pub(crate) fn read(&self, member: &Member) -> Result<Content, MarketError> {
+    pub(crate) fn read(&self, member: &Member, progress: &FileProgress) -> Result<Content, MarketError> {
         let path = &member.path;
         // A clone shares the list of members and the bytes.
         let mut zip = self.zip.clone();
         let file = zip.by_index(member.index).map_err(|error| broken("zip", path, &error))?;
         let packed = file.compressed_size();
-        read_limited(file, packed, "zip", path).map(Content::Memory)
+        let unpacked = read_limited(file, packed, "zip", path)?;
+        progress.advance(packed);
+        Ok(Content::Memory(unpacked))
     }
 }

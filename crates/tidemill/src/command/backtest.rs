@@ -80,7 +80,8 @@ pub fn run(args: BacktestArgs, display: &Display) -> Result<ExitCode> {
     let evaluation = match &args.trial {
         Some(TrialName { dir, trial }) => {
             let study = super::study::stored(dir)?;
-            study.backtest(*trial, study.data(&args.source.data, args.source.benchmark.as_deref())?)?
+            let benchmark = args.source.benchmark.as_deref();
+            study.backtest(*trial, super::study::data(&study, &args.source.data, benchmark)?)?
         }
         None => {
             let strategy = args.options.open(args.strategy.as_deref().unwrap_or_default(), &settings)?;
@@ -202,7 +203,7 @@ pub fn to_json(evaluation: &BacktestReport) -> Value {
     json!({
         "strategy": evaluation.experiment.strategy.name,
         "profile": evaluation.experiment.strategy.profile,
-        "data": evaluation.experiment.data.origin,
+        "data": evaluation.experiment.origin(),
         "parameters": Map::from_iter(evaluation.params.iter().cloned()),
         "execution": evaluation.experiment.strategy.execution,
         "year_days": evaluation.year_days,
@@ -238,7 +239,7 @@ const MAX_COLUMNS: usize = 6;
 fn to_text(evaluation: &BacktestReport, screen: &Screen) -> String {
     let parts = &evaluation.parts;
     let mut header =
-        vec![format!("{}  ({})", evaluation.experiment.strategy.name, evaluation.experiment.data.origin)];
+        vec![format!("{}  ({})", evaluation.experiment.strategy.name, evaluation.experiment.origin())];
     header.extend(parts.shown().iter().map(|part| part.part.label().to_owned()));
     let segments = if shows_segments(evaluation, MAX_COLUMNS) { &evaluation.segments[..] } else { &[] };
     header.extend(segments.iter().map(|segment| segment.name.clone()));

@@ -16,6 +16,7 @@ use tidemill_market::{Universe, check_output, load, write};
 
 use crate::exit::ExitCode;
 use crate::input::ReadingArgs;
+use crate::progress::while_loading;
 use crate::settings::DataSettings;
 use crate::table::{Display, Table};
 use tidemill_lab::number::count;
@@ -116,7 +117,7 @@ pub fn run(args: DataArgs, display: &Display) -> Result<ExitCode> {
 impl SourceArgs {
     fn load(&self) -> Result<(Universe, DataReport)> {
         let options = self.reading.options(&DataSettings::default())?;
-        let loaded = load(&self.files, &options)?;
+        let loaded = while_loading(&options.progress, || load(&self.files, &options))?;
         Ok((loaded.universe, loaded.report))
     }
 }

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use tidemill_gpu::Device;
 use tidemill_lab::parity::{Difference, ParityRow};
 use tidemill_lab::{DeviceChoice, Devices, ParityCheck, ParityReport, number};
+use tidemill_market::LoadProgress;
 
 use crate::exit::ExitCode;
-use crate::progress::ProgressLine;
+use crate::progress::{ProgressLine, while_loading};
 use crate::settings::Settings;
 use crate::table::{Display, Screen, Table};
 
@@ -65,7 +66,10 @@ pub fn run(args: ParityArgs, display: &Display) -> Result<ExitCode> {
         ([], false) => 32,
         _ => 0,
     });
-    let check = ParityCheck::new(&args.strategy, &args.data, n_random, trials, args.seed)?;
+    let loading = LoadProgress::default();
+    let check = while_loading(&loading, || {
+        ParityCheck::new(&args.strategy, &args.data, n_random, trials, args.seed, &loading)
+    })?;
     let n_trials = check.n_trials()?;
     let names: Vec<&str> = devices.iter().map(|device| device.info().name.as_str()).collect();
     eprintln!(

@@ -9,11 +9,13 @@ use anyhow::{Result, bail};
 use clap::Args;
 use tidemill_lab::signal::{at_ms, now_ms};
 use tidemill_lab::{Recipe, SignalReport, SignalWatch};
+use tidemill_market::LoadProgress;
 
 use super::backtest::{TrialName, parse_trial};
 use super::sweep::stop_flag;
 use crate::exit::ExitCode;
 use crate::input::{ReadingArgs, StrategyArgs};
+use crate::progress::while_loading;
 use crate::settings::Settings;
 
 /// Length of one sleep, so that Ctrl-C ends a watch at once, and how many are between two looks at the files.
@@ -76,15 +78,17 @@ pub fn run(args: &SignalArgs) -> Result<ExitCode> {
             (strategy, Recipe::new(files, args.reading.options(&settings.data)?), None)
         }
     };
-    let mut signal = SignalWatch::new(strategy, recipe, args.trade.clone().or(traded));
-    if let Some((report, notes)) = signal.poll(at_ms(args.at.as_deref())?)? {
+    let progress = LoadProgress::default();
+    let mut signal = SignalWatch::new(strategy, recipe.watched(&progress), args.trade.clone().or(traded));
+    let at_ms = at_ms(args.at.as_deref())?;
+    if let Some((report, notes)) = while_loading(&progress, || signal.poll(at_ms))? {
         print(args, &report, &notes)?;
     }
     let stop = args.watch.then(stop_flag);
     let is_stopped = || stop.as_ref().is_none_or(|stop| stop.load(Ordering::SeqCst));
     while !is_stopped() {
         (0..STEP.1).take_while(|_| !is_stopped()).for_each(|_| std::thread::sleep(STEP.0));
-        match signal.poll(now_ms()) {
+        match while_loading(&progress, || signal.poll(now_ms())) {
             Ok(None) => {}
             Ok(Some((report, notes))) => print(args, &report, &notes)?,
             // Whoever writes the file may not be done with it.

@@ -16,13 +16,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
+use tidemill_market::LoadProgress;
 use tidemill_search::{ExportFormat, FolderError, StudyFolder, export};
 
 use crate::exit::ExitCode;
+use crate::progress::while_loading;
 use crate::table::Display;
 use tidemill_lab::stored::StoredStudy;
 use tidemill_lab::stored::survey::Survey;
-use tidemill_lab::{InvalidCounts, StudyConfig, number};
+use tidemill_lab::{Dataset, InvalidCounts, StudyConfig, number};
 
 /// List, show and compare studies, export their trials, judge, rename and delete them.
 #[derive(Args)]
@@ -111,6 +113,13 @@ fn open(dir: &Path) -> Result<StudyFolder> {
 pub(super) fn stored(dir: &Path) -> Result<StoredStudy> {
     let folder = open(dir)?;
     Ok(StoredStudy { config: StudyConfig::read(folder.header()), folder })
+}
+
+/// The data of a study, loaded again.
+pub(super) fn data(study: &StoredStudy, files: &[PathBuf], benchmark: Option<&str>) -> Result<Dataset> {
+    let progress = LoadProgress::default();
+    let study = study.clone().watched(&progress);
+    Ok(while_loading(&progress, || study.data(files, benchmark))?)
 }
 
 /// Why no trial of a study is valid, where none is and the study can tell.

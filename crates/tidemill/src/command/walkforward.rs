@@ -128,11 +128,11 @@ fn run_on(
     // Before the work, because a name with a typo must not cost a whole walk.
     args.columns.choose(&mut text::table(&experiment.strategy))?;
     let n_windows = walk.windows()?.len() as u64;
-    let Experiment { strategy, data, runtime, .. } = &experiment;
+    let Experiment { strategy, runtime, .. } = &experiment;
     eprintln!(
         "walking {} through {}: {} of {} trials each, on {}",
         strategy.name,
-        data.origin,
+        experiment.origin(),
         number::counted(n_windows, "window"),
         number::count(resolved.search.trials),
         runtime.devices.shown()
@@ -208,10 +208,10 @@ pub struct WalkedForward<'a> {
 impl WalkedForward<'_> {
     /// Everything as JSON.
     pub fn document(&self) -> Value {
-        let Experiment { strategy, data, .. } = self.experiment;
+        let strategy = &self.experiment.strategy;
         json!({
             "strategy": strategy.name,
-            "data": data.origin,
+            "data": self.experiment.origin(),
             "objective": strategy.objective().text,
             "train": self.train,
             "test": self.test,
@@ -227,9 +227,11 @@ impl WalkedForward<'_> {
 
     /// The page as one HTML text.
     pub fn page(&self) -> String {
-        let Experiment { strategy, data, .. } = self.experiment;
-        let note = self.pool_note().map(|note| format!("{}. {note}", data.origin));
-        let origin = note.unwrap_or_else(|| data.origin.clone());
+        let strategy = &self.experiment.strategy;
+        let mut origin = self.experiment.origin();
+        if let Some(note) = self.pool_note() {
+            origin = format!("{origin}. {note}");
+        }
         page::html(&strategy.name, &origin, &strategy.objective().text, self.summary)
     }
 

@@ -4,7 +4,9 @@ use std::io;
 use std::num::NonZero;
 
 use indicatif::TermLike;
+use tidemill_market::{LoadProgress, LoadStage, LoadState};
 
+use super::loading::{loading_bar, loading_text};
 use super::*;
 
 /// The widths that tables and progress lines are looked at in.
@@ -78,12 +80,9 @@ fn size(cells: u16) -> NonZero<u16> {
 
 fn parts(done: u64, total: u64, message: &str) -> LineParts {
     LineParts {
-        done,
-        total,
-        things: "trials",
-        per_second: 48_211.7,
-        left: Duration::from_secs(754),
-        message: message.into(),
+        speed: speed(48_211.7),
+        left: left(Duration::from_secs(754)),
+        ..LineParts::new(done, Some(total), "trials", message.into())
     }
 }
 
@@ -134,4 +133,39 @@ fn the_line_stays_one_row_of_the_terminal_while_it_grows_and_others_print() {
         line.finish_and_clear();
         assert_eq!(emulator.rows(), ["note: something happened"]);
     }
+}
+
+fn state(stage: LoadStage, bytes: Option<u64>, bytes_done: u64) -> LoadState {
+    LoadState { stage, files: 12, files_done: 3, bytes, bytes_done }
+}
+
+#[test]
+fn a_load_says_what_it_is_doing_once_it_takes_longer_than_a_second() {
+    let text = |state: &LoadState, ms| loading_text(state, Duration::from_millis(ms), 100);
+    let half = state(LoadStage::Reading, Some(1_180_000_000), 590_000_000);
+    assert_eq!(text(&half, 999), "");
+    assert_eq!(
+        text(&half, 2_000),
+        "████████████████░░░░░░░░░░░░░░░░ 590/1,180 MB  295/s  2s left  3 of 12 files"
+    );
+    let piped = state(LoadStage::Reading, None, 590_000_000);
+    assert_eq!(text(&piped, 2_000), "590 MB  295/s  3 of 12 files");
+    let small = state(LoadStage::Reading, Some(4_200), 0);
+    assert_eq!(text(&small, 2_000), "░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ 0/4 kB  0/s  3 of 12 files");
+    assert_eq!(text(&state(LoadStage::Cleaning(1), None, 0), 2_000), "cleaning 1 symbol");
+    assert_eq!(text(&state(LoadStage::Finding, None, 0), 2_000), "looking for files");
+    let joined =
+        LoadState { files: 1, ..state(LoadStage::Joining("ml/scores.parquet".into()), Some(8_000_000), 8) };
+    assert_eq!(text(&joined, 9_000), "░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ 0/8,000 kB  joining scores.parquet");
+}
+
+#[test]
+fn the_line_of_a_load_is_gone_when_it_is_over() {
+    let emulator = Emulator::new(80);
+    let target = ProgressDrawTarget::term_like(Box::new(emulator.clone()));
+    let bar = loading_bar(target, LoadProgress::default(), || 80).with_elapsed(Duration::from_secs(5));
+    bar.force_draw();
+    assert_eq!(emulator.rows(), ["looking for files"]);
+    bar.finish_and_clear();
+    assert_eq!(emulator.rows(), Vec::<String>::new());
 }

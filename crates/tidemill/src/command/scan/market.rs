@@ -9,6 +9,7 @@ use tidemill_market::{LoadOptions, load, symbol_of_file};
 use tidemill_scan::Symbol;
 
 use super::ScanArgs;
+use crate::progress::while_loading;
 use crate::settings::Settings;
 use tidemill_lab::dataset::describe;
 
@@ -79,7 +80,7 @@ impl Source {
             let series = universe.symbols.into_iter().map(Series::new).collect();
             return Ok(Market { series, unusable: Vec::new(), origin, notes: Vec::new() });
         }
-        let mut loaded = load(&self.files, &self.options)?;
+        let mut loaded = while_loading(&self.options.progress, || load(&self.files, &self.options))?;
         let origin = describe(&loaded.universe);
         let mut unusable = Vec::new();
         for file in std::mem::take(&mut loaded.report.unreadable) {

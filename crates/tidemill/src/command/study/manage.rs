@@ -108,7 +108,7 @@ pub fn rename(args: &RenameArgs) -> Result<ExitCode> {
 
 pub fn judge(args: &JudgeArgs, display: &Display) -> Result<ExitCode> {
     let study = super::stored(&args.dir)?;
-    let experiment = study.experiment(study.data(&args.data, args.benchmark.as_deref())?)?;
+    let experiment = study.experiment(super::data(&study, &args.data, args.benchmark.as_deref())?)?;
     let experiment = experiment.runtime(Runtime { stop: stop_flag(), ..Runtime::default() });
     let Some(judged) = study.judge(&experiment, args.top)? else {
         eprintln!("stopped: nothing is stored");

@@ -212,7 +212,7 @@ pub fn json(finished: &Finished<'_>, interrupted: bool) -> Value {
     let mut out = json!({
         "strategy": strategy.name,
         "profile": strategy.profile,
-        "data": experiment.data.origin,
+        "data": experiment.origin(),
         "objective": strategy.objective().text,
         "execution": strategy.execution,
         "sampler": search.sampler.name(),

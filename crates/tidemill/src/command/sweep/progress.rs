@@ -45,11 +45,14 @@ impl SweepProgress {
         out: Option<&Path>,
         metrics: Option<SocketAddr>,
     ) -> Result<Self> {
-        let Experiment { strategy, data, runtime, .. } = experiment;
+        let Experiment { strategy, runtime, .. } = experiment;
         let journal = Arc::default();
         let server = metrics.map(|addr| serve(addr, Arc::clone(&journal))).transpose()?;
         Ok(Self(Arc::new(Shared {
-            title: [format!("sweeping {} over {}", strategy.name, data.origin), runtime.devices.shown()],
+            title: [
+                format!("sweeping {} over {}", strategy.name, experiment.origin()),
+                runtime.devices.shown(),
+            ],
             sampler,
             devices_note: runtime.devices.note.clone(),
             out: out.map(Into::into),
