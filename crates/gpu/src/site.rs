@@ -15,9 +15,12 @@ pub fn look_for_nvrtc_in(folders: impl IntoIterator<Item = PathBuf>) {
     PACKAGES.lock().unwrap_or_else(PoisonError::into_inner).extend(folders);
 }
 
-/// Whether this is a Python that has named its folders.
-pub(crate) fn has_packages() -> bool {
-    !PACKAGES.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+/// How NVRTC is had within a Python that has named its folders, where its wheel is found by itself.
+pub(crate) fn cure_in_python() -> Option<&'static str> {
+    let is_python = !PACKAGES.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+    is_python.then_some(
+        "pip install 'tidemill[cuda]' ('tidemill[cuda12]' for drivers before 13 and cards before Turing)",
+    )
 }
 
 /// The folders of NVRTC's wheels.
