@@ -56,6 +56,9 @@ pub struct Nvrtc {
 
 const CURE: &str = "pip install nvidia-cuda-nvrtc (nvidia-cuda-nvrtc-cu12 for drivers before 13), then name the folder of \
                     libnvrtc in TIDEMILL_NVRTC or LD_LIBRARY_PATH";
+/// Where the wheel of NVRTC is found by itself.
+const CURE_IN_PYTHON: &str =
+    "pip install 'tidemill[cuda]' ('tidemill[cuda12]' for drivers before 13 and cards before Turing)";
 
 /// The least architecture that kernels are written for, compute capability 6.0.
 pub const LEAST_ARCHITECTURE: u32 = 60;
@@ -208,7 +211,7 @@ impl Nvrtc {
         }
         Err(GpuError::Unavailable {
             what: "the CUDA compiler library NVRTC was not found".into(),
-            cure: CURE.into(),
+            cure: if site::has_packages() { CURE_IN_PYTHON } else { CURE }.into(),
         })
     }
 

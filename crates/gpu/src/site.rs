@@ -15,6 +15,11 @@ pub fn look_for_nvrtc_in(folders: impl IntoIterator<Item = PathBuf>) {
     PACKAGES.lock().unwrap_or_else(PoisonError::into_inner).extend(folders);
 }
 
+/// Whether this is a Python that has named its folders.
+pub(crate) fn has_packages() -> bool {
+    !PACKAGES.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+}
+
 /// The folders of NVRTC's wheels.
 pub(crate) fn of_packages() -> Vec<PathBuf> {
     let packages = PACKAGES.lock().unwrap_or_else(PoisonError::into_inner);

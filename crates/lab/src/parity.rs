@@ -16,7 +16,7 @@ use tidemill_backtest::compile::{DataNames, compile};
 use tidemill_backtest::random::{self, tape::Tape};
 use tidemill_backtest::segment::Segment;
 use tidemill_backtest::{DeviceEngine, DeviceOptions, Engine, EngineOptions, Overrides, Strategy};
-use tidemill_gpu::{Device, GpuError};
+use tidemill_gpu::{ContextOptions, Device, GpuError};
 use tidemill_market::Universe;
 use tidemill_search::{Points, SamplerKind, SamplerSettings};
 
@@ -333,7 +333,8 @@ fn run_all(
     progress: &(impl Fn(u64) + Sync),
 ) -> Result<Vec<CaseResult>, LabError> {
     let n_workers = (rayon::current_num_threads() / 2).clamp(1, MOST_WORKERS).min(cases.len().max(1));
-    let options = DeviceOptions { memory_fraction: options.memory_fraction / n_workers as f64, ..*options };
+    let mut options = *options;
+    options.context.memory_fraction /= n_workers as f64;
     // Data set by data set: what begins at the same time then has different kernels to compile.
     let mut order: Vec<usize> = (0..cases.len()).collect();
     order.sort_by_key(|at| cases[*at].round);
@@ -376,7 +377,7 @@ fn run_case(
     let options = match at % 2 {
         0 => *options,
         _ => DeviceOptions {
-            lanes: options.lanes + 1,
+            context: ContextOptions { streams: options.context.n_lanes() + 1, ..options.context },
             most_trials: 100,
             most_trades: 4,
             // By few lanes and by a block in turn, whatever the device would choose.

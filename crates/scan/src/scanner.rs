@@ -236,11 +236,10 @@ impl Scanner {
                     }
                 }
             }
-            for (device, worker) in workers {
-                match worker.join() {
-                    Ok(result) => result.map_err(|error| ScanError::Device { device, error })?,
-                    Err(_) => return Err(ScanError::Worker { device }),
-                }
+            for (number, (device, worker)) in workers.into_iter().enumerate() {
+                let Ok(result) = worker.join() else { return Err(ScanError::Worker { device }) };
+                let statistics = result.map_err(|error| ScanError::Device { device, error })?;
+                observe(ScanEvent::DeviceDone { device: number, statistics });
             }
             Ok(())
         })?;

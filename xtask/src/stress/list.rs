@@ -76,10 +76,9 @@ pub const LIST: &[TestFile] = &[
     TestFile {
         path: "crates/tidemill/tests/gpu/runtime/coordinator.rs",
         tests: &[
-            ("forked_work_overlaps_and_joins", None),
+            ("branches_overlap_and_meet_again", None),
+            ("finishing_one_does_not_wait_for_others", None),
             ("operations_run_after_what_they_depend_on", None),
-            ("poll_tells_what_finished_and_only_once", None),
-            ("waiting_for_one_does_not_wait_for_others", None),
         ],
     },
     TestFile {
@@ -149,14 +148,6 @@ pub const LIST: &[TestFile] = &[
             ("a_stopped_sweep_says_so_and_goes_on_to_the_same_end", None),
             ("an_experiment_can_be_run_from_any_thread_with_the_same_result", None),
             ("the_folder_is_locked_until_the_last_event", None),
-        ],
-    },
-    TestFile {
-        path: "crates/tidemill/tests/gpu/runtime/triple.rs",
-        tests: &[
-            ("a_slot_advances_only_when_its_work_is_done", None),
-            ("there_are_three_slots_and_dropped_ones_come_back", None),
-            ("three_slots_keep_three_streams_at_work", None),
         ],
     },
     TestFile {
