@@ -1,5 +1,6 @@
 //! Facts that hold for every strategy and all data: nothing looks ahead, the unit of money does not matter, longs and shorts are
-//! mirror images, no cash appears or vanishes, costs cost. `PROPTEST_CASES` sets the number of cases.
+//! mirror images, no cash appears or vanishes, costs cost. One file because all of them compare
+//! the same details of changed data or rules. `PROPTEST_CASES` sets the number of cases.
 
 use std::path::Path;
 

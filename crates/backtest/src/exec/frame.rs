@@ -1,4 +1,5 @@
-//! Evaluates formulas of one trial over one symbol: at a single bar, or 64 bars at a time.
+//! Evaluates formulas of one trial over one symbol: at a single bar, or 64 bars at a time. One file because every reader of a formula goes
+//! through the same blocks.
 
 use multiversion::multiversion;
 use tidemill_market::indicator::{Call, Limit, Series};

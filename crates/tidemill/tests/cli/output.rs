@@ -115,7 +115,12 @@ fn json_of_a_backtest_has_the_documented_shape() {
         assert!(["long", "short"].contains(&trade["side"].as_str().unwrap()));
         let number = |name: &str| trade[name].as_f64().unwrap();
         let side = if trade["side"] == "long" { 1.0 } else { -1.0 };
-        let cost = (number("entry") + number("exit")) * 10.0 / 10_000.0;
+        // Fees of 5, and slippage by the kind of order that closes the trade.
+        let cost = match trade["reason"].as_str().unwrap() {
+            "STOP" | "STOP_GAP" => (number("entry") * 10.0 + number("exit") * 15.0) / 10_000.0,
+            "TARGET" | "TARGET_GAP" => (number("entry") * 10.0 + number("exit") * 5.0) / 10_000.0,
+            _ => (number("entry") + number("exit")) * 10.0 / 10_000.0,
+        };
         assert_eq!(number("pnl"), side * (number("exit") - number("entry")) - cost);
         assert_eq!(number("ret"), number("pnl") / number("entry"));
     }
