@@ -106,6 +106,7 @@ impl<'a> Controller<'a> {
                 may_fall_back: self.may_fall_back,
                 halt,
                 began,
+                round_over: began,
                 earlier_s: self.state.as_ref().map_or(0.0, |state| state.seconds),
                 observer,
             };

@@ -33,6 +33,11 @@ fn cost(kind: PhaseKind, input: &PhaseInput<'_>) -> f64 {
     }
 }
 
+/// The iterations of one search in a round.
+fn slice_length(round: u64, share: f64, kind: PhaseKind, input: &PhaseInput<'_>, knobs: &Knobs) -> u64 {
+    ((round as f64 * share * knobs.iterations_of(kind) / cost(kind, input)) as u64).max(1)
+}
+
 /// The searches of one pass, on one input.
 pub struct Ensemble<'a> {
     input: PhaseInput<'a>,
@@ -109,7 +114,7 @@ impl<'a> Ensemble<'a> {
                 let elite =
                     best.as_ref().filter(|best| best.kind != kind && best.conflicts < member.conflicts);
                 let slice = Slice {
-                    iterations: ((iterations as f64 * shares[at] / cost(kind, input)) as u64).max(1),
+                    iterations: slice_length(iterations, shares[at], kind, input, knobs),
                     stop,
                     elite: elite.map(|best| &best.colors[..]),
                     knobs,

@@ -47,7 +47,7 @@ pub use config::RunConfig;
 pub use controller::{Controller, Ending, Observer, Options, Outcome, PhaseTotal, Quiet, State};
 pub use ensemble::{Best, Credit, Ensemble};
 pub use error::ColoringError;
-pub use event::{PassEvent, RecordContext};
+pub use event::{PassEvent, RecordContext, RoundWork};
 pub use folder::RunFolder;
 pub use graph::Graph;
 pub use instance::{Instance, MAX_VERTICES};

@@ -111,6 +111,8 @@ pub struct PhaseReport {
     pub took: Duration,
     /// Other measured numbers, by name.
     pub values: Vec<(&'static str, f64)>,
+    /// What it worked with at the end, as numbers by name, such as `temperature` and `tenure`.
+    pub parameters: Vec<(&'static str, f64)>,
     /// The result.
     pub result: PhaseResult,
 }
@@ -175,6 +177,7 @@ impl Clock {
             began: self.began,
             took,
             values: Vec::new(),
+            parameters: Vec::new(),
             result,
         }
     }

@@ -15,7 +15,7 @@ use super::stop::Halt;
 use crate::device::{DeviceGraph, MOST_VERTICES};
 use crate::ensemble::Ensemble;
 use crate::error::ColoringError;
-use crate::event::PassEvent;
+use crate::event::{PassEvent, RoundWork};
 use crate::experimental::signal::{SignalPhase, normalized};
 use crate::graph::Graph;
 use crate::initial::n_colors;
@@ -47,6 +47,8 @@ pub(super) struct Descent<'a> {
     pub(super) may_fall_back: bool,
     pub(super) halt: &'a Halt,
     pub(super) began: Instant,
+    /// When the last round was over; before the first one, when the run began.
+    pub(super) round_over: Instant,
     /// Seconds at work before the run was resumed.
     pub(super) earlier_s: f64,
     pub(super) observer: &'a mut dyn Observer,
@@ -74,16 +76,14 @@ impl Descent<'_> {
         let knobs = self.state.knobs.clone();
         let iterations = SIGNAL_PER_VERTEX * self.graph.n() as u64;
         let slice = Slice { iterations, stop: &self.halt.flag, elite: None, knobs: &knobs };
-        let mut sum = vec![0.0; self.graph.n()];
         for kind in signals {
             let report = SignalPhase::new(kind).run(&input, &slice)?;
             if let PhaseResult::Priority(priority) = &report.result {
-                sum.iter_mut().zip(normalized(priority)).for_each(|(sum, value)| *sum += value);
+                self.state.signals.insert(kind.name().to_owned(), normalized(priority));
             }
             self.worked(&report, input.k)?;
         }
-        self.state.priority = Some(sum);
-        self.construct(self.state.priority.clone())
+        self.construct(self.state.priority())
     }
 
     fn of_family(&self, is_wanted: impl Fn(Family) -> bool) -> Vec<PhaseKind> {
@@ -132,6 +132,7 @@ impl Descent<'_> {
             let (n, best, target) = (self.graph.n(), self.state.k, self.options.target);
             let pass = self.state.plan.pass(n, best, self.bound, target);
             self.observer.observe(PassEvent::PassBegan { state: &self.state, k: pass.k })?;
+            let before = self.state.iterations;
             let is_solved = self.pass(pass)?;
             let is_used_up = self.options.max_iterations.is_some_and(|most| self.state.iterations >= most);
             if !is_solved && (self.halt.is_set() || is_used_up) {
@@ -142,7 +143,15 @@ impl Descent<'_> {
             self.state.plan.learn(pass, best, is_solved, target);
             let delta = best - self.state.k;
             self.state.n_idle = if delta >= self.options.min_delta { 0 } else { self.state.n_idle + 1 };
-            self.observer.observe(PassEvent::PassEnded { pass: self.state.pass, k: pass.k, is_solved })?;
+            let iterations = self.state.iterations;
+            self.observer.observe(PassEvent::PassEnded {
+                pass: self.state.pass,
+                k: pass.k,
+                is_solved,
+                best: self.state.k,
+                pass_iterations: iterations - before,
+                iterations,
+            })?;
         }
     }
 
@@ -208,9 +217,9 @@ impl Descent<'_> {
             Some(reduction) => reduction.restrict(values),
             None => values.to_vec(),
         };
-        let priority = self.state.priority.as_ref().map(|priority| match &reduction {
+        let priority = self.state.priority().map(|priority| match &reduction {
             Some(reduction) => reduction.kept.iter().map(|vertex| priority[*vertex as usize]).collect(),
-            None => priority.clone(),
+            None => priority,
         });
         let best = restrict(&self.state.colors);
         let start = warm_start(graph, &compact(&best), pass.k, priority.as_deref());
@@ -284,6 +293,7 @@ impl Descent<'_> {
             for report in &reports {
                 self.worked(report, pass.k)?;
             }
+            self.round_ended(&reports, pass.k)?;
             self.state.round += 1;
             if let Some(best) = ensemble.best()
                 && best.conflicts == 0
@@ -292,6 +302,24 @@ impl Descent<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Reports how well a round used its time.
+    fn round_ended(&mut self, reports: &[PhaseReport], k: usize) -> Result<(), ColoringError> {
+        let is_on_device = |report: &&PhaseReport| matches!(report.device, DeviceMode::Gpu { .. });
+        let longest = |reports: &mut dyn Iterator<Item = &PhaseReport>| reports.map(|it| it.took).max();
+        let work = longest(&mut reports.iter().filter(is_on_device)).or_else(|| longest(&mut reports.iter()));
+        let now = Instant::now();
+        let wall = now.duration_since(self.round_over);
+        self.round_over = now;
+        self.observer.observe(PassEvent::RoundEnded(RoundWork {
+            round: self.state.round,
+            pass: self.state.pass + 1,
+            k,
+            wall,
+            work: work.unwrap_or_default(),
+            iterations: self.state.iterations,
+        }))
     }
 
     /// Takes a colouring of the whole graph if it passes the verifier and has fewer colours. True if it has.

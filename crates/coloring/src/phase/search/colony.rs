@@ -15,6 +15,8 @@ use crate::phase::DeviceInput;
 use crate::random::mix;
 use crate::slot::CpuSlots;
 use crate::tabu::device::DeviceTabu;
+use crate::tabu::mean_tenure;
+use crate::warm::n_conflicting;
 
 /// A child's search gets one iteration for so many edges: long enough to mend what crossing broke, not so long that nothing of the parents
 /// is left. In sparse graphs that is soon.
@@ -201,6 +203,7 @@ impl Phase for Colony<'_> {
                 break;
             }
         }
+        let mut parameters = evolve.parameters();
         self.evolve = Some(evolve);
         clock = match (&self.fallback, self.device()) {
             (Some(reason), _) => clock.at(DeviceMode::CpuFallback { reason: reason.clone() }),
@@ -211,6 +214,10 @@ impl Phase for Colony<'_> {
         let mut report = clock.report(iterations, PhaseResult::Searched { colors, conflicts });
         report.values = values;
         report.values.push(("starts", self.n_starts as f64));
+        if matches!(self.kind, PhaseKind::Tabu | PhaseKind::Memetic) {
+            parameters.push(("tenure", mean_tenure(n_conflicting(self.input.graph, &self.best.1))));
+        }
+        report.parameters = parameters;
         Ok(report)
     }
 }
