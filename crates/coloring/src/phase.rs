@@ -21,7 +21,7 @@ pub use search::search;
 pub(crate) use search::{Evolve, Step};
 use tidemill_telemetry::DeviceMode;
 
-use crate::device::DeviceGraph;
+use crate::device::{DeviceGraph, DeviceStreams};
 use crate::error::ColoringError;
 use crate::graph::Graph;
 use crate::knob::Knobs;
@@ -52,6 +52,8 @@ pub struct PhaseInput<'a> {
 pub struct DeviceInput<'a> {
     /// The graph in the memory of the device.
     pub graph: &'a DeviceGraph,
+    /// The streams of the device.
+    pub streams: &'a DeviceStreams,
     /// Whether the CPU takes over if the device fails.
     pub may_fall_back: bool,
 }

@@ -1,18 +1,18 @@
 //! One run: first colourings, then passes downwards.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use rayon::prelude::*;
-use tidemill_gpu::Device;
 use tidemill_telemetry::DeviceMode;
 
 use super::Observer;
 use super::option::Options;
 use super::outcome::{Ending, Outcome, PhaseTotal};
+use super::place::{DevicePlaces, PlacedGraphs};
 use super::plan::Pass;
 use super::state::State;
 use super::stop::Halt;
-use crate::device::{DeviceGraph, MOST_VERTICES};
 use crate::ensemble::Ensemble;
 use crate::error::ColoringError;
 use crate::event::{PassEvent, RoundWork};
@@ -21,15 +21,18 @@ use crate::graph::Graph;
 use crate::initial::n_colors;
 use crate::instance::Instance;
 use crate::phase::{
-    Construct, DeviceInput, Family, Judge, Peel, Phase, PhaseInput, PhaseKind, PhaseReport, PhaseResult,
-    Slice,
+    Construct, Family, Judge, Peel, Phase, PhaseInput, PhaseKind, PhaseReport, PhaseResult, Slice,
 };
-use crate::random::mix;
+use crate::random::{Random, mix};
+use crate::slot::scattered;
 use crate::tabu::{MOST_WIDE, Matrix, class_limit};
 use crate::warm::warm_start;
 
 /// Iterations of the search that a signal is measured on, for each vertex.
 const SIGNAL_PER_VERTEX: u64 = 256;
+
+/// Random numbers of the start of a pass that does not begin at the best colouring.
+const COLD_START: u64 = 0x636f_6c64 << 16;
 
 /// A run in progress.
 pub(super) struct Descent<'a> {
@@ -41,10 +44,8 @@ pub(super) struct Descent<'a> {
     pub(super) is_beyond: bool,
     pub(super) state: State,
     pub(super) totals: Vec<PhaseTotal>,
-    /// Where searches run that can run on a device.
-    pub(super) device: Option<Device>,
-    /// Whether the CPU takes over if it fails.
-    pub(super) may_fall_back: bool,
+    /// Where phases run that can run on a device.
+    pub(super) devices: Arc<DevicePlaces>,
     pub(super) halt: &'a Halt,
     pub(super) began: Instant,
     /// When the last round was over; before the first one, when the run began.
@@ -76,10 +77,31 @@ impl Descent<'_> {
         let knobs = self.state.knobs.clone();
         let iterations = SIGNAL_PER_VERTEX * self.graph.n() as u64;
         let slice = Slice { iterations, stop: &self.halt.flag, elite: None, knobs: &knobs };
-        for kind in signals {
-            let report = SignalPhase::new(kind).run(&input, &slice)?;
+        let devices = self.devices.clone();
+        let placed = devices.put(self.graph)?;
+        let first = placed.inputs().first().copied();
+        // Side by side, each in a thread and, on a device, on its stream.
+        let reports: Vec<Result<PhaseReport, ColoringError>> = std::thread::scope(|scope| {
+            let on_cpu = &self.options.on_cpu;
+            let (input, slice) = (&input, &slice);
+            let measure = move |kind: PhaseKind| {
+                let device = first.filter(|_| !on_cpu.contains(&kind));
+                SignalPhase::new(kind).run(&PhaseInput { device, ..*input }, slice)
+            };
+            let threads: Vec<_> = signals.iter().map(|kind| scope.spawn(move || measure(*kind))).collect();
+            let joined = threads.into_iter().map(|thread| match thread.join() {
+                Ok(report) => report,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            joined.collect()
+        });
+        for report in reports {
+            let mut report = report?;
+            if let Some(reason) = &placed.reason {
+                report.device = DeviceMode::CpuFallback { reason: reason.clone() };
+            }
             if let PhaseResult::Priority(priority) = &report.result {
-                self.state.signals.insert(kind.name().to_owned(), normalized(priority));
+                self.state.signals.insert(report.kind.name().to_owned(), normalized(priority));
             }
             self.worked(&report, input.k)?;
         }
@@ -222,10 +244,13 @@ impl Descent<'_> {
             None => priority,
         });
         let best = restrict(&self.state.colors);
-        let start = warm_start(graph, &compact(&best), pass.k, priority.as_deref());
+        let start = match self.options.warm_start {
+            true => warm_start(graph, &compact(&best), pass.k, priority.as_deref()),
+            false => scattered(graph.n(), pass.k, &Random::new(seed, COLD_START)),
+        };
         let matrix = Matrix::new(graph);
-        let (on_device, reason) = self.on_device(graph)?;
-        let device = on_device.as_ref().map(|graph| DeviceInput { graph, may_fall_back: self.may_fall_back });
+        let devices = self.devices.clone();
+        let placed = devices.put(graph)?;
         let input = PhaseInput {
             graph,
             matrix: &matrix,
@@ -233,9 +258,9 @@ impl Descent<'_> {
             start: &start,
             seed,
             n_before: pass.n_before,
-            device,
+            device: None,
         };
-        let Some((colors, by)) = self.race(input, pass, reason)? else { return Ok(false) };
+        let Some((colors, by)) = self.race(input, pass, &placed)? else { return Ok(false) };
         let colors = match &reduction {
             Some(reduction) => reduction.restore(self.graph, &colors),
             None => colors,
@@ -243,35 +268,15 @@ impl Descent<'_> {
         self.accept(colors, by)
     }
 
-    /// The graph on the device, if there is one; why not, if it failed and the CPU may take over.
-    fn on_device(&self, graph: &Graph) -> Result<(Option<DeviceGraph>, Option<String>), ColoringError> {
-        let Some(device) = &self.device else { return Ok((None, None)) };
-        if graph.n() > MOST_VERTICES {
-            let reason = format!("{} vertices are more than the {MOST_VERTICES} of a device", graph.n());
-            return match self.may_fall_back {
-                true => Ok((None, Some(reason))),
-                false => Err(ColoringError::Option {
-                    name: "device",
-                    value: device.info().name.clone(),
-                    expected: format!("cpu: {reason}"),
-                }),
-            };
-        }
-        match DeviceGraph::new(device, graph) {
-            Ok(graph) => Ok((Some(graph), None)),
-            Err(error) if self.may_fall_back => Ok((None, Some(error.to_string()))),
-            Err(error) => Err(error.into()),
-        }
-    }
-
     /// Lets the searches race. Returns a colouring without conflicts and the phase that found it, if there is one.
     fn race(
         &mut self,
         input: PhaseInput<'_>,
         pass: Pass,
-        fallback: Option<String>,
+        placed: &PlacedGraphs<'_>,
     ) -> Result<Option<(Vec<u32>, PhaseKind)>, ColoringError> {
-        let mut ensemble = Ensemble::new(input, &self.options.phases);
+        let devices = placed.inputs();
+        let mut ensemble = Ensemble::new(input, &self.options.phases, &devices, &self.options.on_cpu);
         let most = self.options.max_iterations.unwrap_or(u64::MAX);
         // A device that refuses or fails leaves the CPU with the pass, and then it is as long as the CPU's.
         let (mut given, mut length) = (0, pass.iterations);
@@ -283,7 +288,7 @@ impl Descent<'_> {
             let (knobs, credit) = (&self.state.knobs, &mut self.state.credit);
             let (mut reports, now_given) = ensemble.round(knobs, credit, left, &self.halt.flag)?;
             given += now_given;
-            if let Some(reason) = &fallback {
+            if let Some(reason) = &placed.reason {
                 let mode = DeviceMode::CpuFallback { reason: reason.clone() };
                 reports.iter_mut().for_each(|report| report.device = mode.clone());
             }

@@ -72,7 +72,7 @@ fn the_first_record_has_the_graph_and_the_whole_configuration() {
         max_iterations,
         config: &config,
     };
-    let parameters = r#""parameters":{"workload":"color","title":"ring","progress":"iterations","score":"k","better":"lower","vertices":3,"edges":3,"hypertune":"on","iterations":300000,"knobs":{"even_share":0.4,"iterations":1.0,"off":[],"phase_iterations":{},"population":1.0,"restart":24,"temperature":1.0,"transfer_weight":1.0},"min_delta":1,"passes":null,"patience":null,"phases":["greedy","tabu"],"seed":1,"target":null,"time_s":null},"notes":null}"#;
+    let parameters = r#""parameters":{"workload":"color","title":"ring","progress":"iterations","score":"k","better":"lower","vertices":3,"edges":3,"hypertune":"on","iterations":300000,"knobs":{"even_share":0.4,"iterations":1.0,"off":[],"phase_iterations":{},"population":1.0,"restart":24,"temperature":1.0,"transfer_weight":1.0},"min_delta":1,"on_cpu":[],"passes":null,"patience":null,"phases":["greedy","tabu"],"seed":1,"target":null,"time_s":null,"warm_start":true},"notes":null}"#;
     assert_eq!(
         wire(started(false, Some(300_000)), &context(None)),
         format!(
