@@ -85,6 +85,7 @@ impl DeviceScanner {
             })
             .stage(Stage::Download.name(), Purpose::Download, |stream, lane, mut staged| {
                 stream.download(&lane.last, 0, &mut staged.last, 0, staged.n_symbols)?;
+                stream.download(&lane.classes, 0, &mut staged.classes, 0, staged.n_symbols)?;
                 if staged.history {
                     stream.download(&lane.averages, 0, &mut staged.averages, 0, staged.n_bars)?;
                 }

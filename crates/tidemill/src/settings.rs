@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tidemill_telemetry::hypertune::{Mode, Thresholds};
 
 use tidemill_backtest::DeviceOptions;
+use tidemill_coloring::{ColorSettings, InitialSettings, IterativeSettings};
 use tidemill_gpu::ContextOptions;
 use tidemill_market::BarStamp;
 
@@ -30,6 +31,10 @@ pub struct Settings {
     pub sweep: SweepSettings,
     /// Defaults of `color`.
     pub color: ColorSettings,
+    /// The passes of `color`.
+    pub iterative: IterativeSettings,
+    /// Where `color` begins.
+    pub initial_coloring: InitialSettings,
     /// Rules that watch a run.
     pub hypertune: HypertuneSettings,
     /// Execution keys laid over every strategy.
@@ -137,22 +142,6 @@ pub struct SweepSettings {
     pub top: Option<usize>,
 }
 
-/// Defaults of `color`.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ColorSettings {
-    /// Number of colours at which it stops.
-    pub target: Option<usize>,
-    /// Time limit in seconds.
-    pub time_s: Option<f64>,
-    /// Seed.
-    pub seed: Option<u64>,
-    /// Phases, as `--phases` takes them.
-    pub phases: Option<Vec<String>>,
-    /// Initial values of the knobs.
-    pub knobs: tidemill_coloring::Knobs,
-}
-
 /// Rules that watch a run: `mode`, and thresholds by name.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(transparent)]
@@ -235,6 +224,8 @@ impl Settings {
         }
         self.hypertune.mode()?;
         self.hypertune.thresholds()?;
+        let checked = self.color.on_cpu().and_then(|_| self.initial_coloring.phases());
+        checked.with_context(|| format!("settings {}", self.origin()))?;
         for key in self.execution.keys() {
             if !tidemill_backtest::strategy::EXECUTION_KEYS.contains(&key.as_str()) {
                 let known = tidemill_backtest::strategy::EXECUTION_KEYS.join(", ");

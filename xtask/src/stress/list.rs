@@ -11,6 +11,7 @@ pub struct TestFile {
 pub const UNLISTED: &[(&str, &str)] = &[
     ("crates/backtest/tests/language.rs", "a time limit ends a hang; no test waits for another thread"),
     ("crates/coloring/src/event/tests.rs", "times are given as distances from one instant, none passes"),
+    ("crates/coloring/src/tune.rs", "times are given to the rules, none passes"),
     ("crates/dash/tests/terminal.rs", "times are given to the screen, none passes"),
     ("crates/gpu/src/wait.rs", "time passes in a pace of its own"),
     ("crates/market/src/atc/bench.rs", "it measures, and judges nothing by it"),
@@ -39,6 +40,7 @@ pub const LIST: &[TestFile] = &[
         tests: &[
             ("a_folder_holds_the_journal_the_best_colouring_and_a_state_to_go_on_from", None),
             ("a_run_that_cannot_keep_its_colouring_fails_and_records_it", None),
+            ("a_tuned_run_that_resumes_after_a_decision_finds_what_it_would_have_found", None),
         ],
     },
     TestFile {
