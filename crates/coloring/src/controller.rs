@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use tidemill_gpu::Device;
+use tidemill_gpu::{ContextOptions, Device, StreamMode};
 
 pub use option::Options;
 pub use outcome::{Ending, Outcome, PhaseTotal};
@@ -53,6 +53,10 @@ impl Observer for Quiet {
     }
 }
 
+/// How devices are used where nothing else is asked for: a stream for every phase.
+pub const DEFAULT_CONTEXT: ContextOptions =
+    ContextOptions { streams: 8, mode: StreamMode::Parallel, memory_fraction: 0.8 };
+
 /// Colours one graph.
 pub struct Controller<'a> {
     instance: &'a Instance,
@@ -60,6 +64,7 @@ pub struct Controller<'a> {
     options: Options,
     state: Option<State>,
     devices: Vec<Device>,
+    context: ContextOptions,
     may_fall_back: bool,
 }
 
@@ -73,6 +78,7 @@ impl<'a> Controller<'a> {
             options,
             state: None,
             devices: Vec::new(),
+            context: DEFAULT_CONTEXT,
             may_fall_back: false,
         })
     }
@@ -81,6 +87,12 @@ impl<'a> Controller<'a> {
     pub fn on(mut self, device: Device, may_fall_back: bool) -> Self {
         self.devices.push(device);
         self.may_fall_back = may_fall_back;
+        self
+    }
+
+    /// How each device is used: phases take its streams in turn. Other streams give other timings and no other searches.
+    pub fn using(mut self, context: ContextOptions) -> Self {
+        self.context = context;
         self
     }
 
@@ -106,7 +118,12 @@ impl<'a> Controller<'a> {
                 is_beyond: false,
                 state: self.state.clone().unwrap_or_else(|| State::new(&self.options)),
                 totals: Vec::new(),
-                devices: Arc::new(DevicePlaces::new(&self.devices, &self.options, self.may_fall_back)?),
+                devices: Arc::new(DevicePlaces::new(
+                    &self.devices,
+                    self.context,
+                    &self.options,
+                    self.may_fall_back,
+                )?),
                 halt,
                 began,
                 round_over: began,

@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 use tidemill_gpu::{
-    Device, DeviceBuffer, DevicePtr, GpuError, Module, Pinned, Source, Stream, kernel_structs,
+    Context, Device, DeviceBuffer, DevicePtr, GpuError, Module, Pinned, Source, Stream, kernel_structs,
 };
 
 use crate::experimental::{metropolis, signal};
@@ -230,16 +230,23 @@ pub struct DeviceStreams {
 }
 
 impl DeviceStreams {
-    /// Streams for these phases, in the order of the phases.
-    pub fn new(device: &Device, number: usize, kinds: &[PhaseKind]) -> Result<Self, GpuError> {
+    /// Streams for these phases, in the order of the phases; in turn where there are fewer streams.
+    pub fn new(context: &Context, number: usize, kinds: &[PhaseKind]) -> Result<Self, GpuError> {
         let mut streams: Vec<(PhaseKind, Stream)> = Vec::new();
+        let (n_lanes, mut next) = (context.options().n_lanes(), 0);
         for kind in kinds {
             // Two of the signals share one, so that three need two.
             let shared = match kind {
                 PhaseKind::Inference => streams.iter().find(|(of, _)| *of == PhaseKind::Transfer),
                 _ => None,
             };
-            let stream = shared.map_or_else(|| device.stream(), |(_, stream)| Ok(stream.clone()))?;
+            let stream = match shared {
+                Some((_, stream)) => stream.clone(),
+                None => {
+                    next += 1;
+                    context.pool().lane((next - 1) % n_lanes)?
+                }
+            };
             streams.push((*kind, stream));
         }
         Ok(Self { number, streams })

@@ -45,7 +45,9 @@ pub use bound::lower_bound;
 pub use certificate::{Certificate, Refutation};
 pub use clique::clique;
 pub use config::RunConfig;
-pub use controller::{Controller, Ending, Observer, Options, Outcome, PhaseTotal, Quiet, State};
+pub use controller::{
+    Controller, DEFAULT_CONTEXT, Ending, Observer, Options, Outcome, PhaseTotal, Quiet, State,
+};
 pub use ensemble::{Best, Credit, Ensemble};
 pub use error::ColoringError;
 pub use event::{PassEvent, RecordContext, RoundWork};

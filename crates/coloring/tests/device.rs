@@ -9,7 +9,7 @@ use tidemill_coloring::phase::{PhaseKind, PhaseResult};
 use tidemill_coloring::{
     ColoringError, Controller, Graph, Instance, Knobs, Observer, Options, PassEvent, verify,
 };
-use tidemill_gpu::{Device, Fault, GpuError, HostOptions};
+use tidemill_gpu::{ContextOptions, Device, Fault, GpuError, HostOptions};
 use tidemill_telemetry::DeviceMode;
 
 /// The emulation, unless this machine has no C++ compiler.
@@ -58,6 +58,35 @@ fn populations_and_replicas_run_on_streams_of_their_own() {
             |of: PhaseKind| places.0.iter().find(|(kind, _)| *kind == of).map(|(_, place)| place.clone());
         assert!(matches!(place(kind), Some(DeviceMode::Gpu { .. })), "{}: {:?}", kind.name(), place(kind));
         assert_eq!(place(PhaseKind::Edge), Some(DeviceMode::Cpu));
+    }
+}
+
+#[test]
+fn phases_take_the_streams_that_there_are() {
+    let Some(device) = host() else { return };
+    let instance = Family::Random { n: 30, p: 0.5 }.generate(6).unwrap();
+    for (context, n_streams) in [
+        (ContextOptions::parallel(8), 2),
+        (ContextOptions::parallel(1), 1),
+        (ContextOptions { streams: 8, ..ContextOptions::sequential() }, 1),
+    ] {
+        let options = Options {
+            phases: vec![PhaseKind::Greedy, PhaseKind::Memetic, PhaseKind::Tempering],
+            max_passes: Some(1),
+            time: Some(Duration::from_secs(3600)),
+            knobs: Knobs { population: 0.25, ..Knobs::default() },
+            ..Options::default()
+        };
+        let mut places = Places::default();
+        let controller =
+            Controller::new(&instance, options).unwrap().on(device.clone(), false).using(context);
+        controller.run(&mut places, &AtomicBool::new(false)).unwrap();
+        let stream = |(_, place): &(PhaseKind, DeviceMode)| match place {
+            DeviceMode::Gpu { stream } => Some(*stream),
+            _ => None,
+        };
+        let used: std::collections::BTreeSet<u32> = places.0.iter().filter_map(stream).collect();
+        assert_eq!(used.len(), n_streams, "{context:?}: {:?}", places.0);
     }
 }
 

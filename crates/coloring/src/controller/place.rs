@@ -1,6 +1,6 @@
 //! The devices of a run, and the graph of a pass on each of them.
 
-use tidemill_gpu::{Device, GpuError};
+use tidemill_gpu::{Context, ContextOptions, Device, GpuError};
 
 use super::option::Options;
 use crate::device::{DeviceGraph, DeviceStreams, MOST_VERTICES};
@@ -28,13 +28,14 @@ impl DevicePlaces {
     /// The devices, each with a stream for every phase of the run that may work there.
     pub(super) fn new(
         devices: &[Device],
+        context: ContextOptions,
         options: &Options,
         may_fall_back: bool,
     ) -> Result<Self, ColoringError> {
         let may_work = |kind: &PhaseKind| kind.has_kernel() && !options.on_cpu.contains(kind);
         let kinds: Vec<PhaseKind> = options.phases.iter().copied().filter(may_work).collect();
         let streams = |(number, device): (usize, &Device)| -> Result<_, GpuError> {
-            Ok((device.clone(), DeviceStreams::new(device, number, &kinds)?))
+            Ok((device.clone(), DeviceStreams::new(&Context::new(device, context)?, number, &kinds)?))
         };
         let placed: Result<Vec<_>, GpuError> = devices.iter().enumerate().map(streams).collect();
         match placed {

@@ -68,7 +68,9 @@ fn a_difference_is_reported_with_its_case_and_parameters() {
 
 #[test]
 fn a_strategy_is_left_out_where_the_symbols_it_reads_are_missing() {
-    let check = ParityCheck::new(&["btc-gate".into(), "ema-cross".into()], &[], 0, 100, 1).unwrap();
+    let check =
+        ParityCheck::new(&["btc-gate".into(), "ema-cross".into()], &[], 0, 100, 1, &LoadProgress::default())
+            .unwrap();
     assert_eq!(check.left_out().unwrap(), [("btc-gate", "lcg"), ("btc-gate", "one bar")]);
     let alone = data::generated(1).remove(0);
     let strategies = with_profiles(&["btc-gate".into()]).unwrap();

@@ -12,7 +12,9 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use tidemill_coloring::{Controller, Ending, PassEvent, RecordContext, RunRecorder, read_graph};
+use tidemill_coloring::{
+    Controller, DEFAULT_CONTEXT, Ending, PassEvent, RecordContext, RunRecorder, read_graph,
+};
 
 use super::sweep::{device_choice, stop_flag};
 use crate::exit::ExitCode;
@@ -157,6 +159,7 @@ fn color(args: &ColorArgs, display: &Display) -> Result<ExitCode> {
     for device in &devices.devices {
         controller = controller.on(device.clone(), devices.may_fall_back);
     }
+    controller = controller.using(settings.gpu.context(DEFAULT_CONTEXT));
     if let Some(state) = state {
         controller = controller.resume(state)?;
     }
