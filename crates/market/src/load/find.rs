@@ -45,7 +45,7 @@ pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<Found>, MarketError> {
         }
         let known = fs::metadata(path).map_err(|source| MarketError::io(path, source))?;
         if !known.is_dir() {
-            files.push(given(known.is_file().then(|| known.len())));
+            files.push(given(known.is_file().then_some(known.len())));
             continue;
         }
         let mut inside = Vec::new();
