@@ -36,8 +36,14 @@ study() {
 
 "$binary" data generate --out bars.parquet --bars 4000 --timeframe 4h --symbols 2 --seed 5 2> /dev/null > /dev/null
 
-for strategy in zscore-dip ema-cross rsi-reversion donchian-breakout bollinger-squeeze macd-adx perps-trend timeframe-trend seller-exhaustion; do
+for strategy in zscore-dip ema-cross rsi-reversion donchian-breakout bollinger-squeeze macd-adx perps-trend timeframe-trend supertrend cross-momentum seller-exhaustion; do
   study "$strategy" "$strategy" --data bars.parquet --trials 96 --batch 32 --split 0.7
+done
+# Bars within the day, and Bitcoin beside another symbol.
+"$binary" data generate --out quarters.csv --bars 6000 --symbols 2 --seed 6 2> /dev/null > /dev/null
+sed -i 's/SYN0/BTCUSDT/' quarters.csv
+for strategy in opening-range btc-gate; do
+  study "$strategy" "$strategy" --data quarters.csv --trials 96 --batch 32 --split 0.7
 done
 for sampler in tpe tpe-mv ga de cmaes nsga2 sobol random grid; do
   study "sampler-$sampler" ema-cross --data bars.parquet --trials 128 --batch 16 --sampler $sampler --verdict off

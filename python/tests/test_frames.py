@@ -83,6 +83,16 @@ def test_options_are_those_of_the_command_line(file: Path) -> None:
     assert tm.load(ends, name="SYN1", stamp="close", resample="1h").fingerprint == bars.fingerprint
 
 
+def test_closes_alone_are_a_series(market: tm.Bars) -> None:
+    frame = market.to_pandas()
+    closes = frame[frame["symbol"] == "SYN0"].set_index("timestamp")["close"]
+    bars = tm.load(closes, name="SYN0")
+    assert bars.symbols == ["SYN0"] and len(bars) == 4_000
+    assert tm.load(frame, symbols="SYN1").symbols == ["SYN1"]
+    with pytest.raises(TypeError, match="name the symbols of several frames"):
+        tm.load([frame, frame])
+
+
 def test_dirt_is_reported(file: Path) -> None:
     frame = polars.read_parquet(file)
     bars = tm.load(polars.concat([frame, frame.head(3)]))

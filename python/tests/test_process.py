@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import subprocess
@@ -10,9 +11,12 @@ import threading
 import types
 from pathlib import Path
 
+import nbclient
+import nbformat
 import pytest
 
 import tidemill as tm
+from tidemill import _tidemill
 
 LONG = """
 import sys, tidemill as tm
@@ -77,26 +81,23 @@ study.save({str(tmp_path / "a.csv")!r}); whole.save({str(tmp_path / "b.csv")!r})
 
 
 def test_other_threads_go_on_during_a_sweep(dip: tm.Strategy) -> None:
-    """A heartbeat that only a released lock lets beat: it ends the sweep itself."""
-    beats = 0
-    is_over = threading.Event()
+    """A heart that only a released lock lets beat stops a sweep that would take very long."""
+    bars = tm.generate(bars=20_000, symbols=2)
+    has_begun = threading.Event()
 
     def beat() -> None:
-        nonlocal beats
-        while not is_over.wait(0.001):
-            beats += 1
+        has_begun.wait()
+        for _ in range(20):
+            threading.Event().wait(0.001)
+        _thread.interrupt_main()
 
     heart = threading.Thread(target=beat)
-    bars = tm.generate(bars=20_000, symbols=2)
     heart.start()
-    try:
-        before = beats
-        tm.sweep(dip, bars, trials=4_000, verdict=False, device="cpu", progress=False)
-        during = beats - before
-    finally:
-        is_over.set()
-        heart.join()
-    assert during > 3, during
+    with pytest.raises(KeyboardInterrupt) as raised:
+        has_begun.set()
+        tm.sweep(dip, bars, trials=100_000_000, sampler="random", verdict=False, device="cpu", progress=False)
+    heart.join()
+    assert len(raised.value.study) < 100_000_000  # type: ignore[attr-defined]
 
 
 def test_a_long_load_shows_what_it_does_and_a_short_one_nothing(
@@ -137,21 +138,37 @@ def test_a_long_load_shows_what_it_does_and_a_short_one_nothing(
     assert (shown[0], shown[-2:]) == ("made in B", ["cleaning 1 symbol", "closed"])
 
 
-def test_many_sweeps_leave_no_descriptor_behind(dip: tm.Strategy) -> None:
-    listing = Path("/proc/self/fd")
-    if not listing.exists():
+def test_many_sweeps_in_a_notebook_leave_no_descriptor_behind(tmp_path: Path) -> None:
+    if not Path("/proc/self/fd").exists():
         pytest.skip("this system does not list descriptors")
-    bars = tm.generate(bars=300)
+    cell = """
+import os, tidemill as tm
+rule = tm.Strategy(params=dict(k=tm.float(0.5, 4.0)), long=dict(enter="zscore(close, 20) < -k", max_hold=3), maximize="sharpe")
+bars = tm.generate(bars=300)
+def sweep():
+    tm.sweep(rule, bars, trials=8, sampler="random", verdict=False, device="cpu", progress=True)
+for _ in range(3):
+    sweep()
+before = len(os.listdir("/proc/self/fd"))
+for _ in range(200):
+    sweep()
+f"{before} and then {len(os.listdir('/proc/self/fd'))}"
+"""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell)])  # type: ignore[no-untyped-call]
+    os.environ["IPYTHONDIR"] = str(tmp_path)
+    client = nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}})
+    shown = client.execute().cells[0]["outputs"]
+    said = next(each["data"]["text/plain"] for each in shown if each["output_type"] == "execute_result")
+    before, after = (int(word) for word in said.strip("'").split(" and then "))
+    assert after <= before
 
-    def sweep() -> None:
-        tm.sweep(dip, bars, trials=8, sampler="random", verdict=False, device="cpu", progress=True)
 
-    for _ in range(3):
-        sweep()
-    before = len(list(listing.iterdir()))
-    for _ in range(200):
-        sweep()
-    assert len(list(listing.iterdir())) <= before
+def test_a_panic_is_an_error_of_the_package() -> None:
+    """Whatever goes wrong inside, `except Exception` sees it; PyO3's PanicException would pass by."""
+    for is_long in (False, True):
+        with pytest.raises(tm.Error, match="failed unexpectedly: the wheel came off") as raised:
+            _tidemill.panic_for_test("the wheel came off", is_long)
+        assert "report this" in str(raised.value)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

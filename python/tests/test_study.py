@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import runpy
 from pathlib import Path
 from typing import Any
 
+import numpy
+import pandas
 import polars
 import pytest
 
@@ -69,23 +72,24 @@ def test_a_back_test_repeats_the_best_trial(market: tm.Bars, dip: tm.Strategy) -
     assert "total_return" in repr(test)
 
 
-def test_equity_gives_the_figures_of_the_report(market: tm.Bars, dip: tm.Strategy) -> None:
-    """The rules of a result from `test.equity` alone: return, drawdown, Sharpe ratio of the whole period."""
-    test = tm.backtest(dip, market, window=60, k=2.0)
-    figures = test.document["parts"]["whole"]["metrics"]
-    daily = test.equity.to_polars()
-    level = daily["equity"].to_list()
-    change = daily["return"].to_list()
-    peak, worst = 1.0, 0.0
-    for value in level:
-        peak = max(peak, value)
-        worst = min(worst, value / peak - 1)
-    mean = sum(change) / len(change)
-    spread = (sum((value - mean) ** 2 for value in change) / (len(change) - 1)) ** 0.5
-    sharpe = mean / spread * test.document["year_days"] ** 0.5
-    assert figures["total_return"] == pytest.approx(level[-1] - 1, rel=1e-12)
-    assert figures["sharpe"] == pytest.approx(sharpe, rel=1e-9)
-    assert figures["max_drawdown"] <= worst + 1e-12
+@pytest.mark.parametrize("sizing", ["all_in", {"fraction": 0.3}])
+def test_independent_figures_agree_with_the_equity(file: Path, dip: tm.Strategy, sizing: str | dict[str, float]) -> None:
+    """The script that compares figures with empyrical and quantstats, fed with the tables of a back-test."""
+    script = runpy.run_path(str(Path(__file__).parents[2] / "benches/peers/figures.py"))
+    test = tm.backtest(dip, file, window=60, k=2.0, set={"sizing": sizing})
+    equity = test.equity.to_pandas().set_index("date")
+    daily, whole = equity["return"], test.document["parts"]["whole"]
+    # Once more from trades and bars alone, by the rules of docs/semantics.md.
+    trades = test.trades.to_pandas().to_dict("records")
+    made = script["pooled"](file, {**test.document, "trades": trades})
+    numpy.testing.assert_allclose(daily.to_numpy(), made.to_numpy(), rtol=1e-9, atol=1e-12)
+    numpy.testing.assert_allclose(equity["equity"].to_numpy(), (1 + daily).cumprod().to_numpy(), rtol=1e-9)
+    n_compared = 0
+    for name, (ours, *theirs) in script["figures"](daily, whole["year_days"], whole["metrics"], whole).items():
+        for value in filter(lambda value: value is not None, theirs):
+            n_compared += 1
+            assert script["apart"](ours, float(value)) <= script["TOLERANCE"], (name, ours, value)
+    assert n_compared == 15
 
 
 def test_the_command_line_gives_the_same_back_test(
@@ -152,6 +156,21 @@ def test_wrong_arguments_are_named(market: tm.Bars, dip: tm.Strategy, tmp_path: 
         sweep(sampler="guess")
     with pytest.raises(ValueError, match="trials must be at least 1"):
         sweep(trials=0)
+    with pytest.raises(ValueError, match="trials must be at least 1, found -5"):
+        sweep(trials=-5)
+    with pytest.raises(TypeError, match="trials='10k': expected a whole number"):
+        sweep(trials="10k")
+    with pytest.raises(TypeError, match="trials=1.5: expected a whole number"):
+        sweep(trials=1.5)
+    with pytest.raises(TypeError, match="verdict='no': expected True or False"):
+        sweep(verdict="no")
+    with pytest.raises(TypeError, match="split='half': expected a number"):
+        sweep(split="half")
+    with pytest.raises(TypeError, match="sampler=3: expected a text"):
+        sweep(sampler=3)
+    with pytest.raises(TypeError, match="the strategy comes first"):
+        tm.backtest(market, dip)  # type: ignore[arg-type]
+    assert len(sweep(trials=1e2)) == 100
     with pytest.raises(ValueError, match="split"):
         sweep(split=7.0)
     with pytest.raises(ValueError, match="--holdout"):
@@ -174,6 +193,9 @@ def test_wrong_arguments_are_named(market: tm.Bars, dip: tm.Strategy, tmp_path: 
         study.save(tmp_path / "study.xlsx")
     with pytest.raises(tm.StudyError, match="has no trial 999"):
         study.backtest(999)
+    with pytest.raises(ValueError, match="trial must be at least 0"):
+        study.backtest(-1)
+    assert study.backtest(study.best_trial).params == study.best_params
 
 
 def test_no_valid_trial_is_explained(market: tm.Bars) -> None:
@@ -205,3 +227,29 @@ def test_tables_are_taken_by_any_library(market: tm.Bars, dip: tm.Strategy) -> N
     assert str(of_pandas["entry_time"].dtype) == "datetime64[ms, UTC]"
     assert of_pandas["return"].to_list() == of_polars["return"].to_list()
     assert "rows: symbol" in repr(trades)
+
+
+def test_pandas_gets_what_pyarrow_would_make(market: tm.Bars) -> None:
+    """Types and values, also of columns in which something is missing."""
+    rule = tm.Strategy(
+        params={
+            "style": tm.choice("dip", "rip"),
+            "odd": tm.bool_(),
+            "hold": tm.int(3, 9),
+            "patience": tm.int(1, 5, when="style == 'rip'"),
+        },
+        long={"enter": "style == 'dip' and close < close[patience] or odd", "max_hold": "hold"},
+        maximize="sharpe",
+    )
+    study = tm.sweep(rule, market, trials=50, sampler="random", progress=False)
+    test = study.backtest()
+    for table in (study.trials, test.trades, test.equity):
+        made = table.to_pandas()
+        pandas.testing.assert_frame_equal(made, table.to_arrow().to_pandas())
+        number = made.select_dtypes("float64").columns[0]
+        made.loc[0, number] = 7.0  # the frame belongs to the caller
+        assert table.to_pandas()[number][0] != 7.0
+    assert study.trials.to_pandas()["patience"].isna().any()
+    shown = test.trades._repr_html_()
+    assert shown.count("<tr>") == 11 and f"{len(test.trades):,} rows" in shown
+    assert str(test.trades.to_pandas()["entry_time"][0].tz_localize(None)) in shown

@@ -13,6 +13,7 @@ from ._bars import Bars, generate, load
 from ._color import Coloring, color
 from ._error import DataError, DeviceError, Error, Problem, StrategyError, StudyError
 from ._scan import Scan, scan
+from ._signal import Signal, signal
 from ._strategy import Range, Strategy, bool_, choice, float, int, strategies, strategy
 from ._study import Check, Study, Trial, Verdict, open, sweep
 from ._table import Table
@@ -34,6 +35,7 @@ __all__ = [
     "Problem",
     "Range",
     "Scan",
+    "Signal",
     "Strategy",
     "StrategyError",
     "Study",
@@ -53,6 +55,7 @@ __all__ = [
     "open",
     "scan",
     "semantics",
+    "signal",
     "strategies",
     "strategy",
     "sweep",

@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _page, _tidemill
+from ._argument import checked
 from ._bars import Path, Source, bars_of
 from ._strategy import Setting, Strategy, strategy
 from ._table import Table
+from ._time import Time, time_text
 
 
 class Backtest:
@@ -93,11 +95,11 @@ def backtest(
     data: Source | None = None,
     /,
     *,
-    from_: str | None = None,
-    to: str | None = None,
+    from_: Time | None = None,
+    to: Time | None = None,
     split: float | None = None,
     folds: int | None = None,
-    holdout: str | None = None,
+    holdout: Time | None = None,
     embargo: str | None = None,
     trade: Sequence[str] | None = None,
     benchmark: str | None = None,
@@ -118,21 +120,18 @@ def backtest(
 
 
 def cut_options(
-    from_: str | None,
-    to: str | None,
+    from_: Time | None,
+    to: Time | None,
     split: float | None,
     folds: int | None,
-    holdout: str | None,
+    holdout: Time | None,
     embargo: str | None,
     trade: Sequence[str] | None,
 ) -> dict[str, Any]:
     """How data is cut, for the native half."""
     return {
-        "start": from_,
-        "end": to,
-        "split": split,
-        "folds": folds,
-        "holdout": holdout,
-        "embargo": embargo,
-        "trade": None if trade is None else list(trade),
+        "start": time_text(from_),
+        "end": time_text(to),
+        "holdout": time_text(holdout),
+        **checked({"split": split, "folds": folds, "embargo": embargo, "trade": trade}),
     }

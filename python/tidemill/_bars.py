@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _frame, _tidemill
+from ._argument import checked, names
 from ._progress import LoadProgress
 from ._table import Table
 
@@ -132,24 +133,23 @@ def load(
     The arguments are the flags of the command line; files that take longer than a second show their progress, unless it is `False`. The index of a pandas frame is a column like any other. A frame without a column of
     symbols is called `name`, or `data`.
     """
-    options = {
-        "symbols": None if symbols is None else list(symbols),
+    texts = {
         "timezone": timezone,
         "stamp": stamp,
         "resample": resample,
         "name": name,
         "name_from": name_from,
         "strict": strict,
-        "join": None if join is None else os.fspath(join),
         "as_of": as_of,
         "max_age": max_age,
         "prefix": prefix,
     }
-    if isinstance(source, (str, os.PathLike)):
-        source = [source]
-    if isinstance(source, (list, tuple)):
+    files = None if join is None else os.fspath(join)
+    options = {"symbols": names("symbols", symbols), "join": files, **checked(texts)}
+    paths = paths_of(source)
+    if paths:
         with LoadProgress(progress) as told:
-            return Bars(_tidemill.load_paths([os.fspath(path) for path in source], options, told))
+            return Bars(_tidemill.load_paths(paths, options, told))
     if isinstance(source, Mapping):
         frames = [(symbol, f"frame {symbol}", _frame.streamed(frame)) for symbol, frame in source.items()]
         if not frames:
@@ -171,7 +171,21 @@ def generate(
     drift: float | None = None,
 ) -> Bars:
     """Generates a market, as `tidemill data generate` does: the same bars for the same arguments, everywhere."""
-    return Bars(_tidemill.generate(kind, bars, symbols, timeframe, seed, edge, drift))
+    numbers = checked({"bars": bars, "symbols": symbols, "timeframe": timeframe, "seed": seed, "edge": edge, "drift": drift})
+    return Bars(_tidemill.generate(kind, **numbers))
+
+
+def paths_of(source: Source | None) -> list[str]:
+    """The paths that a source names; none if it is something else."""
+    if isinstance(source, (str, os.PathLike)):
+        return [os.fspath(source)]
+    if isinstance(source, (list, tuple)):
+        if not source:
+            raise ValueError("there is no path in the list")
+        if not all(isinstance(path, (str, os.PathLike)) for path in source):
+            raise TypeError("a list holds paths\n  hint: name the symbols of several frames: {\"BTC\": frame, \"ETH\": other}")
+        return [os.fspath(path) for path in source]
+    return []
 
 
 def bars_of(source: Source | None, benchmark: str | None, progress: bool | None = None) -> Bars:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _tidemill
+from ._argument import checked
 from ._bars import Path
 
 
@@ -63,8 +64,8 @@ def color(
         "patience": patience,
         "min_delta": min_delta,
         "seed": seed,
-        "phases": None if phases is None else list(phases),
+        "phases": phases,
         "device": device,
     }
-    document = json.loads(_tidemill.color(os.fspath(graph), options))
+    document = json.loads(_tidemill.color(os.fspath(graph), checked(options)))
     return Coloring(document["k"], document["lower_bound"], document["coloring"], document)

@@ -11,6 +11,8 @@ Column = tuple[str, str, Any]
 
 def streamed(frame: Any) -> Any:
     """The frame itself if it can hand over Arrow's stream, else its columns as numpy buffers."""
+    if hasattr(frame, "to_frame") and not hasattr(frame, "columns"):
+        frame = frame.to_frame()  # one column, such as closes alone
     if type(frame).__module__.split(".")[0] == "pandas":
         return _of_pandas(frame)
     if hasattr(frame, "collect") and not hasattr(frame, "__arrow_c_stream__"):
@@ -60,8 +62,8 @@ def _column(name: str, series: Any) -> Column:
         return name, "whole", numpy.ascontiguousarray(series.to_numpy(), dtype="i8")
     if series.dtype.kind in "fb":
         return name, "number", numpy.ascontiguousarray(series.to_numpy(), dtype="f8")
-    texts = [None if pandas.isna(value) else str(value) for value in series]
-    return name, "text", texts
+    places, words = pandas.factorize(series)
+    return name, "text", (numpy.ascontiguousarray(places, dtype="i8"), [str(word) for word in words])
 
 
 def renamed(frame: Any, by: tuple[str, ...]) -> Any:

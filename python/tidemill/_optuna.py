@@ -15,14 +15,15 @@ from optuna.distributions import (
 from optuna.exceptions import ExperimentalWarning
 from optuna.trial import TrialState, create_trial
 
+from ._argument import count
+
 if TYPE_CHECKING:
     from ._study import Study
 
 
 def to_optuna(study: Study, n: int) -> optuna.Study:
     """The `n` best trials of a study, in the order in which they were tried."""
-    if n < 1:
-        raise ValueError("n must be at least 1")
+    n = count("n", n)
     strategy = study.strategy
     searched = {name: param for name, param in strategy.params.items() if param["fixed"] is None}
     distributions = {name: _distribution(param["domain"]) for name, param in searched.items()}

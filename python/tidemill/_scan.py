@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _tidemill
+from ._argument import checked
 from ._bars import Bars, Source, generate, load
 from ._strategy import Setting
 from ._table import Table
@@ -48,7 +49,8 @@ def scan(
     else:
         given = data if isinstance(data, Bars) else load(data)
     settings = [(name, str(value)) for name, value in (set or {}).items()]
-    rows, averages, others = _tidemill.scan(given._raw, preset, settings, min_signal, bars, history, device)
+    options = checked({"min_signal": min_signal, "bars": bars, "history": history, "device": device})
+    rows, averages, others = _tidemill.scan(given._raw, preset, settings, *options.values())
     document = json.loads(others)
     return Scan(
         Table(rows),

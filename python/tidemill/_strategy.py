@@ -13,8 +13,8 @@ from typing import Any
 
 from . import _tidemill
 
-Setting = bool | builtins.int | builtins.float | str
-"""A value of a parameter or of an execution key."""
+Setting = bool | builtins.int | builtins.float | str | Mapping[str, builtins.float]
+"""A value of a parameter or of an execution key, such as `{"fraction": 0.3}` of `sizing`."""
 
 _PYTHON_SIGNAL = (
     "a Python function cannot be a signal: a study must not depend on Python code\n"
@@ -33,7 +33,7 @@ class Range:
 
 
 def _range(kind: str, body: str, options: Mapping[str, Any]) -> Range:
-    given = [f"{key} = {_value(value)}" for key, value in options.items() if value is not None]
+    given = [f"{key} = {value_text(value)}" for key, value in options.items() if value is not None]
     return Range("{ " + ", ".join([f"{kind} = {body}", *given]) + " }")
 
 
@@ -48,7 +48,7 @@ def int(  # noqa: A001
 ) -> Range:
     """A whole number from `low` to `high`, both included."""
     options = {"step": step, "log": log or None, "default": default, "when": when}
-    return _range("int", f"[{_value(low)}, {_value(high)}]", options)
+    return _range("int", f"[{value_text(low)}, {value_text(high)}]", options)
 
 
 def float(  # noqa: A001
@@ -66,14 +66,14 @@ def float(  # noqa: A001
         return None if value is None else builtins.float(value)
 
     options = {"step": number(step), "log": log or None, "default": number(default), "when": when}
-    return _range("float", f"[{_value(number(low))}, {_value(number(high))}]", options)
+    return _range("float", f"[{value_text(number(low))}, {value_text(number(high))}]", options)
 
 
 def choice(
     *options: str | builtins.float, default: str | builtins.float | None = None, when: str | None = None
 ) -> Range:
     """One of several words or numbers."""
-    body = "[" + ", ".join(_value(option) for option in options) + "]"
+    body = "[" + ", ".join(value_text(option) for option in options) + "]"
     return _range("choice", body, {"default": default, "when": when})
 
 
@@ -82,18 +82,18 @@ def bool_(*, default: bool | None = None, when: str | None = None) -> Range:
     return _range("bool", "true", {"default": default, "when": when})
 
 
-def _value(value: Any) -> str:
+def value_text(value: Any) -> str:
     """A value as TOML."""
     if isinstance(value, Range):
         return value.text
     if callable(value):
         raise TypeError(_PYTHON_SIGNAL)
+    if hasattr(value, "item"):
+        value = value.item()  # a number of numpy
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if hasattr(value, "item"):
-        value = value.item()  # a number of numpy
     if isinstance(value, builtins.int):
         return str(value)
     if isinstance(value, builtins.float):
@@ -101,9 +101,9 @@ def _value(value: Any) -> str:
             return "nan"
         return repr(value) if math.isfinite(value) else ("inf" if value > 0 else "-inf")
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{_key(key)} = {value_text(item)}" for key, item in value.items()) + " }"
     if isinstance(value, Sequence):
-        return "[" + ", ".join(_value(item) for item in value) + "]"
+        return "[" + ", ".join(value_text(item) for item in value) + "]"
     raise TypeError(f"{value!r} cannot stand in a strategy")
 
 
@@ -115,7 +115,7 @@ def _key(key: str) -> str:
 def _section(name: str, entries: Mapping[str, Any] | None) -> str:
     if not entries:
         return ""
-    lines = [f"{_key(key)} = {_value(value)}" for key, value in entries.items()]
+    lines = [f"{_key(key)} = {value_text(value)}" for key, value in entries.items()]
     return "\n".join([f"\n[{name}]", *lines]) + "\n"
 
 
@@ -141,9 +141,9 @@ class Strategy:
         description: str | None = None,
     ) -> None:
         objective = {"maximize": maximize, "require": require, "reduce": reduce}
-        text = f"name = {_value(name)}\n"
+        text = f"name = {value_text(name)}\n"
         if description is not None:
-            text += f"description = {_value(description)}\n"
+            text += f"description = {value_text(description)}\n"
         text += _section("params", params) + _section("let", let)
         text += _section("long", long) + _section("short", short) + _section("execution", execution)
         text += _section("objective", {key: value for key, value in objective.items() if value is not None})
@@ -207,7 +207,7 @@ class Strategy:
 def _options(
     settings: Mapping[str, Setting], profile: str | None, objective: Sequence[str]
 ) -> dict[str, Any]:
-    pairs = [(name, _value(value)) for name, value in settings.items()]
+    pairs = [(name, value_text(value)) for name, value in settings.items()]
     return {"profile": profile, "set": pairs, "objective": list(objective)}
 
 
@@ -219,6 +219,8 @@ def strategy(source: str | os.PathLike[str] | Strategy) -> Strategy:
         raise TypeError(_PYTHON_SIGNAL)
     if isinstance(source, str) and "\n" in source:
         return Strategy._of(_tidemill.RawStrategy("strategy.toml", source, _options({}, None, ())))
+    if not isinstance(source, (str, os.PathLike)):
+        raise TypeError(f"{type(source).__name__} is no strategy\n  hint: the strategy comes first, then the data")
     return Strategy._of(_tidemill.open_strategy(os.fspath(source), _options({}, None, ())))
 
 

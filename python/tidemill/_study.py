@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _page, _tidemill
+from ._argument import checked, count, names
 from ._backtest import Backtest, cut_options
-from ._bars import Bars, Path, Source, bars_of
+from ._bars import Bars, Path, Source, bars_of, paths_of
 from ._error import StudyError
 from ._progress import Progress
-from ._strategy import Setting, Strategy, strategy
+from ._signal import Signal, signal_of
+from ._strategy import Setting, Strategy, strategy, value_text
 from ._table import Table
+from ._time import Time, time_text
 
 if TYPE_CHECKING:
     import optuna
@@ -95,6 +98,7 @@ class Study:
         """Goes on to the end, or to more `trials` than were asked for before. Ctrl-C stops it after the batches that run; what was done is
         kept, and `run` goes on from there.
         """
+        trials = None if trials is None else count("trials", trials)
         with Progress(progress) as told:
             if self._made is None:
                 summary = _tidemill.stored_sweep(self._folder, None, trials, device or "auto", told)
@@ -188,10 +192,32 @@ class Study:
         """The share of each parameter in what separates the best tenth of the trials from the others, largest first."""
         return {each["parameter"]: each["share"] for each in self._look()["importance"]}
 
-    def backtest(self, trial: int | None = None, data: Source | None = None) -> Backtest:
+    def _number(self, trial: int | Trial | None) -> int:
+        """The number of a trial, of the best one if none is named."""
+        named = self.best_trial if trial is None else trial
+        return named.number if isinstance(named, Trial) else count("trial", named)
+
+    def backtest(self, trial: int | Trial | None = None, data: Source | None = None) -> Backtest:
         """Evaluates a trial in full, with the settings of the study. A study of a frame that was opened again needs its `data`."""
-        number = self.best_trial.number if trial is None else trial
-        return Backtest(_tidemill.backtest_trial(self._folder, number, self._bars(data)))
+        return Backtest(_tidemill.backtest_trial(self._folder, self._number(trial), self._bars(data)))
+
+    def signal(
+        self,
+        trial: int | Trial | None = None,
+        data: Source | None = None,
+        *,
+        at: Time | None = None,
+        trade: Sequence[str] | None = None,
+    ) -> Signal:
+        """Says what a trial holds and wants after the last bar that has closed by `at`, on other bars than those of the study too.
+
+        Paths are loaded as the data of the study was. `trade` names the symbols to say it of; without it those that the study trades.
+        """
+        number = self._number(trial)
+        files, bars = paths_of(data), None
+        if not files:
+            bars = self._bars(data)
+        return signal_of(_tidemill.signal_of_trial(self._folder, number, bars, files, names("trade", trade), time_text(at)))
 
     def _bars(self, data: Source | None) -> _tidemill.RawBars | None:
         if data is None:
@@ -272,11 +298,11 @@ def sweep(
     lag: int | None = None,
     seed: int = 1,
     enqueue: Sequence[Mapping[str, Setting] | str] = (),
-    from_: str | None = None,
-    to: str | None = None,
+    from_: Time | None = None,
+    to: Time | None = None,
     split: float | None = None,
     folds: int | None = None,
-    holdout: str | None = None,
+    holdout: Time | None = None,
     embargo: str | None = None,
     trade: Sequence[str] | None = None,
     benchmark: str | None = None,
@@ -303,19 +329,21 @@ def sweep(
         strategy(of)._with(set or {}, profile, objectives),
         bars_of(data, benchmark, progress),
         cut_options(from_, to, split, folds, holdout, embargo, trade),
-        {
-            "trials": trials,
-            "plan_trials": plan_trials,
-            "sampler": sampler,
-            "batch": batch,
-            "lag": lag,
-            "seed": seed,
-            "top": top,
-            "enqueue": queue,
-            "verdict": verdict,
-            "hypertune": hypertune,
-            "device": device,
-        },
+        checked(
+            {
+                "trials": trials,
+                "plan_trials": plan_trials,
+                "sampler": sampler,
+                "batch": batch,
+                "lag": lag,
+                "seed": seed,
+                "top": top,
+                "enqueue": queue,
+                "verdict": verdict,
+                "hypertune": hypertune,
+                "device": device,
+            }
+        ),
     )
     if out is None:
         kept = tempfile.TemporaryDirectory(prefix="tidemill-")
@@ -332,7 +360,7 @@ def sweep(
 
 
 def _plain(value: Setting) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return value if isinstance(value, str) else value_text(value)
 
 
 def open(folder: Path) -> Study:  # noqa: A001

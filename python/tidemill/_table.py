@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from . import _tidemill
@@ -32,6 +34,16 @@ class Table:
     def __repr__(self) -> str:
         return f"Table({len(self):,} rows: {', '.join(self.columns)})"
 
+    def _repr_html_(self) -> str:
+        n_shown = 10
+        first = self._raw.head(n_shown)
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
+        cells = ([_shown(value, first.zone(name) is not None) for value in first.values(name)] for name in self.columns)
+        rows = zip(*cells, strict=True)
+        body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+        more = f"<p>{len(self):,} rows, the first {n_shown} shown</p>" if len(self) > n_shown else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
     def to_dict(self) -> dict[str, list[Any]]:
         """Columns as lists of plain values; None where there is none. It needs no other library."""
         return {name: self._raw.values(name) for name in self.columns}
@@ -58,12 +70,22 @@ class Table:
             kind, values = self._raw.column(name)
             if kind == "list":
                 columns[name] = values
+            elif kind == "text":
+                places, words = values
+                places = numpy.frombuffer(places, dtype="i8")
+                columns[name] = pandas.Series(words, dtype=None if words else "str").array.take(places, allow_fill=True)
             elif kind == "time":
-                columns[name] = numpy.frombuffer(values, dtype="<i8").view("<M8[ms]")
+                times = pandas.Series(numpy.frombuffer(values, dtype="i8").view("M8[ms]"))
+                columns[name] = times.dt.tz_localize("UTC") if self._raw.zone(name) else times
             else:
-                columns[name] = numpy.frombuffer(values, dtype=f"<{kind}").copy()
-        frame = pandas.DataFrame(columns)
-        for name in self.columns:
-            if self._raw.is_utc(name):
-                frame[name] = frame[name].dt.tz_localize("UTC")
-        return frame
+                columns[name] = numpy.frombuffer(values, dtype=kind)
+        return pandas.DataFrame(columns, copy=False)
+
+
+def _shown(value: Any, is_time: bool) -> str:
+    """A cell of a notebook; times are milliseconds."""
+    if value is None:
+        return ""
+    if is_time:
+        return (datetime(1970, 1, 1) + timedelta(milliseconds=value)).isoformat(" ")
+    return escape(f"{value:.6g}" if isinstance(value, float) else str(value))

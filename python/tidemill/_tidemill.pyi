@@ -6,7 +6,7 @@ from _typeshed import Incomplete, SupportsGetItem
 from os import PathLike
 from typing import Any, SupportsFloat, SupportsIndex, final
 
-__all__ = ["RawBacktest", "RawBars", "RawStrategy", "RawTable", "backtest", "backtest_trial", "color", "export", "generate", "generated", "judge", "load_frames", "load_paths", "look_for_nvrtc_in", "open_strategy", "run", "scan", "shipped", "stored_strategy", "stored_sweep", "study", "study_html", "sweep", "trials", "version", "walkforward"]
+__all__ = ["RawBacktest", "RawBars", "RawStrategy", "RawTable", "backtest", "backtest_trial", "color", "export", "generate", "generated", "judge", "load_frames", "load_paths", "look_for_nvrtc_in", "open_strategy", "panic_for_test", "run", "scan", "shipped", "signal", "signal_of_trial", "stored_strategy", "stored_sweep", "study", "study_html", "sweep", "trials", "version", "walkforward"]
 
 @final
 class RawBacktest:
@@ -133,12 +133,13 @@ class RawTable:
         """
     def column(self, /, name: str) -> tuple[str, Any]:
         """
-        A column for numpy: its kind and its values as bytes (`f8`, `i8`, `u8` and `time`, where nothing is NaN or the least number), or as a
-        list.
+        A column for numpy: its kind and its values. `f8`, `i8`, `u8`, `?` and `time` are bytes, where nothing is NaN or, of times, the least
+        number; whole numbers of which some are missing are `f8`. `text` is the place of each row among the words, -1 for nothing, and the
+        words. Anything else is a list.
         """
-    def is_utc(self, /, name: str) -> bool:
+    def head(self, /, n_rows: SupportsIndex) -> RawTable:
         """
-        Whether a column holds moments of UTC.
+        The first rows.
         """
     def metadata(self, /, name: str) -> dict[str, str]:
         """
@@ -152,6 +153,10 @@ class RawTable:
     def values(self, /, name: str) -> list[Any]:
         """
         A column as plain values; times are UTC milliseconds.
+        """
+    def zone(self, /, name: str) -> str | None:
+        """
+        The zone of a column of times, empty where they have none; `None` for any other column.
         """
 
 def backtest(strategy: RawStrategy, bars: RawBars, cut: Incomplete) -> RawBacktest:
@@ -210,6 +215,11 @@ def open_strategy(name: str, options: Incomplete) -> RawStrategy:
     Opens a file by path or a shipped strategy by name.
     """
 
+def panic_for_test(message: str, is_long: bool) -> None:
+    """
+    Panics inside, in short or in long work: the tests of the package look at what becomes of it.
+    """
+
 def run(args: SupportsGetItem[int, str]) -> int:
     """
     Runs the command line; the result is its exit code. Only the script calls it: it takes over Ctrl-C.
@@ -223,6 +233,16 @@ def scan(bars: RawBars, preset: str, set: SupportsGetItem[int, tuple[str, str]],
 def shipped() -> list[tuple[str, str]]:
     """
     Name and text of the shipped strategies.
+    """
+
+def signal(strategy: RawStrategy, bars: RawBars, trade: SupportsGetItem[int, str] | None, at: str | None) -> tuple[str, str]:
+    """
+    The state of a strategy with its defaults: what `tidemill signal --json` prints, and the same in words.
+    """
+
+def signal_of_trial(folder: str | PathLike[str], trial: SupportsIndex, bars: RawBars | None, files: SupportsGetItem[int, str | PathLike[str]], trade: SupportsGetItem[int, str] | None, at: str | None) -> tuple[str, str]:
+    """
+    The state of a trial of a stored study: on bars, on files that are loaded as those of the study were, or on its own data.
     """
 
 def stored_strategy(folder: str | PathLike[str]) -> RawStrategy:

@@ -9,10 +9,12 @@ from datetime import date, timedelta
 from typing import Any
 
 from . import _page, _tidemill
+from ._argument import checked
 from ._backtest import cut_options
 from ._bars import Path, Source, bars_of
 from ._progress import Progress
 from ._strategy import Setting, Strategy, strategy
+from ._time import Time
 
 
 class WalkForward:
@@ -80,8 +82,8 @@ def walkforward(
     lag: int | None = None,
     seed: int = 1,
     windows: int = 2,
-    from_: str | None = None,
-    to: str | None = None,
+    from_: Time | None = None,
+    to: Time | None = None,
     embargo: str | None = None,
     trade: Sequence[str] | None = None,
     benchmark: str | None = None,
@@ -97,8 +99,6 @@ def walkforward(
     The arguments are the flags of `tidemill walkforward`. With `out` the studies of all windows are kept there, and the same line goes on
     with what an interrupt left.
     """
-    if windows < 1:
-        raise ValueError("windows must be at least 1")
     raw = strategy(of)._with(set or {}, profile, [] if objective is None else [objective])
     options: dict[str, Any] = {
         "trials": trials,
@@ -113,10 +113,10 @@ def walkforward(
         "hypertune": "off",
         "device": device,
     }
-    pace = {"train": train, "test": test, "anchored": anchored, "windows": windows}
+    pace = checked({"train": train, "test": test, "anchored": anchored, "windows": windows})
     cut = cut_options(from_, to, None, None, None, embargo, trade)
     bars = bars_of(data, benchmark, progress)
     folder = None if out is None else os.fspath(out)
     with Progress(progress) as told:
-        document, page = _tidemill.walkforward(raw, bars._raw, folder, cut, pace, options, told)
+        document, page = _tidemill.walkforward(raw, bars._raw, folder, cut, pace, checked(options), told)
     return WalkForward(json.loads(document), page)

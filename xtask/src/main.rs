@@ -15,6 +15,7 @@ mod skip;
 mod source;
 mod stress;
 mod type_name;
+mod unused;
 mod wheel;
 
 use std::ffi::OsString;
@@ -169,6 +170,7 @@ fn check() -> Result<()> {
     }
     problems.extend(long_file::check(&root, &repository)?);
     problems.extend(type_name::check(&root, &repository)?);
+    problems.extend(unused::check(&root, &repository)?);
     problems.extend(reference::check(&root, &repository)?);
     problems.extend(concept::check(&root)?);
     problems.extend(stress::check(&root)?);

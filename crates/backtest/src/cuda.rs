@@ -28,7 +28,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tidemill_gpu::{Device, Event, GpuError, Stream};
+use tidemill_gpu::{Context, ContextOptions, Device, GpuError, Stream};
 use tidemill_search::Points;
 
 use crate::exec::engine::{Engine, Outcome};
@@ -45,10 +45,8 @@ use plan::DevicePlan;
 /// Settings that change no result.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceOptions {
-    /// Share of the free memory that may be used.
-    pub memory_fraction: f64,
-    /// Batches, or parts of one, that are on the device at a time.
-    pub lanes: usize,
+    /// Streams: as many batches, or parts of one, are on the device at a time. And the share of the free memory that may be used.
+    pub context: ContextOptions,
     /// Most trials of one part.
     pub most_trials: usize,
     /// Most trades of a trial and segment that are kept before they are booked.
@@ -65,8 +63,7 @@ pub struct DeviceOptions {
 impl Default for DeviceOptions {
     fn default() -> Self {
         Self {
-            memory_fraction: 0.8,
-            lanes: 2,
+            context: ContextOptions::parallel(2),
             most_trials: 1 << 18,
             most_trades: 1 << 20,
             most_daily_bytes: 2 << 30,
@@ -124,8 +121,6 @@ pub struct DeviceEngine {
     jobs: VecDeque<Job>,
     /// Submissions that were collected.
     n_collected: u64,
-    /// Times are counted from here.
-    base: Event,
     began: Instant,
     spans: Vec<StageSpan>,
     /// The details of trials, while they are being computed.
@@ -156,15 +151,16 @@ impl DeviceEngine {
         strategy: &Strategy,
         options: DeviceOptions,
     ) -> Result<Self, GpuError> {
-        let plan = Arc::new(DevicePlan::new(device, engine, strategy, options)?);
+        let context = Context::new(device, options.context)?;
+        let began = Instant::now();
+        let plan = Arc::new(DevicePlan::new(context, engine, strategy, options)?);
         let columns = ColumnStore::new(plan.clone())?;
         let mut out = Self {
-            base: columns.stream().record()?,
-            began: Instant::now(),
+            began,
             plan,
             columns,
             lanes: Vec::new(),
-            n_lanes_wanted: options.lanes.max(1),
+            n_lanes_wanted: options.context.n_lanes(),
             under_way: UnderWay::new(device),
             jobs: VecDeque::new(),
             n_collected: 0,
@@ -177,7 +173,7 @@ impl DeviceEngine {
 
     /// The device it runs on.
     pub fn device(&self) -> &Device {
-        &self.plan.device
+        self.plan.device()
     }
 
     /// Takes on points; they are begun as soon as the device has room for them.
@@ -236,7 +232,7 @@ impl DeviceEngine {
 
     /// Forgets all columns, as though nothing had been evaluated yet.
     pub fn clear(&mut self) -> Result<(), GpuError> {
-        self.plan.device.synchronize()?;
+        self.plan.device().synchronize()?;
         self.columns.clear()
     }
 
@@ -280,7 +276,7 @@ impl DeviceEngine {
     fn begin(&mut self, lane: usize, job: usize, range: Range<usize>) -> Result<Part<Walking>, GpuError> {
         let (stream, memory) = match std::mem::replace(&mut self.lanes[lane], Lane::Empty) {
             Lane::Idle(stream, memory) => (stream, *memory),
-            Lane::Empty | Lane::Busy => (self.plan.device.stream()?, Memory::default()),
+            Lane::Empty | Lane::Busy => (self.plan.context.pool().lane(lane)?, Memory::default()),
         };
         let part = Part {
             plan: self.plan.clone(),
@@ -314,7 +310,7 @@ impl DeviceEngine {
         let Some(mut part) = self.under_way.pop() else { return Ok(()) };
         self.lanes[part.lane] = Lane::Empty;
         let outcomes = part.finish()?;
-        self.spans.extend(part.marks.spans(part.lane, part.job, &self.base)?);
+        self.spans.extend(part.marks.spans(part.lane, part.job, self.plan.context.timeline())?);
         if let (Some(details), Some(recording)) = (&mut self.details, part.recording) {
             details.extend(recording.details);
         }

@@ -156,7 +156,8 @@ fn check_expr(expr: &Expr, known: &impl Fn(&str) -> bool, problems: &mut Vec<Dia
                 Some((_, count)) => {
                     let more = matches!(name.as_str(), "min" | "max") && arguments.len() > 2;
                     if arguments.len() != *count && !more {
-                        let message = format!("`{name}` takes {count} arguments, found {}", arguments.len());
+                        let noun = if *count == 1 { "argument" } else { "arguments" };
+                        let message = format!("`{name}` takes {count} {noun}, found {}", arguments.len());
                         problems.push(Diagnostic::new(expr.span.clone(), message));
                     }
                 }

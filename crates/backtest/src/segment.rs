@@ -209,7 +209,7 @@ impl Layout {
     }
 
     /// Every name of what is traded fits a symbol.
-    fn check_trade(&self, universe: &Universe) -> Result<(), SegmentError> {
+    pub fn check_trade(&self, universe: &Universe) -> Result<(), SegmentError> {
         let names = universe.symbols.iter().map(|bars| &bars.symbol);
         let Some(pattern) = glob::unmatched(self.trade.as_deref().unwrap_or_default(), names.clone()) else {
             return Ok(());

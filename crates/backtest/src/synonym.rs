@@ -44,6 +44,10 @@ const FORMS: &[(&[&str], &str)] = &[
     (&["diff", "change"], "a change is written `x - x[1]`"),
     (&["mod", "fmod", "remainder"], "there is no remainder; `hour` and `weekday` give the time of a bar"),
     (&["pow", "power"], "there is no power here; multiply"),
+    (
+        &["security", "request_security", "htf", "timeframe", "resample"],
+        "longer bars are tf('4h', x), another symbol of('BTCUSDT', x)",
+    ),
 ];
 
 /// Metrics as other tools call them.

@@ -1,4 +1,5 @@
-//! Longer bars, other symbols, all symbols and recursions against tables of pandas: `elsewhere/make_table.py` makes them and says how.
+//! Longer bars, other symbols, all symbols and recursions against tables of pandas and PyneCore: `elsewhere/make_table.py` makes them and says
+//! how.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -37,13 +38,23 @@ min_over = "min_over(change)"
 share_over = "share_over(close > open)"
 recur = "recur(close, self + 0.125 * (close - self))"
 recur_top = "recur(high, max(self, high))"
+pine_close = "tf('4h', close)"
+pine_open = "tf('4h', open)"
+pine_range = "tf('4h', high - low)"
+pine_volume = "tf('4h', volume)"
+pine_before = "tf('4h', close[1])"
+pine_highest = "tf('4h', highest(high, 3))"
+pine_mean = "tf('4h', sma(close, 5))"
+pine_day = "tf('1d', close)"
+pine_of = "of('B', close, '999d')"
+pine_of_highest = "of('B', highest(high, 4), '999d')"
 [long]
 enter = "close > open"
 max_hold = 3
 "#;
 
 #[test]
-fn series_from_elsewhere_are_those_of_pandas() {
+fn series_from_elsewhere_are_those_of_pandas_and_pine() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/elsewhere");
     let universe = load(&[folder.join("bars.csv")], &LoadOptions::default()).unwrap().universe;
     let strategy = Strategy::parse("elsewhere.toml", STRATEGY, &Overrides::default()).unwrap();
@@ -73,7 +84,7 @@ fn series_from_elsewhere_are_those_of_pandas() {
                 let is_near = (value - wanted).abs() <= tolerances[column] * f64::abs(wanted);
                 assert!(
                     value.is_nan() && wanted.is_nan() || is_near,
-                    "{name} of {} at bar {bar}: {value}, pandas has {wanted}",
+                    "{name} of {} at bar {bar}: {value}, the table has {wanted}",
                     bars.symbol
                 );
                 *n_compared.entry(*name).or_insert(0) += usize::from(!wanted.is_nan());

@@ -7,7 +7,7 @@ use tidemill_backtest::tally::Tally;
 use tidemill_backtest::{
     DeviceEngine, DeviceOptions, Engine, EngineOptions, Outcome, Overrides, Stage, Strategy,
 };
-use tidemill_gpu::{Device, Fault, GpuError, HostOptions, Source};
+use tidemill_gpu::{ContextOptions, Device, Fault, GpuError, HostOptions, Source};
 use tidemill_market::Universe;
 use tidemill_market::synth::{RegimeOptions, regime};
 use tidemill_search::{Points, SamplerKind, SamplerSettings};
@@ -54,7 +54,7 @@ impl Rig {
     }
 
     fn on(&self, device: &Device, engine: &Engine<'_>) -> Result<DeviceEngine, GpuError> {
-        let options = DeviceOptions { lanes: 2, most_trials: 20, ..DeviceOptions::default() };
+        let options = DeviceOptions { most_trials: 20, ..DeviceOptions::default() };
         DeviceEngine::new(device, engine, &self.strategy, options)
     }
 }
@@ -118,7 +118,7 @@ fn a_small_device_does_less_at_a_time_with_the_same_results() {
     let mut n_parts = Vec::new();
     for memory_bytes in [64 << 20, 4 << 20, 2 << 20, 1 << 20] {
         let device = host(HostOptions { memory_bytes, ..HostOptions::default() });
-        let options = DeviceOptions { lanes: 1, ..DeviceOptions::default() };
+        let options = DeviceOptions { context: ContextOptions::parallel(1), ..DeviceOptions::default() };
         let mut on_device = DeviceEngine::new(&device, &engine, &rig.strategy, options).unwrap();
         match on_device.evaluate(&points) {
             Ok(outcomes) => assert!(bits(&outcomes) == expected, "{memory_bytes} bytes"),

@@ -1,5 +1,6 @@
 //! Facts that hold for every strategy and all data: nothing looks ahead, the unit of money does not matter, longs and shorts are
-//! mirror images, no cash appears or vanishes, costs cost. `PROPTEST_CASES` sets the number of cases.
+//! mirror images, no cash appears or vanishes, costs cost. One file because all of them compare
+//! the same details of changed data or rules. `PROPTEST_CASES` sets the number of cases.
 
 use std::path::Path;
 
@@ -48,6 +49,20 @@ fn shipped() -> Vec<Strategy> {
         .collect()
 }
 
+/// Bars that every shipped strategy runs on: of several symbols, one of them that others are gated by.
+fn for_shipped(n_bars: usize) -> Universe {
+    let mut universe = synth::walk(4, 2, n_bars);
+    universe.symbols[0].symbol = "BTCUSDT".into();
+    universe.symbols.push(synth::lcg(n_bars));
+    // Quarter hours of the same days, as the others have hours.
+    for bars in &mut universe.symbols[..2] {
+        bars.timeframe_ms = 900_000;
+    }
+    let times = universe.symbols[2].ts_ms.clone();
+    universe.symbols[..2].iter_mut().for_each(|bars| bars.ts_ms.clone_from(&times));
+    universe
+}
+
 /// The default and a few random parameter sets.
 fn some_rows(strategy: &Strategy, universe: &Universe, n: usize) -> Vec<Vec<f64>> {
     let space = engine(strategy, universe, whole(universe)).space();
@@ -69,7 +84,7 @@ fn bits(trade: &Trade) -> ([u64; 8], [usize; 3], i8, String) {
     (float, [trade.signal_idx, trade.entry_idx, trade.exit_idx], trade.side, format!("{:?}", trade.reason))
 }
 
-/// The same bars up to and including `last`; other ones after it.
+/// The same bars up to and including `last`; other ones after it, of which some are missing.
 fn with_another_future(bars: &Bars, last: usize) -> Bars {
     let mut out = bars.clone();
     for bar in last + 1..bars.len() {
@@ -82,6 +97,16 @@ fn with_another_future(bars: &Bars, last: usize) -> Bars {
             column[bar] = if bar % 2 == 0 { f64::NAN } else { 5.0 - column[bar] };
         }
     }
+    // The final bar stays, so that no trade ends with the data before it did.
+    let is_kept = |bar: usize| bar <= last || (bar - last) % 3 != 1 || bar + 1 == bars.len();
+    let kept: Vec<bool> = (0..bars.len()).map(is_kept).collect();
+    let columns = [&mut out.open, &mut out.high, &mut out.low, &mut out.close, &mut out.volume];
+    for column in columns.into_iter().chain(out.extra.iter_mut().map(|(_, column)| column)) {
+        let mut kept = kept.iter();
+        column.retain(|_| *kept.next().expect("one for each bar"));
+    }
+    let mut kept = kept.iter();
+    out.ts_ms.retain(|_| *kept.next().expect("one for each bar"));
     out
 }
 
@@ -141,13 +166,35 @@ fn check_no_look_ahead(strategy: &Strategy, known: &Universe, lasts: &[usize], r
 
 #[test]
 fn shipped_strategies_do_not_look_ahead() {
-    let universe = Universe { symbols: vec![synth::lcg(3_000)] };
+    let universe = for_shipped(3_000);
     for strategy in shipped() {
         let rows = some_rows(&strategy, &universe, 3);
         for last in [0, 700, 1_500, 2_998] {
-            check_no_look_ahead(&strategy, &universe, &[last], &rows);
+            check_no_look_ahead(&strategy, &universe, &[last; 3], &rows);
         }
     }
+}
+
+/// The count by `recur` starts again every day, and the position is closed by the evening.
+#[test]
+fn the_opening_range_is_traded_once_a_day() {
+    let universe = for_shipped(3_000);
+    let strategy = shipped().into_iter().find(|strategy| strategy.name == "opening-range").unwrap();
+    let mut n_trades = 0;
+    for row in some_rows(&strategy, &universe, 6) {
+        for (bars, detail) in
+            universe.symbols.iter().zip(engine(&strategy, &universe, whole(&universe)).detail(&row))
+        {
+            // The session lies within a day of UTC.
+            let days: Vec<i64> = detail.trades.iter().map(|trade| bars.day(trade.entry_idx)).collect();
+            assert!(days.is_sorted_by(|a, b| a < b), "{days:?}");
+            for trade in &detail.trades {
+                assert_eq!(bars.day(trade.entry_idx), bars.day(trade.exit_idx), "closed by the evening");
+            }
+            n_trades += days.len();
+        }
+    }
+    assert!(n_trades > 100, "{n_trades} trades");
 }
 
 /// Longer bars, other symbols, all symbols and recursions: every bar of the future changes, also those in a bucket that is not finished.
@@ -247,19 +294,23 @@ fn with_every_function() -> Vec<Strategy> {
 
 #[test]
 fn the_unit_of_money_does_not_matter() {
-    let data = synth::lcg(2_500);
-    let mut strategies = shipped();
-    strategies.extend(SCALE_FREE.iter().map(|source| open(source)));
-    strategies.extend(with_every_function());
+    let (alone, several) = (Universe { symbols: vec![synth::lcg(2_500)] }, for_shipped(2_500));
+    let shipped = shipped();
+    let mut others: Vec<Strategy> = SCALE_FREE.iter().map(|source| open(source)).collect();
+    others.extend(with_every_function());
     let mut n_trades = 0;
-    for strategy in &strategies {
-        let universe = Universe { symbols: vec![data.clone()] };
-        for row in some_rows(strategy, &universe, 3) {
-            let plain = engine(strategy, &universe, whole(&universe)).detail(&row).remove(0);
+    let with_data = shipped.iter().map(|one| (one, &several)).chain(others.iter().map(|one| (one, &alone)));
+    for (strategy, universe) in with_data {
+        // The last symbol has the same bars in both.
+        let last = |universe: &Universe, row: &[f64]| {
+            engine(strategy, universe, whole(universe)).detail(row).pop().expect("a segment for each symbol")
+        };
+        for row in some_rows(strategy, universe, 3) {
+            let plain = last(universe, &row);
             n_trades += plain.trades.len();
             for factor in [2.0, 0.125, 2.0_f64.powi(40)] {
-                let universe = Universe { symbols: vec![scaled(&data, factor)] };
-                let other = engine(strategy, &universe, whole(&universe)).detail(&row).remove(0);
+                let symbols = universe.symbols.iter().map(|bars| scaled(bars, factor)).collect();
+                let other = last(&Universe { symbols }, &row);
                 let figures = |detail: &Detail, factor: f64| -> Vec<_> {
                     let figure = |trade: &Trade| {
                         let float = [trade.ret, trade.r, trade.entry * factor, trade.pnl * factor];

@@ -92,7 +92,7 @@ fn run(args: DeviceBenchArgs, work: Workload) -> Result<ExitCode> {
     let points =
         Arc::new(SamplerKind::Random.build(&engine.space(), &SamplerSettings::new(1))?.ask(n_trials));
     let mut options = DeviceOptions::default();
-    options.lanes = args.streams.unwrap_or(options.lanes);
+    options.context.streams = args.streams.unwrap_or(options.context.streams);
     options.most_trials = args.part.unwrap_or(options.most_trials);
     let began = Instant::now();
     let mut on_device = DeviceEngine::new(device, &engine, &work.strategy, options)?;

@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tidemill::set_threads;
 use tidemill_backtest::Overrides;
-use tidemill_lab::shipped::SHIPPED;
+use tidemill_lab::shipped::{GATE, SHIPPED};
 use tidemill_lab::{
     Dataset, DeviceChoice, Devices, Experiment, Runtime, SearchOptions, SweepReport, TuneOptions, number,
     open_strategy,
@@ -176,8 +176,16 @@ pub fn run(args: MatrixArgs) -> Result<ExitCode> {
     let mut n_different = 0;
     let n_all = data.len() * strategies.len();
     for (data_idx, data) in data.iter().enumerate() {
-        for strategy in &strategies {
-            let number = cells.len() / devices.len() + 1;
+        for (at, strategy) in strategies.iter().enumerate() {
+            let number = data_idx * strategies.len() + at + 1;
+            // Some compare symbols, others need bars within the day.
+            let opened = open_strategy(strategy, &Overrides::default())?;
+            if let Err(error) = Experiment::new(opened, data.clone()).check() {
+                let error = error.to_string();
+                let reason = error.lines().next().unwrap_or_default();
+                eprintln!("{number} of {n_all}: left out over {}: {reason}", data.origin);
+                continue;
+            }
             eprintln!("{number} of {n_all}: {strategy} over {}", data.origin);
             let mut of_devices = Vec::new();
             for (device, devices) in devices.iter().enumerate() {
@@ -197,6 +205,9 @@ pub fn run(args: MatrixArgs) -> Result<ExitCode> {
             }
             cells.extend(of_devices);
         }
+    }
+    if cells.is_empty() {
+        bail!("none of the strategies runs on this data");
     }
     let matrix = Matrix { args: &args, data: &data, devices: &devices, cells: &cells, n_different };
     let mut out = std::io::stdout().lock();
@@ -233,7 +244,13 @@ fn data(args: &MatrixArgs) -> Result<Vec<Arc<Dataset>>> {
         data.notes.iter().for_each(|note| eprintln!("note: {note}"));
         return Ok(vec![Arc::new(data)]);
     }
-    let of = |shape: &Shape| Arc::new(Dataset::of(regime(&shape.universe(args.quick))));
+    let of = |shape: &Shape| {
+        let mut universe = regime(&shape.universe(args.quick));
+        if let [first, _, ..] = &mut universe.symbols[..] {
+            first.symbol = GATE.into();
+        }
+        Arc::new(Dataset::of(universe))
+    };
     Ok(args.shapes.iter().map(of).collect())
 }
 

@@ -11,13 +11,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use tidemill_gpu::{
-    Device, DeviceBuffer, DeviceKind, DevicePtr, GpuError, Kernel, Launch, Pinned, Pipeline,
-    PipelineStatistics, Purpose, Source, Stream, StreamMode, StreamPool, StreamPoolOptions, Timeline,
-    kernel_structs,
+    Context, ContextOptions, Device, DeviceBuffer, DeviceKind, DevicePtr, Event, GpuError, Kernel, Launch,
+    Pinned, Pipeline, PipelineStatistics, Purpose, Source, Stream, StreamMode, kernel_structs,
 };
 
 use tidemill_lab::number;
@@ -120,8 +119,8 @@ pub fn run(args: OverlapArgs) -> Result<ExitCode> {
             for place in &mut results {
                 place.as_mut_slice()?.fill(0);
             }
-            let times = Arc::new(Timeline::new(device)?);
-            let (run, done) = work.run(mode, results, times.clone())?;
+            let context = Context::new(device, ContextOptions { mode, ..ContextOptions::parallel(3) })?;
+            let (run, done) = work.run(&context, results)?;
             results = done;
             runs.push(run);
             if expected.is_empty() {
@@ -137,7 +136,7 @@ pub fn run(args: OverlapArgs) -> Result<ExitCode> {
                 n_differ += usize::from(!is_right);
             }
             if mode == StreamMode::Parallel && timeline.is_some() {
-                trace = times.to_json()?;
+                trace = context.to_json();
             }
         }
     }
@@ -146,6 +145,7 @@ pub fn run(args: OverlapArgs) -> Result<ExitCode> {
     }
 
     let (sequential, overlapped) = (median(sequential)?, median(overlapped)?);
+    let events = EventCosts::measured(device)?;
     let speed_up = sequential.wall_ms / overlapped.wall_ms;
     let ideal = ideal_speed_up(n_batches);
     let mut out = std::io::stdout().lock();
@@ -155,6 +155,7 @@ pub fn run(args: OverlapArgs) -> Result<ExitCode> {
             "upload_bytes": work.n_in * 4, "download_bytes": work.n_out * 4, "rounds": work.n_rounds,
             "sequential": sequential.json(), "overlapped": overlapped.json(),
             "speed_up": speed_up, "ideal_speed_up": ideal, "compared": n_compared, "different": n_differ,
+            "events": events.json(),
         });
         writeln!(out, "{result}")?;
     } else {
@@ -178,9 +179,73 @@ pub fn run(args: OverlapArgs) -> Result<ExitCode> {
         writeln!(out, "  upload : compute : download = {upload:.2} : {compute:.2} : {download:.2}")?;
         writeln!(out, "  speed-up {speed_up:.3}; {ideal:.3} would be ideal for 2 : 5 : 2")?;
         writeln!(out, "  compared {}: {n_differ} differ", number::counted(n_compared, "result"))?;
+        writeln!(out, "  {events}")?;
     }
     out.flush()?;
     Ok(if n_differ == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What the host pays for an event, in microseconds.
+struct EventCosts {
+    /// Making one, beyond recording it.
+    create_us: f64,
+    /// Recording one that was used before.
+    record_us: f64,
+    /// Asking whether one is done.
+    query_us: f64,
+    /// Waiting for one that is done.
+    wait_us: f64,
+    /// Letting another stream wait for one.
+    order_us: f64,
+}
+
+impl EventCosts {
+    fn measured(device: &Device) -> Result<Self, GpuError> {
+        const EVENTS: usize = 2_000;
+        let (stream, other) = (device.stream()?, device.stream()?);
+        let time_us = |mut work: Box<dyn FnMut() -> Result<(), GpuError> + '_>| {
+            let began = Instant::now();
+            work()?;
+            Ok::<f64, GpuError>(began.elapsed().as_secs_f64() * 1e6 / EVENTS as f64)
+        };
+        // Events that are idle already are taken first.
+        let idle = (0..device.events().idle()).map(|_| stream.record()).collect::<Result<Vec<_>, _>>()?;
+        let (mut events, n_created) = (Vec::with_capacity(EVENTS), device.events().created());
+        let record = |events: &mut Vec<Event>| {
+            time_us(Box::new(|| {
+                (0..EVENTS).try_for_each(|_| stream.record().map(|event| events.push(event)))
+            }))
+        };
+        let first_us = record(&mut events)?;
+        assert_eq!(device.events().created() - n_created, EVENTS as u64, "all are new");
+        events.clear();
+        let record_us = record(&mut events)?;
+        stream.synchronize()?;
+        let query_us = time_us(Box::new(|| events.iter().try_for_each(|event| event.is_done().map(drop))))?;
+        let wait_us = time_us(Box::new(|| events.iter().try_for_each(Event::wait)))?;
+        let order_us = time_us(Box::new(|| events.iter().try_for_each(|event| other.wait(event))))?;
+        other.synchronize()?;
+        drop(idle);
+        Ok(Self { create_us: (first_us - record_us).max(0.0), record_us, query_us, wait_us, order_us })
+    }
+
+    fn json(&self) -> Value {
+        let Self { create_us, record_us, query_us, wait_us, order_us } = self;
+        json!({
+            "create_us": create_us, "record_us": record_us, "query_us": query_us, "wait_us": wait_us,
+            "order_us": order_us,
+        })
+    }
+}
+
+impl std::fmt::Display for EventCosts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { create_us, record_us, query_us, wait_us, order_us } = self;
+        write!(
+            f,
+            "an event costs the host {create_us:.2} µs to make, {record_us:.2} to record, {query_us:.2} to ask, {wait_us:.2} to wait for when done, {order_us:.2} to let a stream wait"
+        )
+    }
 }
 
 /// What can be gained at most: only the first upload and the last download are not beside a computation.
@@ -308,21 +373,13 @@ impl Workload {
     /// Sends all batches through, one for each place; returns the places with the results.
     fn run(
         &self,
-        mode: StreamMode,
+        context: &Context,
         places: Vec<Pinned<u32>>,
-        timeline: Arc<Timeline>,
     ) -> Result<(PipelineRun, Vec<Pinned<u32>>), GpuError> {
-        let n_lanes = if mode == StreamMode::Sequential { 1 } else { 3 };
-        let options = StreamPoolOptions { streams: 3, mode, ..StreamPoolOptions::default() };
-        let pool = StreamPool::new(&self.device, options)?;
-        if mode == StreamMode::Parallel {
-            for purpose in [Purpose::Upload, Purpose::Compute, Purpose::Download] {
-                timeline.name_track(pool.of(purpose), purpose.name());
-            }
-        }
-        let lanes = (0..n_lanes).map(|_| self.lane()).collect::<Result<Vec<Lane>, GpuError>>()?;
+        let lanes =
+            (0..context.options().n_lanes()).map(|_| self.lane()).collect::<Result<Vec<Lane>, GpuError>>()?;
         let (there, work, back) = (self.clone(), self.clone(), self.n_out);
-        let mut pipeline = Pipeline::new(pool, lanes)?
+        let mut pipeline = Pipeline::new(context, lanes)?
             .stage("upload", Purpose::Upload, move |stream, lane: &mut Lane, batch: Batch| {
                 stream.upload(&there.input, batch.number * STEP, &lane.from, 0, there.n_in)?;
                 Ok(batch)
@@ -334,8 +391,7 @@ impl Workload {
             .stage("download", Purpose::Download, move |stream, lane, mut batch| {
                 stream.download(&lane.to, 0, &mut batch.results, 0, back)?;
                 Ok(batch)
-            })
-            .with_timeline(timeline);
+            });
         let batches = places.into_iter().enumerate().map(|(number, results)| Batch { number, results });
         let batches: Vec<Batch> = batches.collect();
         let mut done = Vec::with_capacity(batches.len());
@@ -402,9 +458,10 @@ mod tests {
         (work.n_in, work.n_out, work.n_rounds) = (3 * STEP, 8 * STEP, 3);
         for mode in [StreamMode::Sequential, StreamMode::Parallel] {
             let places = (0..7).map(|_| device.pinned(work.n_out).unwrap()).collect();
-            let times = Arc::new(Timeline::new(&device).unwrap());
-            let (run, places) = work.run(mode, places, times.clone()).unwrap();
-            assert_eq!((run.statistics.iterations, times.spans().unwrap().len()), (7, 21));
+            let options = ContextOptions { mode, ..ContextOptions::parallel(3) };
+            let context = Context::new(&device, options).unwrap();
+            let (run, places) = work.run(&context, places).unwrap();
+            assert_eq!((run.statistics.iterations, context.timeline().spans().len()), (7, 21));
             for (number, place) in places.iter().enumerate() {
                 for (at, &result) in place.as_slice().unwrap().iter().enumerate() {
                     let expected = work.result(number, at).unwrap();

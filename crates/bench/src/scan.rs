@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
-use tidemill_gpu::Device;
+use tidemill_gpu::{ContextOptions, Device};
 use tidemill_scan::{
     DeviceOptions, MAX_STREAMS, Overlap, ScanEvent, ScanOptions, Scanned, Scanner, StageSpan, Symbol,
 };
@@ -283,7 +283,7 @@ fn on_device(
     streams: usize,
     batch: Option<usize>,
 ) -> Result<Scanner> {
-    let device_options = DeviceOptions { streams, batch_symbols: batch, ..DeviceOptions::default() };
+    let device_options = DeviceOptions { context: ContextOptions::parallel(streams), batch_symbols: batch };
     Ok(Scanner::on_devices(options.clone(), std::slice::from_ref(device), &device_options)?)
 }
 

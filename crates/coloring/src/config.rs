@@ -5,6 +5,7 @@ use tidemill_telemetry::hypertune::{Mode, Thresholds};
 
 use crate::controller::Options;
 use crate::error::ColoringError;
+use crate::knob::Knobs;
 
 /// What a run is made with, all defaults filled in.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +32,8 @@ impl RunConfig {
             "passes": options.max_passes,
             "patience": options.patience,
             "min_delta": options.min_delta,
+            "warm_start": options.warm_start,
+            "on_cpu": options.on_cpu.iter().map(|kind| kind.name()).collect::<Vec<&str>>(),
             "hypertune": self.hypertune,
             "knobs": options.knobs,
         });
@@ -44,7 +47,15 @@ impl RunConfig {
     /// the run ends may change.
     pub fn check_resumes(&self, before: &Value) -> Result<(), ColoringError> {
         let now = Value::Object(self.to_json());
-        match ["seed", "phases", "knobs"].into_iter().find(|key| before[key] != now[key]) {
+        // What an earlier version did not have stood at its default.
+        let knobs = serde_json::from_value::<Knobs>(before["knobs"].clone());
+        let differs = |key: &&str| match *key {
+            "knobs" => knobs.as_ref().ok() != Some(&self.options.knobs),
+            "warm_start" => before[key].as_bool().unwrap_or(true) != self.options.warm_start,
+            "on_cpu" if before[key].is_null() => !self.options.on_cpu.is_empty(),
+            key => before[key] != now[key],
+        };
+        match ["seed", "phases", "knobs", "warm_start", "on_cpu"].into_iter().find(differs) {
             Some(key) => Err(ColoringError::OtherConfig {
                 key,
                 before: before[key].to_string(),
@@ -76,6 +87,13 @@ mod tests {
             ..config(1)
         };
         assert!(longer.check_resumes(&before).is_ok());
+        let mut earlier = before.clone();
+        earlier["knobs"].as_object_mut().unwrap().remove("transfer_weight");
+        earlier.as_object_mut().unwrap().retain(|key, _| key != "warm_start" && key != "on_cpu");
+        assert!(config(1).check_resumes(&earlier).is_ok(), "a knob that there was not stood at its default");
+        earlier["knobs"]["restart"] = json!(12);
+        let error = config(1).check_resumes(&earlier).unwrap_err().to_string();
+        assert!(error.starts_with("the run was started with knobs = "), "{error}");
         let error = config(2).check_resumes(&before).unwrap_err().to_string();
         assert!(error.starts_with("the run was started with seed = 1, not 2\n  hint: "), "{error}");
     }

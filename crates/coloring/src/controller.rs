@@ -7,10 +7,12 @@
 mod descent;
 mod option;
 mod outcome;
+mod place;
 mod plan;
 mod state;
 mod stop;
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -27,6 +29,7 @@ use crate::graph::Graph;
 use crate::instance::Instance;
 use crate::knob::Knobs;
 use descent::Descent;
+use place::DevicePlaces;
 use stop::Halt;
 
 /// Follows a run, and may turn its knobs.
@@ -56,7 +59,7 @@ pub struct Controller<'a> {
     graph: Graph,
     options: Options,
     state: Option<State>,
-    device: Option<Device>,
+    devices: Vec<Device>,
     may_fall_back: bool,
 }
 
@@ -69,14 +72,15 @@ impl<'a> Controller<'a> {
             graph: instance.graph(),
             options,
             state: None,
-            device: None,
+            devices: Vec::new(),
             may_fall_back: false,
         })
     }
 
-    /// Lets searches run on a device. Where `may_fall_back`, the CPU takes over if it fails.
+    /// Lets searches run on a device, beside those that were given before. Where `may_fall_back`, the CPU takes over if one fails.
     pub fn on(mut self, device: Device, may_fall_back: bool) -> Self {
-        (self.device, self.may_fall_back) = (Some(device), may_fall_back);
+        self.devices.push(device);
+        self.may_fall_back = may_fall_back;
         self
     }
 
@@ -102,10 +106,10 @@ impl<'a> Controller<'a> {
                 is_beyond: false,
                 state: self.state.clone().unwrap_or_else(|| State::new(&self.options)),
                 totals: Vec::new(),
-                device: self.device.clone(),
-                may_fall_back: self.may_fall_back,
+                devices: Arc::new(DevicePlaces::new(&self.devices, &self.options, self.may_fall_back)?),
                 halt,
                 began,
+                round_over: began,
                 earlier_s: self.state.as_ref().map_or(0.0, |state| state.seconds),
                 observer,
             };

@@ -5,7 +5,8 @@ use tidemill_gpu::{
     Device, DeviceBuffer, DevicePtr, GpuError, Module, Pinned, Source, Stream, kernel_structs,
 };
 
-use crate::experimental::metropolis;
+use crate::experimental::{metropolis, signal};
+use crate::phase::PhaseKind;
 use crate::random::{self, Random};
 use crate::tabu::{MOST_NARROW, class_limit, is_narrow};
 use crate::{Graph, memetic, tabu};
@@ -17,14 +18,24 @@ const COMMON: [(&str, &str); 3] = [
     ("coloring/shape.cuh", include_str!("shape.cuh")),
 ];
 
-const POOL: [(&str, &str); 2] = [
+const POOL: [(&str, &str); 6] = [
     ("coloring/memetic/memetic.cu", include_str!("memetic/memetic.cu")),
     ("coloring/experimental/metropolis/metropolis.cu", include_str!("experimental/metropolis/metropolis.cu")),
+    ("coloring/experimental/signal/list.cuh", include_str!("experimental/signal/list.cuh")),
+    ("coloring/experimental/signal/reservoir.cu", include_str!("experimental/signal/reservoir.cu")),
+    ("coloring/experimental/signal/transfer.cu", include_str!("experimental/signal/transfer.cu")),
+    ("coloring/experimental/signal/inference.cu", include_str!("experimental/signal/inference.cu")),
 ];
 
-/// The kernels of populations and walks.
+/// The kernels of populations, walks and signals.
 pub fn source() -> Source {
-    let layouts = [random::LAYOUTS, LAYOUTS, memetic::device::LAYOUTS, metropolis::device::LAYOUTS];
+    let layouts = [
+        random::LAYOUTS,
+        LAYOUTS,
+        memetic::device::LAYOUTS,
+        metropolis::device::LAYOUTS,
+        signal::device::LAYOUTS,
+    ];
     Source::splice("coloring.cu", &[&COMMON[..], &POOL].concat()).comparing("", &layouts)
 }
 
@@ -207,6 +218,41 @@ impl Shape {
     /// The colouring in such words.
     fn unpack(&self, words: &[u32]) -> Vec<u32> {
         (0..self.n as usize).map(|vertex| words[vertex / 4] >> (vertex % 4 * 8) & 0xff).collect()
+    }
+}
+
+/// The streams of one device, one for each phase that runs there, for the whole run: what a record calls stream 2 is always the same.
+#[derive(Clone)]
+pub struct DeviceStreams {
+    /// Number of the device among those of the run.
+    number: usize,
+    streams: Vec<(PhaseKind, Stream)>,
+}
+
+impl DeviceStreams {
+    /// Streams for these phases, in the order of the phases.
+    pub fn new(device: &Device, number: usize, kinds: &[PhaseKind]) -> Result<Self, GpuError> {
+        let mut streams: Vec<(PhaseKind, Stream)> = Vec::new();
+        for kind in kinds {
+            // Two of the signals share one, so that three need two.
+            let shared = match kind {
+                PhaseKind::Inference => streams.iter().find(|(of, _)| *of == PhaseKind::Transfer),
+                _ => None,
+            };
+            let stream = shared.map_or_else(|| device.stream(), |(_, stream)| Ok(stream.clone()))?;
+            streams.push((*kind, stream));
+        }
+        Ok(Self { number, streams })
+    }
+
+    /// The stream of a phase.
+    pub(crate) fn of(&self, kind: PhaseKind) -> Option<&Stream> {
+        self.streams.iter().find(|(of, _)| *of == kind).map(|(_, stream)| stream)
+    }
+
+    /// Number of the device among those of the run.
+    pub(crate) fn number(&self) -> usize {
+        self.number
     }
 }
 

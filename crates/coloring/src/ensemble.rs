@@ -11,7 +11,8 @@ use std::sync::atomic::AtomicBool;
 
 use crate::error::ColoringError;
 use crate::knob::Knobs;
-use crate::phase::{Phase, PhaseInput, PhaseKind, PhaseReport, PhaseResult, Slice, search};
+use crate::phase::{DeviceInput, Phase, PhaseInput, PhaseKind, PhaseReport, PhaseResult, Slice, search};
+use crate::random::mix;
 pub use credit::Credit;
 
 /// Iterations of all searches in the first round, for each vertex of the graph.
@@ -33,6 +34,11 @@ fn cost(kind: PhaseKind, input: &PhaseInput<'_>) -> f64 {
     }
 }
 
+/// The iterations of one search in a round.
+fn slice_length(round: u64, share: f64, kind: PhaseKind, input: &PhaseInput<'_>, knobs: &Knobs) -> u64 {
+    ((round as f64 * share * knobs.iterations_of(kind) / cost(kind, input)) as u64).max(1)
+}
+
 /// The searches of one pass, on one input.
 pub struct Ensemble<'a> {
     input: PhaseInput<'a>,
@@ -51,6 +57,8 @@ struct Member<'a> {
 pub struct Best {
     /// The phase that found it.
     pub kind: PhaseKind,
+    /// Its number among the searches.
+    member: usize,
     /// Edges that join equal colours.
     pub conflicts: u32,
     /// The colouring.
@@ -58,16 +66,32 @@ pub struct Best {
 }
 
 impl<'a> Ensemble<'a> {
-    /// The searches among these kinds, on an input.
-    pub fn new(input: PhaseInput<'a>, kinds: &[PhaseKind]) -> Self {
+    /// The searches among these kinds, on an input. One that has a kernel runs on all devices, on each by itself with chances of its
+    /// own, unless it is among those that stay on the CPU.
+    pub fn new(
+        input: PhaseInput<'a>,
+        kinds: &[PhaseKind],
+        devices: &[DeviceInput<'a>],
+        on_cpu: &[PhaseKind],
+    ) -> Self {
         // A population fills a device; a plain tabu search beside it is worth more on the CPU.
-        let is_full = kinds.contains(&PhaseKind::Memetic);
-        let begin = |(stream, kind): (usize, &PhaseKind)| {
-            let device = input.device.filter(|_| !(is_full && *kind == PhaseKind::Tabu));
-            let phase = search(*kind, &PhaseInput { device, ..input }, stream as u32)?;
-            Some(Member { phase, conflicts: u32::MAX })
-        };
-        let members = kinds.iter().filter(|kind| kind.is_search()).enumerate().filter_map(begin).collect();
+        let is_full = kinds.contains(&PhaseKind::Memetic) && !on_cpu.contains(&PhaseKind::Memetic);
+        let mut members = Vec::new();
+        for kind in kinds.iter().filter(|kind| kind.is_search()) {
+            let is_kept = on_cpu.contains(kind) || is_full && *kind == PhaseKind::Tabu;
+            let places: Vec<Option<DeviceInput<'a>>> = match devices {
+                [first, others @ ..] if kind.has_kernel() && !is_kept => {
+                    [first].into_iter().chain(others).map(|device| Some(*device)).collect()
+                }
+                _ => vec![None],
+            };
+            for (number, device) in places.into_iter().enumerate() {
+                // The first device has the chances that a single one has.
+                let seed = if number == 0 { input.seed } else { mix(input.seed ^ mix(number as u64)) };
+                let phase = search(*kind, &PhaseInput { device, seed, ..input });
+                members.extend(phase.map(|phase| Member { phase, conflicts: u32::MAX }));
+            }
+        }
         let iterations = FIRST_PER_VERTEX * input.graph.n().max(16) as u64;
         Self { input, members, iterations, best: None }
     }
@@ -91,7 +115,9 @@ impl<'a> Ensemble<'a> {
         most: u64,
         stop: &AtomicBool,
     ) -> Result<(Vec<PhaseReport>, u64), ColoringError> {
-        let kinds: Vec<PhaseKind> = self.members.iter().map(|member| member.phase.kind()).collect();
+        let mut kinds: Vec<PhaseKind> = self.members.iter().map(|member| member.phase.kind()).collect();
+        // Those of several devices stand side by side, and each makes what one would.
+        kinds.dedup();
         // With everything off, nothing would ever happen again.
         let all_off = !kinds.iter().any(|kind| knobs.is_on(*kind));
         let on: Vec<PhaseKind> = kinds.into_iter().filter(|kind| all_off || knobs.is_on(*kind)).collect();
@@ -99,44 +125,43 @@ impl<'a> Ensemble<'a> {
         self.iterations = (self.iterations * GROWTH_EIGHTHS / 8).min(MOST);
         let shares = credit.shares(&on, knobs.even_share);
         let (input, best) = (&self.input, &self.best);
-        let mut results: Vec<Result<PhaseReport, ColoringError>> = Vec::new();
+        let mut results: Vec<Result<(usize, PhaseReport), ColoringError>> = Vec::new();
         std::thread::scope(|scope| {
             let mut running = Vec::new();
-            for member in &mut self.members {
+            for (number, member) in self.members.iter_mut().enumerate() {
                 let kind = member.phase.kind();
                 let Some(at) = on.iter().position(|of| *of == kind) else { continue };
                 // The colouring of another one, if it is better.
                 let elite =
-                    best.as_ref().filter(|best| best.kind != kind && best.conflicts < member.conflicts);
+                    best.as_ref().filter(|best| best.member != number && best.conflicts < member.conflicts);
                 let slice = Slice {
-                    iterations: ((iterations as f64 * shares[at] / cost(kind, input)) as u64).max(1),
+                    iterations: slice_length(iterations, shares[at], kind, input, knobs),
                     stop,
                     elite: elite.map(|best| &best.colors[..]),
                     knobs,
                 };
-                running.push(scope.spawn(move || member.phase.run(input, &slice)));
+                running.push(scope.spawn(move || Ok((number, member.phase.run(input, &slice)?))));
             }
             results.extend(running.into_iter().map(|thread| match thread.join() {
                 Ok(result) => result,
                 Err(panic) => std::panic::resume_unwind(panic),
             }));
         });
-        let reports = results.into_iter().collect::<Result<Vec<PhaseReport>, ColoringError>>()?;
-        for report in &reports {
-            self.learn(report, credit);
+        let reports = results.into_iter().collect::<Result<Vec<(usize, PhaseReport)>, ColoringError>>()?;
+        for (number, report) in &reports {
+            self.learn(*number, report, credit);
         }
-        Ok((reports, iterations))
+        Ok((reports.into_iter().map(|(_, report)| report).collect(), iterations))
     }
 
-    fn learn(&mut self, report: &PhaseReport, credit: &mut Credit) {
+    fn learn(&mut self, number: usize, report: &PhaseReport, credit: &mut Credit) {
         let PhaseResult::Searched { colors, conflicts } = &report.result else { return };
-        if let Some(member) = self.members.iter_mut().find(|member| member.phase.kind() == report.kind) {
-            member.conflicts = *conflicts;
-        }
+        self.members[number].conflicts = *conflicts;
         let before = self.best.as_ref().map(|best| best.conflicts);
         credit.learn(report.kind, report.iterations, before, *conflicts);
         if before.is_none_or(|before| *conflicts < before) {
-            self.best = Some(Best { kind: report.kind, conflicts: *conflicts, colors: colors.clone() });
+            let (kind, conflicts, colors) = (report.kind, *conflicts, colors.clone());
+            self.best = Some(Best { kind, member: number, conflicts, colors });
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What happens while a graph is coloured, and how the journal of the run records it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use tidemill_telemetry::hypertune::Proposal;
@@ -79,7 +79,15 @@ pub enum PassEvent<'a> {
         k: usize,
         /// Whether it found a colouring with that many.
         is_solved: bool,
+        /// The fewest colours so far.
+        best: usize,
+        /// Iterations of the pass.
+        pass_iterations: u64,
+        /// Iterations of all phases so far.
+        iterations: u64,
     },
+    /// All searches of a round are done.
+    RoundEnded(RoundWork),
     /// The tuning rules decided or advised something, or measured what a decision brought.
     Tuned(&'a Proposal),
     /// The run is over.
@@ -89,6 +97,31 @@ pub enum PassEvent<'a> {
         /// The error.
         reason: &'a str,
     },
+}
+
+/// How well a round used its time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoundWork {
+    /// The round of the whole run.
+    pub round: u64,
+    /// The pass, from 1.
+    pub pass: u64,
+    /// The number of colours that it tried.
+    pub k: usize,
+    /// From the end of the round before, or the beginning of the run, to its own end.
+    pub wall: Duration,
+    /// For how long its searches worked: those on a device, where there are any, else all; the longest of them.
+    pub work: Duration,
+    /// Iterations of all phases so far.
+    pub iterations: u64,
+}
+
+impl RoundWork {
+    /// The share of the time for which the device, or else any search, worked.
+    pub fn busy(&self) -> f64 {
+        let wall_s = self.wall.as_secs_f64();
+        if wall_s > 0.0 { (self.work.as_secs_f64() / wall_s).min(1.0) } else { 1.0 }
+    }
 }
 
 /// What all records of one run share.
@@ -126,10 +159,28 @@ impl RecordContext {
 }
 
 impl PassEvent<'_> {
-    /// The journal record of the event; none for the bounds of passes, which the steps of phases tell already.
+    /// The journal record of the event; none for the beginning of a pass, which its first step tells.
     pub fn to_event(&self, context: &RecordContext) -> Option<Event> {
         Some(match *self {
-            Self::PassBegan { .. } | Self::PassEnded { .. } => return None,
+            Self::PassBegan { .. } => return None,
+            Self::PassEnded { pass, k, is_solved, best, pass_iterations, iterations } => context
+                .event("pass", format_smolstr!("pass_{pass}"))
+                .value("iterations", iterations as f64)
+                .parameter("k", k)
+                .parameter("pass", pass)
+                .parameter("solved", is_solved)
+                .parameter("best", best)
+                .parameter("iterations", pass_iterations),
+            Self::RoundEnded(work) => context
+                .event("round", format_smolstr!("round_{}", work.round))
+                .value("iterations", work.iterations as f64)
+                .value("busy", work.busy())
+                .value("wall_ms", work.wall.as_secs_f64() * 1e3)
+                .value("work_ms", work.work.as_secs_f64() * 1e3)
+                .value("idle_ms", work.wall.saturating_sub(work.work).as_secs_f64() * 1e3)
+                .parameter("k", work.k)
+                .parameter("pass", work.pass)
+                .parameter("round", work.round),
             Self::Started { instance, is_resumed, max_iterations, config } => {
                 let step = if is_resumed { "resume" } else { "start" };
                 let mut event = context
@@ -150,7 +201,12 @@ impl PassEvent<'_> {
                 event.on(context.device(&DeviceMode::Cpu))
             }
             Self::Warning { step, text } => context.event("warning", step.into()).note(text),
-            Self::PhaseWorked { report, k, iterations, .. } => phase_worked(context, report, k, iterations),
+            Self::PhaseWorked { report, k, pass, round, iterations, .. } => {
+                phase_worked(context, report, k, iterations)
+                    .parameter("pass", pass)
+                    .parameter("round", round)
+                    .parameter("iterations", report.iterations)
+            }
             Self::Improved { k, by, pass, iterations, at, .. } => context
                 .event("improvement", format_smolstr!("coloring_{k}"))
                 .value("k", k as f64)
@@ -179,10 +235,11 @@ impl PassEvent<'_> {
     }
 }
 
-/// The number of colours stands in the step and not among the values: a value `k` would count as a score, and this one may not be reached.
+/// The number of colours is a parameter and not a value: a value `k` would count as a score, and this one may not be reached.
 fn phase_worked(context: &RecordContext, report: &PhaseReport, k: usize, iterations: u64) -> Event {
     let mut event = context
         .event(report.kind.name(), format_smolstr!("k={k}"))
+        .parameter("k", k)
         .lasting_ms(report.took.as_secs_f64() * 1e3)
         .on(context.device(&report.device))
         .value("start_ms", context.ms_since_start(report.began));
@@ -194,6 +251,9 @@ fn phase_worked(context: &RecordContext, report: &PhaseReport, k: usize, iterati
     }
     for (name, value) in &report.values {
         event = event.value(*name, *value);
+    }
+    for (name, value) in &report.parameters {
+        event = event.parameter(*name, *value);
     }
     match &report.result {
         PhaseResult::Reduced(reduction) => event.value("vertices_left", reduction.graph.n() as f64),

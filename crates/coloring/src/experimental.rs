@@ -15,6 +15,6 @@ mod lanczos;
 pub mod metropolis;
 pub(crate) mod randomized;
 pub(crate) mod replica;
-pub(crate) mod signal;
+pub mod signal;
 pub(crate) mod spectral;
 pub mod temper;

@@ -36,6 +36,11 @@ impl Graph {
         graph
     }
 
+    /// Where the neighbours of each vertex begin, and one place more; and all of them.
+    pub(crate) fn lists(&self) -> (&[u32], &[u32]) {
+        (&self.offsets, &self.neighbours)
+    }
+
     /// Number of vertices.
     pub fn n(&self) -> usize {
         self.offsets.len() - 1

@@ -21,7 +21,7 @@ pub use search::search;
 pub(crate) use search::{Evolve, Step};
 use tidemill_telemetry::DeviceMode;
 
-use crate::device::DeviceGraph;
+use crate::device::{DeviceGraph, DeviceStreams};
 use crate::error::ColoringError;
 use crate::graph::Graph;
 use crate::knob::Knobs;
@@ -52,6 +52,8 @@ pub struct PhaseInput<'a> {
 pub struct DeviceInput<'a> {
     /// The graph in the memory of the device.
     pub graph: &'a DeviceGraph,
+    /// The streams of the device.
+    pub streams: &'a DeviceStreams,
     /// Whether the CPU takes over if the device fails.
     pub may_fall_back: bool,
 }
@@ -111,6 +113,8 @@ pub struct PhaseReport {
     pub took: Duration,
     /// Other measured numbers, by name.
     pub values: Vec<(&'static str, f64)>,
+    /// What it worked with at the end, as numbers by name, such as `temperature` and `tenure`.
+    pub parameters: Vec<(&'static str, f64)>,
     /// The result.
     pub result: PhaseResult,
 }
@@ -175,6 +179,7 @@ impl Clock {
             began: self.began,
             took,
             values: Vec::new(),
+            parameters: Vec::new(),
             result,
         }
     }

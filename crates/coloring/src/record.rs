@@ -70,6 +70,9 @@ impl Observer for RunRecorder<'_> {
             PassEvent::PassBegan { state, .. } => self.store.write_state(state)?,
             _ => {}
         }
+        if let PassEvent::PhaseWorked { report, .. } = event {
+            self.tuning.worked(report);
+        }
         self.report(&event);
         Ok(())
     }
@@ -100,7 +103,7 @@ impl Observer for RunRecorder<'_> {
 mod tests {
     use std::time::Instant;
 
-    use tidemill_telemetry::hypertune::{Mode, Thresholds};
+    use tidemill_telemetry::hypertune::{Decision, Mode, Thresholds};
     use tidemill_telemetry::{Event, read_journal};
 
     use super::*;
@@ -156,7 +159,7 @@ mod tests {
         // On a machine that is busy enough it also says that it is alive.
         let runs = runs.filter(|step| *step != "alive");
         assert_eq!(runs.collect::<Vec<&str>>(), ["start", "end", "resume", "end"]);
-        // Bounds of passes are shown but not recorded.
+        // Beginnings of passes are shown but not recorded.
         let n_recorded = events.iter().position(|event| event.is("run", "end")).unwrap() + 1;
         assert!(n_shown > n_recorded, "{n_shown} {n_recorded}");
         let folder = RunFolder::open(&path).unwrap();
@@ -165,6 +168,63 @@ mod tests {
             RunStore::resume(folder, &instance, &other),
             Err(ColoringError::OtherConfig { key: "seed", .. })
         ));
+    }
+
+    /// Turns the knobs as some decisions say, and takes no note of anything.
+    struct Decided(Vec<Decision>);
+
+    impl Observer for Decided {
+        fn observe(&mut self, _event: PassEvent<'_>) -> Result<(), ColoringError> {
+            Ok(())
+        }
+
+        fn changes(&mut self, round: u64, _knobs: &Knobs) -> Result<Vec<(String, f64)>, ColoringError> {
+            let decided = self.0.iter().filter(|decision| decision.batch == round);
+            Ok(decided.map(|decision| (decision.knob.clone(), decision.new)).collect())
+        }
+    }
+
+    #[test]
+    fn a_tuned_run_that_resumes_after_a_decision_finds_what_it_would_have_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run");
+        let instance = Family::Random { n: 40, p: 0.5 }.generate(4).unwrap();
+        // Rules that fire soon, however fast the machine is; far fewer colours than possible, so that iterations end the run.
+        let tuned = |max_iterations: u64, hypertune: Mode| RunConfig {
+            hypertune,
+            options: Options { target: Some(2), ..config(max_iterations).options },
+            thresholds: Thresholds {
+                window_batches: 1,
+                window_s: 0.0,
+                cooldown_batches: 1,
+                cooldown_s: 0.0,
+                no_improvement_batches: 2,
+                falling_batches: 3,
+                short_batch_ms: 1e6,
+                ..Thresholds::default()
+            },
+        };
+        let first = tuned(400_000, Mode::On);
+        let store = RunStore::create(RunFolder::create(&path).unwrap(), &instance, &first).unwrap();
+        run(&instance, &first, store);
+        let longer = tuned(700_000, Mode::Off);
+        let store = RunStore::resume(RunFolder::open(&path).unwrap(), &instance, &longer).unwrap();
+        let decisions = store.decisions().unwrap();
+        let n_rounds_before = RunFolder::open(&path).unwrap().read_state().unwrap().unwrap().round;
+        let is_repeated = |decision: &Decision| decision.batch >= n_rounds_before;
+        assert!(decisions.iter().any(is_repeated), "some are repeated in the pass that begins again");
+        assert!(decisions.iter().any(|decision| decision.rule == "low_efficiency"), "{decisions:?}");
+        let (resumed, _) = run(&instance, &longer, store);
+        let whole = Controller::new(&instance, longer.options.clone()).unwrap();
+        let whole = whole.run(&mut Decided(decisions), &AtomicBool::new(false)).unwrap();
+        assert_eq!(
+            (resumed.k, resumed.passes, resumed.iterations),
+            (whole.k, whole.passes, whole.iterations)
+        );
+        assert_eq!(resumed.colors, whole.colors);
+        let plain = Controller::new(&instance, longer.options.clone()).unwrap();
+        let plain = plain.run(&mut crate::Quiet, &AtomicBool::new(false)).unwrap();
+        assert_ne!(plain.iterations, whole.iterations, "it was tuned");
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod weighted;
 mod width;
 
 pub use chance::MAX_TENURE;
+pub(crate) use chance::mean_tenure;
 pub use matrix::Matrix;
 pub use partial::Partial;
 pub use weighted::Weighted;
@@ -119,6 +120,11 @@ impl<'a> Tabu<'a> {
     /// Conflicts of the colouring as it is now.
     pub fn conflicts(&self) -> u32 {
         either!(&self.width, search => search.conflicts)
+    }
+
+    /// The mean tenure of moves as the search stands.
+    pub fn tenure(&self) -> f64 {
+        mean_tenure(either!(&self.width, search => search.n_conflicting))
     }
 
     /// The colouring with the fewest conflicts.

@@ -51,6 +51,14 @@ pub(crate) fn n_conflicts(graph: &Graph, colors: &[u32]) -> u32 {
     (0..graph.n()).map(of).sum()
 }
 
+/// Vertices with a neighbour of their colour.
+pub(crate) fn n_conflicting(graph: &Graph, colors: &[u32]) -> usize {
+    let is_in_conflict = |vertex: &usize| {
+        graph.neighbours(*vertex).iter().any(|other| colors[*other as usize] == colors[*vertex])
+    };
+    (0..graph.n()).filter(is_in_conflict).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -211,14 +211,6 @@ impl<T: Pod> Pinned<T> {
         Ok(unsafe { std::slice::from_raw_parts_mut(self.address as *mut T, self.len) })
     }
 
-    /// Whether no transfer uses it any more. Never waits.
-    pub fn is_idle(&self) -> Result<bool, GpuError> {
-        self.device.alive()?;
-        let mut pending = self.pending();
-        pending.retain(|event| !event.is_done().unwrap_or(false));
-        Ok(pending.is_empty())
-    }
-
     pub(crate) fn range(&self, what: &'static str, at: usize, len: usize) -> Result<u64, GpuError> {
         check_range(what, at, len, self.len)?;
         Ok(self.address + (at * size_of::<T>()) as u64)

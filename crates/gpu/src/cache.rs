@@ -33,7 +33,7 @@ pub(crate) struct Cache {
 
 impl Cache {
     /// In [`kernel_folder`]; without it nothing is kept.
-    pub fn of_user() -> Self {
+    pub(crate) fn of_user() -> Self {
         Self { folder: kernel_folder() }
     }
 

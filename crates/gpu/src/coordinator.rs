@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bytemuck::Pod;
-
-use crate::buffer::{DeviceBuffer, Pinned};
 use crate::error::GpuError;
 use crate::event::Event;
 use crate::pool::{Purpose, StreamPool};
 use crate::stream::Stream;
-use crate::timeline::Timeline;
+use crate::timeline::{Span, Timeline};
 
 /// An operation of a [`Coordinator`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,169 +17,108 @@ pub struct OperationId {
     number: u64,
 }
 
-/// Submits operations to the streams of a pool, each after the operations it depends on, and knows which are done.
+/// Submits operations to the streams of a pool, each after the operations it depends on, and knows which are done and when they ran.
 ///
-/// It remembers an operation until it has been told by [`poll`](Coordinator::poll), waited for or synchronised.
+/// It remembers an operation until it is [finished](Coordinator::finish).
 pub struct Coordinator {
     number: u64,
     pool: StreamPool,
-    timeline: Option<Arc<Timeline>>,
+    timeline: Timeline,
     inner: Mutex<Inner>,
 }
 
 #[derive(Default)]
 struct Inner {
     next: u64,
-    /// What has to happen for an operation to be done.
-    running: BTreeMap<u64, Vec<Event>>,
+    running: BTreeMap<u64, Operation>,
+}
+
+#[derive(Clone)]
+struct Operation {
+    name: String,
+    stream: u64,
+    start: Event,
+    end: Event,
+    fill: f64,
 }
 
 impl Coordinator {
-    /// A coordinator without operations.
-    pub fn new(pool: StreamPool) -> Self {
+    pub(crate) fn new(pool: StreamPool, timeline: Timeline) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { number, pool, timeline: None, inner: Mutex::default() }
+        Self { number, pool, timeline, inner: Mutex::default() }
     }
 
-    /// Notes every operation in a timeline.
-    pub fn with_timeline(self, timeline: Arc<Timeline>) -> Self {
-        Self { timeline: Some(timeline), ..self }
-    }
-
-    /// The streams that work is submitted to.
-    pub fn pool(&self) -> &StreamPool {
+    pub(crate) fn pool(&self) -> &StreamPool {
         &self.pool
     }
 
-    /// Copies elements from the host to the device, after other operations.
-    pub fn upload<T: Pod>(
-        &self,
-        from: &Pinned<T>,
-        from_at: usize,
-        to: &DeviceBuffer<T>,
-        to_at: usize,
-        len: usize,
-        after: &[OperationId],
-    ) -> Result<OperationId, GpuError> {
-        self.submit(Purpose::Upload, "upload", after, |stream| stream.upload(from, from_at, to, to_at, len))
+    pub(crate) fn timeline(&self) -> &Timeline {
+        &self.timeline
     }
 
-    /// Submits work to a stream for computations, after other operations.
-    pub fn compute(
+    /// Submits work to a stream for its purpose, after other operations. Returns at once; if the work cannot be submitted, what was
+    /// submitted of it is waited for.
+    pub fn submit<R>(
         &self,
+        purpose: Purpose,
         name: &str,
         after: &[OperationId],
-        work: impl FnOnce(&Stream) -> Result<(), GpuError>,
-    ) -> Result<OperationId, GpuError> {
-        self.submit(Purpose::Compute, name, after, work)
-    }
-
-    /// Copies elements from the device to the host, after other operations.
-    pub fn download<T: Pod>(
-        &self,
-        from: &DeviceBuffer<T>,
-        from_at: usize,
-        to: &mut Pinned<T>,
-        to_at: usize,
-        len: usize,
-        after: &[OperationId],
-    ) -> Result<OperationId, GpuError> {
-        self.submit(Purpose::Download, "download", after, |stream| {
-            stream.download(from, from_at, to, to_at, len)
-        })
-    }
-
-    /// Submits `n` pieces of work that may run side by side, each after the same operations.
-    pub fn fork(
-        &self,
-        name: &str,
-        after: &[OperationId],
-        n: usize,
-        mut work: impl FnMut(usize, &Stream) -> Result<(), GpuError>,
-    ) -> Result<Vec<OperationId>, GpuError> {
-        (0..n).map(|i| self.compute(name, after, |stream| work(i, stream))).collect()
-    }
-
-    /// An operation that is done when all of these are. It occupies no stream.
-    pub fn join(&self, operations: &[OperationId]) -> Result<OperationId, GpuError> {
-        let events = self.events(operations)?;
-        Ok(self.enter(events))
-    }
-
-    /// Operations that are done and were neither told before nor waited for. Never waits.
-    pub fn poll(&self) -> Result<Vec<OperationId>, GpuError> {
-        let mut inner = self.inner();
-        let mut done = Vec::new();
-        for (&number, events) in &mut inner.running {
-            if all_done(events)? {
-                done.push(OperationId { coordinator: self.number, number });
+        work: impl FnOnce(&Stream) -> Result<R, GpuError>,
+    ) -> Result<(R, OperationId), GpuError> {
+        after.iter().try_for_each(|&operation| self.check(operation))?;
+        let stream = self.pool.of(purpose)?;
+        {
+            let inner = self.inner();
+            let before = after.iter().filter_map(|operation| inner.running.get(&operation.number));
+            // Work of one stream is in order as it is.
+            let elsewhere = before.filter(|operation| operation.stream != stream.number());
+            elsewhere.map(|operation| &operation.end).try_for_each(|end| stream.wait(end))?;
+        }
+        let start = stream.record()?;
+        stream.take_load();
+        let worked = work(&stream);
+        let end = stream.record()?;
+        let result = match worked {
+            Ok(result) => result,
+            Err(error) => {
+                // The error of the work is the one to tell.
+                let _ = end.wait();
+                return Err(error);
             }
-        }
-        for operation in &done {
-            inner.running.remove(&operation.number);
-        }
-        Ok(done)
+        };
+        let fill = stream.take_load().share();
+        let operation = Operation { name: name.into(), stream: stream.number(), start, end, fill };
+        Ok((result, self.enter(operation)))
     }
 
     /// Whether an operation is done. Never waits.
     pub fn is_done(&self, operation: OperationId) -> Result<bool, GpuError> {
         self.check(operation)?;
-        self.inner().running.get(&operation.number).map_or(Ok(true), |events| all_done(events))
+        let found = self.inner().running.get(&operation.number).map(|operation| operation.end.clone());
+        found.map_or(Ok(true), |end| end.is_done())
     }
 
-    /// Waits for one operation, and for no other.
-    pub fn wait(&self, operation: OperationId) -> Result<(), GpuError> {
+    /// Waits for one operation and for no other, and notes in the timeline when it ran. Later operations may still name it, but it can be
+    /// finished once only.
+    pub fn finish(&self, operation: OperationId) -> Result<Span, GpuError> {
         self.check(operation)?;
-        let events = self.inner().running.get(&operation.number).cloned().unwrap_or_default();
-        events.iter().try_for_each(Event::wait)?;
-        self.inner().running.remove(&operation.number);
-        Ok(())
+        let Some(found) = self.inner().running.remove(&operation.number) else {
+            return Err(GpuError::misuse("an operation that was finished before"));
+        };
+        let Operation { name, stream, start, end, fill } = found;
+        let start_ms = self.timeline.at(&start)?;
+        let end_ms = self.timeline.at(&end)?.max(start_ms);
+        let span = Span { name, stream, start_ms, end_ms, fill };
+        self.timeline.add(span.clone());
+        Ok(span)
     }
 
-    /// Waits for all operations.
-    pub fn synchronize(&self) -> Result<(), GpuError> {
-        self.pool.synchronize()?;
-        self.inner().running.clear();
-        Ok(())
-    }
-
-    fn submit(
-        &self,
-        purpose: Purpose,
-        name: &str,
-        after: &[OperationId],
-        work: impl FnOnce(&Stream) -> Result<(), GpuError>,
-    ) -> Result<OperationId, GpuError> {
-        let events = self.events(after)?;
-        let stream = self.pool.of(purpose);
-        events.iter().try_for_each(|event| stream.wait(event))?;
-        let start = self.timeline.as_ref().map(|_| stream.record()).transpose()?;
-        work(stream)?;
-        let end = stream.record()?;
-        if let (Some(timeline), Some(start)) = (&self.timeline, start) {
-            timeline.add(name, stream, start, end.clone());
-        }
-        Ok(self.enter(vec![end]))
-    }
-
-    /// The events behind operations that are not known to be done.
-    fn events(&self, operations: &[OperationId]) -> Result<Vec<Event>, GpuError> {
-        operations.iter().try_for_each(|&operation| self.check(operation))?;
-        let inner = self.inner();
-        Ok(operations
-            .iter()
-            .filter_map(|operation| inner.running.get(&operation.number))
-            .flatten()
-            .cloned()
-            .collect())
-    }
-
-    fn enter(&self, events: Vec<Event>) -> OperationId {
+    fn enter(&self, operation: Operation) -> OperationId {
         let mut inner = self.inner();
         let number = inner.next;
         inner.next += 1;
-        inner.running.insert(number, events);
+        inner.running.insert(number, operation);
         OperationId { coordinator: self.number, number }
     }
 
@@ -196,13 +132,4 @@ impl Coordinator {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn all_done(events: &[Event]) -> Result<bool, GpuError> {
-    for event in events {
-        if !event.is_done()? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }

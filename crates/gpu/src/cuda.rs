@@ -251,7 +251,6 @@ impl Driver for CudaDriver {
         self.enter()?;
         let (lowest, highest) = self.priorities;
         let number = match priority {
-            Priority::Low => lowest,
             Priority::Normal => (lowest + highest) / 2,
             Priority::High => highest,
         };

@@ -219,7 +219,7 @@ impl Device {
     }
 
     /// A new stream of a given priority.
-    pub fn stream_with(&self, priority: Priority) -> Result<Stream, GpuError> {
+    pub(crate) fn stream_with(&self, priority: Priority) -> Result<Stream, GpuError> {
         let id = self.call(None, |driver| driver.stream(priority))?;
         let number = self.inner.n_streams.fetch_add(1, Ordering::Relaxed);
         let state = Arc::new(StreamState::default());

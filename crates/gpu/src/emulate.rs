@@ -117,7 +117,7 @@ impl Library {
 
     /// The same with all accesses to shared memory checked: a launch ends with an error where threads of a block touch the same byte, one of
     /// them to write it, without a barrier between. Slow.
-    pub fn compile_checked(name: &str, text: &str) -> Result<Self, EmulateError> {
+    pub(crate) fn compile_checked(name: &str, text: &str) -> Result<Self, EmulateError> {
         Self::compile_with(name, text, &["-DEMULATE_CHECKS", "-g1", INSTRUMENT])
     }
 
@@ -174,7 +174,7 @@ impl Library {
 
 impl EmulatedKernel {
     /// Size of the struct the kernel takes.
-    pub fn args_size(&self) -> usize {
+    pub(crate) fn args_size(&self) -> usize {
         self.args_size
     }
 

@@ -90,12 +90,6 @@ pub enum GpuError {
         /// Length of the buffer.
         size: usize,
     },
-    /// A step was taken before the work that it needs was done. Wait for that work, or try again later.
-    #[error("{what}")]
-    NotReady {
-        /// What is not done, in words.
-        what: String,
-    },
     /// A rule of this crate was broken by the caller.
     #[error("{what}")]
     Misuse {

@@ -84,18 +84,12 @@ impl std::fmt::Debug for Event {
 pub struct EventPool {
     idle: Mutex<Vec<EventId>>,
     created: AtomicU64,
-    reused: AtomicU64,
 }
 
 impl EventPool {
     /// How many events were ever made on the device.
     pub fn created(&self) -> u64 {
         self.created.load(Ordering::Relaxed)
-    }
-
-    /// How often a record found an idle event.
-    pub fn reused(&self) -> u64 {
-        self.reused.load(Ordering::Relaxed)
     }
 
     /// How many events wait for their next use.
@@ -106,7 +100,6 @@ impl EventPool {
     pub(crate) fn take(&self, make: impl FnOnce() -> Result<EventId, GpuError>) -> Result<EventId, GpuError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         if let Some(event) = idle {
-            self.reused.fetch_add(1, Ordering::Relaxed);
             return Ok(event);
         }
         let event = make()?;

@@ -21,7 +21,7 @@ pub struct Load {
 
 impl Load {
     /// A launch of `n_blocks` blocks where the device has room for `n_resident` of them at a time.
-    pub fn of_launch(n_blocks: u64, n_resident: u64) -> Self {
+    pub(crate) fn of_launch(n_blocks: u64, n_resident: u64) -> Self {
         let filled = n_blocks as f64 / n_resident.max(1) as f64;
         Self { filled, rounds: filled.max(1.0) }
     }

@@ -53,11 +53,12 @@
 //! | [`Stream`], [`Event`], [`EventPool`] | what runs after what, and when it ran |
 //! | [`Source`], [`Module`], [`Kernel`], [`compile()`] | text to machine code, cached in memory and on disk |
 //! | [`kernel_structs!`], [`StructLayout`] | structs that host and kernels share, and that both see them alike |
+//! | [`Context`] | a device as one workload uses it; what follows is reached through it |
 //! | [`StreamPool`] | which stream takes which work |
-//! | [`TripleBuffer`] | three slots in a round, each step only when the one before is done |
-//! | [`Coordinator`] | operations with dependencies, by number; fork and join |
+//! | [`Coordinator`] | operations with dependencies, by number |
 //! | [`Pipeline`] | batches through typed stages, several in flight; how well the time was used |
-//! | [`Timeline`] | spans on the device's clock, as a trace for Perfetto |
+//! | [`Timeline`] | spans on the device's clock |
+//! | [`chrome_trace`] | spans as a trace for Perfetto |
 //! | [`Load`] | how much of the device launches fill |
 //! | [`probe`] | what this machine has and lacks |
 //! | [`HostOptions`], [`Fault`] | a host device that runs out of memory, refuses launches, hangs or gets lost, on order |
@@ -65,7 +66,7 @@
 //! # Rules
 //!
 //! - **Nothing waits unless it says so.** Methods of a stream return at once. `wait`, `synchronize`, looking at [`Pinned`]
-//!   memory and dropping memory wait; `is_done`, `is_idle` and `poll` never do.
+//!   memory and dropping memory wait; `is_done` and `is_ready` never do.
 //! - **Memory lives long enough.** `Pinned` memory knows the transfers that use it, and dropping a [`DeviceBuffer`] waits for
 //!   the device. Two things are the caller's: pointers inside kernel arguments, which is why [`Stream::launch`] is `unsafe`, and
 //!   that two streams do not use the same elements at the same time.
@@ -88,6 +89,7 @@
 mod buffer;
 mod cache;
 mod caller;
+mod context;
 mod coordinator;
 mod cuda;
 mod device;
@@ -109,11 +111,11 @@ mod statistics;
 mod stream;
 mod timeline;
 mod trace;
-mod triple;
 mod wait;
 
 pub use buffer::{DeviceBuffer, DevicePtr, Pinned};
 pub use cache::kernel_folder;
+pub use context::{Context, ContextOptions};
 pub use coordinator::{Coordinator, OperationId};
 pub use device::{Device, DeviceInfo, DeviceKind};
 pub use error::GpuError;
@@ -125,14 +127,13 @@ pub use layout::StructLayout;
 pub use module::{Kernel, Module, Source};
 pub use nvrtc::{LEAST_ARCHITECTURE, Nvrtc, NvrtcInfo, capability, compile};
 pub use pipeline::Pipeline;
-pub use pool::{Purpose, StreamMode, StreamPool, StreamPoolOptions};
+pub use pool::{Purpose, StreamMode, StreamPool};
 pub use probe::{Probe, probe};
 pub use site::look_for_nvrtc_in;
 pub use statistics::{PipelineStatistics, StageStatistics};
-pub use stream::{Launch, Priority, Stream};
+pub use stream::{Launch, Stream};
 pub use timeline::{Span, Timeline};
 pub use trace::{TraceSpan, chrome_trace};
-pub use triple::{Refused, Slot, SlotState, TripleBuffer, slot};
 
 /// What every kernel text begins with: number types, "not available", and how a kernel is declared.
 pub const TIDEMILL_CUH: &str = include_str!("tidemill.cuh");

@@ -151,7 +151,7 @@ impl Kernel {
     }
 
     /// Registers per thread; 0 on the host.
-    pub fn registers(&self) -> u32 {
+    pub(crate) fn registers(&self) -> u32 {
         self.inner.facts.registers
     }
 
@@ -161,17 +161,17 @@ impl Kernel {
     }
 
     /// Local memory per thread (spilled registers, arrays); 0 on the host.
-    pub fn local_bytes(&self) -> u32 {
+    pub(crate) fn local_bytes(&self) -> u32 {
         self.inner.facts.local_bytes
     }
 
     /// The most threads a block of it may have.
-    pub fn max_threads(&self) -> u32 {
+    pub(crate) fn max_threads(&self) -> u32 {
         self.inner.facts.max_threads
     }
 
     /// Size of its argument structure, if the driver can tell (CUDA 12.4 and later).
-    pub fn args_size(&self) -> Option<usize> {
+    pub(crate) fn args_size(&self) -> Option<usize> {
         self.inner.facts.args_size
     }
 

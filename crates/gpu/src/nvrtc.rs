@@ -208,7 +208,7 @@ impl Nvrtc {
         }
         Err(GpuError::Unavailable {
             what: "the CUDA compiler library NVRTC was not found".into(),
-            cure: CURE.into(),
+            cure: site::cure_in_python().unwrap_or(CURE).into(),
         })
     }
 

@@ -5,25 +5,22 @@
 //! the computation of another and the download of a third run at the same time, while every batch sees its stages in order.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
+use crate::context::Context;
+use crate::coordinator::{Coordinator, OperationId};
 use crate::error::GpuError;
-use crate::event::Event;
-use crate::pool::{Purpose, StreamPool};
+use crate::pool::Purpose;
 use crate::statistics::{PipelineStatistics, StageRun, summarise};
 use crate::stream::Stream;
-use crate::timeline::{Clock, Timeline};
 
 /// Stages that turn an `In` into an `Out`, with lanes `L`.
 pub struct Pipeline<L, In, Out> {
-    pool: StreamPool,
+    context: Context,
     free: VecDeque<L>,
     n_lanes: usize,
     flying: VecDeque<InFlightBatch<L, Out>>,
     stages: Vec<(String, Purpose)>,
     chain: Chain<L, In, Out>,
-    timeline: Option<Arc<Timeline>>,
-    clock: Clock,
     runs: Vec<StageRun>,
     iterations: u64,
     latency_ms: f64,
@@ -35,63 +32,42 @@ type Chain<L, In, Out> = Box<dyn FnMut(&mut StageRecorder<'_>, &mut L, In) -> Re
 struct InFlightBatch<L, Out> {
     lane: L,
     out: Out,
-    spans: Vec<StageSpan>,
+    operations: Vec<OperationId>,
 }
 
-struct StageSpan {
-    stage: usize,
-    stream: Stream,
-    start: Event,
-    end: Event,
-    /// The share of the device that its launches fill.
-    fill: f64,
-}
-
-/// The way of one batch through the stages.
+/// The way of one batch through the stages: each is an operation after the one before.
 struct StageRecorder<'a> {
-    pool: &'a StreamPool,
-    spans: Vec<StageSpan>,
+    coordinator: &'a Coordinator,
+    operations: Vec<OperationId>,
 }
 
 impl StageRecorder<'_> {
     fn stage<R>(
         &mut self,
+        name: &str,
         purpose: Purpose,
         work: impl FnOnce(&Stream) -> Result<R, GpuError>,
     ) -> Result<R, GpuError> {
-        let stream = self.pool.of(purpose);
-        if let Some(before) = self.spans.last()
-            && !before.stream.is_same(stream)
-        {
-            stream.wait(&before.end)?;
-        }
-        let start = stream.record()?;
-        stream.take_load();
-        let worked = work(stream);
-        // Also after a failure: what was submitted before it has to be waited for.
-        let end = stream.record()?;
-        let (stage, fill) = (self.spans.len(), stream.take_load().share());
-        self.spans.push(StageSpan { stage, stream: stream.clone(), start, end, fill });
-        worked
+        let after = self.operations.last().copied();
+        let (result, operation) = self.coordinator.submit(purpose, name, after.as_slice(), work)?;
+        self.operations.push(operation);
+        Ok(result)
     }
 }
 
 impl<L: Send + 'static, In: 'static> Pipeline<L, In, In> {
     /// A pipeline without stages. As many batches are in flight as there are lanes.
-    pub fn new(pool: StreamPool, lanes: Vec<L>) -> Result<Self, GpuError> {
+    pub fn new(context: &Context, lanes: Vec<L>) -> Result<Self, GpuError> {
         if lanes.is_empty() {
             return Err(GpuError::misuse("a pipeline needs at least one lane"));
         }
-        let clock = Clock::new(pool.device())?;
         Ok(Self {
-            pool,
+            context: context.clone(),
             n_lanes: lanes.len(),
             free: lanes.into(),
             flying: VecDeque::new(),
             stages: Vec::new(),
             chain: Box::new(|_, _, batch| Ok(batch)),
-            timeline: None,
-            clock,
             runs: Vec::new(),
             iterations: 0,
             latency_ms: 0.0,
@@ -110,28 +86,21 @@ impl<L: Send + 'static, In: 'static, Out: 'static> Pipeline<L, In, Out> {
         assert!(self.flying.is_empty(), "stages are added before the first batch");
         let mut stages = self.stages;
         stages.push((name.into(), purpose));
-        let mut chain = self.chain;
+        let (mut chain, name) = (self.chain, name.to_owned());
         Pipeline {
-            pool: self.pool,
+            context: self.context,
             free: self.free,
             n_lanes: self.n_lanes,
             flying: VecDeque::new(),
             stages,
             chain: Box::new(move |course, lane, batch| {
                 let between = chain(course, lane, batch)?;
-                course.stage(purpose, |stream| work(stream, lane, between))
+                course.stage(&name, purpose, |stream| work(stream, lane, between))
             }),
-            timeline: self.timeline,
-            clock: self.clock,
             runs: self.runs,
             iterations: self.iterations,
             latency_ms: self.latency_ms,
         }
-    }
-
-    /// Notes every run of a stage in a timeline.
-    pub fn with_timeline(self, timeline: Arc<Timeline>) -> Self {
-        Self { timeline: Some(timeline), ..self }
     }
 
     /// Number of lanes.
@@ -157,15 +126,16 @@ impl<L: Send + 'static, In: 'static, Out: 'static> Pipeline<L, In, Out> {
         let Some(mut lane) = self.free.pop_front() else {
             return Err(GpuError::misuse("all lanes of the pipeline are in flight: finish a batch first"));
         };
-        let mut course = StageRecorder { pool: &self.pool, spans: Vec::with_capacity(self.stages.len()) };
+        let coordinator = self.context.coordinator();
+        let mut course = StageRecorder { coordinator, operations: Vec::with_capacity(self.stages.len()) };
         match (self.chain)(&mut course, &mut lane, batch) {
             Ok(out) => {
-                self.flying.push_back(InFlightBatch { lane, out, spans: course.spans });
+                self.flying.push_back(InFlightBatch { lane, out, operations: course.operations });
                 Ok(())
             }
             Err(error) => {
                 // The error of the stage is the one to tell.
-                let _ = course.spans.iter().try_for_each(|span| span.end.wait());
+                let _ = course.operations.into_iter().try_for_each(|done| coordinator.finish(done).map(drop));
                 self.free.push_front(lane);
                 Err(error)
             }
@@ -175,7 +145,9 @@ impl<L: Send + 'static, In: 'static, Out: 'static> Pipeline<L, In, Out> {
     /// Whether the oldest batch in flight is done. Never waits.
     pub fn is_ready(&self) -> Result<bool, GpuError> {
         match self.flying.front() {
-            Some(flight) => flight.spans.last().map_or(Ok(true), |span| span.end.is_done()),
+            Some(flight) => {
+                flight.operations.last().map_or(Ok(true), |&last| self.context.coordinator().is_done(last))
+            }
             None => Ok(false),
         }
     }
@@ -183,7 +155,7 @@ impl<L: Send + 'static, In: 'static, Out: 'static> Pipeline<L, In, Out> {
     /// Waits for the oldest batch in flight and returns its lane and result. `None` if there is none.
     pub fn finish<R>(&mut self, take: impl FnOnce(&mut L, Out) -> R) -> Result<Option<R>, GpuError> {
         let Some(mut flight) = self.flying.pop_front() else { return Ok(None) };
-        if let Err(error) = self.account(&flight.spans) {
+        if let Err(error) = self.account(&flight.operations) {
             self.free.push_back(flight.lane);
             return Err(error);
         }
@@ -222,24 +194,17 @@ impl<L: Send + 'static, In: 'static, Out: 'static> Pipeline<L, In, Out> {
     }
 
     /// Waits for a batch and notes its times.
-    fn account(&mut self, spans: &[StageSpan]) -> Result<(), GpuError> {
-        let mut all = Vec::with_capacity(spans.len());
-        for span in spans {
-            let start = self.clock.at(&span.start)?;
-            let end = self.clock.at(&span.end)?.max(start);
-            all.push(StageRun { stage: span.stage, start, end, fill: span.fill });
-            if let Some(timeline) = &self.timeline {
-                timeline.add(&self.stages[span.stage].0, &span.stream, span.start.clone(), span.end.clone());
-            }
+    fn account(&mut self, operations: &[OperationId]) -> Result<(), GpuError> {
+        let mut all = Vec::with_capacity(operations.len());
+        for (stage, &operation) in operations.iter().enumerate() {
+            let span = self.context.coordinator().finish(operation)?;
+            all.push(StageRun { stage, start: span.start_ms, end: span.end_ms, fill: span.fill });
         }
         if let (Some(first), Some(last)) = (all.first(), all.last()) {
             self.latency_ms += last.end - first.start;
         }
         self.runs.extend(all);
         self.iterations += 1;
-        if let Some(timeline) = &self.timeline {
-            timeline.collect()?;
-        }
         Ok(())
     }
 }

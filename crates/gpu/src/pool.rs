@@ -1,6 +1,7 @@
 //! Which stream takes which work.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::device::Device;
 use crate::error::GpuError;
@@ -23,107 +24,113 @@ pub enum Purpose {
     Upload,
     /// On the device.
     Compute,
+    /// On the device, before all computations: the host or all of them wait for it.
+    Prepare,
     /// From the device to the host.
     Download,
 }
 
-impl Purpose {
-    /// A word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Upload => "upload",
-            Self::Compute => "compute",
-            Self::Download => "download",
-        }
-    }
-}
-
-/// How a pool is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StreamPoolOptions {
-    /// Number of streams in parallel mode: one for uploads, one for downloads, the rest for computations. With two, transfers share
-    /// one.
-    pub streams: usize,
-    /// Whether they are used.
-    pub mode: StreamMode,
-    /// Priority of streams for transfers.
-    pub transfers: Priority,
-    /// Priority of streams for computations.
-    pub computations: Priority,
-}
-
-impl Default for StreamPoolOptions {
-    /// Four streams in parallel mode. Transfers go first: what waits for them is the next computation.
-    fn default() -> Self {
-        Self {
-            streams: 4,
-            mode: StreamMode::Parallel,
-            transfers: Priority::High,
-            computations: Priority::Normal,
-        }
-    }
-}
-
-/// Streams, handed out in turn or by purpose.
+/// Streams by purpose, made when they are first asked for.
+///
+/// | streams | upload | download | compute |
+/// |---|---|---|---|
+/// | 1, or sequential | the only one | the only one | the only one |
+/// | 2 | one for transfers | the same | one |
+/// | n | its own | its own | n - 2 in turn |
+///
+/// Work that prepares has a stream of its own besides, unless all is sequential. A workload whose batches each keep a stream asks for
+/// [lanes](StreamPool::lane) instead.
 #[derive(Debug)]
 pub struct StreamPool {
-    streams: Vec<Stream>,
+    device: Device,
+    n_streams: usize,
+    mode: StreamMode,
+    made: Mutex<Vec<(Place, Stream)>>,
     turn: AtomicUsize,
-    computation: AtomicUsize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Upload,
+    Download,
+    Prepare,
+    Lane(usize),
 }
 
 impl StreamPool {
-    /// Makes the streams.
-    pub fn new(device: &Device, options: StreamPoolOptions) -> Result<Self, GpuError> {
-        let n_streams = match (options.mode, options.streams) {
-            (_, 0) => return Err(GpuError::misuse("a pool needs at least one stream")),
-            (StreamMode::Sequential, _) => 1,
-            (StreamMode::Parallel, n) => n,
-        };
-        let n_transfers = n_transfers(n_streams);
-        let streams = (0..n_streams)
-            .map(|i| {
-                device.stream_with(if i < n_transfers { options.transfers } else { options.computations })
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(Self { streams, turn: AtomicUsize::new(0), computation: AtomicUsize::new(0) })
+    /// A pool of so many streams.
+    pub(crate) fn new(device: &Device, n_streams: usize, mode: StreamMode) -> Result<Self, GpuError> {
+        if n_streams == 0 {
+            return Err(GpuError::misuse("a pool needs at least one stream"));
+        }
+        let turn = AtomicUsize::new(0);
+        Ok(Self { device: device.clone(), n_streams, mode, made: Mutex::default(), turn })
     }
 
     /// The device.
     pub fn device(&self) -> &Device {
-        self.streams[0].device()
-    }
-
-    /// All streams.
-    pub fn streams(&self) -> &[Stream] {
-        &self.streams
-    }
-
-    /// The next stream in turn, of all.
-    pub fn next(&self) -> &Stream {
-        &self.streams[self.turn.fetch_add(1, Ordering::Relaxed) % self.streams.len()]
+        &self.device
     }
 
     /// The stream for a purpose; for computations, the next of theirs.
-    pub fn of(&self, purpose: Purpose) -> &Stream {
-        let n_transfers = n_transfers(self.streams.len());
-        match purpose {
-            Purpose::Upload => &self.streams[0],
-            Purpose::Download => &self.streams[n_transfers.saturating_sub(1)],
-            Purpose::Compute => {
-                let computations = &self.streams[n_transfers..];
-                &computations[self.computation.fetch_add(1, Ordering::Relaxed) % computations.len()]
+    pub fn of(&self, purpose: Purpose) -> Result<Stream, GpuError> {
+        self.at(match (purpose, self.n_streams) {
+            (Purpose::Prepare, _) => Place::Prepare,
+            (Purpose::Compute, n) => {
+                Place::Lane(self.turn.fetch_add(1, Ordering::Relaxed) % n.saturating_sub(2).max(1))
             }
+            (_, 1) => Place::Lane(0),
+            (Purpose::Download, 3..) => Place::Download,
+            _ => Place::Upload,
+        })
+    }
+
+    /// The stream for the computations of a lane. Lanes share one only where all is sequential.
+    pub fn lane(&self, lane: usize) -> Result<Stream, GpuError> {
+        self.at(Place::Lane(lane))
+    }
+
+    /// Where the stream with this number on the device stands in this pool: transfers first, then computations, then what prepares.
+    pub fn position(&self, number: u64) -> Option<usize> {
+        let made = self.made();
+        let (place, _) = made.iter().find(|(_, stream)| stream.number() == number)?;
+        let n_transfers = self.n_streams.saturating_sub(1).min(2);
+        Some(match (place, self.mode) {
+            (_, StreamMode::Sequential) | (Place::Upload, _) => 0,
+            (Place::Download, _) => 1,
+            (Place::Lane(lane), _) => n_transfers + lane,
+            (Place::Prepare, _) => self.n_streams,
+        })
+    }
+
+    /// What the stream with this number on the device is for.
+    pub(crate) fn name(&self, number: u64) -> Option<String> {
+        let made = self.made();
+        let (place, _) = made.iter().find(|(_, stream)| stream.number() == number)?;
+        Some(match (place, self.mode) {
+            (_, StreamMode::Sequential) => "everything".into(),
+            (Place::Upload, _) if self.n_streams == 2 => "transfers".into(),
+            (Place::Upload, _) => "uploads".into(),
+            (Place::Download, _) => "downloads".into(),
+            (Place::Prepare, _) => "preparations".into(),
+            (Place::Lane(lane), _) => format!("computations {lane}"),
+        })
+    }
+
+    fn at(&self, place: Place) -> Result<Stream, GpuError> {
+        let place = if self.mode == StreamMode::Sequential { Place::Lane(0) } else { place };
+        let mut made = self.made();
+        if let Some((_, stream)) = made.iter().find(|(other, _)| *other == place) {
+            return Ok(stream.clone());
         }
+        // What others wait for goes first.
+        let is_plain = matches!(place, Place::Lane(_));
+        let stream = self.device.stream_with(if is_plain { Priority::Normal } else { Priority::High })?;
+        made.push((place, stream.clone()));
+        Ok(stream)
     }
 
-    /// Waits for all of them.
-    pub fn synchronize(&self) -> Result<(), GpuError> {
-        self.streams.iter().try_for_each(Stream::synchronize)
+    fn made(&self) -> MutexGuard<'_, Vec<(Place, Stream)>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// How many of the first streams are for transfers.
-fn n_transfers(n_streams: usize) -> usize {
-    n_streams.saturating_sub(1).min(2)
 }

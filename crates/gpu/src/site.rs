@@ -15,6 +15,14 @@ pub fn look_for_nvrtc_in(folders: impl IntoIterator<Item = PathBuf>) {
     PACKAGES.lock().unwrap_or_else(PoisonError::into_inner).extend(folders);
 }
 
+/// How NVRTC is had within a Python that has named its folders, where its wheel is found by itself.
+pub(crate) fn cure_in_python() -> Option<&'static str> {
+    let is_python = !PACKAGES.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+    is_python.then_some(
+        "pip install 'tidemill[cuda]' ('tidemill[cuda12]' for drivers before 13 and cards before Turing)",
+    )
+}
+
 /// The folders of NVRTC's wheels.
 pub(crate) fn of_packages() -> Vec<PathBuf> {
     let packages = PACKAGES.lock().unwrap_or_else(PoisonError::into_inner);

@@ -16,9 +16,7 @@ use crate::module::Kernel;
 
 /// How urgent the work of a stream is to the device. The host backend treats all alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Priority {
-    /// After everything else.
-    Low,
+pub(crate) enum Priority {
     /// As usual.
     #[default]
     Normal,

@@ -41,7 +41,7 @@ impl WaitLimit {
     }
 
     /// The error of a wait that has lasted too long.
-    pub fn exceeded(&self) -> GpuError {
+    pub(crate) fn exceeded(&self) -> GpuError {
         GpuError::Hung { kernels: Vec::new(), limit: self.get() }
     }
 }

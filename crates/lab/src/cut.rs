@@ -57,7 +57,8 @@ impl CutTexts {
     }
 }
 
-fn time(text: Option<&str>, option: &'static str) -> Result<Option<i64>, LabError> {
+/// A time as users write it, UTC milliseconds; an error names the option.
+pub(crate) fn time(text: Option<&str>, option: &'static str) -> Result<Option<i64>, LabError> {
     let Some(text) = text else { return Ok(None) };
     let unreadable = || {
         let problem = format!("{text}: not a time\n  hint: write 2023-01-31 or 2023-01-31T12:00Z");

@@ -172,7 +172,7 @@ impl Recipe {
     }
 
     /// The same without the benchmark.
-    pub(crate) fn load_bars(self) -> Result<Dataset, LabError> {
+    pub fn load_bars(self) -> Result<Dataset, LabError> {
         Ok(self.load_with_report()?.0)
     }
 

@@ -25,6 +25,9 @@ impl FromStr for DeviceChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(ordinal) = text.parse() {
+            return Ok(Self::Cuda(Some(ordinal)));
+        }
         let (name, number) = match text.split_once(':') {
             Some((name, number)) => match number.parse::<usize>() {
                 Ok(number) => (name, Some(number)),

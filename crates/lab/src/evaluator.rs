@@ -123,7 +123,7 @@ impl<'e, 'a> StudyEvaluator<'e, 'a> {
             }
         }
         if !out.devices.is_empty() {
-            out.view.set_lanes(options.lanes);
+            out.view.set_lanes(options.context.n_lanes());
             out.set_mode(DeviceMode::Gpu { stream: 0 });
         } else if let Some(reason) = &devices.unusable {
             out.set_mode(DeviceMode::CpuFallback { reason: reason.clone() });

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidemill_backtest::compile::check_sessions;
+use tidemill_backtest::compile::{DataNames, check_sessions, compile};
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{Engine, Strategy};
 use tidemill_market::Bars;
@@ -74,6 +74,13 @@ impl Experiment {
     /// One parameter set in full: the defaults of the strategy.
     pub fn backtest(&self) -> Result<BacktestReport, LabError> {
         BacktestReport::new(self)
+    }
+
+    /// Whether the data has what the strategy reads: its symbols, columns and sessions.
+    pub fn check(&self) -> Result<(), LabError> {
+        check_sessions(&self.strategy, &self.data.universe)?;
+        compile(&self.strategy, &DataNames::of(&self.data.universe))?;
+        Ok(())
     }
 
     /// Where the data comes from in a few words, and how much of it counts if not all of it does.

@@ -1,6 +1,6 @@
 //! `ParityCheck`: a device against the CPU on many strategies and data sets, bit for bit.
 //!
-//! Every strategy, with each of its profiles, runs on every data set; random strategies bring data of their own. The trials of a case come in
+//! Every strategy, with each of its profiles, runs on every data set that has the symbols it reads; random strategies bring data of their own. The trials of a case come in
 //! populations of sizes around the widths of warps and blocks, on one engine, so that later ones find columns of earlier ones. Cases are
 //! independent: several threads share the devices, which compiles kernels side by side.
 
@@ -12,10 +12,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
+use tidemill_backtest::compile::{DataNames, compile};
 use tidemill_backtest::random::{self, tape::Tape};
 use tidemill_backtest::segment::Segment;
 use tidemill_backtest::{DeviceEngine, DeviceOptions, Engine, EngineOptions, Overrides, Strategy};
-use tidemill_gpu::{Device, GpuError};
+use tidemill_gpu::{ContextOptions, Device, GpuError};
 use tidemill_market::{LoadProgress, Universe};
 use tidemill_search::{Points, SamplerKind, SamplerSettings};
 
@@ -140,6 +141,18 @@ impl ParityCheck {
         self.sets.len()
     }
 
+    /// Strategies, each with a data set that lacks the symbols it reads, so that it does not run there.
+    pub fn left_out(&self) -> Result<Vec<(&str, &str)>, LabError> {
+        let mut out = Vec::new();
+        for strategy in &self.strategies {
+            let own = runnable(strategy, &self.sets)?;
+            let is_out = |at: usize| own.iter().all(|(kept, _)| *kept != at);
+            let sets = self.sets.iter().enumerate().filter(|(at, _)| is_out(*at));
+            out.extend(sets.map(|(_, set)| (strategy.name.as_str(), set.name.as_str())));
+        }
+        Ok(out)
+    }
+
     /// Trials that will be compared.
     pub fn n_trials(&self) -> Result<u64, LabError> {
         Ok(self.cases()?.iter().map(|case| case.trials).sum())
@@ -231,7 +244,23 @@ fn random_case(seed: u64, at: usize) -> Result<RandomCase, LabError> {
     Ok(RandomCase { strategy, universe, segments })
 }
 
-/// Every strategy on every data set, cut in turn in each way, then the random ones.
+/// The data sets, with their places, that have the symbols a strategy reads. An error if none has them.
+fn runnable<'a>(strategy: &Strategy, sets: &'a [DataSet]) -> Result<Vec<(usize, &'a DataSet)>, LabError> {
+    let mut out = Vec::new();
+    let mut problem = None;
+    for (at, set) in sets.iter().enumerate() {
+        match compile(strategy, &DataNames::of(&set.universe)) {
+            Ok(_) => out.push((at, set)),
+            Err(error) => problem = Some(error),
+        }
+    }
+    match problem {
+        Some(error) if out.is_empty() => Err(error.into()),
+        _ => Ok(out),
+    }
+}
+
+/// Every strategy on every data set that it can run on, cut in turn in each way, then the random ones.
 fn cases<'a>(
     strategies: &'a [Strategy],
     sets: &'a [DataSet],
@@ -245,7 +274,8 @@ fn cases<'a>(
     let most = |set: &DataSet| (MOST_WORK / set.universe.n_bars().max(1) as u64).max(1);
     let mut out = Vec::new();
     for (at, strategy) in strategies.iter().enumerate() {
-        for (which, set) in sets.iter().enumerate() {
+        let own = runnable(strategy, sets)?;
+        for (which, set) in own {
             let (name, layout) = &layouts[(at + which) % layouts.len()];
             // One bar cannot be cut.
             let (name, segments) = match layout.segments(&set.universe) {
@@ -304,7 +334,8 @@ fn run_all(
     progress: &(impl Fn(u64) + Sync),
 ) -> Result<Vec<CaseResult>, LabError> {
     let n_workers = (rayon::current_num_threads() / 2).clamp(1, MOST_WORKERS).min(cases.len().max(1));
-    let options = DeviceOptions { memory_fraction: options.memory_fraction / n_workers as f64, ..*options };
+    let mut options = *options;
+    options.context.memory_fraction /= n_workers as f64;
     // Data set by data set: what begins at the same time then has different kernels to compile.
     let mut order: Vec<usize> = (0..cases.len()).collect();
     order.sort_by_key(|at| cases[*at].round);
@@ -347,7 +378,7 @@ fn run_case(
     let options = match at % 2 {
         0 => *options,
         _ => DeviceOptions {
-            lanes: options.lanes + 1,
+            context: ContextOptions { streams: options.context.n_lanes() + 1, ..options.context },
             most_trials: 100,
             most_trades: 4,
             // By few lanes and by a block in turn, whatever the device would choose.

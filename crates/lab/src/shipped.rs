@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use tidemill_backtest::{Overrides, Strategy};
+use tidemill_market::synth::lcg;
+use tidemill_market::{Bars, Universe};
 
 use crate::error::LabError;
 
 /// Name and text of each.
-pub const SHIPPED: [(&str, &str); 9] = [
+pub const SHIPPED: [(&str, &str); 13] = [
     ("zscore-dip", include_str!("../../../strategies/zscore-dip.toml")),
     ("ema-cross", include_str!("../../../strategies/ema-cross.toml")),
     ("rsi-reversion", include_str!("../../../strategies/rsi-reversion.toml")),
@@ -16,8 +18,21 @@ pub const SHIPPED: [(&str, &str); 9] = [
     ("macd-adx", include_str!("../../../strategies/macd-adx.toml")),
     ("perps-trend", include_str!("../../../strategies/perps-trend.toml")),
     ("timeframe-trend", include_str!("../../../strategies/timeframe-trend.toml")),
+    ("supertrend", include_str!("../../../strategies/supertrend.toml")),
+    ("opening-range", include_str!("../../../strategies/opening-range.toml")),
+    ("cross-momentum", include_str!("../../../strategies/cross-momentum.toml")),
+    ("btc-gate", include_str!("../../../strategies/btc-gate.toml")),
     ("seller-exhaustion", include_str!("../../../strategies/seller-exhaustion.toml")),
 ];
+
+/// The symbol that shipped strategies read beside the one they trade.
+pub const GATE: &str = "BTCUSDT";
+
+/// Generated bars of two symbols that every shipped strategy runs on.
+pub fn universe(n_bars: usize) -> Universe {
+    let gate = Bars { symbol: GATE.into(), ..lcg(n_bars) };
+    Universe { symbols: vec![gate, lcg(n_bars)] }
+}
 
 /// The text of a shipped strategy.
 pub fn shipped(name: &str) -> Option<&'static str> {
@@ -47,6 +62,9 @@ pub fn open_strategy(strategy: &str, overrides: &Overrides) -> Result<Strategy, 
 mod tests {
     use std::collections::BTreeSet;
 
+    use tidemill_backtest::segment::Layout;
+    use tidemill_backtest::{Engine, EngineOptions};
+
     use super::*;
 
     #[test]
@@ -59,6 +77,9 @@ mod tests {
         for (name, text) in SHIPPED {
             let strategy = Strategy::parse(name, text, &Overrides::default()).unwrap();
             assert_eq!(strategy.name, name);
+            let universe = universe(300);
+            let segments = Layout::default().segments(&universe).unwrap();
+            Engine::new(&strategy, &universe, segments, EngineOptions::default()).unwrap();
         }
     }
 }

@@ -6,14 +6,18 @@
 mod text;
 mod watch;
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use serde::Serialize;
 use serde_json::{Map, Value};
+use tidemill_backtest::segment::Layout;
 use tidemill_backtest::strategy::{ExitKind, FillAt, Strategy};
 use tidemill_backtest::{Engine, EngineOptions, Outlook, OutlookPosition};
 use tidemill_market::timestamp::format_ms;
 use tidemill_market::{Bars, Universe};
 
 use crate::backtest::param_values;
+use crate::cut;
 use crate::error::LabError;
 use crate::trades::side_name;
 
@@ -99,7 +103,7 @@ pub struct SignalReport {
     pub fill: FillAt,
     /// The parameters.
     pub params: Map<String, Value>,
-    /// The symbols, ordered by name.
+    /// The symbols that are traded, ordered by name.
     pub symbols: Vec<SymbolSignal>,
     /// What was left out, and what else to know.
     pub notes: Vec<String>,
@@ -108,8 +112,26 @@ pub struct SignalReport {
     pub due_ms: Option<i64>,
 }
 
-/// The state of a strategy with its default parameters after the last bar that has closed by `at_ms`, UTC milliseconds.
-pub fn signal(strategy: &Strategy, universe: &Universe, at_ms: i64) -> Result<SignalReport, LabError> {
+/// Now, UTC milliseconds.
+pub fn now_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
+}
+
+/// The time by which bars have to have closed: as a user writes it, but not later than now.
+pub fn at_ms(text: Option<&str>) -> Result<i64, LabError> {
+    Ok(cut::time(text, "--at")?.map_or_else(now_ms, |at_ms| at_ms.min(now_ms())))
+}
+
+/// The state of a strategy with its default parameters after the last bar that has closed by `at_ms`, UTC milliseconds. `trade` names the
+/// symbols that are traded, with `*` and `?`; the others are only read.
+pub fn signal(
+    strategy: &Strategy,
+    universe: &Universe,
+    trade: Option<&[String]>,
+    at_ms: i64,
+) -> Result<SignalReport, LabError> {
+    let layout = Layout { trade: trade.map(<[String]>::to_vec), ..Layout::default() };
+    layout.check_trade(universe)?;
     let mut notes = Vec::new();
     let (mut known, mut due_ms) = (Universe::default(), None::<i64>);
     for bars in &universe.symbols {
@@ -128,14 +150,16 @@ pub fn signal(strategy: &Strategy, universe: &Universe, at_ms: i64) -> Result<Si
             Bars { symbol: bars.symbol.clone(), timeframe_ms: bars.timeframe_ms, ..without_bars(bars) }
         });
     }
-    if known.symbols.iter().all(|bars| bars.is_empty()) {
-        let closes = universe.symbols.iter().filter_map(|bars| Some(bars.ts_ms.first()? + bars.timeframe_ms));
+    if known.symbols.iter().filter(|bars| layout.is_traded(bars)).all(|bars| bars.is_empty()) {
+        let traded = universe.symbols.iter().filter(|bars| layout.is_traded(bars));
+        let closes = traded.filter_map(|bars| Some(bars.ts_ms.first()? + bars.timeframe_ms));
         return Err(LabError::NoClosedBar { at_ms, first_ms: closes.min().unwrap_or(at_ms) });
     }
     let mut engine = Engine::new(strategy, &known, Vec::new(), EngineOptions::default())?;
     let space = engine.space();
     let row = space.default_point();
-    let symbols = known.symbols.iter().enumerate().filter(|(_, bars)| !bars.is_empty());
+    let symbols =
+        known.symbols.iter().enumerate().filter(|(_, bars)| !bars.is_empty() && layout.is_traded(bars));
     let symbols = symbols.map(|(at, bars)| describe(bars, engine.outlook(&row, at))).collect();
     Ok(SignalReport {
         strategy: strategy.name.clone(),

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use tidemill_search::{Change, Controller, EvaluateError, SamplerKnob, Settings};
 use tidemill_telemetry::find;
 use tidemill_telemetry::hypertune::{
-    self, BatchSignals, Decision, Effect, FailureSignal, Knob, KnobKind, Mode, Proposal, Remedy, Signals,
-    Symptom, Thresholds, Tuner,
+    self, BatchSignals, Decision, Effect, FailureSignal, HostSignals, Knob, KnobKind, Mode, Proposal, Remedy,
+    Signals, Symptom, Thresholds, Tuner,
 };
 
 use crate::error::LabError;
@@ -35,9 +35,11 @@ const SIGNALS: Signals = Signals {
         work: "evaluate_ms",
         work_words: "the evaluation",
         idle: "idle_ms",
-        host: ["ask_ms", "tell_ms"],
-        host_words: "asking and telling",
-        hidden: "overlap_ms",
+        host: Some(HostSignals {
+            times: ["ask_ms", "tell_ms"],
+            words: "asking and telling",
+            hidden: "overlap_ms",
+        }),
     }),
     failures: Some(FailureSignal {
         rule: "many_invalid",
@@ -46,6 +48,7 @@ const SIGNALS: Signals = Signals {
         words: "trials have no score",
     }),
     falling: None,
+    occasional: &[],
 };
 
 /// What was decided in earlier runs of the study in this folder.
@@ -111,6 +114,8 @@ impl TuningConfig {
             change,
             // Another stream runs beside the others; a larger batch or a longer lag also hides what a batch costs on the host.
             needs_room: knob == "streams",
+            // Random trials lead out of a basin; once something better is found, they would only take trials from the search there.
+            until_recovery: knob == "random_share" && symptom == Symptom::NoImprovement,
         };
         let mut remedies = vec![
             remedy(Symptom::LowEfficiency, "batch", hypertune::Change::Multiply(4.0)),
@@ -249,7 +254,7 @@ mod tests {
         Batch, Domain, Evaluated, FunctionEvaluator, Param, SamplerKind, SamplerSettings, Score, Scores,
         Space, Steered, Study, StudyEvent, Timing,
     };
-    use tidemill_telemetry::{DeviceMode, Event, Journal, SmolStr, Timestamp};
+    use tidemill_telemetry::{Action, DeviceMode, Event, Journal, SmolStr, Timestamp};
 
     use super::*;
     use crate::event::{BatchCounts, Totals, Work};
@@ -265,6 +270,8 @@ mod tests {
         seconds: f64,
         best: f64,
         n_actions: u64,
+        /// Rule, knob and new value of what was done last.
+        actions: Vec<(String, String, f64)>,
     }
 
     /// A study of a function, watched by rules. A manual clock advances by a fixed time for each batch, and rules see all
@@ -336,7 +343,10 @@ mod tests {
             }
         });
         study.run(&mut evaluator).unwrap();
-        RunResult { seconds: cost.as_secs_f64(), best, n_actions: journal.snapshot().n_actions }
+        let snapshot = journal.snapshot();
+        let action = |it: &Action| (it.rule.clone(), it.knob.clone(), it.new.as_f64().unwrap_or(f64::NAN));
+        let actions = snapshot.actions.iter().map(action).collect();
+        RunResult { seconds: cost.as_secs_f64(), best, n_actions: snapshot.n_actions, actions }
     }
 
     #[test]
@@ -357,7 +367,8 @@ mod tests {
         };
         let record = SweepEvent::StageEnded(work).to_event(&"run".into()).unwrap();
         let (times, failures) = (SIGNALS.batch.unwrap(), SIGNALS.failures.unwrap());
-        let names = [times.work, times.idle, times.host[0], times.host[1], times.hidden, failures.succeeded];
+        let host = times.host.unwrap();
+        let names = [times.work, times.idle, host.times[0], host.times[1], host.hidden, failures.succeeded];
         for name in names.into_iter().chain(SIGNALS.busy).chain(SIGNALS.fill) {
             assert!(record.values.get(name).is_some(), "{name}");
         }
@@ -410,5 +421,16 @@ mod tests {
         let (alone, led) = (of(Mode::Off), of(Mode::On));
         assert!(alone.best <= 0.5 && alone.n_actions == 0, "alone {}", alone.best);
         assert!(led.best > 0.8 && led.n_actions > 0, "led {} by {} actions", led.best, led.n_actions);
+        let of_share: Vec<(&str, f64)> = (led.actions.iter())
+            .filter(|(_, knob, _)| knob == "random_share")
+            .map(|(rule, _, new)| (rule.as_str(), *new))
+            .collect();
+        let raised = of_share.iter().position(|(rule, new)| *rule == "no_improvement" && *new > 0.0);
+        let taken_back = of_share.iter().position(|(rule, new)| *rule == "recovered" && *new == 0.0);
+        assert!(
+            raised.is_some() && taken_back > raised,
+            "random trials end with the basin: {:?}",
+            led.actions
+        );
     }
 }

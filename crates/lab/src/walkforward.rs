@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use tidemill_backtest::segment::{Layout, Role};
 use tidemill_backtest::strategy::Sizing;
 use tidemill_backtest::tally::Tally;
-use tidemill_backtest::{DeviceOptions, Engine, Metric, pool_year_days};
+use tidemill_backtest::{Engine, Metric, pool_year_days};
 use tidemill_market::timestamp;
 use tidemill_search::folder::{JOURNAL_FILE, Lock};
 use tidemill_search::{Points, Space, StudyFolder};
@@ -257,14 +257,15 @@ impl WalkForward {
             Ok(config.open_folder(dir)?.folder)
         };
         let folder = dir.as_ref().map(open).transpose()?;
-        let memory_fraction = runtime.device_options.memory_fraction / n_workers as f64;
+        let mut device_options = runtime.device_options;
+        device_options.context.memory_fraction /= n_workers as f64;
         let search = Search {
             strategy,
             plan: &plan,
             options,
             top: 1,
             runtime,
-            device_options: DeviceOptions { memory_fraction, ..runtime.device_options },
+            device_options,
             folder: folder.as_ref(),
             reporter,
             prefix: format_smolstr!("window_{}.", at + 1),

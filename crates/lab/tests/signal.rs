@@ -138,7 +138,7 @@ proptest! {
             let end = trades.last().filter(|_| is_ruined).map_or(bars.len() - 1, |trade| trade.exit_idx.saturating_sub(1));
             let mut n_untaken = 0;
             for n in 0..end {
-                let report = signal(&strategy, &universe, bars.ts_ms[n] + bars.timeframe_ms).unwrap();
+                let report = signal(&strategy, &universe, None, bars.ts_ms[n] + bars.timeframe_ms).unwrap();
                 let found = report.symbols.iter().find(|found| found.symbol == bars.symbol).unwrap();
                 n_untaken += u32::from(check(&strategy, bars, n, found, trades));
             }
@@ -172,7 +172,7 @@ fn a_reversal_exits_and_enters_with_levels_at_the_close() {
     let bars = &universe.symbols[0];
     let strategy = open(TURN);
     let turn = (1..60).find(|bar| bars.close[*bar] < 95.0).unwrap();
-    let report = signal(&strategy, &universe, bars.ts_ms[turn] + bars.timeframe_ms).unwrap();
+    let report = signal(&strategy, &universe, None, bars.ts_ms[turn] + bars.timeframe_ms).unwrap();
     let [found] = &report.symbols[..] else { panic!("{report:?}") };
     assert_eq!(found.actions, [Action::Exit, Action::Enter]);
     assert_eq!(found.exit.as_ref().unwrap().side, "long");
@@ -182,7 +182,7 @@ fn a_reversal_exits_and_enters_with_levels_at_the_close() {
     assert_eq!((level.kind, level.price, level.provisional), ("stop", bars.high[turn] + 30.0, false));
     assert!(report.notes[0].contains(&format!("{} bars from", 60 - turn - 1)), "{:?}", report.notes);
     let first = (1..60).find(|bar| bars.close[*bar] > 105.0).unwrap();
-    let report = signal(&strategy, &universe, bars.ts_ms[first] + bars.timeframe_ms).unwrap();
+    let report = signal(&strategy, &universe, None, bars.ts_ms[first] + bars.timeframe_ms).unwrap();
     let level = &report.symbols[0].enter.as_ref().unwrap().levels[0];
     assert_eq!((level.price, level.provisional), (bars.close[first] - 20.0, true));
 }
@@ -191,7 +191,7 @@ fn a_reversal_exits_and_enters_with_levels_at_the_close() {
 fn before_the_first_close_there_is_no_state() {
     let universe = waves();
     let first_ms = universe.symbols[0].ts_ms[0];
-    let error = signal(&open(TURN), &universe, first_ms).unwrap_err();
+    let error = signal(&open(TURN), &universe, None, first_ms).unwrap_err();
     assert!(matches!(error, LabError::NoClosedBar { .. }), "{error}");
 }
 
@@ -205,7 +205,7 @@ fn a_watch_speaks_when_a_file_has_grown_or_a_bar_has_closed() {
         tidemill_market::write(&universe, &path).unwrap();
     };
     let mut watch =
-        SignalWatch::new(open(TURN), Recipe::new(std::slice::from_ref(&path), LoadOptions::default()));
+        SignalWatch::new(open(TURN), Recipe::new(std::slice::from_ref(&path), LoadOptions::default()), None);
     let close_ms = |bar: usize| symbols[0].ts_ms[bar] + symbols[0].timeframe_ms;
     write(8);
     let (report, _) = watch.poll(close_ms(6)).unwrap().expect("the first state is news");

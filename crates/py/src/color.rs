@@ -71,7 +71,7 @@ pub fn color(py: Python<'_>, graph: PathBuf, options: ColorOptions) -> PyResult<
         || -> Result<_, ColoringError> {
             let instance = read_graph(&graph)?;
             let mut controller = Controller::new(&instance, run)?;
-            if let [device, ..] = &runtime.devices.devices[..] {
+            for device in &runtime.devices.devices {
                 controller = controller.on(device.clone(), runtime.devices.may_fall_back);
             }
             let outcome = controller.run(&mut Quiet, &stop)?;

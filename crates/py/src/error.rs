@@ -49,6 +49,7 @@ pub fn of_lab(py: Python<'_>, error: &LabError) -> PyErr {
         }
         LabError::Segments(_)
         | LabError::Cut { .. }
+        | LabError::NoClosedBar { .. }
         | LabError::Embargo(_)
         | LabError::Sampler(_)
         | LabError::Enqueue(_)

@@ -14,7 +14,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule};
+use pyo3::types::{PyByteArray, PyCapsule};
 use tidemill_market::GivenFrame;
 
 const STREAM: &std::ffi::CStr = c"arrow_array_stream";
@@ -54,6 +54,17 @@ impl RawTable {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
+    /// The first rows.
+    fn head(&self, n_rows: usize) -> Self {
+        let mut left = n_rows;
+        let first = |batch: &RecordBatch| {
+            let part = batch.slice(0, left.min(batch.num_rows()));
+            left -= part.num_rows();
+            part
+        };
+        Self { schema: self.schema.clone(), batches: self.batches.iter().map(first).collect() }
+    }
+
     /// Names of the columns.
     #[getter]
     fn names(&self) -> Vec<String> {
@@ -67,10 +78,12 @@ impl RawTable {
             .map_or_else(|_| HashMap::new(), |field| field.metadata().clone().into())
     }
 
-    /// Whether a column holds moments of UTC.
-    fn is_utc(&self, name: &str) -> bool {
-        let field = self.schema.field_with_name(name);
-        field.is_ok_and(|field| matches!(field.data_type(), DataType::Timestamp(_, Some(_))))
+    /// The zone of a column of times, empty where they have none; `None` for any other column.
+    fn zone(&self, name: &str) -> Option<&str> {
+        match self.schema.field_with_name(name).ok()?.data_type() {
+            DataType::Timestamp(_, zone) => Some(zone.as_deref().unwrap_or_default()),
+            _ => None,
+        }
     }
 
     /// A column as plain values; times are UTC milliseconds.
@@ -86,40 +99,101 @@ impl RawTable {
         Ok(values)
     }
 
-    /// A column for numpy: its kind and its values as bytes (`f8`, `i8`, `u8` and `time`, where nothing is NaN or the least number), or as a
-    /// list.
+    /// A column for numpy: its kind and its values. `f8`, `i8`, `u8`, `?` and `time` are bytes, where nothing is NaN or, of times, the least
+    /// number; whole numbers of which some are missing are `f8`. `text` is the place of each row among the words, -1 for nothing, and the
+    /// words. Anything else is a list.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<(&'static str, Bound<'py, PyAny>)> {
         let at = self.schema.index_of(name).map_err(|error| PyValueError::new_err(error.to_string()))?;
         let parts: Vec<&ArrayRef> = self.batches.iter().map(|batch| batch.column(at)).collect();
-        match self.schema.field(at).data_type() {
-            DataType::Float64 => Ok(("f8", numbers::<Float64Type>(py, &parts, f64::NAN, f64::to_le_bytes)?)),
-            DataType::Int64 if parts.iter().all(|part| part.null_count() == 0) => {
-                Ok(("i8", numbers::<Int64Type>(py, &parts, 0, i64::to_le_bytes)?))
+        let is_whole = parts.iter().all(|part| part.null_count() == 0);
+        Ok(match self.schema.field(at).data_type() {
+            DataType::Float64 => {
+                ("f8", bytes(py, numbers::<Float64Type>(&parts, f64::NAN)?, f64::to_ne_bytes)?)
             }
-            DataType::UInt64 if parts.iter().all(|part| part.null_count() == 0) => {
-                Ok(("u8", numbers::<UInt64Type>(py, &parts, 0, u64::to_le_bytes)?))
+            DataType::Int64 if is_whole => {
+                ("i8", bytes(py, numbers::<Int64Type>(&parts, 0)?, i64::to_ne_bytes)?)
+            }
+            DataType::UInt64 if is_whole => {
+                ("u8", bytes(py, numbers::<UInt64Type>(&parts, 0)?, u64::to_ne_bytes)?)
+            }
+            DataType::Int64 => {
+                ("f8", bytes(py, with_gaps::<Int64Type>(&parts, |value| value as f64)?, f64::to_ne_bytes)?)
+            }
+            DataType::UInt64 => {
+                ("f8", bytes(py, with_gaps::<UInt64Type>(&parts, |value| value as f64)?, f64::to_ne_bytes)?)
             }
             DataType::Timestamp(_, _) => {
-                Ok(("time", numbers::<TimestampMillisecondType>(py, &parts, i64::MIN, i64::to_le_bytes)?))
+                ("time", bytes(py, numbers::<TimestampMillisecondType>(&parts, i64::MIN)?, i64::to_ne_bytes)?)
             }
-            _ => Ok(("list", self.values(py, name)?.into_pyobject(py)?.into_any())),
-        }
+            DataType::Boolean if is_whole => {
+                let switches = of_type::<BooleanArray>(&parts)?.into_iter();
+                let switches = switches.flat_map(|part| part.values().iter().map(u8::from));
+                ("?", PyByteArray::new(py, &switches.collect::<Vec<u8>>()).into_any())
+            }
+            DataType::Utf8 => {
+                let (places, words) = words(&of_type::<StringArray>(&parts)?);
+                ("text", (bytes(py, places, i64::to_ne_bytes)?, words).into_pyobject(py)?.into_any())
+            }
+            _ => ("list", self.values(py, name)?.into_pyobject(py)?.into_any()),
+        })
     }
 }
 
-fn numbers<'py, T: ArrowPrimitiveType>(
-    py: Python<'py>,
-    parts: &[&ArrayRef],
-    null: T::Native,
-    bytes: fn(T::Native) -> [u8; 8],
-) -> PyResult<Bound<'py, PyAny>> {
-    let mut all = Vec::with_capacity(parts.iter().map(|part| 8 * part.len()).sum());
-    for part in parts {
-        let values = part.as_any().downcast_ref::<PrimitiveArray<T>>();
-        let values = values.ok_or_else(|| PyTypeError::new_err("a column of another type"))?;
-        values.iter().for_each(|value| all.extend_from_slice(&bytes(value.unwrap_or(null))));
+fn of_type<'a, A: Array + 'static>(parts: &[&'a ArrayRef]) -> PyResult<Vec<&'a A>> {
+    let parts = parts.iter().copied().map(|part| part.as_any().downcast_ref::<A>());
+    parts.collect::<Option<_>>().ok_or_else(|| PyTypeError::new_err("a column of another type"))
+}
+
+/// The numbers of a column, in one piece.
+fn numbers<T: ArrowPrimitiveType>(parts: &[&ArrayRef], missing: T::Native) -> PyResult<Vec<T::Native>> {
+    let mut all = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
+    for part in of_type::<PrimitiveArray<T>>(parts)? {
+        if part.null_count() == 0 {
+            all.extend_from_slice(part.values());
+        } else {
+            all.extend(part.iter().map(|value| value.unwrap_or(missing)));
+        }
     }
-    Ok(PyBytes::new(py, &all).into_any())
+    Ok(all)
+}
+
+/// Whole numbers of which some are missing.
+fn with_gaps<T: ArrowPrimitiveType>(parts: &[&ArrayRef], number: fn(T::Native) -> f64) -> PyResult<Vec<f64>> {
+    let parts = of_type::<PrimitiveArray<T>>(parts)?.into_iter();
+    Ok(parts.flat_map(|part| part.iter().map(|value| value.map_or(f64::NAN, number))).collect())
+}
+
+/// The distinct texts of a column in the order in which they come, and the place of each row among them.
+fn words(parts: &[&StringArray]) -> (Vec<i64>, Vec<String>) {
+    let (mut places, mut words) = (Vec::new(), Vec::<String>::new());
+    let (mut known, mut last) = (HashMap::<&str, i64>::new(), None::<(&str, i64)>);
+    for word in parts.iter().flat_map(|part| part.iter()) {
+        places.push(match (word, last) {
+            (None, _) => -1,
+            // Symbols come in long runs.
+            (Some(word), Some((before, place))) if word == before => place,
+            (Some(word), _) => {
+                let place = *known.entry(word).or_insert_with(|| {
+                    words.push(word.to_owned());
+                    words.len() as i64 - 1
+                });
+                last = Some((word, place));
+                place
+            }
+        });
+    }
+    (places, words)
+}
+
+/// Numbers as bytes that numpy may write to.
+fn bytes<T: Copy>(py: Python<'_>, values: Vec<T>, of: fn(T) -> [u8; 8]) -> PyResult<Bound<'_, PyAny>> {
+    let written = PyByteArray::new_with(py, 8 * values.len(), |bytes| {
+        for (place, value) in bytes.chunks_exact_mut(8).zip(values) {
+            place.copy_from_slice(&of(value));
+        }
+        Ok(())
+    })?;
+    Ok(written.into_any())
 }
 
 fn cell<'py>(py: Python<'py>, array: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
@@ -186,7 +260,12 @@ fn from_buffer(kind: &str, values: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     Ok(match kind {
         "number" => Arc::new(Float64Array::from(PyBuffer::<f64>::get(values)?.to_vec(py)?)),
         "whole" => Arc::new(Int64Array::from(whole()?)),
-        "text" => Arc::new(StringArray::from(values.extract::<Vec<Option<String>>>()?)),
+        "text" => {
+            let (places, words) = values.extract::<(Bound<'_, PyAny>, Vec<String>)>()?;
+            let places = PyBuffer::<i64>::get(&places)?.to_vec(py)?;
+            let word = |place: i64| usize::try_from(place).ok().and_then(|place| words.get(place));
+            Arc::new(places.into_iter().map(word).collect::<StringArray>())
+        }
         _ => {
             // `time:UNIT` without a zone, `time:UNIT:UTC` with one; the least number is no time.
             let (unit, zone) = match kind.trim_start_matches("time:").split_once(':') {

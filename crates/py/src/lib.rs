@@ -10,6 +10,7 @@ mod error;
 mod frame;
 mod scan;
 mod script;
+mod signal;
 mod strategy;
 mod study;
 mod walkforward;
@@ -30,7 +31,9 @@ mod _tidemill {
     #[pymodule_export]
     use crate::scan::scan;
     #[pymodule_export]
-    use crate::script::{look_for_nvrtc_in, run, version};
+    use crate::script::{look_for_nvrtc_in, panic_for_test, run, version};
+    #[pymodule_export]
+    use crate::signal::{signal, signal_of_trial};
     #[pymodule_export]
     use crate::strategy::{RawStrategy, open_strategy, shipped};
     #[pymodule_export]

@@ -7,6 +7,7 @@ use tidemill_lab::shipped::SHIPPED;
 use tidemill_lab::{LabError, backtest::decoded};
 use tidemill_search::{Choice, Domain};
 
+use crate::attend::released;
 use crate::error;
 
 /// What is laid over the text of a strategy.
@@ -34,7 +35,7 @@ pub struct RawStrategy {
 /// Opens a file by path or a shipped strategy by name.
 #[pyfunction]
 pub fn open_strategy(py: Python<'_>, name: &str, options: StrategyOptions) -> PyResult<RawStrategy> {
-    let strategy = tidemill_lab::open_strategy(name, &options.into());
+    let strategy = released(py, || tidemill_lab::open_strategy(name, &options.into()))?;
     Ok(RawStrategy { strategy: strategy.map_err(|error| error::of_lab(py, &error))? })
 }
 
@@ -49,7 +50,7 @@ impl RawStrategy {
     /// Reads a text; `file` is the name shown in messages.
     #[new]
     fn new(py: Python<'_>, file: &str, source: &str, options: StrategyOptions) -> PyResult<Self> {
-        let strategy = Strategy::parse(file, source, &options.into());
+        let strategy = released(py, || Strategy::parse(file, source, &options.into()))?;
         let strategy = strategy.map_err(|error| error::of_lab(py, &LabError::from(error)))?;
         Ok(Self { strategy })
     }

@@ -283,7 +283,7 @@ pub fn judge(py: Python<'_>, folder: PathBuf, bars: Option<&RawBars>, top: usize
 /// The strategy of a stored study as it was searched.
 #[pyfunction]
 pub fn stored_strategy(py: Python<'_>, folder: PathBuf) -> PyResult<RawStrategy> {
-    let read = || StoredStudy::open(&folder)?.searched_strategy();
-    let strategy = read().map_err(|error: LabError| error::of_lab(py, &error))?;
+    let strategy = released(py, || StoredStudy::open(&folder)?.searched_strategy())?;
+    let strategy = strategy.map_err(|error: LabError| error::of_lab(py, &error))?;
     Ok(RawStrategy { strategy })
 }

@@ -26,20 +26,21 @@ impl Staged {
         made.as_ref().map_err(String::as_str)
     }
 
-    /// Runs a module of Python from the root of the repository.
-    fn run(&self, arguments: &[&str]) {
-        let output = Command::new(&self.python)
-            .arg("-m")
-            .args(arguments)
-            .current_dir(root())
-            .env("PYTHONPATH", &self.package)
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .env_remove("TIDEMILL_SKIPS")
-            .output()
-            .unwrap();
-        let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-        assert!(output.status.success(), "python -m {}\n{}", arguments.join(" "), said.join("\n"));
+    /// Runs Python from the root of the repository; the result is what it printed.
+    fn run(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new(&self.python);
+        command.args(arguments).current_dir(root()).env("PYTHONPATH", &self.package);
+        succeeds(command.env("PYTHONDONTWRITEBYTECODE", "1").env_remove("TIDEMILL_SKIPS"))
     }
+}
+
+/// Runs a command that has to succeed; the result is what it printed.
+fn succeeds(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let [printed, said] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(output.status.success(), "{command:?}\n{printed}\n{said}");
+    printed
 }
 
 fn root() -> PathBuf {
@@ -76,8 +77,7 @@ fn stage() -> PathBuf {
 fn environment() -> Result<PathBuf, String> {
     let wanted = std::fs::read_to_string(root().join("python/tests/requirements.txt")).unwrap();
     let environment = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python-env");
-    let python =
-        if cfg!(windows) { environment.join("Scripts/python.exe") } else { environment.join("bin/python") };
+    let python = program(&environment, "python");
     let mark = environment.join("installed");
     if std::fs::read_to_string(&mark).is_ok_and(|installed| installed == wanted) {
         return Ok(python);
@@ -110,7 +110,9 @@ fn with_package(test: impl FnOnce(&Staged)) {
 
 #[test]
 fn the_package_passes_its_tests() {
-    with_package(|staged| staged.run(&["pytest", "-q", "-p", "no:cacheprovider", "python/tests"]));
+    with_package(|staged| {
+        staged.run(&["-m", "pytest", "-q", "-p", "no:cacheprovider", "python/tests"]);
+    });
 }
 
 #[test]
@@ -118,8 +120,51 @@ fn the_public_layer_is_typed() {
     with_package(|staged| {
         let cache = staged.package.join("mypy");
         let cache = format!("--cache-dir={}", cache.display());
-        staged.run(&["mypy", "--strict", &cache, "-p", "tidemill"]);
-        staged.run(&["mypy", "--strict", &cache, "python/tests"]);
+        staged.run(&["-m", "mypy", "--strict", &cache, "-p", "tidemill"]);
+        staged.run(&["-m", "mypy", "--strict", &cache, "python/tests"]);
+    });
+}
+
+/// The program of an environment.
+fn program(environment: &Path, name: &str) -> PathBuf {
+    environment.join(if cfg!(windows) { "Scripts" } else { "bin" }).join(name)
+}
+
+/// A wheel around the extension of this build, in empty environments: alone, and with each extra that the project declares.
+#[test]
+fn the_wheel_runs_in_an_empty_environment_with_and_without_each_extra() {
+    with_package(|staged| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("extras");
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        let folder_name = folder.to_str().unwrap();
+        let made = staged.run(&["python/tests/assemble_wheel.py", "pyproject.toml", folder_name]);
+        let (wheel, extras) = made.split_once('\n').unwrap();
+        assert!(extras.lines().count() >= 6, "{extras}");
+        for extra in std::iter::once("none").chain(extras.lines()) {
+            let environment = folder.join(extra);
+            let made = ["-m", "venv", "--without-pip"];
+            succeeds(Command::new(&staged.python).args(made).arg(&environment));
+            let wanted = if extra == "none" { wheel.to_owned() } else { format!("{wheel}[{extra}]") };
+            let mut pip = Command::new(&staged.python);
+            pip.args(["-m", "pip", "--disable-pip-version-check", "--python"]).arg(&environment);
+            pip.args(["install", "--quiet", &wanted]);
+            if extra == "none" {
+                succeeds(pip.arg("--no-index"));
+            } else if let Err(reason) = quietly(&mut pip) {
+                skipped_unless_required("TIDEMILL_REQUIRE_PYTHON", format!("tidemill[{extra}]: {reason}"));
+                continue;
+            }
+            let mut tried = Command::new(program(&environment, "python"));
+            tried.arg("-I").arg(root().join("python/tests/try_extra.py"));
+            tried.arg(extra).arg(root().join("docs/python.md")).current_dir(&environment);
+            for variable in ["TIDEMILL_NVRTC", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH"] {
+                tried.env_remove(variable);
+            }
+            // Kernels that another test compiled would prove nothing.
+            succeeds(tried.env("TIDEMILL_CACHE", environment.join("cache")));
+            std::fs::remove_dir_all(&environment).unwrap();
+        }
     });
 }
 

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+use rayon::prelude::*;
+
 /// Symbols that one warp of the kernel works on: smaller batches leave lanes empty.
 const WARP_SYMBOLS: usize = 32;
 
@@ -11,6 +13,20 @@ const MOST_SYMBOLS: usize = 16_384;
 
 /// Most bars of a batch, so that staging memory stays small beside the data (128 MiB).
 const MOST_BARS: usize = 16 << 20;
+
+/// Puts symbols, each with its number, into the order in which a device takes them: those with gaps behind all others, and within both
+/// the longest first.
+///
+/// A warp takes 32 neighbours bar by bar. It has a fast way for bars before which no price of any of them is missing, so that one gap
+/// would slow down all 32; and it is done when its longest is. Nothing else depends on this order.
+pub(crate) fn sort_for_device(work: &mut [(usize, &[f64])]) {
+    work.par_sort_by_cached_key(|(_, window)| (has_gap(window), std::cmp::Reverse(window.len())));
+}
+
+/// Whether a price is missing, or so large or small that the kernel takes its slow way from there on.
+fn has_gap(window: &[f64]) -> bool {
+    !window.iter().all(|price| (1e-90..1e90).contains(price))
+}
 
 /// What a batch may hold at most.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,6 +106,23 @@ mod tests {
         assert_eq!(symbols(50, 16), 32);
         assert_eq!(symbols(1, 16), 32);
         assert_eq!(Limits::new(10_000, 4, Some(7), 100), Limits { symbols: 7, bars: 100 });
+    }
+
+    #[test]
+    fn symbols_with_gaps_do_not_share_a_warp_with_many_others() {
+        let clean = [1.0; 50];
+        let mut gap = clean;
+        gap[20] = f64::NAN;
+        // Every second of 128 has a gap; lengths differ.
+        let window = |at: usize| if at % 2 == 1 { &gap[..50 - at % 7] } else { &clean[..50 - at % 5] };
+        let mut work: Vec<(usize, &[f64])> = (0..128).map(|at| (at, window(at))).collect();
+        sort_for_device(&mut work);
+        let is_slow = |warp: &[(usize, &[f64])]| warp.iter().any(|(at, _)| at % 2 == 1);
+        let slow: Vec<bool> = work.chunks(WARP_SYMBOLS).map(is_slow).collect();
+        assert_eq!(slow, [false, false, true, true], "half of the warps instead of all");
+        let lengths: Vec<usize> = work.iter().map(|(_, window)| window.len()).collect();
+        assert!(lengths[..64].is_sorted_by(|a, b| a >= b) && lengths[64..].is_sorted_by(|a, b| a >= b));
+        assert!(has_gap(&[1.0, f64::INFINITY]) && has_gap(&[-1.0]) && !has_gap(&[0.5, 1e6]));
     }
 
     #[test]

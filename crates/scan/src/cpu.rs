@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use rayon::prelude::*;
-use tidemill_market::atc::{AtcError, AtcOptions, Growth, average};
+use tidemill_market::atc::{AtcError, AtcOptions, Growth, average, classify};
 
 use crate::event::{BatchDone, ScanEvent, Stage, StageSpan};
 use crate::scanner::Averages;
@@ -28,7 +28,8 @@ pub(crate) fn scan(
             scratch.resize(window.len(), f64::NAN);
             average(window, options, growth, scratch)?;
             let last = scratch.last().copied().unwrap_or(f64::NAN);
-            Ok(Averages { last, all: history.then(|| scratch.clone()) })
+            let class = classify(last, options);
+            Ok(Averages { last, class, all: history.then(|| scratch.clone()) })
         };
         let done: Result<Vec<Averages>, AtcError> = batch.par_iter().map_init(Vec::new, of).collect();
         all.extend(done?);

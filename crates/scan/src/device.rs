@@ -7,9 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use tidemill_gpu::{
-    Device, DeviceBuffer, GpuError, Pipeline, Purpose, StreamMode, StreamPool, StreamPoolOptions, Timeline,
-};
+use tidemill_gpu::{Context, Device, DeviceBuffer, GpuError, Pipeline, PipelineStatistics, Purpose};
 use tidemill_market::atc::device::{AtcKernels, AtcLaunch, Symbols};
 use tidemill_market::atc::{Growth, Plan};
 
@@ -29,18 +27,16 @@ pub(crate) enum Message {
 
 /// One device of a scanner.
 pub(crate) struct DeviceScanner {
-    device: Device,
+    context: Context,
     /// Its number among the devices of the scanner.
     number: usize,
-    options: DeviceOptions,
+    /// Most symbols of a batch, if the user chose them.
+    batch_symbols: Option<usize>,
     pipeline: Pipeline<Lane, Staged, Staged>,
-    timeline: Arc<Timeline>,
-    /// Numbers of its streams on the device.
-    streams: Vec<u64>,
     idle: Vec<Staged>,
     growth: Arc<DeviceBuffer<f64>>,
-    /// Bytes that were free when it was made; asking takes longer than many a batch.
-    free_bytes: u64,
+    /// Bytes that it may use, of those that were free when it was made; asking takes longer than many a batch.
+    free_bytes: usize,
     /// Most symbols of a batch, once the memory did not suffice for more.
     most_symbols: usize,
 }
@@ -54,15 +50,11 @@ impl DeviceScanner {
         options: &DeviceOptions,
     ) -> Result<Self, GpuError> {
         let kernels = AtcKernels::new(device)?;
-        let mode = if options.streams == 1 { StreamMode::Sequential } else { StreamMode::Parallel };
-        let pool_options =
-            StreamPoolOptions { streams: options.streams, mode, ..StreamPoolOptions::default() };
-        let pool = StreamPool::new(device, pool_options)?;
-        let streams = pool.streams().iter().map(|stream| stream.number()).collect();
-        let timeline = Arc::new(Timeline::new(device)?);
-        let lanes = (0..options.streams).map(|_| Lane::new(device)).collect::<Result<Vec<Lane>, _>>()?;
+        let context = Context::new(device, options.context)?;
+        let n_lanes = options.context.n_lanes();
+        let lanes = (0..n_lanes).map(|_| Lane::new(device)).collect::<Result<Vec<Lane>, _>>()?;
         let room = kernels.clone();
-        let pipeline = Pipeline::new(pool, lanes)?
+        let pipeline = Pipeline::new(&context, lanes)?
             .stage(Stage::Upload.name(), Purpose::Upload, move |stream, lane: &mut Lane, staged: Staged| {
                 lane.reserve(&staged, room.scratch_len(&plan, staged.n_symbols as u32))?;
                 stream.upload(&staged.prices, 0, &lane.prices, 0, staged.n_bars)?;
@@ -93,29 +85,27 @@ impl DeviceScanner {
             })
             .stage(Stage::Download.name(), Purpose::Download, |stream, lane, mut staged| {
                 stream.download(&lane.last, 0, &mut staged.last, 0, staged.n_symbols)?;
+                stream.download(&lane.classes, 0, &mut staged.classes, 0, staged.n_symbols)?;
                 if staged.history {
                     stream.download(&lane.averages, 0, &mut staged.averages, 0, staged.n_bars)?;
                 }
                 Ok(staged)
-            })
-            .with_timeline(timeline.clone());
+            });
         Ok(Self {
-            device: device.clone(),
+            free_bytes: context.free_bytes()?,
+            context,
             number,
-            options: options.clone(),
+            batch_symbols: options.batch_symbols,
             pipeline,
-            timeline,
-            streams,
             idle: Vec::new(),
             growth: Arc::new(device.alloc(0)?),
-            free_bytes: device.free_bytes()?,
             most_symbols: usize::MAX,
         })
     }
 
     /// Its name, for users.
     pub fn name(&self) -> &str {
-        &self.device.info().name
+        &self.context.device().info().name
     }
 
     /// Works on the queue until it is empty.
@@ -126,7 +116,8 @@ impl DeviceScanner {
         growth: &Growth,
         history: bool,
         tell: &Sender<Message>,
-    ) -> Result<(), GpuError> {
+    ) -> Result<PipelineStatistics, GpuError> {
+        self.pipeline.reset_statistics();
         let result = self.prepare(growth).and_then(|()| self.flow(windows, queue, history, tell));
         if result.is_err() {
             queue.close();
@@ -135,14 +126,13 @@ impl DeviceScanner {
                 let _ = self.pipeline.finish(|_, _| ());
             }
         }
-        self.pipeline.reset_statistics();
-        result
+        result.map(|()| self.pipeline.statistics())
     }
 
     /// Brings the growth factors there, unless they are.
     fn prepare(&mut self, growth: &Growth) -> Result<(), GpuError> {
         if self.growth.len() < growth.factors().len() {
-            self.growth = Arc::new(self.device.alloc_from(growth.factors())?);
+            self.growth = Arc::new(self.context.device().alloc_from(growth.factors())?);
         }
         Ok(())
     }
@@ -194,19 +184,18 @@ impl DeviceScanner {
 
     /// What batches may hold, from the number of symbols, the streams and the memory.
     fn limits(&self, n_symbols: usize, history: bool) -> Limits {
-        let DeviceOptions { streams, batch_symbols, memory_fraction } = self.options;
-        let bytes_per_bar = if history { 16.0 } else { 8.0 };
-        let share = self.free_bytes as f64 * memory_fraction / streams as f64;
-        Limits::new(n_symbols, streams, batch_symbols, (share / bytes_per_bar) as usize)
+        let n_lanes = self.pipeline.n_lanes();
+        let bytes_per_bar = if history { 16 } else { 8 };
+        Limits::new(n_symbols, n_lanes, self.batch_symbols, self.free_bytes / n_lanes / bytes_per_bar)
     }
 
     fn submit(&mut self, range: Range<usize>, windows: &[&[f64]], history: bool) -> Result<(), GpuError> {
         let mut staged = match self.idle.pop() {
             Some(staged) => staged,
-            None => Staged::new(&self.device, self.growth.clone())?,
+            None => Staged::new(self.context.device(), self.growth.clone())?,
         };
         staged.growth = self.growth.clone();
-        staged.fill(&self.device, range.start, &windows[range], history)?;
+        staged.fill(self.context.device(), range.start, &windows[range], history)?;
         self.pipeline.submit(staged)
     }
 
@@ -214,28 +203,26 @@ impl DeviceScanner {
     fn collect(&mut self, tell: &Sender<Message>) -> Result<(), GpuError> {
         let Some(staged) = self.pipeline.finish(|_, staged| staged)? else { return Ok(()) };
         let averages = staged.results()?;
-        let stages = self.spans()?;
+        let stages = self.spans();
         let _ = tell.send(Message::Done { first: staged.first, averages, stages });
         self.idle.push(staged);
         Ok(())
     }
 
     /// Spans of the batch that was finished last.
-    fn spans(&self) -> Result<Vec<StageSpan>, GpuError> {
-        let taken = self.timeline.take()?;
+    fn spans(&self) -> Vec<StageSpan> {
         let stage = |name: &str| {
             [Stage::Upload, Stage::Kernel, Stage::Download].into_iter().find(|stage| stage.name() == name)
         };
-        let stream = |number: u64| self.streams.iter().position(|own| *own == number);
         let span = |span: tidemill_gpu::Span| {
             Some(StageSpan {
                 stage: stage(&span.name)?,
                 device: Some(self.number),
-                stream: stream(span.stream)?,
+                stream: self.context.pool().position(span.stream)?,
                 begin_ms: span.start_ms,
                 end_ms: span.end_ms,
             })
         };
-        Ok(taken.into_iter().filter_map(span).collect())
+        self.context.timeline().take().into_iter().filter_map(span).collect()
     }
 }

@@ -1,6 +1,7 @@
 //! What happens during a scan, and how its journal records it.
 
 use serde_json::Value;
+use tidemill_gpu::PipelineStatistics;
 use tidemill_market::atc::{AtcOptions, Preset};
 use tidemill_telemetry::{DeviceMode, Event, SmolStr};
 
@@ -8,7 +9,7 @@ use crate::outcome::ScanCounts;
 
 /// Something that happened during a scan.
 ///
-/// A [`Scanner`](crate::Scanner) reports batches, smaller batches and the fall-back to the CPU; the caller, who opened the data, reports the beginning
+/// A [`Scanner`](crate::Scanner) reports batches, smaller batches, how well each device was used, and the fall-back to the CPU; the caller, who opened the data, reports the beginning
 /// and the end.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScanEvent {
@@ -33,6 +34,13 @@ pub enum ScanEvent {
         symbols: usize,
         /// What did not fit.
         reason: String,
+    },
+    /// A device has done its last batch.
+    DeviceDone {
+        /// Number of the device among those of the scanner.
+        device: usize,
+        /// How its time was used.
+        statistics: PipelineStatistics,
     },
     /// A device failed; the CPU scans all symbols again, with the same results.
     FellBack {
@@ -87,6 +95,18 @@ impl ScanEvent {
                     .value("symbols", *symbols as f64)
                     .note(self.sentence().unwrap_or_default()),
             ],
+            Self::DeviceDone { device, statistics } => vec![
+                event("run", "pipeline")
+                    .value("device", *device as f64)
+                    .value("batches", statistics.iterations as f64)
+                    .value("batch_ms", statistics.mean_ms)
+                    .value("busy_ms", statistics.busy_ms)
+                    .value("fill", statistics.fill)
+                    .value("overlap_ms", statistics.overlap_ms)
+                    .value("idle_ms", statistics.idle_ms)
+                    .lasting_ms(statistics.wall_ms)
+                    .note(self.sentence().unwrap_or_default()),
+            ],
             Self::FellBack { .. } => Vec::new(),
             Self::Ended { counts, duration_ms } => vec![
                 event("run", "end")
@@ -106,18 +126,32 @@ impl ScanEvent {
         }
     }
 
-    /// A sentence for users about what slowed the scan down; `None` for all other events.
+    /// A sentence for users about how devices were used and what slowed the scan down; `None` for all other events.
     pub fn sentence(&self) -> Option<String> {
         match self {
             Self::Shrunk { symbols, reason, .. } => Some(format!(
                 "a batch did not fit the device, so batches have {symbols} symbols now: {reason}"
             )),
+            Self::DeviceDone { device, statistics } => Some(usage(*device, statistics)),
             Self::FellBack { reason } => {
                 Some(format!("the GPU failed, so the scan runs on the CPU with the same results: {reason}"))
             }
             Self::Started { .. } | Self::Batch(_) | Self::Ended { .. } | Self::Failed { .. } => None,
         }
     }
+}
+
+/// `device 0: 79 batches in 12.3 ms, kernels 91 % of it, two or more stages at once 60 %, none 2 %`.
+fn usage(device: usize, statistics: &PipelineStatistics) -> String {
+    let PipelineStatistics { iterations, wall_ms, busy_ms, overlap_ms, idle_ms, .. } = statistics;
+    let share = |part_ms: f64| if *wall_ms > 0.0 { 100.0 * part_ms / wall_ms } else { 0.0 };
+    format!(
+        "device {device}: {iterations} {} in {wall_ms:.1} ms, kernels {:.0} % of it, two or more stages at once {:.0} %, none {:.0} %",
+        if *iterations == 1 { "batch" } else { "batches" },
+        share(*busy_ms),
+        share(*overlap_ms),
+        share(*idle_ms)
+    )
 }
 
 /// A batch that is done.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use tidemill_gpu::{Device, DeviceBuffer, GpuError, Pinned};
+use tidemill_market::atc::Class;
 
 use crate::scanner::Averages;
 
@@ -74,6 +75,7 @@ pub(crate) struct Staged {
     pub offsets: Pinned<u64>,
     pub lengths: Pinned<u32>,
     pub last: Pinned<f64>,
+    pub classes: Pinned<i32>,
     pub averages: Pinned<f64>,
     /// Growth factors on the device, for the longest symbol of the scan.
     pub growth: Arc<DeviceBuffer<f64>>,
@@ -91,6 +93,7 @@ impl Staged {
             offsets: device.pinned(0)?,
             lengths: device.pinned(0)?,
             last: device.pinned(0)?,
+            classes: device.pinned(0)?,
             averages: device.pinned(0)?,
             growth,
         })
@@ -112,6 +115,7 @@ impl Staged {
         pin(device, &mut self.offsets, self.n_symbols)?;
         pin(device, &mut self.lengths, self.n_symbols)?;
         pin(device, &mut self.last, self.n_symbols)?;
+        pin(device, &mut self.classes, self.n_symbols)?;
         if history {
             pin(device, &mut self.averages, self.n_bars)?;
         }
@@ -133,13 +137,23 @@ impl Staged {
 
     /// The results that were downloaded.
     pub fn results(&self) -> Result<Vec<Averages>, GpuError> {
-        let (last, averages) = (self.last.as_slice()?, self.averages.as_slice()?);
+        let (last, classes, averages) =
+            (self.last.as_slice()?, self.classes.as_slice()?, self.averages.as_slice()?);
         let (offsets, lengths) = (self.offsets.as_slice()?, self.lengths.as_slice()?);
         let of = |at: usize| {
             let whole = || averages[offsets[at] as usize..][..lengths[at] as usize].to_vec();
-            Averages { last: last[at], all: self.history.then(whole) }
+            Averages { last: last[at], class: class(classes[at]), all: self.history.then(whole) }
         };
         Ok((0..self.n_symbols).into_par_iter().with_min_len(256).map(of).collect())
+    }
+}
+
+/// The class that a device writes as a number.
+fn class(number: i32) -> Class {
+    match number {
+        -1 => Class::Short,
+        1 => Class::Long,
+        _ => Class::Neutral,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Options of a scan, and of the devices that run it.
 
+use tidemill_gpu::ContextOptions;
 use tidemill_market::atc::AtcOptions;
 
 use crate::error::ScanError;
@@ -48,32 +49,32 @@ pub const MAX_STREAMS: usize = 16;
 /// Options of a device. No result depends on them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceOptions {
-    /// Streams, 1 to [`MAX_STREAMS`], and as many batches in flight. With one, nothing overlaps.
-    pub streams: usize,
+    /// Streams, 1 to [`MAX_STREAMS`], and as many batches in flight; with one, or in sequence, nothing overlaps. And the share of the
+    /// free memory that batches may use.
+    pub context: ContextOptions,
     /// Most symbols of a batch; chosen by their number and the streams if none.
     pub batch_symbols: Option<usize>,
-    /// Share of the free memory that batches may use.
-    pub memory_fraction: f64,
 }
 
 impl Default for DeviceOptions {
     fn default() -> Self {
-        Self { streams: 8, batch_symbols: None, memory_fraction: 0.8 }
+        Self { context: ContextOptions::parallel(8), batch_symbols: None }
     }
 }
 
 impl DeviceOptions {
     /// Refuses values that are not allowed.
     pub fn validate(&self) -> Result<(), ScanError> {
+        let ContextOptions { streams, memory_fraction, .. } = self.context;
         let refuse = |name, value, expected| Err(ScanError::Option { name, value, expected });
-        if !(1..=MAX_STREAMS).contains(&self.streams) {
-            return refuse("streams", self.streams.to_string(), "a number from 1 to 16");
+        if !(1..=MAX_STREAMS).contains(&streams) {
+            return refuse("streams", streams.to_string(), "a number from 1 to 16");
         }
         if self.batch_symbols == Some(0) {
             return refuse("batch_symbols", "0".into(), "at least 1");
         }
-        if !(self.memory_fraction > 0.0 && self.memory_fraction <= 1.0) {
-            return refuse("memory_fraction", self.memory_fraction.to_string(), "a share above 0, at most 1");
+        if !(memory_fraction > 0.0 && memory_fraction <= 1.0) {
+            return refuse("memory_fraction", memory_fraction.to_string(), "a share above 0, at most 1");
         }
         Ok(())
     }

@@ -3,9 +3,9 @@
 use std::sync::mpsc::channel;
 
 use tidemill_gpu::Device;
-use tidemill_market::atc::{Growth, Plan, average, classify, trend};
+use tidemill_market::atc::{Class, Growth, Plan, average, trend};
 
-use crate::batch::Queue;
+use crate::batch::{Queue, sort_for_device};
 use crate::cpu;
 use crate::device::{DeviceScanner, Message};
 use crate::error::ScanError;
@@ -17,6 +17,8 @@ use crate::outcome::{Filtered, Row, Scanned, SkipReason, Skipped, Symbol};
 #[derive(Clone, Debug)]
 pub(crate) struct Averages {
     pub last: f64,
+    /// The class of the last one, from where it was computed.
+    pub class: Class,
     /// Of every bar, if requested.
     pub all: Option<Vec<f64>>,
 }
@@ -95,10 +97,9 @@ impl Scanner {
                 Err(reason) => skipped.push(Skipped { symbol: symbol.name.into(), index, reason }),
             }
         }
-        // The longest first: neighbours on the device are then of like length. Nothing else depends on this order.
-        work.sort_by_key(|(_, window)| std::cmp::Reverse(window.len()));
+        sort_for_device(&mut work);
         let windows: Vec<&[f64]> = work.iter().map(|(_, window)| *window).collect();
-        let longest = windows.first().map_or(0, |window| window.len());
+        let longest = windows.iter().map(|window| window.len()).max().unwrap_or(0);
         if self.growth.factors().len() < longest {
             self.growth = Growth::new(&self.options.atc, longest);
         }
@@ -179,7 +180,7 @@ impl Scanner {
                 index,
                 signal,
                 trend: trend(signal),
-                class: classify(signal, &self.options.atc),
+                class: averages.class,
                 price: window[window.len() - 1],
                 bars: window.len(),
                 average: averages.all,
@@ -236,11 +237,10 @@ impl Scanner {
                     }
                 }
             }
-            for (device, worker) in workers {
-                match worker.join() {
-                    Ok(result) => result.map_err(|error| ScanError::Device { device, error })?,
-                    Err(_) => return Err(ScanError::Worker { device }),
-                }
+            for (number, (device, worker)) in workers.into_iter().enumerate() {
+                let Ok(result) = worker.join() else { return Err(ScanError::Worker { device }) };
+                let statistics = result.map_err(|error| ScanError::Device { device, error })?;
+                observe(ScanEvent::DeviceDone { device: number, statistics });
             }
             Ok(())
         })?;

@@ -9,7 +9,7 @@
 //! # let snapshot = tidemill_telemetry::Snapshot::default();
 //! # let (mut batch_size, batch) = (256.0, 0);
 //! let knob = Knob { name: "batch".into(), value: 256.0, low: 16.0, high: 65_536.0, kind: KnobKind::Integer, effect: Effect::ChangesResults };
-//! let remedy = Remedy { symptom: Symptom::LowEfficiency, knob: "batch".into(), change: Change::Multiply(4.0), needs_room: false };
+//! let remedy = Remedy { symptom: Symptom::LowEfficiency, knob: "batch".into(), change: Change::Multiply(4.0), needs_room: false, until_recovery: false };
 //! let signals = Signals { busy: Some("busy"), ..Signals::default() };
 //! let mut tuner = Tuner::new(Mode::On, Thresholds::default(), signals, vec![knob], vec![remedy]);
 //! for proposal in tuner.look(&snapshot, batch) {
@@ -38,7 +38,7 @@ mod tests;
 
 pub use knob::{Change, Effect, Knob, KnobKind, Remedy};
 pub use proposal::{Decision, Outcome, Proposal};
-pub use signal::{BatchSignals, FailureSignal, FallingSignal, Signals};
+pub use signal::{BatchSignals, FailureSignal, FallingSignal, HostSignals, Signals};
 pub use symptom::Symptom;
 pub use threshold::{ThresholdError, Thresholds};
 pub use tuner::{Mode, Tuner};

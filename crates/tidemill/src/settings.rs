@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use tidemill_telemetry::hypertune::{Mode, Thresholds};
 
 use tidemill_backtest::DeviceOptions;
+use tidemill_coloring::{ColorSettings, InitialSettings, IterativeSettings};
+use tidemill_gpu::ContextOptions;
 use tidemill_market::BarStamp;
 
 /// Name of the file that is looked for in the working folder.
@@ -29,6 +31,10 @@ pub struct Settings {
     pub sweep: SweepSettings,
     /// Defaults of `color`.
     pub color: ColorSettings,
+    /// The passes of `color`.
+    pub iterative: IterativeSettings,
+    /// Where `color` begins.
+    pub initial_coloring: InitialSettings,
     /// Rules that watch a run.
     pub hypertune: HypertuneSettings,
     /// Execution keys laid over every strategy.
@@ -64,9 +70,11 @@ pub struct RunSettings {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GpuSettings {
-    /// The default of `--device`.
+    /// The default of `--device`; a number is that of a GPU.
+    #[serde(alias = "device_id", deserialize_with = "number_or_text")]
     pub device: Option<String>,
-    /// Batches, or parts of one, on a device at a time, each on its own stream.
+    /// Streams of a device. A sweep has as many batches, or parts of one, on it at a time; a scan has one for uploads and one for downloads
+    /// among them; colourings give each phase one in turn.
     pub streams: Option<usize>,
     /// Whether streams run side by side.
     pub stream_mode: Option<StreamMode>,
@@ -77,17 +85,23 @@ pub struct GpuSettings {
 }
 
 impl GpuSettings {
+    /// How a workload uses a device, where these are its defaults.
+    pub fn context(&self, default: ContextOptions) -> ContextOptions {
+        ContextOptions {
+            streams: self.streams.unwrap_or(default.streams),
+            mode: match self.stream_mode {
+                Some(StreamMode::Sequential) => tidemill_gpu::StreamMode::Sequential,
+                Some(StreamMode::Parallel) => tidemill_gpu::StreamMode::Parallel,
+                None => default.mode,
+            },
+            memory_fraction: self.memory_fraction.unwrap_or(default.memory_fraction),
+        }
+    }
+
     /// Settings of a device engine.
     pub fn device_options(&self) -> DeviceOptions {
         let default = DeviceOptions::default();
-        DeviceOptions {
-            memory_fraction: self.memory_fraction.unwrap_or(default.memory_fraction),
-            lanes: match self.stream_mode.unwrap_or_default() {
-                StreamMode::Sequential => 1,
-                StreamMode::Parallel => self.streams.unwrap_or(default.lanes),
-            },
-            ..default
-        }
+        DeviceOptions { context: self.context(default.context), ..default }
     }
 
     /// How long to wait for a device, if that is set.
@@ -126,22 +140,6 @@ pub struct SweepSettings {
     pub seed: Option<u64>,
     /// Trials shown.
     pub top: Option<usize>,
-}
-
-/// Defaults of `color`.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ColorSettings {
-    /// Number of colours at which it stops.
-    pub target: Option<usize>,
-    /// Time limit in seconds.
-    pub time_s: Option<f64>,
-    /// Seed.
-    pub seed: Option<u64>,
-    /// Phases, as `--phases` takes them.
-    pub phases: Option<Vec<String>>,
-    /// Initial values of the knobs.
-    pub knobs: tidemill_coloring::Knobs,
 }
 
 /// Rules that watch a run: `mode`, and thresholds by name.
@@ -226,6 +224,8 @@ impl Settings {
         }
         self.hypertune.mode()?;
         self.hypertune.thresholds()?;
+        let checked = self.color.on_cpu().and_then(|_| self.initial_coloring.phases());
+        checked.with_context(|| format!("settings {}", self.origin()))?;
         for key in self.execution.keys() {
             if !tidemill_backtest::strategy::EXECUTION_KEYS.contains(&key.as_str()) {
                 let known = tidemill_backtest::strategy::EXECUTION_KEYS.join(", ");

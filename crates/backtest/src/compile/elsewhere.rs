@@ -277,7 +277,12 @@ impl Builder<'_> {
             _ => None,
         });
         let (Some(at), Some(options)) = (param, options) else {
-            let hint = format!("{name} = {{ choice = [\"1h\", \"4h\", \"1d\"] }} under [params]");
+            let is_free =
+                param.is_none() && !super::is_built_in(name) && !self.lets.contains_key(name.as_str());
+            let hint = match param.is_some() || is_free {
+                true => format!("{name} = {{ choice = [\"1h\", \"4h\", \"1d\"] }} under [params]"),
+                false => "the timeframe stands first: tf('4h', close)".into(),
+            };
             return self.error_with_hint(&expr.span, format!("`{name}` is no choice of timeframes"), hint);
         };
         let mut out = Vec::new();
@@ -334,12 +339,16 @@ impl Builder<'_> {
         if let Some(at) = names().position(|known| known == name) {
             return Some(at as u32);
         }
-        let hint = match nearest(name, names()) {
+        // A base without its quote currency is meant more often than anything else that begins so.
+        let begins =
+            |known: &&str| !name.is_empty() && known.to_uppercase().starts_with(&name.to_uppercase());
+        let hint = match nearest(name, names()).or_else(|| names().find(begins)) {
             Some(near) => format!("did you mean '{near}'?"),
             None => {
                 let known: Vec<&str> = names().take(8).collect();
                 let more = if self.data.symbols.len() > known.len() { ", …" } else { "" };
-                format!("the data has {}{more}", known.join(", "))
+                let known = known.join(", ");
+                format!("the data has {known}{more}: add that of {name} to --data, or name one of these")
             }
         };
         self.error_with_hint(&expr.span, format!("there is no symbol '{name}' in the data"), hint)

@@ -5,7 +5,7 @@ use std::ops::Range;
 use tidemill_search::{Choice, Domain};
 
 use super::function::{self, Output};
-use super::{Builder, HIDEABLE, Hideable, ITSELF, POSITIONS, SOURCES, Scope};
+use super::{Builder, HIDEABLE, Hideable, ITSELF, Itself, POSITIONS, SOURCES, Scope};
 use crate::diagnostic::nearest;
 use crate::expr::{Binary, Expr, Kind, Unary};
 use crate::graph::{Node, NodeId, Op1, Op2, Position, Source, Type};
@@ -38,7 +38,10 @@ impl Builder<'_> {
     pub(super) fn number(&mut self, expr: &Expr, scope: Scope) -> Option<NodeId> {
         let node = self.expr(expr, scope)?;
         match self.graph.info(node).ty {
-            Type::Bool => self.error(&expr.span, "expected a number, found a condition"),
+            Type::Bool => {
+                let hint = "if(condition, 1, 0) is a number";
+                self.error_with_hint(&expr.span, "expected a number, found a condition", hint)
+            }
             _ => Some(node),
         }
     }
@@ -109,10 +112,15 @@ impl Builder<'_> {
             },
             Kind::Field(inner, field) => {
                 let Kind::Call(name, arguments) = &inner.kind else {
-                    return self.error(
-                        &expr.span,
-                        format!("`.{field}` must follow a function with several outputs"),
-                    );
+                    let message = format!("`.{field}` must follow a function with several outputs");
+                    let is_symbol = |name: &str| self.data.symbols.iter().any(|(symbol, _)| symbol == name);
+                    return match &inner.kind {
+                        Kind::Name(name) if is_symbol(name) => {
+                            let hint = format!("a series of another symbol is of('{name}', {field})");
+                            self.error_with_hint(&expr.span, message, hint)
+                        }
+                        _ => self.error(&expr.span, message),
+                    };
                 };
                 match self.call(name, arguments, &inner.span, scope)? {
                     Output::One(_) => {
@@ -190,6 +198,9 @@ impl Builder<'_> {
             Some(near) => format!("did you mean `{near}`?"),
             None => match function::signature(name) {
                 Some(function) => format!("`{name}` is a function: {}", function.usage),
+                None if self.itself == Itself::Known && ["prev", "previous", "last"].contains(&name) => {
+                    format!("the last value of a recursion is `{ITSELF}`")
+                }
                 None => "it is no parameter, no [let], no price and no column of the data".into(),
             },
         };

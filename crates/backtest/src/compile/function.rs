@@ -364,7 +364,8 @@ impl Builder<'_> {
                 0 => least.to_string(),
                 _ => format!("{least} to {}", signature.args.len()),
             };
-            let message = format!("`{name}` takes {takes} arguments, found {}", arguments.len());
+            let noun = if takes == "1" { "argument" } else { "arguments" };
+            let message = format!("`{name}` takes {takes} {noun}, found {}", arguments.len());
             return self.error_with_hint(span, message, format!("write {}", signature.usage));
         }
         if let Build::Duration = signature.build {

@@ -11,7 +11,7 @@ use tidemill_market::indicator::{Moments, Read};
 use tidemill_search::{Choice, Domain};
 
 use super::constant::{constants, number};
-use super::formula::{binary, decided, formula, unary};
+use super::formula::{SplitFormula, binary, decided, formula, split, unary};
 use crate::graph::{Func, Node, Op1, Op2};
 use crate::plan::{Condition, ExitValue, Maskable, Op, Plan, SidePlan, Slot, Tape};
 use crate::strategy::{ExitKind, Strategy};
@@ -282,13 +282,19 @@ impl Writer<'_> {
             out,
             "  static __device__ Frame bind(const World& world, u32 row, u32 symbol) {{ return bind_{name}(world, row, symbol); }}"
         );
-        for (function, tape) in [("first", start), ("next", next)] {
-            let _ = writeln!(
-                out,
-                "  static __device__ double {function}(const Frame& f, i64 bar, const Recursion& opening) {{\n{}  }}",
-                formula(self.plan, tape, false, "    ")
-            );
-        }
+        let _ = writeln!(
+            out,
+            "  static __device__ double first(const Frame& f, i64 bar, const Recursion& opening) {{\n{}  }}",
+            formula(self.plan, start, false, "    ")
+        );
+        let SplitFormula { fields, ahead, rest } = split(self.plan, next, "    ");
+        let _ = writeln!(out, "  struct Ahead {{{fields} }};");
+        let _ =
+            writeln!(out, "  static __device__ Ahead look_ahead(const Frame& f, i64 bar) {{\n{ahead}  }}");
+        let _ = writeln!(
+            out,
+            "  static __device__ double next(const Frame& f, const Ahead& ahead, const Recursion& opening) {{\n{rest}  }}"
+        );
         out.push_str("};\n");
         out
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidemill_gpu::{DevicePtr, Event, GpuError, Priority, Stream};
+use tidemill_gpu::{DevicePtr, Event, GpuError, Purpose, Stream};
 use tidemill_market::indicator::device::Input;
 
 use super::code;
@@ -28,7 +28,7 @@ impl ColumnStore {
     pub(super) fn new(plan: Arc<DevicePlan>) -> Result<Self, GpuError> {
         let pools = plan.keys.pools.iter().map(Pool::new).collect();
         // What the host waits for goes before what is under way.
-        let stream = plan.device.stream_with(Priority::High)?;
+        let stream = plan.context.pool().of(Purpose::Prepare)?;
         Ok(Self { plan, pools, stream, computed: None })
     }
 
@@ -67,7 +67,7 @@ impl ColumnStore {
             if !pool.has_places(n_more) {
                 under_way.settle()?;
             }
-            pool.reserve_tuples(&self.plan.device, &self.stream, n_more)?;
+            pool.reserve_tuples(self.plan.device(), &self.stream, n_more)?;
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ impl ColumnStore {
                 if !pool.has_room(n_items) {
                     under_way.settle()?;
                 }
-                pool.reserve_items(&self.plan.device, &self.stream, n_items)?;
+                pool.reserve_items(self.plan.device(), &self.stream, n_items)?;
             } else {
                 if pool.n_items > 0 {
                     under_way.settle()?;

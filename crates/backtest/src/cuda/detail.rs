@@ -220,7 +220,7 @@ impl<S> Part<S> {
     /// Waits for the stream and copies the beginning of a buffer.
     fn fetch<T: Pod>(&self, buffer: Option<&DeviceBuffer<T>>, len: usize) -> Result<Vec<T>, GpuError> {
         let Some(buffer) = buffer.filter(|_| len > 0) else { return Ok(Vec::new()) };
-        let mut host = self.plan.device.pinned(len)?;
+        let mut host = self.plan.device().pinned(len)?;
         self.stream.download(buffer, 0, &mut host, 0, len)?;
         self.stream.record()?.wait()?;
         Ok(host.as_slice()?[..len].to_vec())

@@ -23,6 +23,66 @@ pub(super) fn formula(plan: &Plan, tape: &Tape, truth: bool, indent: &str) -> St
     body.out
 }
 
+/// A recursion's next value in two parts: what can be computed without the value before, and the rest.
+pub(super) struct SplitFormula {
+    /// Declarations of what the first part hands to the second.
+    pub(super) fields: String,
+    /// The first part.
+    pub(super) ahead: String,
+    /// The second, which finds the first in `ahead`.
+    pub(super) rest: String,
+}
+
+/// Splits the next value of a recursion, so that what it reads can be on its way long before it is needed.
+pub(super) fn split(plan: &Plan, tape: &Tape, indent: &str) -> SplitFormula {
+    let mut depends: Vec<bool> = Vec::with_capacity(tape.ops.len());
+    for op in &tape.ops {
+        let mut is_dependent = matches!(op, Op::Position(_));
+        op.operands(|operand| is_dependent |= depends[operand]);
+        depends.push(is_dependent);
+    }
+    // What the dependent operations read of the others; numbers that are the same on every bar are at hand anyway.
+    let last = tape.ops.len() - 1;
+    let mut is_handed = vec![false; tape.ops.len()];
+    is_handed[last] = !depends[last];
+    for op in (0..=last).filter(|&at| depends[at]).map(|at| &tape.ops[at]) {
+        op.operands(|operand| is_handed[operand] |= !depends[operand]);
+    }
+    let scalar = scalar_only(tape);
+    let handed: Vec<usize> = (0..=last).filter(|&at| is_handed[at] && !scalar[at]).collect();
+
+    let body = || Body {
+        plan,
+        tape,
+        known: vec![vec![false; tape.ops.len()]],
+        scalar: scalar_only(tape),
+        costly: costly(plan, tape),
+        out: String::new(),
+        indent: indent.to_owned(),
+    };
+    let (mut ahead, mut rest, mut fields) = (body(), body(), String::new());
+    ahead.line("Ahead ahead;");
+    for at in handed {
+        ahead.emit(at);
+        let is_truth = matches!(
+            tape.ops[at],
+            Op::Truth(_) | Op::Compare(..) | Op::IsNa(_) | Op::Not(_) | Op::Logic(..) | Op::SelectTruth(..)
+        );
+        let parts: &[&str] = if is_truth { &["y", "n"] } else { &["v"] };
+        for part in parts {
+            let kind = if *part == "v" { "double" } else { "bool" };
+            let _ = write!(fields, " {kind} {part}{at};");
+            ahead.line(&format!("ahead.{part}{at} = {part}{at};"));
+            rest.line(&format!("{kind} {part}{at} = ahead.{part}{at};"));
+        }
+        rest.known[0][at] = true;
+    }
+    ahead.line("return ahead;");
+    rest.emit(last);
+    rest.line(&format!("return v{last};"));
+    SplitFormula { fields, ahead: ahead.out, rest: rest.out }
+}
+
 /// Writes what the switches of a trial make of a condition on every bar: `ALWAYS_TRUE`, `NEVER_TRUE` or `OPEN`. Nothing where there are no switches.
 pub(super) fn decided(tape: &Tape, indent: &str) -> String {
     let mut out = String::new();

@@ -4,7 +4,7 @@
 //! kernels of very different shapes follow each other (columns that go along time beside columns that take all bars at once), the stage
 //! is marked again in between, so that each has its own time.
 
-use tidemill_gpu::{Event, GpuError, Load, Stream};
+use tidemill_gpu::{Event, GpuError, Load, Stream, Timeline};
 
 use super::{Stage, StageSpan};
 
@@ -51,10 +51,15 @@ impl Marks {
         }
     }
 
-    /// The stages, as those of a job on a lane, with times counted from `base`. Waits for them.
-    pub(super) fn spans(&self, lane: usize, job: u64, base: &Event) -> Result<Vec<StageSpan>, GpuError> {
+    /// The stages, as those of a job on a lane, with times of a timeline. Waits for them.
+    pub(super) fn spans(
+        &self,
+        lane: usize,
+        job: u64,
+        timeline: &Timeline,
+    ) -> Result<Vec<StageSpan>, GpuError> {
         let begins: Vec<f64> =
-            self.0.iter().map(|mark| mark.begin.since_ms(base)).collect::<Result<_, _>>()?;
+            self.0.iter().map(|mark| timeline.at(&mark.begin)).collect::<Result<_, _>>()?;
         let stages = self.0.iter().zip(begins.windows(2)).filter(|(mark, _)| mark.stage != Stage::Wait);
         let span = |(mark, times): (&Mark, &[f64])| StageSpan {
             stage: mark.stage,

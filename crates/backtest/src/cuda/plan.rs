@@ -1,7 +1,7 @@
 //! What is decided once about a strategy on a device, and never changes: which tuples tell items apart, where the items of each slot are,
 //! and how conditions fall into factors.
 
-use tidemill_gpu::{Device, DeviceBuffer, GpuError};
+use tidemill_gpu::{Context, Device, DeviceBuffer, GpuError};
 
 use super::data::{Data, timeframes};
 use super::kernel::Kernels;
@@ -17,7 +17,7 @@ use crate::tally::Tally;
 
 /// A strategy over data, ready for a device.
 pub(super) struct DevicePlan {
-    pub(super) device: Device,
+    pub(super) context: Context,
     pub(super) plan: Plan,
     pub(super) kernels: Kernels,
     pub(super) data: Data,
@@ -116,11 +116,12 @@ pub(super) struct SegmentPlan {
 impl DevicePlan {
     /// Compiles a strategy for a device and takes its data there.
     pub(super) fn new(
-        device: &Device,
+        context: Context,
         engine: &Engine<'_>,
         strategy: &Strategy,
         options: DeviceOptions,
     ) -> Result<Self, GpuError> {
+        let device = context.device();
         let plan = Plan::with_all_slots(&engine.program);
         let timeframes = timeframes(engine, &plan);
         let kernels = Kernels::load(device, &plan, strategy, &timeframes)?;
@@ -128,9 +129,9 @@ impl DevicePlan {
         let mut tuples = Vec::new();
         let keys = Keys::new(&plan, &data, &mut tuples);
         let tuples = device.alloc_from(&tuples)?;
-        let budget = (device.free_bytes()? as f64 * options.memory_fraction) as usize;
+        let budget = context.free_bytes()?;
         Ok(Self {
-            device: device.clone(),
+            context,
             kernels,
             keys,
             tuples,
@@ -142,6 +143,10 @@ impl DevicePlan {
             plan,
             data,
         })
+    }
+
+    pub(super) fn device(&self) -> &Device {
+        self.context.device()
     }
 
     /// Most trials of one part: what fits a lane's share of the memory if nothing is shared, and not more than are wanted.

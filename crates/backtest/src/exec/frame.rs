@@ -1,4 +1,5 @@
-//! Evaluates formulas of one trial over one symbol: at a single bar, or 64 bars at a time.
+//! Evaluates formulas of one trial over one symbol: at a single bar, or 64 bars at a time. One file because every reader of a formula goes
+//! through the same blocks.
 
 use multiversion::multiversion;
 use tidemill_market::indicator::{Call, Limit, Series};
@@ -225,6 +226,37 @@ impl<'a> Frame<'a> {
             self.run(tape, at * BLOCK, count, scratch);
             let last = (tape.ops.len() - 1) * count * WORD;
             out.copy_from_slice(&scratch.numbers[last..last + out.len()]);
+        }
+    }
+
+    /// Values of some operations of a formula over the bars of some words, each given to `write` with its place among them and the bar within
+    /// the words; truth is 1, 0 or not available.
+    pub fn rows(
+        &self,
+        tape: &Tape,
+        roots: &[usize],
+        word: usize,
+        n_words: usize,
+        scratch: &mut Scratch,
+        mut write: impl FnMut(usize, usize, f64),
+    ) {
+        self.run(tape, word, n_words, scratch);
+        let lanes = n_words * WORD;
+        for (row, root) in roots.iter().enumerate() {
+            let op = &tape.ops[*root];
+            if op.is_truth() {
+                let words = root * n_words..(root + 1) * n_words;
+                for (at, (yes, no)) in scratch.yes[words.clone()].iter().zip(&scratch.no[words]).enumerate() {
+                    for bit in 0..WORD {
+                        let (yes, no) = (yes >> bit & 1 == 1, no >> bit & 1 == 1);
+                        write(row, at * WORD + bit, if yes || no { point::truth(yes) } else { point::NA });
+                    }
+                }
+                continue;
+            }
+            let here = self.in_place(op, word * WORD, lanes).filter(|_| root + 1 < tape.ops.len());
+            let values = here.unwrap_or(&scratch.numbers[root * lanes..(root + 1) * lanes]);
+            values.iter().enumerate().for_each(|(bar, value)| write(row, bar, *value));
         }
     }
 

@@ -7,6 +7,10 @@ struct Recursion {
   double itself;
 };
 
+// Bars of which a thread reads everything that does not depend on the value before, and only then goes from one to the next: their
+// loads are under way together, and what is written fills whole sectors of the memory.
+static const u32 RECURSION_BARS = 8;
+
 template <class X> __device__ void write_recursion(const FormulaArgs& args) {
   const World& world = *args.world;
   u64 task = (u64)blockIdx.x * blockDim.x + threadIdx.x;
@@ -16,9 +20,25 @@ template <class X> __device__ void write_recursion(const FormulaArgs& args) {
   u32 n_bars = world.start[symbol + 1] - world.start[symbol];
   double* out = args.out + (u64)(args.first + item) * world.n_bars + world.start[symbol];
   Recursion last = {NA};
-  for (u32 bar = 0; bar < n_bars; bar++) {
-    double value = is_na(last.itself) ? X::first(frame, bar, last) : X::next(frame, bar, last);
+  u32 bar = 0;
+  // Once there is a value, there is always one before.
+  for (; bar < n_bars && is_na(last.itself); bar++) out[bar] = last.itself = X::first(frame, bar, last);
+  for (; bar + RECURSION_BARS <= n_bars; bar += RECURSION_BARS) {
+    typename X::Ahead ahead[RECURSION_BARS];
+#pragma unroll
+    for (u32 k = 0; k < RECURSION_BARS; k++) ahead[k] = X::look_ahead(frame, bar + k);
+    double values[RECURSION_BARS];
+#pragma unroll
+    for (u32 k = 0; k < RECURSION_BARS; k++) {
+      values[k] = X::next(frame, ahead[k], last);
+      last.itself = is_na(values[k]) ? last.itself : values[k];
+    }
+#pragma unroll
+    for (u32 k = 0; k < RECURSION_BARS; k++) out[bar + k] = values[k];
+  }
+  for (; bar < n_bars; bar++) {
+    double value = X::next(frame, X::look_ahead(frame, bar), last);
     out[bar] = value;
-    if (!is_na(value)) last.itself = value;
+    last.itself = is_na(value) ? last.itself : value;
   }
 }

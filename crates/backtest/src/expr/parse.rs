@@ -78,9 +78,25 @@ impl Parser {
     fn expect(&mut self, symbol: &'static str) -> Result<Range<usize>, Diagnostic> {
         let span = self.span();
         if self.symbol(symbol) {
-            Ok(span)
-        } else {
-            Err(Diagnostic::new(span, format!("expected `{symbol}`, found {}", self.peek().describe())))
+            return Ok(span);
+        }
+        let problem = Diagnostic::new(span, format!("expected `{symbol}`, found {}", self.peek().describe()));
+        Err(match self.bare_duration() {
+            Some(duration) => problem.hint(format!("a duration stands in quotes: '{duration}'")),
+            None => problem,
+        })
+    }
+
+    /// A duration without quotes, such as `4h`, whose unit is the next token.
+    fn bare_duration(&self) -> Option<String> {
+        let before = self.tokens.get(self.at.checked_sub(1)?)?;
+        match (before, self.peek()) {
+            ((Token::Number(count, _), at), Token::Name(unit))
+                if at.end == self.span().start && ["s", "m", "h", "d", "w"].contains(&unit.as_str()) =>
+            {
+                Some(format!("{count}{unit}"))
+            }
+            _ => None,
         }
     }
 
@@ -219,6 +235,10 @@ impl Parser {
                         format!("expected an output name after `.`, found {}", token.describe()),
                     ));
                 };
+                if let (Kind::Name(prefix), Token::Symbol("(")) = (&expr.kind, self.peek()) {
+                    let message = format!("functions have no prefix, and `{prefix}.{field}` has one");
+                    return Err(Diagnostic::new(range, message).hint(format!("write {field}(…)")));
+                }
                 let span = expr.span.start..range.end + self.offset;
                 expr = Expr { kind: Kind::Field(Box::new(expr), field), span };
             } else {

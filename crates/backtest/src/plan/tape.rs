@@ -51,6 +51,25 @@ pub enum Op {
 }
 
 impl Op {
+    /// Whether its result is a truth value.
+    pub(crate) fn is_truth(&self) -> bool {
+        match self {
+            Self::Truth(_)
+            | Self::Compare(..)
+            | Self::IsNa(_)
+            | Self::Not(_)
+            | Self::Logic(..)
+            | Self::SelectTruth(..) => true,
+            Self::Column { .. }
+            | Self::Point { .. }
+            | Self::Scalar(_)
+            | Self::Position(_)
+            | Self::Unary(..)
+            | Self::Binary(..)
+            | Self::Select(..) => false,
+        }
+    }
+
     /// Visits its operands.
     pub(crate) fn operands(&self, mut visit: impl FnMut(usize)) {
         match *self {
@@ -96,12 +115,35 @@ pub struct Tape {
 }
 
 impl Tape {
-    /// Finds out what is needed of each operation.
+    /// Finds out what is needed of each operation, if only where the last one is true.
     pub fn new(ops: Vec<Op>) -> Self {
-        let mut needs = vec![(false, false); ops.len()];
-        if let Some(last) = needs.last_mut() {
-            *last = (true, false);
+        let last = ops.len().checked_sub(1);
+        Self::read_at(ops, last.as_slice(), (true, false))
+    }
+
+    /// The part of the formula that these operations need, and their places in it.
+    pub(crate) fn cut(&self, roots: &[usize]) -> (Self, Vec<usize>) {
+        let mut is_used = vec![false; self.ops.len()];
+        roots.iter().for_each(|root| is_used[*root] = true);
+        for at in (0..self.ops.len()).rev() {
+            if is_used[at] {
+                self.ops[at].operands(|operand| is_used[operand] = true);
+            }
         }
+        let mut place = vec![0; self.ops.len()];
+        let mut ops: Vec<Op> = Vec::new();
+        for at in (0..self.ops.len()).filter(|at| is_used[*at]) {
+            place[at] = ops.len();
+            ops.push(self.ops[at].moved(|operand| place[operand]));
+        }
+        let roots: Vec<usize> = roots.iter().map(|root| place[*root]).collect();
+        (Self::read_at(ops, &roots, (true, true)), roots)
+    }
+
+    /// Operations of which these results are read, and what is needed of those that are truth values.
+    fn read_at(ops: Vec<Op>, roots: &[usize], need: (bool, bool)) -> Self {
+        let mut needs = vec![(false, false); ops.len()];
+        roots.iter().for_each(|root| needs[*root] = need);
         for at in (0..ops.len()).rev() {
             let (t, f) = needs[at];
             let mut mark = |operand: usize, need: (bool, bool)| {
@@ -122,11 +164,9 @@ impl Tape {
                 _ => {}
             }
         }
-        // The result itself is read lane by lane, and so is what is not compared.
+        // The results themselves are read lane by lane, and so is what is not compared.
         let mut spreads = vec![false; ops.len()];
-        if let Some(last) = spreads.last_mut() {
-            *last = true;
-        }
+        roots.iter().for_each(|root| spreads[*root] = true);
         for op in &ops {
             match op {
                 Op::Unary(_, a) | Op::IsNa(a) => spreads[*a] = true,

@@ -156,7 +156,7 @@ impl Default for Execution {
     fn default() -> Self {
         Self {
             fee_bps: CostBps::all(5.0),
-            slippage_bps: CostBps::all(5.0),
+            slippage_bps: CostBps { market: 5.0, stop: 10.0, limit: 0.0 },
             sizing: Sizing::AllIn,
             fill: FillAt::NextOpen,
             first_check: FirstCheck::EntryBar,

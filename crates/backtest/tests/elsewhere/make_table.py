@@ -1,17 +1,27 @@
 """Makes the tables that tests/elsewhere.rs compares series from elsewhere with.
 
 Longer bars come from pandas `resample().agg`, what a bar knows of them and of other symbols from `merge_asof`, places among symbols from
-`rank(axis=1)`, recursions from `ewm`. Nothing of the program is used. Made with pandas 3.1 and NumPy 2.4. Run it in this folder:
+`rank(axis=1)`, recursions from `ewm`. Columns `pine_…` are `request.security` of PyneCore, which runs `security.py` with the semantics of Pine
+(without lookahead, the last bar that is closed). Nothing of the program is used. Made with pandas 3.1.1, NumPy 2.4.6 and pynesys-pynecore
+6.11.0. Run it in this folder:
 
-    pip install numpy pandas && python make_table.py
+    pip install numpy pandas pynesys-pynecore && python make_table.py
 
 It writes `bars.csv` (bars of one hour of three symbols, some of them missing) and `expected.csv`: a row for each bar, a column for each
 series. The second line of that file names the tolerance of each column: 0 where the arithmetic is the same, else a relative one. An empty
 cell is "not available".
 """
 
+import pathlib
+import shutil
+import tempfile
+
 import numpy as np
 import pandas as pd
+from pynecore.core.ohlcv import OHLCVWriter
+from pynecore.core.script_runner import ScriptRunner
+from pynecore.core.syminfo import SymInfo
+from pynecore.types.ohlcv import OHLCV
 
 HOUR = pd.Timedelta("1h")
 START = pd.Timestamp("2024-01-05T03:00", tz="UTC")  # a Friday, so that weeks are cut
@@ -53,7 +63,36 @@ def longer(bars, length):
     return bars.resample(rule, label="left", closed="left").agg(how).dropna()
 
 
-def columns(name):
+def pine(folder):
+    """What PyneCore's `request.security` gives each symbol, of its own longer bars and of symbol B."""
+    # PyneCore writes beside the script.
+    script = pathlib.Path(shutil.copy(pathlib.Path(__file__).parent / "security.py", folder))
+    candles, infos = {}, {}
+    for name, bars in symbols.items():
+        times = bars.index.as_unit("ms").asi8
+        candles[name] = [OHLCV(int(at), *map(float, row)) for at, row in zip(times, bars.to_numpy())]
+        infos[name] = SymInfo(
+            prefix="X", description=name, ticker=name, currency="USD", period="60", type="crypto", mintick=0.01, pricescale=100,
+            pointvalue=1.0, mincontract=1.0, opening_hours=[], session_starts=[], session_ends=[], timezone="UTC",
+        )
+        infos[name].save_toml(folder / f"{name}.toml")
+        with OHLCVWriter(folder / f"{name}.ohlcv", "60") as writer:
+            for candle in candles[name]:
+                writer.write(candle)
+    out = {}
+    for name in symbols:
+        own = folder / f"{name}.ohlcv"
+        runner = ScriptRunner(
+            script, candles[name], infos[name], lossless_volume=True, lossless_prices=True,
+            chart_data_path=own, security_data={"X:B": folder / "B.ohlcv", "D": own},
+        )
+        number = lambda value: float(value) if isinstance(value, (int, float)) else np.nan
+        rows = [{key: number(value) for key, value in plots.items()} for _, plots in runner.run_iter()]
+        out[name] = pd.DataFrame(rows)
+    return out
+
+
+def columns(name, pines):
     bars, out = symbols[name], {}
 
     def tf(length, series):
@@ -93,6 +132,8 @@ def columns(name):
 
     out["recur", 1e-12] = bars["close"].ewm(alpha=0.125, adjust=False).mean().to_numpy()
     out["recur_top", 0] = bars["high"].cummax().to_numpy()
+    for key, series in pines.items():
+        out[key, 1e-12 if key == "pine_mean" else 0] = series.to_numpy()
     made = pd.DataFrame({"time": bars.index, "symbol": name})
     for key, values in out.items():
         made[key] = values
@@ -100,7 +141,9 @@ def columns(name):
 
 
 def main():
-    tables = [columns(name) for name in symbols]
+    with tempfile.TemporaryDirectory() as folder:
+        pines = pine(pathlib.Path(folder))
+    tables = [columns(name, pines[name]) for name in symbols]
     keys = tables[0][1]
     with open("bars.csv", "w", newline="\n") as file:
         file.write("time,symbol,open,high,low,close,volume\n")
@@ -116,4 +159,6 @@ def main():
                 file.write(f"{row['symbol']},{','.join(cells)}\n")
 
 
-main()
+# PyneCore starts processes, which import this file.
+if __name__ == "__main__":
+    main()

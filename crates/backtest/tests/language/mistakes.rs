@@ -71,7 +71,11 @@ fn common_mistakes_have_a_message_a_place_and_a_cure() {
             "7:13: there is no symbol 'BTCUSD' in the data",
             "did you mean 'BTCUSDT'?",
         ),
-        ("of('X', close) > 1", "there is no symbol 'X' in the data", "the data has BTCUSDT, ETHUSDT, SLOW"),
+        (
+            "of('X', close) > 1",
+            "7:13: there is no symbol 'X' in the data",
+            "the data has BTCUSDT, ETHUSDT, SLOW: add that of X to --data",
+        ),
         ("of(mode, close) > 1", "expected the name of a symbol in quotes", "of('BTCUSDT', close)"),
         ("of('SLOW', of('BTCUSDT', close)) > 1", "`of` cannot stand inside `of`", "beside"),
         ("of('SLOW', rank(close)) > 1", "`rank` cannot stand inside `of`", ""),
@@ -82,7 +86,11 @@ fn common_mistakes_have_a_message_a_place_and_a_cure() {
         ("self > 1", "7:10: `self` is not known here", "recur(start, next)"),
         ("recur(self, close) > 1", "`self` is not known here", ""),
         ("recur(close, self[1]) > 1", "`self` has no past", "under [let]"),
-        ("recur(close, ema(self, 3)) > 1", "`ema` reads several bars, and `self` is only the last value", ""),
+        (
+            "recur(close, ema(self, 3)) > 1",
+            "7:27: `ema` reads several bars, and `self` is only the last value",
+            "put the recursion under [let]",
+        ),
         ("recur(close, crosses_above(close, self)) > 1", "`crosses_above` reads several bars", ""),
         (
             "recur(close, recur(self, self + 1)) > 1",
@@ -95,7 +103,23 @@ fn common_mistakes_have_a_message_a_place_and_a_cure() {
             "take it out",
         ),
         ("recur(close, rank(self)) > 1", "`self` of a recursion further out is not known here", ""),
-        ("recur(close, close > self) > 1", "expected a number, found a condition", ""),
+        ("recur(close, close > self) > 1", "expected a number, found a condition", "if(condition, 1, 0)"),
+        (
+            "recur(close, prev + 1) > 1",
+            "7:23: unknown name `prev`",
+            "the last value of a recursion is `self`",
+        ),
+        ("tf(4h, close) > 1", "7:14: expected `)`, found `h`", "a duration stands in quotes: '4h'"),
+        (
+            "tf(close, '4h') > 1",
+            "7:13: `close` is no choice of timeframes",
+            "the timeframe stands first: tf('4h', close)",
+        ),
+        ("of('eth', close) > 1", "there is no symbol 'eth' in the data", "did you mean 'ETHUSDT'?"),
+        ("ETHUSDT.close > 1", "`.close` must follow a function", "of('ETHUSDT', close)"),
+        ("rank(close, 3) > 1", "`rank` takes 1 argument, found 2", "write rank(x)"),
+        ("security('X', '4h', close) > 1", "unknown function `security`", "longer bars are tf('4h', x)"),
+        ("ta.ema(close, 5) > 1", "7:13: functions have no prefix", "write ema(…)"),
     ];
     for (enter, message, hint) in expressions {
         let found = load(&with_enter(enter)).map(|_| ()).expect_err(enter);

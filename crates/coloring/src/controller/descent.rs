@@ -1,35 +1,38 @@
 //! One run: first colourings, then passes downwards.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use rayon::prelude::*;
-use tidemill_gpu::Device;
 use tidemill_telemetry::DeviceMode;
 
 use super::Observer;
 use super::option::Options;
 use super::outcome::{Ending, Outcome, PhaseTotal};
+use super::place::{DevicePlaces, PlacedGraphs};
 use super::plan::Pass;
 use super::state::State;
 use super::stop::Halt;
-use crate::device::{DeviceGraph, MOST_VERTICES};
 use crate::ensemble::Ensemble;
 use crate::error::ColoringError;
-use crate::event::PassEvent;
+use crate::event::{PassEvent, RoundWork};
 use crate::experimental::signal::{SignalPhase, normalized};
 use crate::graph::Graph;
 use crate::initial::n_colors;
 use crate::instance::Instance;
 use crate::phase::{
-    Construct, DeviceInput, Family, Judge, Peel, Phase, PhaseInput, PhaseKind, PhaseReport, PhaseResult,
-    Slice,
+    Construct, Family, Judge, Peel, Phase, PhaseInput, PhaseKind, PhaseReport, PhaseResult, Slice,
 };
-use crate::random::mix;
+use crate::random::{Random, mix};
+use crate::slot::scattered;
 use crate::tabu::{MOST_WIDE, Matrix, class_limit};
 use crate::warm::warm_start;
 
 /// Iterations of the search that a signal is measured on, for each vertex.
 const SIGNAL_PER_VERTEX: u64 = 256;
+
+/// Random numbers of the start of a pass that does not begin at the best colouring.
+const COLD_START: u64 = 0x636f_6c64 << 16;
 
 /// A run in progress.
 pub(super) struct Descent<'a> {
@@ -41,12 +44,12 @@ pub(super) struct Descent<'a> {
     pub(super) is_beyond: bool,
     pub(super) state: State,
     pub(super) totals: Vec<PhaseTotal>,
-    /// Where searches run that can run on a device.
-    pub(super) device: Option<Device>,
-    /// Whether the CPU takes over if it fails.
-    pub(super) may_fall_back: bool,
+    /// Where phases run that can run on a device.
+    pub(super) devices: Arc<DevicePlaces>,
     pub(super) halt: &'a Halt,
     pub(super) began: Instant,
+    /// When the last round was over; before the first one, when the run began.
+    pub(super) round_over: Instant,
     /// Seconds at work before the run was resumed.
     pub(super) earlier_s: f64,
     pub(super) observer: &'a mut dyn Observer,
@@ -74,16 +77,35 @@ impl Descent<'_> {
         let knobs = self.state.knobs.clone();
         let iterations = SIGNAL_PER_VERTEX * self.graph.n() as u64;
         let slice = Slice { iterations, stop: &self.halt.flag, elite: None, knobs: &knobs };
-        let mut sum = vec![0.0; self.graph.n()];
-        for kind in signals {
-            let report = SignalPhase::new(kind).run(&input, &slice)?;
+        let devices = self.devices.clone();
+        let placed = devices.put(self.graph)?;
+        let first = placed.inputs().first().copied();
+        // Side by side, each in a thread and, on a device, on its stream.
+        let reports: Vec<Result<PhaseReport, ColoringError>> = std::thread::scope(|scope| {
+            let on_cpu = &self.options.on_cpu;
+            let (input, slice) = (&input, &slice);
+            let measure = move |kind: PhaseKind| {
+                let device = first.filter(|_| !on_cpu.contains(&kind));
+                SignalPhase::new(kind).run(&PhaseInput { device, ..*input }, slice)
+            };
+            let threads: Vec<_> = signals.iter().map(|kind| scope.spawn(move || measure(*kind))).collect();
+            let joined = threads.into_iter().map(|thread| match thread.join() {
+                Ok(report) => report,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            joined.collect()
+        });
+        for report in reports {
+            let mut report = report?;
+            if let Some(reason) = &placed.reason {
+                report.device = DeviceMode::CpuFallback { reason: reason.clone() };
+            }
             if let PhaseResult::Priority(priority) = &report.result {
-                sum.iter_mut().zip(normalized(priority)).for_each(|(sum, value)| *sum += value);
+                self.state.signals.insert(report.kind.name().to_owned(), normalized(priority));
             }
             self.worked(&report, input.k)?;
         }
-        self.state.priority = Some(sum);
-        self.construct(self.state.priority.clone())
+        self.construct(self.state.priority())
     }
 
     fn of_family(&self, is_wanted: impl Fn(Family) -> bool) -> Vec<PhaseKind> {
@@ -132,6 +154,7 @@ impl Descent<'_> {
             let (n, best, target) = (self.graph.n(), self.state.k, self.options.target);
             let pass = self.state.plan.pass(n, best, self.bound, target);
             self.observer.observe(PassEvent::PassBegan { state: &self.state, k: pass.k })?;
+            let before = self.state.iterations;
             let is_solved = self.pass(pass)?;
             let is_used_up = self.options.max_iterations.is_some_and(|most| self.state.iterations >= most);
             if !is_solved && (self.halt.is_set() || is_used_up) {
@@ -142,7 +165,15 @@ impl Descent<'_> {
             self.state.plan.learn(pass, best, is_solved, target);
             let delta = best - self.state.k;
             self.state.n_idle = if delta >= self.options.min_delta { 0 } else { self.state.n_idle + 1 };
-            self.observer.observe(PassEvent::PassEnded { pass: self.state.pass, k: pass.k, is_solved })?;
+            let iterations = self.state.iterations;
+            self.observer.observe(PassEvent::PassEnded {
+                pass: self.state.pass,
+                k: pass.k,
+                is_solved,
+                best: self.state.k,
+                pass_iterations: iterations - before,
+                iterations,
+            })?;
         }
     }
 
@@ -208,15 +239,18 @@ impl Descent<'_> {
             Some(reduction) => reduction.restrict(values),
             None => values.to_vec(),
         };
-        let priority = self.state.priority.as_ref().map(|priority| match &reduction {
+        let priority = self.state.priority().map(|priority| match &reduction {
             Some(reduction) => reduction.kept.iter().map(|vertex| priority[*vertex as usize]).collect(),
-            None => priority.clone(),
+            None => priority,
         });
         let best = restrict(&self.state.colors);
-        let start = warm_start(graph, &compact(&best), pass.k, priority.as_deref());
+        let start = match self.options.warm_start {
+            true => warm_start(graph, &compact(&best), pass.k, priority.as_deref()),
+            false => scattered(graph.n(), pass.k, &Random::new(seed, COLD_START)),
+        };
         let matrix = Matrix::new(graph);
-        let (on_device, reason) = self.on_device(graph)?;
-        let device = on_device.as_ref().map(|graph| DeviceInput { graph, may_fall_back: self.may_fall_back });
+        let devices = self.devices.clone();
+        let placed = devices.put(graph)?;
         let input = PhaseInput {
             graph,
             matrix: &matrix,
@@ -224,9 +258,9 @@ impl Descent<'_> {
             start: &start,
             seed,
             n_before: pass.n_before,
-            device,
+            device: None,
         };
-        let Some((colors, by)) = self.race(input, pass, reason)? else { return Ok(false) };
+        let Some((colors, by)) = self.race(input, pass, &placed)? else { return Ok(false) };
         let colors = match &reduction {
             Some(reduction) => reduction.restore(self.graph, &colors),
             None => colors,
@@ -234,35 +268,15 @@ impl Descent<'_> {
         self.accept(colors, by)
     }
 
-    /// The graph on the device, if there is one; why not, if it failed and the CPU may take over.
-    fn on_device(&self, graph: &Graph) -> Result<(Option<DeviceGraph>, Option<String>), ColoringError> {
-        let Some(device) = &self.device else { return Ok((None, None)) };
-        if graph.n() > MOST_VERTICES {
-            let reason = format!("{} vertices are more than the {MOST_VERTICES} of a device", graph.n());
-            return match self.may_fall_back {
-                true => Ok((None, Some(reason))),
-                false => Err(ColoringError::Option {
-                    name: "device",
-                    value: device.info().name.clone(),
-                    expected: format!("cpu: {reason}"),
-                }),
-            };
-        }
-        match DeviceGraph::new(device, graph) {
-            Ok(graph) => Ok((Some(graph), None)),
-            Err(error) if self.may_fall_back => Ok((None, Some(error.to_string()))),
-            Err(error) => Err(error.into()),
-        }
-    }
-
     /// Lets the searches race. Returns a colouring without conflicts and the phase that found it, if there is one.
     fn race(
         &mut self,
         input: PhaseInput<'_>,
         pass: Pass,
-        fallback: Option<String>,
+        placed: &PlacedGraphs<'_>,
     ) -> Result<Option<(Vec<u32>, PhaseKind)>, ColoringError> {
-        let mut ensemble = Ensemble::new(input, &self.options.phases);
+        let devices = placed.inputs();
+        let mut ensemble = Ensemble::new(input, &self.options.phases, &devices, &self.options.on_cpu);
         let most = self.options.max_iterations.unwrap_or(u64::MAX);
         // A device that refuses or fails leaves the CPU with the pass, and then it is as long as the CPU's.
         let (mut given, mut length) = (0, pass.iterations);
@@ -274,7 +288,7 @@ impl Descent<'_> {
             let (knobs, credit) = (&self.state.knobs, &mut self.state.credit);
             let (mut reports, now_given) = ensemble.round(knobs, credit, left, &self.halt.flag)?;
             given += now_given;
-            if let Some(reason) = &fallback {
+            if let Some(reason) = &placed.reason {
                 let mode = DeviceMode::CpuFallback { reason: reason.clone() };
                 reports.iter_mut().for_each(|report| report.device = mode.clone());
             }
@@ -284,6 +298,7 @@ impl Descent<'_> {
             for report in &reports {
                 self.worked(report, pass.k)?;
             }
+            self.round_ended(&reports, pass.k)?;
             self.state.round += 1;
             if let Some(best) = ensemble.best()
                 && best.conflicts == 0
@@ -292,6 +307,24 @@ impl Descent<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Reports how well a round used its time.
+    fn round_ended(&mut self, reports: &[PhaseReport], k: usize) -> Result<(), ColoringError> {
+        let is_on_device = |report: &&PhaseReport| matches!(report.device, DeviceMode::Gpu { .. });
+        let longest = |reports: &mut dyn Iterator<Item = &PhaseReport>| reports.map(|it| it.took).max();
+        let work = longest(&mut reports.iter().filter(is_on_device)).or_else(|| longest(&mut reports.iter()));
+        let now = Instant::now();
+        let wall = now.duration_since(self.round_over);
+        self.round_over = now;
+        self.observer.observe(PassEvent::RoundEnded(RoundWork {
+            round: self.state.round,
+            pass: self.state.pass + 1,
+            k,
+            wall,
+            work: work.unwrap_or_default(),
+            iterations: self.state.iterations,
+        }))
     }
 
     /// Takes a colouring of the whole graph if it passes the verifier and has fewer colours. True if it has.

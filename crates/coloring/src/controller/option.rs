@@ -25,6 +25,10 @@ pub struct Options {
     pub patience: Option<u64>,
     /// Colours by which a pass has to improve for that.
     pub min_delta: usize,
+    /// Whether a pass begins at the best colouring so far instead of by chance.
+    pub warm_start: bool,
+    /// Phases that stay on the CPU where there is a device.
+    pub on_cpu: Vec<PhaseKind>,
     /// Values of the knobs at the beginning.
     pub knobs: Knobs,
 }
@@ -40,6 +44,8 @@ impl Default for Options {
             max_passes: None,
             patience: None,
             min_delta: 1,
+            warm_start: true,
+            on_cpu: Vec::new(),
             knobs: Knobs::default(),
         }
     }

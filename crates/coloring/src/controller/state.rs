@@ -1,5 +1,7 @@
 //! The state of a run between two passes, from which it can be resumed.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::option::Options;
@@ -8,6 +10,7 @@ use crate::ensemble::Credit;
 use crate::error::ColoringError;
 use crate::instance::Instance;
 use crate::knob::Knobs;
+use crate::phase::PhaseKind;
 use crate::verify::verify;
 
 /// A run between two passes.
@@ -35,8 +38,9 @@ pub struct State {
     pub knobs: Knobs,
     /// What the searches have earned.
     pub credit: Credit,
-    /// Priorities of vertices, where signals were measured.
-    pub priority: Option<Vec<f64>>,
+    /// Priorities of vertices by the signal that measured them, each on [0, 1].
+    #[serde(default)]
+    pub signals: BTreeMap<String, Vec<f64>>,
     pub(super) plan: Plan,
 }
 
@@ -55,15 +59,28 @@ impl State {
             seconds: 0.0,
             knobs: options.knobs.clone(),
             credit: Credit::default(),
-            priority: None,
+            signals: BTreeMap::new(),
             plan: Plan::new(),
         }
+    }
+
+    /// The priorities of all signals together, with their weights; none where none was measured.
+    pub(super) fn priority(&self) -> Option<Vec<f64>> {
+        let mut sum: Option<Vec<f64>> = None;
+        // In the order of the phases, because that of a sum counts.
+        for kind in PhaseKind::all() {
+            let Some(values) = self.signals.get(kind.name()) else { continue };
+            let weight = if kind == PhaseKind::Transfer { self.knobs.transfer_weight } else { 1.0 };
+            let sum = sum.get_or_insert_with(|| vec![0.0; values.len()]);
+            sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += weight * value);
+        }
+        sum
     }
 
     /// Refuses the state of another graph: its colouring has to pass the verifier.
     pub(super) fn check(&self, instance: &Instance) -> Result<(), ColoringError> {
         let problem = match verify(instance, &self.colors) {
-            Ok(verified) if verified.k == self.k && self.by.parse::<crate::phase::PhaseKind>().is_ok() => {
+            Ok(verified) if verified.k == self.k && self.by.parse::<PhaseKind>().is_ok() => {
                 return Ok(());
             }
             Ok(verified) => format!("it says {} colours, but uses {}", self.k, verified.k),
@@ -74,5 +91,23 @@ impl State {
             value: format!("a state with {} colours", self.k),
             expected: format!("one of this graph, but {problem}"),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_weight_of_the_transfer_entropies_counts_in_the_priorities() {
+        let mut state = State::new(&Options::default());
+        assert_eq!(state.priority(), None);
+        state.signals.insert("reservoir".into(), vec![1.0, 0.25, 0.0]);
+        state.signals.insert("transfer".into(), vec![0.0, 0.5, 1.0]);
+        assert_eq!(state.priority(), Some(vec![1.0, 0.75, 1.0]));
+        state.knobs.set("transfer_weight", 3.0);
+        assert_eq!(state.priority(), Some(vec![1.0, 1.75, 3.0]));
+        state.knobs.set("transfer_weight", 0.0);
+        assert_eq!(state.priority(), Some(vec![1.0, 0.25, 0.0]));
     }
 }

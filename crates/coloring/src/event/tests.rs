@@ -34,6 +34,7 @@ fn report(context: &RecordContext, kind: PhaseKind, result: PhaseResult) -> Phas
         began: context.began + Duration::from_millis(250),
         took: Duration::from_micros(1_500),
         values: Vec::new(),
+        parameters: Vec::new(),
         result,
     }
 }
@@ -71,7 +72,7 @@ fn the_first_record_has_the_graph_and_the_whole_configuration() {
         max_iterations,
         config: &config,
     };
-    let parameters = r#""parameters":{"workload":"color","title":"ring","progress":"iterations","score":"k","better":"lower","vertices":3,"edges":3,"hypertune":"on","iterations":300000,"knobs":{"even_share":0.4,"iterations":1.0,"off":[],"population":1.0,"restart":24,"temperature":1.0},"min_delta":1,"passes":null,"patience":null,"phases":["greedy","tabu"],"seed":1,"target":null,"time_s":null},"notes":null}"#;
+    let parameters = r#""parameters":{"workload":"color","title":"ring","progress":"iterations","score":"k","better":"lower","vertices":3,"edges":3,"hypertune":"on","iterations":300000,"knobs":{"even_share":0.4,"iterations":1.0,"off":[],"phase_iterations":{},"population":1.0,"restart":24,"temperature":1.0,"transfer_weight":1.0},"min_delta":1,"on_cpu":[],"passes":null,"patience":null,"phases":["greedy","tabu"],"seed":1,"target":null,"time_s":null,"warm_start":true},"notes":null}"#;
     assert_eq!(
         wire(started(false, Some(300_000)), &context(None)),
         format!(
@@ -97,25 +98,26 @@ fn steps_of_phases_have_their_measurements() {
     let colored = report(&context, PhaseKind::Dsatur, PhaseResult::Colored(vec![0, 1, 2]));
     assert_eq!(
         worked(&colored),
-        r#""phase":"dsatur","step":"k=12","duration_ms":1.5,"device":{"mode":"cpu"},"values":{"start_ms":250},"parameters":{},"notes":null}"#
+        r#""phase":"dsatur","step":"k=12","duration_ms":1.5,"device":{"mode":"cpu"},"values":{"start_ms":250},"parameters":{"k":12,"pass":1,"round":4,"iterations":0},"notes":null}"#
     );
     let reduction = Reduction::new(&instance().graph(), 2, || false);
     let mut reduced = report(&context, PhaseKind::Reduction, PhaseResult::Reduced(Box::new(reduction)));
     reduced.values.push(("removed", 0.0));
     assert_eq!(
         worked(&reduced),
-        r#""phase":"reduction","step":"k=12","duration_ms":1.5,"device":{"mode":"cpu"},"values":{"start_ms":250,"removed":0,"vertices_left":3},"parameters":{},"notes":null}"#
+        r#""phase":"reduction","step":"k=12","duration_ms":1.5,"device":{"mode":"cpu"},"values":{"start_ms":250,"removed":0,"vertices_left":3},"parameters":{"k":12,"pass":1,"round":4,"iterations":0},"notes":null}"#
     );
     let found = PhaseResult::Searched { colors: vec![0, 1, 1], conflicts: 1 };
     let searched = PhaseReport {
         device: DeviceMode::Gpu { stream: 2 },
         iterations: 3_000,
         values: vec![("starts", 1.0)],
+        parameters: vec![("tenure", 5.5)],
         ..report(&context, PhaseKind::Tabu, found)
     };
     assert_eq!(
         worked(&searched),
-        r#""phase":"tabu","step":"k=12","duration_ms":1.5,"device":{"mode":"gpu","stream":2},"values":{"start_ms":250,"conflicts":1,"iterations":90000,"it_per_s":2000000,"starts":1},"parameters":{},"notes":null}"#
+        r#""phase":"tabu","step":"k=12","duration_ms":1.5,"device":{"mode":"gpu","stream":2},"values":{"start_ms":250,"conflicts":1,"iterations":90000,"it_per_s":2000000,"starts":1},"parameters":{"k":12,"tenure":5.5,"pass":1,"round":4,"iterations":3000},"notes":null}"#
     );
 }
 
@@ -204,7 +206,29 @@ fn the_last_record_says_how_the_run_ended() {
 }
 
 #[test]
-fn bounds_of_passes_are_not_recorded() {
-    let ended = PassEvent::PassEnded { pass: 1, k: 12, is_solved: true };
-    assert_eq!(ended.to_event(&context(None)), None);
+fn the_ends_of_rounds_and_passes_have_their_records() {
+    let ended = PassEvent::PassEnded {
+        pass: 2,
+        k: 12,
+        is_solved: false,
+        best: 13,
+        pass_iterations: 40_000,
+        iterations: 90_000,
+    };
+    assert_eq!(
+        wire(ended, &context(None)),
+        r#""phase":"pass","step":"pass_2","duration_ms":null,"device":null,"values":{"iterations":90000},"parameters":{"k":12,"pass":2,"solved":false,"best":13,"iterations":40000},"notes":null}"#
+    );
+    let work = RoundWork {
+        round: 7,
+        pass: 2,
+        k: 12,
+        wall: Duration::from_millis(8),
+        work: Duration::from_millis(6),
+        iterations: 90_000,
+    };
+    assert_eq!(
+        wire(PassEvent::RoundEnded(work), &context(None)),
+        r#""phase":"round","step":"round_7","duration_ms":null,"device":null,"values":{"iterations":90000,"busy":0.75,"wall_ms":8,"work_ms":6,"idle_ms":2},"parameters":{"k":12,"pass":2,"round":7},"notes":null}"#
+    );
 }

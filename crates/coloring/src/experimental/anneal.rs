@@ -95,6 +95,11 @@ impl<W: Walkers> Anneal<W> {
         self.best_conflicts
     }
 
+    /// Replicas of all rings.
+    pub fn n_replicas(&self) -> usize {
+        self.options.n_rings * self.options.n_slices
+    }
+
     /// Changes the temperature from the next round on.
     pub fn set_temperature(&mut self, temperature: f64) {
         self.options.temperature = temperature;

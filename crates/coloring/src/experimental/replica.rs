@@ -83,7 +83,7 @@ impl Begin<'_> {
     ) -> Result<Box<dyn Evolve + 'a>, GpuError> {
         let temperature = options.temperature * self.heat;
         let anneal = Anneal::new(walkers, AnnealOptions { temperature, ..options }, self.given)?;
-        Ok(Box::new(Annealing { anneal, temperature }))
+        Ok(Box::new(Annealing { population: anneal.n_replicas(), anneal, temperature }))
     }
 }
 
@@ -109,6 +109,12 @@ impl<W: Walkers + Send> Evolve for Temper<W> {
         Ok(self.best().to_vec())
     }
 
+    fn parameters(&self) -> Vec<(&'static str, f64)> {
+        let (coldest, hottest) = self.ends();
+        let population = self.n_replicas() as f64;
+        vec![("population", population), ("temperature", coldest), ("hottest_temperature", hottest)]
+    }
+
     fn heat(&mut self, factor: f64) {
         self.scale_temperatures(factor);
     }
@@ -117,6 +123,7 @@ impl<W: Walkers + Send> Evolve for Temper<W> {
 /// An annealing that remembers its temperature.
 struct Annealing<W> {
     anneal: Anneal<W>,
+    population: usize,
     temperature: f64,
 }
 
@@ -132,6 +139,10 @@ impl<W: Walkers + Send> Evolve for Annealing<W> {
 
     fn found(&mut self) -> Result<Vec<u32>, GpuError> {
         Ok(self.anneal.best().to_vec())
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, f64)> {
+        vec![("population", self.population as f64), ("temperature", self.temperature)]
     }
 
     fn heat(&mut self, factor: f64) {

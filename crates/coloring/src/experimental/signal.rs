@@ -1,14 +1,16 @@
 //! Priorities of vertices, measured on a short search: which of them decide whether a colouring is found.
 //!
 //! Three signals, each by its own measure. They bias the order of first colourings and how a dissolved class is dealt out. None of them
-//! is on by default: docs/color.md has the measurements.
+//! is on by default: docs/color.md has the measurements. On a device each has a kernel; the short search that they are measured on runs on the CPU.
 
+pub mod device;
 mod inference;
 mod phase;
 mod reservoir;
 mod trajectory;
 mod transfer;
 
+pub use device::DeviceSignals;
 pub use inference::inference;
 pub use phase::SignalPhase;
 pub use reservoir::reservoir;

@@ -94,6 +94,17 @@ impl<W: Walkers> Temper<W> {
         self.best_conflicts
     }
 
+    /// Replicas.
+    pub fn n_replicas(&self) -> usize {
+        self.on_rung.len()
+    }
+
+    /// The lowest and the highest temperature.
+    pub fn ends(&self) -> (f64, f64) {
+        let end = |temperature: Option<&f64>| temperature.copied().unwrap_or(f64::NAN);
+        (end(self.temperatures.first()), end(self.temperatures.last()))
+    }
+
     /// Makes all temperatures higher or lower by a factor, from the next round on.
     pub fn scale_temperatures(&mut self, factor: f64) {
         self.temperatures.iter_mut().for_each(|temperature| *temperature *= factor);

@@ -79,6 +79,15 @@ const TABLE: [(PhaseKind, &str, Family, bool); 17] = [
     (PhaseKind::Validation, "validation", Family::Judge, true),
 ];
 
+/// Names that lists of phases and filters of records also take. The ensemble is the searches that race.
+const ALIASES: [(&str, &[PhaseKind]); 5] = [
+    ("thermodynamic", &[PhaseKind::Tempering]),
+    ("quantum", &[PhaseKind::Annealing]),
+    ("ensemble", &[PhaseKind::Tabu, PhaseKind::Partial, PhaseKind::Edge, PhaseKind::Memetic]),
+    ("active_inference", &[PhaseKind::Inference]),
+    ("transfer_entropy", &[PhaseKind::Transfer]),
+];
+
 impl PhaseKind {
     /// All of them, in the order in which they come.
     pub fn all() -> impl Iterator<Item = PhaseKind> {
@@ -88,6 +97,19 @@ impl PhaseKind {
     /// The phases that run by default.
     pub fn defaults() -> Vec<PhaseKind> {
         TABLE.iter().filter(|row| row.3).map(|row| row.0).collect()
+    }
+
+    /// The phases of a name that other systems give them; none if there is no such name.
+    pub fn aliased(name: &str) -> Option<&'static [PhaseKind]> {
+        ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, kinds)| *kinds)
+    }
+
+    /// The phase under which the journal has records of such a name: the ensemble reports its rounds.
+    pub fn recorded_as(alias: &str) -> Option<&'static str> {
+        match Self::aliased(alias)? {
+            [kind] => Some(kind.name()),
+            _ => Some("round"),
+        }
     }
 
     fn row(self) -> &'static (PhaseKind, &'static str, Family, bool) {
@@ -102,6 +124,20 @@ impl PhaseKind {
     /// Its role in a run.
     pub fn family(self) -> Family {
         self.row().2
+    }
+
+    /// Whether it has a kernel, so that it can run on a device.
+    pub fn has_kernel(self) -> bool {
+        matches!(
+            self,
+            Self::Reservoir
+                | Self::Transfer
+                | Self::Inference
+                | Self::Tabu
+                | Self::Memetic
+                | Self::Tempering
+                | Self::Annealing
+        )
     }
 
     /// Whether it searches with a fixed number of colours.
@@ -134,6 +170,18 @@ mod tests {
                 assert_eq!(format!("{initial:?}").to_lowercase(), kind.name());
             }
         }
+        assert!(
+            ALIASES.iter().all(|(alias, kinds)| alias.parse::<PhaseKind>().is_err() && !kinds.is_empty()),
+            "no alias hides a phase"
+        );
+        let is_default = |kind: &PhaseKind| kind.is_search() && kind.row().3;
+        let searches: Vec<PhaseKind> = PhaseKind::all().filter(is_default).collect();
+        assert_eq!(PhaseKind::aliased("ensemble"), Some(&searches[..]));
+        assert_eq!(PhaseKind::recorded_as("ensemble"), Some("round"));
+        assert_eq!(
+            (PhaseKind::recorded_as("quantum"), PhaseKind::recorded_as("tabu")),
+            (Some("annealing"), None)
+        );
         assert!(
             "simplex"
                 .parse::<PhaseKind>()

@@ -10,8 +10,8 @@ use colony::Colony;
 pub(crate) use evolve::{Evolve, Step};
 use walk::Walk;
 
-/// The search of a kind, where there is one; it begins at the input's colouring. `stream` is its number among those of a device.
-pub fn search<'a>(kind: PhaseKind, input: &PhaseInput<'a>, stream: u32) -> Option<Box<dyn Phase + 'a>> {
+/// The search of a kind, where there is one; it begins at the input's colouring.
+pub fn search<'a>(kind: PhaseKind, input: &PhaseInput<'a>) -> Option<Box<dyn Phase + 'a>> {
     match kind {
         PhaseKind::Tabu if input.device.is_none() => {
             Some(Box::new(Walk::new(kind, *input, |input, random, colors| {
@@ -19,7 +19,7 @@ pub fn search<'a>(kind: PhaseKind, input: &PhaseInput<'a>, stream: u32) -> Optio
             })))
         }
         PhaseKind::Tabu | PhaseKind::Memetic | PhaseKind::Tempering | PhaseKind::Annealing => {
-            Some(Box::new(Colony::new(kind, *input, stream)))
+            Some(Box::new(Colony::new(kind, *input)))
         }
         PhaseKind::Partial => Some(Box::new(Walk::new(kind, *input, |input, random, colors| {
             Partial::new(input.graph, input.matrix, input.k, random, colors)

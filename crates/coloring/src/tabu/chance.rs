@@ -9,6 +9,11 @@ use crate::random::{Random, scale};
 /// No return is forbidden for longer, which bounds what a kernel has to remember.
 pub const MAX_TENURE: u64 = 511;
 
+/// The mean of the tenures that are drawn where so many vertices are in conflict.
+pub(crate) fn mean_tenure(n_listed: usize) -> f64 {
+    (4.5 + (n_listed * 6 / 10) as f64).min(MAX_TENURE as f64)
+}
+
 /// The chances of one iteration.
 #[derive(Clone, Copy)]
 pub(super) struct Chance {
@@ -91,5 +96,6 @@ mod tests {
             assert_eq!(chance.tenure(10_000), MAX_TENURE);
         }
         assert!(counts.iter().all(|count| (850..1_150).contains(count)), "{counts:?}");
+        assert_eq!((mean_tenure(0), mean_tenure(20), mean_tenure(10_000)), (4.5, 16.5, MAX_TENURE as f64));
     }
 }

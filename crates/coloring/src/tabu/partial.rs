@@ -5,7 +5,7 @@
 
 use super::ban::Expiry;
 use super::board::Board;
-use super::chance::Chance;
+use super::chance::{Chance, mean_tenure};
 use super::class::Classes;
 use super::matrix::{Matrix, Place};
 use super::scan::{Count, Instructions};
@@ -35,6 +35,11 @@ impl<'a> Partial<'a> {
     /// Makes up to `iterations` iterations; fewer if every vertex has a colour before, or `stop`, which it calls now and then, returns true.
     pub fn run(&mut self, iterations: u64, stop: impl Fn() -> bool) -> Outcome {
         self.width.run(iterations, stop)
+    }
+
+    /// The mean tenure of moves as the search stands.
+    pub fn tenure(&self) -> f64 {
+        mean_tenure(either!(&self.width, search => search.n_without))
     }
 
     /// The best colouring. Vertices without a colour get the one that the fewest neighbours have.

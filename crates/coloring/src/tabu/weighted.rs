@@ -5,7 +5,7 @@
 //! leaves it, and remembers which edges are hard.
 
 use super::Outcome;
-use super::chance::Chance;
+use super::chance::{Chance, mean_tenure};
 use super::stride;
 use crate::Graph;
 use crate::random::Random;
@@ -89,6 +89,11 @@ impl<'a> Weighted<'a> {
             self.step();
         }
         Outcome { iterations: self.iteration - start, conflicts: self.best_conflicts }
+    }
+
+    /// The mean tenure of moves as the search stands.
+    pub fn tenure(&self) -> f64 {
+        mean_tenure(self.listed.len())
     }
 
     /// The colouring with the fewest conflicts.

@@ -198,3 +198,29 @@ fn costs_by_kind_are_stored_and_read_back() {
     assert_eq!(again.execution, strategy.execution);
     assert_eq!(again.execution.fee_bps.limit, 2.0);
 }
+
+/// Before slippage differed by kind of order, a file without costs meant 5 basis points for all.
+#[test]
+fn a_study_keeps_the_costs_that_were_usual_when_it_was_made() {
+    let text = "[params]\nn = { int = [2, 9] }\n[long]\nenter = \"close > sma(close, n)\"\nstop = \"low\"\n";
+    let data = Dataset::of(tidemill_market::Universe { symbols: vec![tidemill_market::synth::lcg(50)] });
+    let config = |set: &[(String, String)]| {
+        let overrides = Overrides { set: set.to_vec(), ..Overrides::default() };
+        let strategy = Strategy::parse("a.toml", text, &overrides).unwrap();
+        let chosen = ChosenPlan { trials: 10, batch: 5, lag: 0 };
+        StudyConfig::new(&strategy, &data, &Layout::default(), &SearchOptions::default(), chosen, &[])
+            .unwrap()
+    };
+    let asked = config(&[]);
+    let mut former = asked.header().unwrap();
+    let execution = former.config["execution"].as_table_mut().unwrap();
+    execution.insert("slippage_bps".into(), toml::Value::Float(5.0));
+    let strategy = StudyConfig::read(&former).strategy(std::iter::empty()).unwrap().unwrap();
+    assert_eq!(strategy.execution.slippage_bps, tidemill_backtest::strategy::CostBps::all(5.0));
+    // Going on with it under the new costs is refused, with them in the old ones it is the same study.
+    let dir = tempfile::tempdir().unwrap();
+    drop(StudyConfig::read(&former).open_folder(dir.path()).unwrap());
+    let error = asked.open_folder(dir.path()).unwrap_err().to_string();
+    assert!(error.contains("execution.slippage_bps"), "{error}");
+    drop(config(&[("slippage_bps".into(), "5".into())]).open_folder(dir.path()).unwrap());
+}

@@ -8,6 +8,7 @@ use tidemill_market::synth::{RegimeOptions, lcg, regime};
 use tidemill_market::{Bars, LoadOptions, LoadProgress, Universe, load};
 
 use crate::error::LabError;
+use crate::shipped::GATE;
 
 /// Bars with a name.
 pub struct DataSet {
@@ -46,14 +47,19 @@ pub fn generated(seed: u64) -> Vec<DataSet> {
         weekday_effect: true,
         ..RegimeOptions::default()
     });
-    vec![
+    let mut sets = vec![
         set("lcg", 4, vec![lcg(5_000)]),
         set("regimes", 3, regimes.symbols),
         set("lengths", 3, of_different_length(seed)),
         set("awkward", 3, vec![awkward(seed, "ROUGH", 900), awkward(seed ^ 1, "TORN", 257)]),
         set("few bars", 1, vec![awkward(seed, "FEW", 7), awkward(seed ^ 1, "MORE", 33)]),
         set("one bar", 1, vec![lcg(1)]),
-    ]
+    ];
+    // The symbol that shipped strategies read beside the one they trade.
+    for set in sets.iter_mut().filter(|set| set.universe.symbols.len() > 1) {
+        set.universe.symbols[0].symbol = GATE.into();
+    }
+    sets
 }
 
 /// One data set per file or folder.

@@ -8,7 +8,9 @@ fn every_strategy_meets_every_data_set_and_the_trials_add_up() {
     let randoms: Vec<RandomCase> = (0..5).map(|at| random_case(3, at).unwrap()).collect();
     for trials in [1, 1_000, 100_000] {
         let cases = cases(&strategies, &sets, &randoms, trials).unwrap();
-        assert_eq!(cases.len(), strategies.len() * sets.len() + randoms.len());
+        // Two compare symbols, of which two data sets have one alone.
+        let n_out = 2 * sets.iter().filter(|set| set.universe.symbols.len() == 1).count();
+        assert_eq!(cases.len(), strategies.len() * sets.len() - n_out + randoms.len());
         let n: u64 = cases.iter().map(|case| case.trials).sum();
         assert!(n >= trials && n <= trials + trials / 10 + cases.len() as u64, "{n} of {trials}");
         assert!(cases.iter().all(|case| case.trials > 0 && !case.segments.is_empty()));
@@ -62,4 +64,14 @@ fn a_difference_is_reported_with_its_case_and_parameters() {
     assert_eq!(first.names, ["zscore-dip", "regimes", "split 0.7"]);
     assert_eq!((first.population, first.difference.trial, first.is_random), (7, 4, false));
     assert_eq!(Value::Object(first.parameters), json!({ &strategies[0].params[0].name: 33 }));
+}
+
+#[test]
+fn a_strategy_is_left_out_where_the_symbols_it_reads_are_missing() {
+    let check = ParityCheck::new(&["btc-gate".into(), "ema-cross".into()], &[], 0, 100, 1).unwrap();
+    assert_eq!(check.left_out().unwrap(), [("btc-gate", "lcg"), ("btc-gate", "one bar")]);
+    let alone = data::generated(1).remove(0);
+    let strategies = with_profiles(&["btc-gate".into()]).unwrap();
+    let error = cases(&strategies, &[alone], &[], 10).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("there is no symbol 'BTCUSDT' in the data"), "{error}");
 }

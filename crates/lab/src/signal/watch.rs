@@ -12,15 +12,16 @@ use crate::file_stamp::FileStamps;
 pub struct SignalWatch {
     strategy: Strategy,
     recipe: Recipe,
+    trade: Option<Vec<String>>,
     last: Option<SignalReport>,
     /// What the files looked like when they were read last.
     stamps: FileStamps,
 }
 
 impl SignalWatch {
-    /// Watches the files of a recipe.
-    pub fn new(strategy: Strategy, recipe: Recipe) -> Self {
-        Self { strategy, recipe, last: None, stamps: FileStamps::default() }
+    /// Watches the files of a recipe; `trade` names the symbols that are traded, all if there is none.
+    pub fn new(strategy: Strategy, recipe: Recipe, trade: Option<Vec<String>>) -> Self {
+        Self { strategy, recipe, trade, last: None, stamps: FileStamps::default() }
     }
 
     /// The state by this time, with the notes of the load; `None` if no symbol has another one than before. The files are read only
@@ -33,7 +34,7 @@ impl SignalWatch {
         }
         self.stamps = stamps;
         let data = self.recipe.clone().load_bars()?;
-        let report = signal(&self.strategy, &data.universe, at_ms)?;
+        let report = signal(&self.strategy, &data.universe, self.trade.as_deref(), at_ms)?;
         let is_new = self.last.as_ref().is_none_or(|last| last.symbols != report.symbols);
         self.last = Some(report.clone());
         Ok(is_new.then_some((report, data.notes)))

@@ -101,7 +101,7 @@ fn what_the_tuner_decides_is_done_by_the_devices_and_taken_back() {
     let space = engine.space();
     let points = SamplerKind::Sobol.build(&space, &SamplerSettings::new(1)).unwrap().ask(4);
     let points = Arc::new(points);
-    let options = DeviceOptions { lanes: 2, ..DeviceOptions::default() };
+    let options = DeviceOptions::default();
     let devices = Devices::of(vec![device], false);
     let mut evaluator = StudyEvaluator::new(&mut engine, &strategy, &devices, options, None).unwrap();
     let view = evaluator.view();

@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use tidemill_gpu::{Device, Fault, HostOptions};
+use tidemill_gpu::{ContextOptions, Device, Fault, HostOptions};
 use tidemill_market::atc::{AtcOptions, Preset};
 use tidemill_scan::{
     DeviceOptions, Overlap, RecordContext, ScanError, ScanEvent, ScanOptions, Scanner, Stage, StageSpan,
@@ -8,7 +8,7 @@ use tidemill_scan::{
 use crate::rig::{all_signals, assert_same, host, on_cpu, on_device, ragged, symbols, walk};
 
 fn streams(streams: usize) -> DeviceOptions {
-    DeviceOptions { streams, ..DeviceOptions::default() }
+    DeviceOptions { context: ContextOptions::parallel(streams), ..DeviceOptions::default() }
 }
 
 #[test]
@@ -105,7 +105,10 @@ fn memory_that_does_not_suffice_makes_batches_smaller() {
     assert_eq!(n_shrunk, 7);
     // A device with room for the working memory of 32 symbols, not for that of 45.
     let small = Device::host(HostOptions { memory_bytes: 192 << 10, ..HostOptions::default() });
-    let greedy = DeviceOptions { batch_symbols: Some(45), memory_fraction: 1.0, ..streams(1) };
+    let greedy = DeviceOptions {
+        context: ContextOptions { memory_fraction: 1.0, ..ContextOptions::parallel(1) },
+        batch_symbols: Some(45),
+    };
     assert!(shrunk(small, &greedy).unwrap() >= 1);
 }
 
@@ -146,11 +149,18 @@ fn stages_run_in_order_on_the_streams_that_there_are() {
     let device_options = DeviceOptions { batch_symbols: Some(4), ..streams(5) };
     let Some(mut scanner) = on_device(&all_signals(), &[host(&[])], &device_options) else { return };
     let mut spans: Vec<StageSpan> = Vec::new();
-    let mut n_records = 0;
+    let (mut n_records, mut ended) = (0, None);
     scanner
         .scan(&symbols(&all), |event| {
             n_records += event.to_events(&RecordContext { run: "r".into(), fallback: None }).len();
-            let ScanEvent::Batch(batch) = event else { panic!("{event:?}") };
+            let batch = match event {
+                ScanEvent::Batch(batch) => batch,
+                ScanEvent::DeviceDone { device: 0, statistics } => {
+                    ended = Some(statistics);
+                    return;
+                }
+                other => panic!("{other:?}"),
+            };
             let stages: Vec<Stage> = batch.stages.iter().map(|span| span.stage).collect();
             assert_eq!(stages, [Stage::Upload, Stage::Kernel, Stage::Download]);
             assert!(batch.stages.windows(2).all(|pair| pair[0].end_ms <= pair[1].begin_ms + 1e-6));
@@ -166,18 +176,22 @@ fn stages_run_in_order_on_the_streams_that_there_are() {
         (used(Stage::Upload), used(Stage::Kernel), used(Stage::Download)),
         (vec![0], vec![2, 3, 4], vec![1])
     );
-    assert_eq!(n_records, spans.len());
+    assert_eq!(n_records, spans.len() + 1);
+    let statistics = ended.unwrap();
+    assert_eq!(statistics.iterations as usize, spans.len() / 3);
+    assert!(statistics.busy_ms <= statistics.wall_ms && statistics.fill > 0.0, "{statistics:?}");
     let overlap = Overlap::of(&spans);
     assert!(overlap.wall_ms >= overlap.kernel_ms && overlap.kernel_ms > 0.0, "{overlap:?}");
 }
 
 #[test]
 fn settings_of_a_device_are_checked() {
+    let nothing = ContextOptions { memory_fraction: 0.0, ..ContextOptions::parallel(2) };
     for (device_options, what) in [
         (streams(0), "streams = 0"),
         (streams(17), "streams = 17"),
         (DeviceOptions { batch_symbols: Some(0), ..streams(2) }, "batch_symbols"),
-        (DeviceOptions { memory_fraction: 0.0, ..streams(2) }, "memory_fraction = 0"),
+        (DeviceOptions { context: nothing, ..streams(2) }, "memory_fraction = 0"),
     ] {
         let error = Scanner::on_devices(all_signals(), &[], &device_options).err().unwrap().to_string();
         assert!(error.contains(what), "{error}");

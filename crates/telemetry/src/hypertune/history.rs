@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::hypertune::signal::{BatchSignals, Signals};
+use crate::hypertune::signal::{BatchSignals, HostSignals, Signals};
 use crate::snapshot::Snapshot;
 
 /// Samples that are kept, the newest.
@@ -34,6 +34,9 @@ impl Sample {
         let of_batch = |name: fn(&BatchSignals) -> &'static str| {
             signals.batch.as_ref().and_then(|batch| value(name(batch)))
         };
+        let of_host = |name: fn(&HostSignals) -> &'static str| {
+            signals.batch.and_then(|batch| batch.host).and_then(|host| value(name(&host)))
+        };
         Self {
             n_batches: snapshot.n_batches,
             at_s: snapshot.elapsed_s(),
@@ -42,8 +45,8 @@ impl Sample {
             fill: signals.fill.and_then(value),
             work_ms: of_batch(|batch| batch.work),
             idle_ms: of_batch(|batch| batch.idle),
-            host_ms: [of_batch(|batch| batch.host[0]), of_batch(|batch| batch.host[1])],
-            hidden_ms: of_batch(|batch| batch.hidden),
+            host_ms: [of_host(|host| host.times[0]), of_host(|host| host.times[1])],
+            hidden_ms: of_host(|host| host.hidden),
             n_failed: signals.failures.and_then(|failures| Some(snapshot.done - value(failures.succeeded)?)),
             falling: signals.falling.and_then(|falling| value(falling.value)),
         }

@@ -51,6 +51,8 @@ pub struct Remedy {
     /// Whether it puts more work beside what the device has, which only helps while the device has room for it: see
     /// [`Thresholds::enough_fill`](super::Thresholds::enough_fill).
     pub needs_room: bool,
+    /// Whether the knob goes back to its value at the start once the symptom is over.
+    pub until_recovery: bool,
 }
 
 /// How a knob is turned.
@@ -62,15 +64,20 @@ pub enum Change {
     Add(f64),
     /// To a value.
     Set(f64),
+    /// Back to the value at the start.
+    Reset,
 }
 
 impl Knob {
-    /// The value after a change made `n_times`, within the range and of the right kind; none if that is its value already.
-    pub(super) fn turned(&self, change: Change, n_times: u32) -> Option<f64> {
+    /// The value after a change made `n_times`, within the range and of the right kind; none if that is its value already. `start` is
+    /// its value at the start of the run.
+    pub(super) fn turned(&self, change: Change, n_times: u32, start: f64) -> Option<f64> {
         let wanted = match change {
             Change::Multiply(factor) => self.value * factor.powi(n_times.try_into().unwrap_or(1)),
             Change::Add(step) => self.value + step,
             Change::Set(value) => value,
+            // Where the user put it, even outside of its range.
+            Change::Reset => return (start != self.value).then_some(start),
         };
         let new = match self.kind {
             // A factor too small for a step takes one.
@@ -102,16 +109,18 @@ mod tests {
     #[test]
     fn a_knob_stays_in_its_range_and_of_its_kind() {
         let batch = knob(KnobKind::Integer, 100.0, 1.0, 250.5);
-        assert_eq!(batch.turned(Change::Multiply(2.0), 1), Some(200.0));
-        assert_eq!(batch.turned(Change::Multiply(2.0), 3), Some(250.0));
-        assert_eq!(batch.turned(Change::Multiply(1.001), 1), Some(101.0));
-        assert_eq!(batch.turned(Change::Multiply(0.999), 1), Some(99.0));
-        assert_eq!(batch.turned(Change::Multiply(0.001), 1), Some(1.0));
-        assert_eq!(batch.turned(Change::Add(-1000.0), 1), Some(1.0));
-        assert_eq!(batch.turned(Change::Set(7.4), 1), Some(7.0));
-        assert_eq!(batch.turned(Change::Multiply(f64::NAN), 1), None);
-        assert_eq!(batch.turned(Change::Multiply(f64::INFINITY), 1), None);
-        assert_eq!(knob(KnobKind::Real, 0.5, 0.0, 1.0).turned(Change::Add(0.2), 1), Some(0.7));
+        assert_eq!(batch.turned(Change::Multiply(2.0), 1, 0.0), Some(200.0));
+        assert_eq!(batch.turned(Change::Multiply(2.0), 3, 0.0), Some(250.0));
+        assert_eq!(batch.turned(Change::Multiply(1.001), 1, 0.0), Some(101.0));
+        assert_eq!(batch.turned(Change::Multiply(0.999), 1, 0.0), Some(99.0));
+        assert_eq!(batch.turned(Change::Multiply(0.001), 1, 0.0), Some(1.0));
+        assert_eq!(batch.turned(Change::Add(-1000.0), 1, 0.0), Some(1.0));
+        assert_eq!(batch.turned(Change::Set(7.4), 1, 0.0), Some(7.0));
+        assert_eq!(batch.turned(Change::Multiply(f64::NAN), 1, 0.0), None);
+        assert_eq!(batch.turned(Change::Multiply(f64::INFINITY), 1, 0.0), None);
+        assert_eq!(knob(KnobKind::Real, 0.5, 0.0, 1.0).turned(Change::Add(0.2), 1, 0.0), Some(0.7));
+        assert_eq!(batch.turned(Change::Reset, 1, 40.0), Some(40.0));
+        assert_eq!(batch.turned(Change::Reset, 1, 100.0), None, "it is there already");
     }
 
     #[test]
@@ -124,9 +133,9 @@ mod tests {
             // Set by hand beyond its range.
             (KnobKind::Integer, 12.0, Change::Multiply(2.0)),
         ] {
-            assert_eq!(knob(kind, value, 1.0, 8.0).turned(change, 1), None, "{value} {change:?}");
+            assert_eq!(knob(kind, value, 1.0, 8.0).turned(change, 1, 0.0), None, "{value} {change:?}");
         }
-        assert_eq!(knob(KnobKind::Switch, 1.0, 0.0, 1.0).turned(Change::Set(1.0), 1), None);
-        assert_eq!(knob(KnobKind::Switch, 0.0, 0.0, 1.0).turned(Change::Set(1.0), 1), Some(1.0));
+        assert_eq!(knob(KnobKind::Switch, 1.0, 0.0, 1.0).turned(Change::Set(1.0), 1, 0.0), None);
+        assert_eq!(knob(KnobKind::Switch, 0.0, 0.0, 1.0).turned(Change::Set(1.0), 1, 0.0), Some(1.0));
     }
 }

@@ -16,6 +16,8 @@ pub struct Signals {
     pub failures: Option<FailureSignal>,
     /// What has to fall while the run works.
     pub falling: Option<FallingSignal>,
+    /// Phases that come now and then: that they have not reported for long means nothing.
+    pub occasional: &'static [&'static str],
 }
 
 /// Values with the milliseconds of a batch.
@@ -27,11 +29,18 @@ pub struct BatchSignals {
     pub work_words: &'static str,
     /// Time for which the device had nothing to do.
     pub idle: &'static str,
-    /// Work of the host, before and after that of the device.
-    pub host: [&'static str; 2],
+    /// Work of the host that can run beside that of the device, if there is any.
+    pub host: Option<HostSignals>,
+}
+
+/// Values with the milliseconds for which the host worked on a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostSignals {
+    /// Before and after the work of the device.
+    pub times: [&'static str; 2],
     /// This work in a sentence, such as `asking and telling`.
-    pub host_words: &'static str,
-    /// The part of the host's work that ran while the device worked.
+    pub words: &'static str,
+    /// The part of it that ran while the device worked.
     pub hidden: &'static str,
 }
 

@@ -68,6 +68,8 @@ pub(super) struct RuleInput<'a> {
     pub(super) was_there: bool,
     /// The last batch at which something was done about it.
     pub(super) acted_at: u64,
+    /// Since when a phase is expected to report, in seconds at work; none while it is switched off.
+    pub(super) expected_since: &'a dyn Fn(&str) -> Option<f64>,
 }
 
 impl RuleInput<'_> {
@@ -94,12 +96,13 @@ impl RuleInput<'_> {
     fn stalled_phase(&self) -> Option<Detection> {
         let now_s = self.snapshot.elapsed_s();
         let mut stalled = self.snapshot.phases.iter().filter_map(|(name, phase)| {
-            if phase.count < self.thresholds.stalled_steps {
+            if phase.count < self.thresholds.stalled_steps || self.signals.occasional.contains(&&name[..]) {
                 return None;
             }
+            let expected_since = (self.expected_since)(name)?;
             let distance_s = (phase.last_at_s - phase.first_at_s) / (phase.count - 1).max(1) as f64;
             let usual_s = (phase.quantile_ms(0.99).unwrap_or(0.0) / 1e3).max(distance_s);
-            let silent_s = now_s - phase.last_at_s;
+            let silent_s = now_s - phase.last_at_s.max(expected_since);
             let is_stalled =
                 silent_s >= (self.thresholds.stalled_factor * usual_s).max(self.thresholds.stalled_s);
             is_stalled
@@ -128,6 +131,7 @@ impl RuleInput<'_> {
             return Some(Detection { cause, factor: busier.max(longer) });
         }
         if let Some(batch) = self.signals.batch
+            && let Some(host) = batch.host
             && let Some((hidden, shown)) = hidden(&window)
             && hidden < thresholds.low_overlap + self.margin()
             && shown > LITTLE
@@ -135,7 +139,7 @@ impl RuleInput<'_> {
             let cause = format!(
                 "{} of {} ran beside {} of the last {n} batches, less than {}",
                 percent(hidden),
-                batch.host_words,
+                host.words,
                 batch.work_words,
                 percent(thresholds.low_overlap)
             );

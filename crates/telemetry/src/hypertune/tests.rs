@@ -1,6 +1,7 @@
 //! Each rule is driven to fire, and not to fire just below its threshold.
 
 mod batch_size;
+mod recovery;
 
 use super::*;
 use crate::event::Event;
@@ -51,7 +52,7 @@ fn knob(name: &str, value: f64, low: f64, high: f64) -> Knob {
 }
 
 fn remedy(symptom: Symptom, knob: &str, change: Change) -> Remedy {
-    Remedy { symptom, knob: knob.into(), change, needs_room: false }
+    Remedy { symptom, knob: knob.into(), change, needs_room: false, until_recovery: false }
 }
 
 fn tuner(mode: Mode, symptom: Symptom) -> Tuner {
@@ -73,9 +74,11 @@ const SIGNALS: Signals = Signals {
         work: "evaluate_ms",
         work_words: "the evaluation",
         idle: "idle_ms",
-        host: ["ask_ms", "tell_ms"],
-        host_words: "asking and telling",
-        hidden: "overlap_ms",
+        host: Some(HostSignals {
+            times: ["ask_ms", "tell_ms"],
+            words: "asking and telling",
+            hidden: "overlap_ms",
+        }),
     }),
     failures: Some(FailureSignal {
         rule: "many_invalid",
@@ -84,6 +87,7 @@ const SIGNALS: Signals = Signals {
         words: "trials have no score",
     }),
     falling: Some(FallingSignal { rule: "high_conflicts", value: "conflicts" }),
+    occasional: &["verify"],
 };
 
 fn decision(proposal: &Proposal) -> &Decision {

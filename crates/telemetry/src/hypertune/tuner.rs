@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::hypertune::history::{History, Sample};
-use crate::hypertune::knob::{Change, Knob, Remedy};
+use crate::hypertune::knob::{Change, Knob, KnobKind, Remedy};
 use crate::hypertune::proposal::{Decision, Outcome, Proposal};
 use crate::hypertune::signal::Signals;
 use crate::hypertune::symptom::{Detection, RuleInput, Symptom};
@@ -21,6 +21,9 @@ const MOST_PATIENCE: u64 = 64;
 
 /// Batches that may be under way when a knob is turned; more are taken for a fold that missed some.
 const MOST_UNDER_WAY: u64 = 64;
+
+/// The rule of a decision that turns a knob back because its symptom is over.
+const RECOVERED: &str = "recovered";
 
 /// The mode of a tuner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,7 +54,13 @@ pub struct Tuner {
 #[derive(Clone, Debug)]
 struct TunedKnob {
     knob: Knob,
+    /// Its value at the start of the run.
+    start: f64,
     rests: Cooldown,
+    /// When it was turned last, in seconds at work.
+    turned_s: f64,
+    /// Whether the run reads it at present.
+    is_read: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -78,6 +87,16 @@ struct SymptomState {
     advised: Option<(String, f64)>,
     patience: u64,
     action: Option<ObservedAction>,
+    /// Knobs that go back to their start when the symptom is over.
+    borrowed: Vec<BorrowedKnob>,
+}
+
+/// A knob that was turned until the symptom is over.
+#[derive(Clone, Debug)]
+struct BorrowedKnob {
+    name: String,
+    /// The batch, as the fold counts them, after which the symptom may be over.
+    since: u64,
 }
 
 /// An action under observation.
@@ -107,12 +126,20 @@ impl Tuner {
             advised: None,
             patience: 1,
             action: None,
+            borrowed: Vec::new(),
+        };
+        let tuned = |knob: Knob| TunedKnob {
+            start: knob.value,
+            knob,
+            rests: Cooldown::default(),
+            turned_s: 0.0,
+            is_read: true,
         };
         Self {
             mode,
             thresholds,
             signals,
-            knobs: knobs.into_iter().map(|knob| TunedKnob { knob, rests: Cooldown::default() }).collect(),
+            knobs: knobs.into_iter().map(tuned).collect(),
             remedies: remedies
                 .into_iter()
                 .map(|remedy| TunedRemedy { remedy, rests: Cooldown::default() })
@@ -128,12 +155,26 @@ impl Tuner {
         self.knobs.iter().find(|tuned| tuned.knob.name == name).map(|tuned| tuned.knob.value)
     }
 
+    /// Says whether the run reads a knob at present; one that nothing reads is left alone. All are read unless this says otherwise.
+    pub fn set_read(&mut self, name: &str, is_read: bool) {
+        if let Some(tuned) = self.knobs.iter_mut().find(|tuned| tuned.knob.name == name) {
+            tuned.is_read = is_read;
+        }
+    }
+
     /// Takes over what was decided before the run was interrupted, in the order of the records.
     pub fn restore<'a>(&mut self, decisions: impl IntoIterator<Item = &'a Decision>) {
         for decision in decisions {
             self.next_id = self.next_id.max(decision.id + 1);
             if let Some(tuned) = self.knobs.iter_mut().find(|tuned| tuned.knob.name == decision.knob) {
                 tuned.knob.value = decision.new;
+            }
+            for at in 0..self.symptoms.len() {
+                if decision.rule == RECOVERED {
+                    self.symptoms[at].borrowed.retain(|borrowed| borrowed.name != decision.knob);
+                } else if self.symptoms[at].symptom.rule(&self.signals) == Some(&decision.rule) {
+                    self.borrow(at, &decision.knob, decision.batch);
+                }
             }
         }
     }
@@ -200,6 +241,7 @@ impl Tuner {
     /// Turns a knob against a symptom that is there, or advises to, unless an action is under observation.
     fn act(&mut self, at: usize, snapshot: &Snapshot, batch: u64, proposals: &mut Vec<Proposal>) {
         let state = &self.symptoms[at];
+        let expected_since = |phase: &str| self.expected_since(phase, snapshot);
         let input = RuleInput {
             snapshot,
             signals: &self.signals,
@@ -207,12 +249,14 @@ impl Tuner {
             thresholds: &self.thresholds,
             was_there: state.is_there,
             acted_at: state.acted_at,
+            expected_since: &expected_since,
         };
         let detection = input.find(state.symptom);
         self.symptoms[at].is_there = detection.is_some();
         let Some(detection) = detection else {
             // The next time it is news again.
             (self.symptoms[at].advised, self.symptoms[at].patience) = (None, 1);
+            self.give_back(at, snapshot, batch, proposals);
             return;
         };
         let now_s = snapshot.elapsed_s();
@@ -241,7 +285,59 @@ impl Tuner {
         let state = &mut self.symptoms[at];
         (state.acted_at, state.rests) = (snapshot.n_batches, rests);
         state.action = Some(ObservedAction { decision: decision.clone(), remedy_idx, before, from });
+        self.borrow(at, &decision.knob, from);
         proposals.push(Proposal::Apply(decision));
+    }
+
+    /// Remembers to give a knob back once the symptom is over, where its remedy says so.
+    fn borrow(&mut self, at: usize, knob: &str, since: u64) {
+        let symptom = self.symptoms[at].symptom;
+        let is_borrowed = |tuned: &TunedRemedy| {
+            tuned.remedy.until_recovery && tuned.remedy.symptom == symptom && tuned.remedy.knob == knob
+        };
+        if self.remedies.iter().any(is_borrowed) {
+            self.symptoms[at].borrowed.retain(|borrowed| borrowed.name != knob);
+            self.symptoms[at].borrowed.push(BorrowedKnob { name: knob.to_owned(), since });
+        }
+    }
+
+    /// Turns the knobs back that were turned until the symptom is over, which it is: it is not there, no action against it is under
+    /// observation, and a search that stood still has found something better since.
+    fn give_back(&mut self, at: usize, snapshot: &Snapshot, batch: u64, proposals: &mut Vec<Proposal>) {
+        let state = &mut self.symptoms[at];
+        if state.action.is_some() || state.borrowed.is_empty() {
+            return;
+        }
+        let symptom = state.symptom;
+        let is_over = |borrowed: &BorrowedKnob| {
+            symptom != Symptom::NoImprovement || snapshot.improved_at_batch >= borrowed.since
+        };
+        let (over, still) = std::mem::take(&mut state.borrowed).into_iter().partition(is_over);
+        state.borrowed = still;
+        let over: Vec<BorrowedKnob> = over;
+        for borrowed in over {
+            let Some(tuned) = self.knobs.iter().find(|tuned| tuned.knob.name == borrowed.name) else {
+                continue;
+            };
+            let (old, effect) = (tuned.knob.value, tuned.knob.effect);
+            let Some(new) = tuned.knob.turned(Change::Reset, 1, tuned.start) else { continue };
+            let cause = format!("{} is over", symptom.rule(&self.signals).unwrap_or_default());
+            let (id, rule, knob) = (self.new_id(), RECOVERED.to_owned(), borrowed.name);
+            let decision = Decision { id, rule, cause, knob, old, new, effect, batch };
+            self.turn(&decision, snapshot);
+            self.symptoms[at].rests = self.cooldown(snapshot, batch, 1);
+            proposals.push(Proposal::Apply(decision));
+        }
+    }
+
+    /// Since when a phase is expected to report: since it was switched on, and not before the run was resumed; none while it is off.
+    fn expected_since(&self, phase: &str, snapshot: &Snapshot) -> Option<f64> {
+        let is_switch = |tuned: &&TunedKnob| tuned.knob.kind == KnobKind::Switch && tuned.knob.name == phase;
+        match self.knobs.iter().find(is_switch) {
+            Some(switch) if switch.knob.value == 0.0 => None,
+            Some(switch) => Some(snapshot.earlier_s.max(switch.turned_s)),
+            None => Some(snapshot.earlier_s),
+        }
     }
 
     fn advise(&mut self, at: usize, decision: Decision, snapshot: &Snapshot, proposals: &mut Vec<Proposal>) {
@@ -276,10 +372,11 @@ impl Tuner {
             let knob_idx = self.knobs.iter().position(|tuned| tuned.knob.name == remedy.knob)?;
             let knob = &self.knobs[knob_idx];
             let is_free = !tuned.rests.holds(batch, now_s) && !knob.rests.holds(batch, now_s);
-            if remedy.symptom != symptom || !is_free || is_tried(&remedy.knob) {
+            if remedy.symptom != symptom || !knob.is_read || !is_free || is_tried(&remedy.knob) {
                 return None;
             }
-            let new = knob.knob.turned(remedy.change, n_times(remedy.change, detection.factor))?;
+            let n_times = n_times(remedy.change, detection.factor);
+            let new = knob.knob.turned(remedy.change, n_times, knob.start)?;
             Some((remedy_idx, knob_idx, new))
         })
     }
@@ -295,7 +392,7 @@ impl Tuner {
         let rests = self.cooldown(snapshot, decision.batch, 1);
         if let Some(tuned) = self.knobs.iter_mut().find(|tuned| tuned.knob.name == decision.knob) {
             tuned.knob.value = decision.new;
-            tuned.rests = rests;
+            (tuned.rests, tuned.turned_s) = (rests, snapshot.elapsed_s());
         }
     }
 
@@ -324,7 +421,8 @@ impl Tuner {
             return None;
         }
         match symptom {
-            Symptom::NoImprovement => snapshot.best,
+            // A search without any score gets its next remedy too.
+            Symptom::NoImprovement => Some(snapshot.best.unwrap_or(f64::NAN)),
             Symptom::StalledPhase | Symptom::LowEfficiency => since.rate(),
             Symptom::ManyFailures => since.failures().map(|(share, _)| share),
             Symptom::NotFalling => since.values(|sample| sample.falling).reduce(f64::min),
@@ -377,6 +475,7 @@ fn gain(symptom: Symptom, snapshot: &Snapshot, before: f64, after: f64) -> f64 {
         Symptom::StalledPhase | Symptom::LowEfficiency => after / before - 1.0,
         Symptom::ManyFailures | Symptom::NotFalling => 1.0 - after / before,
         // Any better score is what was wanted.
+        Symptom::NoImprovement if after.is_nan() => 0.0,
         Symptom::NoImprovement if before.is_nan() || snapshot.is_better(after, before) => f64::INFINITY,
         Symptom::NoImprovement => 0.0,
     }

@@ -180,7 +180,8 @@ fn values(to: &mut Snapshot, event: &Event) {
         to.n_improvements += 1;
         to.improved_at_batch = to.n_batches;
     }
-    let weight = event.duration_ms.unwrap_or(1.0).max(1e-3);
+    // A share counts for as long as it was measured: the time of the record, or the wall time that it reports.
+    let weight = event.duration_ms.or_else(|| number(event, "wall_ms")).unwrap_or(1.0).max(1e-3);
     if let Some(busy) = number(event, "busy") {
         to.busy.push(at_s, busy, weight);
     }

@@ -68,7 +68,7 @@ pub struct ColorArgs {
     /// Where searches run: auto, cpu, cuda or cuda:N [default: auto].
     #[arg(long, value_name = "DEVICE")]
     device: Option<DeviceChoice>,
-    /// Phases, separated by commas; +NAME and -NAME change the default ones. docs/color.md lists them.
+    /// Phases, separated by commas; +NAME and -NAME change the default ones. docs/color.md lists them and their aliases.
     #[arg(long, value_name = "A,B", value_delimiter = ',', allow_hyphen_values = true)]
     phases: Option<Vec<String>>,
     /// Rules that tune the run: off, advise (print what they would change) or on (change it) [default: advise].
@@ -154,7 +154,7 @@ fn color(args: &ColorArgs, display: &Display) -> Result<ExitCode> {
         eprintln!("resuming after {} passes, with {k}", state.pass);
     }
     let mut controller = Controller::new(&instance, config.options.clone())?;
-    if let [device, ..] = &devices.devices[..] {
+    for device in &devices.devices {
         controller = controller.on(device.clone(), devices.may_fall_back);
     }
     if let Some(state) = state {

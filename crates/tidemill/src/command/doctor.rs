@@ -18,8 +18,7 @@ use tidemill_gpu::{
     Device, DeviceInfo, GpuError, HostOptions, LEAST_ARCHITECTURE, NvrtcInfo, Source, capability, emulate,
     kernel_folder, probe,
 };
-use tidemill_market::synth::lcg;
-use tidemill_market::{Universe, atc};
+use tidemill_market::atc;
 use tidemill_search::{SamplerKind, SamplerSettings};
 
 use crate::exit::ExitCode;
@@ -27,7 +26,7 @@ use crate::settings::{GpuSettings, Settings};
 use tidemill_lab::DeviceChoice;
 use tidemill_lab::number;
 use tidemill_lab::parity::compare;
-use tidemill_lab::shipped::SHIPPED;
+use tidemill_lab::shipped::{self, SHIPPED};
 
 /// Check whether this machine can use a GPU, and run a small sweep on it.
 #[derive(Args)]
@@ -307,9 +306,9 @@ const ROUND_TRIP_STRATEGY: &str = "zscore-dip";
 
 /// Opens a shipped strategy over generated data.
 fn with_shipped<R>(name: &str, act: impl FnOnce(&Strategy, &mut Engine<'_>) -> R) -> Result<R> {
-    let source = tidemill_lab::shipped::shipped(name).unwrap_or_default();
+    let source = shipped::shipped(name).unwrap_or_default();
     let strategy = Strategy::parse(&format!("{name}.toml"), source, &Overrides::default())?;
-    let universe = Universe { symbols: vec![lcg(ROUND_TRIP_BARS)] };
+    let universe = shipped::universe(ROUND_TRIP_BARS);
     let segments = Layout::default().segments(&universe)?;
     let mut engine = Engine::new(&strategy, &universe, segments, EngineOptions::default())?;
     Ok(act(&strategy, &mut engine))

@@ -17,6 +17,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
+use tidemill_coloring::phase::PhaseKind;
 use tidemill_dash::terminal::screen::{self, App, ScreenExit};
 use tidemill_dash::terminal::{RunStatus, Summary, Theme, View, check_phases, summary};
 use tidemill_telemetry::{Follower, Snapshot, Timestamp};
@@ -74,7 +75,12 @@ pub struct MonitorArgs {
 }
 
 /// Runs the command.
-pub fn run(args: MonitorArgs) -> Result<ExitCode> {
+pub fn run(mut args: MonitorArgs) -> Result<ExitCode> {
+    for name in &mut args.phases {
+        if let Some(known) = PhaseKind::recorded_as(name) {
+            *name = known.to_owned();
+        }
+    }
     let path = choose::run_of(&args.path, args.latest, args.wait)?;
     if let Some(file) = &args.picture {
         return picture::write(&load(&path, false, &AtomicBool::new(false))?, &path, file, args.size);

@@ -79,6 +79,9 @@ pub fn run(args: ParityArgs, display: &Display) -> Result<ExitCode> {
         check.n_data_sets(),
         number::count(n_trials)
     );
+    for (strategy, set) in check.left_out()? {
+        eprintln!("note: {strategy} is left out on {set}, which lacks the symbols it reads");
+    }
     let began = Instant::now();
     let progress = ProgressLine::new(n_trials, "trials");
     let report = check.run(&devices, &settings.gpu.device_options(), |n_trials| progress.inc(n_trials));

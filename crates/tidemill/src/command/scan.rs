@@ -12,7 +12,7 @@ use std::time::Instant;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use tidemill_backtest::diagnostic::nearest;
-use tidemill_gpu::TraceSpan;
+use tidemill_gpu::{ContextOptions, StreamMode, TraceSpan};
 use tidemill_market::atc::{AtcError, AtcOptions, OPTION_NAMES, Preset};
 use tidemill_scan::{
     BatchDone, DeviceOptions, MAX_STREAMS, RecordContext, ScanError, ScanEvent, ScanOptions, Scanned,
@@ -24,7 +24,7 @@ use super::sweep::{device_choice, stop_flag};
 use crate::exit::ExitCode;
 use crate::input::{ReadingArgs, parse_setting, set_threads};
 use crate::progress::ProgressLine;
-use crate::settings::{GpuSettings, Settings, StreamMode};
+use crate::settings::{GpuSettings, Settings};
 use crate::table::{ColumnArgs, Display, Screen};
 use crate::trace::Trace;
 use market::Market;
@@ -177,16 +177,14 @@ fn scan_options(args: &ScanArgs) -> Result<ScanOptions> {
 /// How devices work: the flag, else the settings.
 pub(super) fn device_options(streams: Option<usize>, settings: &GpuSettings) -> Result<DeviceOptions> {
     let default = DeviceOptions::default();
-    let streams = match (streams, settings.stream_mode.unwrap_or_default()) {
-        (Some(streams), _) => streams,
-        (None, StreamMode::Sequential) => 1,
-        (None, StreamMode::Parallel) => settings.streams.unwrap_or(default.streams),
-    };
-    if !(1..=MAX_STREAMS).contains(&streams) {
-        bail!("--streams {streams}: expected a number from 1 to {MAX_STREAMS}");
+    let mut context = settings.context(default.context);
+    if let Some(streams) = streams {
+        if !(1..=MAX_STREAMS).contains(&streams) {
+            bail!("--streams {streams}: expected a number from 1 to {MAX_STREAMS}");
+        }
+        context = ContextOptions { streams, mode: StreamMode::Parallel, ..context };
     }
-    let memory_fraction = settings.memory_fraction.unwrap_or(default.memory_fraction);
-    Ok(DeviceOptions { streams, memory_fraction, ..default })
+    Ok(DeviceOptions { context, ..default })
 }
 
 /// A scanner on the devices; on the CPU if they cannot be used and the user did not insist on them.
@@ -201,7 +199,7 @@ fn make_scanner(options: &ScanOptions, devices: &Devices, device_options: &Devic
     Ok(scanner)
 }
 
-/// Prints what slowed a scan down.
+/// Prints how devices were used and what slowed a scan down.
 fn warn_of(event: &ScanEvent) {
     let word = if matches!(event, ScanEvent::FellBack { .. }) { "warning" } else { "note" };
     if let Some(sentence) = event.sentence() {

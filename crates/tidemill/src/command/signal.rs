@@ -3,12 +3,13 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
+use tidemill_lab::signal::{at_ms, now_ms};
 use tidemill_lab::{Recipe, SignalReport, SignalWatch};
-use tidemill_market::{LoadProgress, timestamp};
+use tidemill_market::LoadProgress;
 
 use super::backtest::{TrialName, parse_trial};
 use super::sweep::stop_flag;
@@ -43,6 +44,9 @@ pub struct SignalArgs {
     data: Vec<PathBuf>,
     #[command(flatten)]
     reading: ReadingArgs,
+    /// Say it of these symbols alone, separated by commas; strategies read the others all the same [default: those of the trial, or all].
+    #[arg(long, value_name = "A,B*", value_delimiter = ',')]
+    trade: Option<Vec<String>>,
     /// Know only bars that had closed by this time [default: now].
     #[arg(long, value_name = "TIME", conflicts_with = "watch")]
     at: Option<String>,
@@ -56,10 +60,14 @@ pub struct SignalArgs {
 
 pub fn run(args: &SignalArgs) -> Result<ExitCode> {
     let settings = Settings::load(args.options.config.as_deref())?;
-    let (strategy, recipe) = match &args.trial {
+    let (strategy, recipe, traded) = match &args.trial {
         Some(TrialName { dir, trial }) => {
             let study = super::study::stored(dir)?;
-            (study.trial_strategy(*trial)?, study.recipe(&args.data, None)?)
+            (
+                study.trial_strategy(*trial)?,
+                study.recipe(&args.data, None)?,
+                study.config.segments.trade.clone(),
+            )
         }
         None => {
             let files = if args.data.is_empty() { &settings.data.files } else { &args.data };
@@ -67,17 +75,12 @@ pub fn run(args: &SignalArgs) -> Result<ExitCode> {
                 bail!("a signal needs data\n  hint: name files with --data");
             }
             let strategy = args.options.open(args.strategy.as_deref().unwrap_or_default(), &settings)?;
-            (strategy, Recipe::new(files, args.reading.options(&settings.data)?))
+            (strategy, Recipe::new(files, args.reading.options(&settings.data)?), None)
         }
     };
-    let at_ms = match &args.at {
-        None => now_ms(),
-        Some(text) => timestamp::parse_ms(text).map(|at_ms| at_ms.min(now_ms())).with_context(|| {
-            format!("--at {text}: not a time\n  hint: write 2023-01-31 or 2023-01-31T12:00Z")
-        })?,
-    };
     let progress = LoadProgress::default();
-    let mut signal = SignalWatch::new(strategy, recipe.watched(&progress));
+    let mut signal = SignalWatch::new(strategy, recipe.watched(&progress), args.trade.clone().or(traded));
+    let at_ms = at_ms(args.at.as_deref())?;
     if let Some((report, notes)) = while_loading(&progress, || signal.poll(at_ms))? {
         print(args, &report, &notes)?;
     }
@@ -106,8 +109,4 @@ fn print(args: &SignalArgs, report: &SignalReport, notes: &[String]) -> Result<(
         (false, _) => write!(out, "{report}")?,
     }
     Ok(out.flush()?)
-}
-
-fn now_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
 }

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::Value;
+use tidemill_telemetry::Event;
+use tidemill_telemetry::hypertune::Decision;
 
 #[cfg(unix)]
 use crate::process::{ended, signal, spawn, until};
@@ -97,6 +99,44 @@ fn a_run_that_was_stopped_goes_on_to_where_it_would_have_come() {
 }
 
 #[test]
+fn a_tuned_run_records_its_decisions_before_the_rounds_they_affect_and_repeats_them() {
+    let place = place();
+    place.write("tidemill.toml", crate::hypertune::EAGER);
+    // Two colours are not enough, so that iterations end it.
+    let line = "color graph.col --target 2 --seed 2 --out run";
+    let said = place.ok(&format!("{line} --iterations 500000 --hypertune on -v"));
+    assert!(said.stderr.contains("hypertune changed iterations "), "{}", said.stderr);
+    let events = crate::hypertune::events(&place, "run");
+    let is_apply = |event: &&Event| event.is("hypertune", "apply");
+    let n_decided = events.iter().filter(is_apply).count();
+    for (at, event) in events.iter().enumerate().filter(|(_, event)| event.is("hypertune", "apply")) {
+        let decision = Decision::from_event(event).unwrap();
+        assert!(decision.old != decision.new && !decision.cause.is_empty(), "{decision:?}");
+        // Of the searches; a verifier may report between two rounds.
+        let is_first = |event: &Event| {
+            let round = event.parameters.get("round").and_then(Value::as_u64);
+            event.phase == "tabu" && round.is_some_and(|round| round >= decision.batch)
+        };
+        assert!(events.iter().position(is_first).is_none_or(|round| at < round), "{decision:?}");
+        assert_ne!(decision.knob, "population", "nothing reads it on a CPU");
+    }
+    assert!(n_decided > 0 && events.iter().any(|event| event.is("hypertune", "effect")), "{n_decided}");
+    // Two that resume with the rules off repeat what was decided, and decide nothing.
+    std::fs::create_dir(place.path("again")).unwrap();
+    for file in ["best.sol", "color.json", "journal.jsonl", "state.json"] {
+        std::fs::copy(place.path("run").join(file), place.path("again").join(file)).unwrap();
+    }
+    let resumed = |folder: &str, iterations: u64| {
+        let line = "color graph.col --target 2 --seed 2 --hypertune off --resume --device cpu";
+        place.json(&format!("{line} --iterations {iterations} --out {folder}"))
+    };
+    resumed("again", 600_000);
+    let (once, twice) = (resumed("run", 900_000), resumed("again", 900_000));
+    assert_eq!((&once["coloring"], &once["iterations"]), (&twice["coloring"], &twice["iterations"]));
+    assert_eq!(crate::hypertune::events(&place, "run").iter().filter(is_apply).count(), n_decided);
+}
+
+#[test]
 fn the_journal_of_a_run_is_one_that_monitor_understands() {
     let place = place();
     place.ok("color graph.col --iterations 300000 --out run");
@@ -108,6 +148,18 @@ fn the_journal_of_a_run_is_one_that_monitor_understands() {
     for name in ["conflicts", "it_per_s", "iterations"] {
         assert!(tabu["values"][name].is_number(), "{name}: {tabu}");
     }
+    for event in events
+        .iter()
+        .filter(|it| !["run", "improvement", "hypertune"].contains(&it["phase"].as_str().unwrap()))
+    {
+        assert!(event["parameters"]["k"].is_number(), "{event}");
+    }
+    for name in ["k", "tenure", "iterations", "pass", "round"] {
+        assert!(tabu["parameters"][name].is_number(), "{name}: {tabu}");
+    }
+    let passes = events.iter().filter(|it| it["phase"] == "pass");
+    let ended: Vec<&Value> = passes.map(|it| &it["parameters"]["pass"]).collect();
+    assert!(!ended.is_empty() && ended.iter().enumerate().all(|(at, pass)| **pass == at + 1), "{ended:?}");
     let found: Vec<f64> = events
         .iter()
         .filter(|it| it["phase"] == "improvement")
@@ -117,6 +169,10 @@ fn the_journal_of_a_run_is_one_that_monitor_understands() {
     let lines = place.ok("monitor run/journal.jsonl --tail --phase tabu").stdout;
     assert!(lines.lines().next().unwrap().starts_with("[TABU][CPU] k="), "{lines}");
     assert!(lines.contains("conflicts=") && lines.contains(" it/s"), "{lines}");
+    let rounds = place.ok("monitor run/journal.jsonl --tail --phase ensemble").stdout;
+    assert!(rounds.lines().all(|line| line.starts_with("[ROUND] round_")), "{rounds}");
+    assert!(rounds.contains("busy="), "{rounds}");
+    place.refused("monitor run --tail --phase thermodynamic", "`tempering`");
 }
 
 #[test]
@@ -160,6 +216,39 @@ fn settings_are_defaults_and_flags_win() {
     assert_eq!(answer["ended"], "done");
     let answer = place.json("color graph.col --phases greedy");
     assert_eq!(answer["found_by"], "greedy");
+}
+
+#[test]
+fn passes_and_first_colourings_can_be_set_and_aliases_name_phases() {
+    let place = place();
+    let settings = "[iterative]\npasses = 2\nmin_delta = 3\npatience = 9\nwarm_start = false\n\n\
+                    [initial_coloring]\nstrategy = \"rlf\"\n\n[color.gpu]\nquantum = false\n";
+    place.write("tidemill.toml", settings);
+    let line = "color graph.col --seed 4 --phases tabu,thermodynamic,active_inference --out run";
+    let answer = place.json(line);
+    assert_eq!((&answer["ended"], &answer["passes"]), (&"passes".into(), &2.into()));
+    let phases: Vec<&str> =
+        answer["phases"].as_array().unwrap().iter().map(|it| it["phase"].as_str().unwrap()).collect();
+    assert!(phases.contains(&"tempering") && phases.contains(&"inference"), "{phases:?}");
+    assert!(phases.contains(&"rlf") && !phases.contains(&"dsatur"), "{phases:?}");
+    let stored: Value = serde_json::from_str(&place.read("run/color.json")).unwrap();
+    let text = stored.to_string();
+    assert!(text.contains("\"warm_start\":false") && text.contains("\"min_delta\":3"), "{text}");
+    assert!(text.contains("\"on_cpu\":[\"annealing\"]") && text.contains("\"patience\":9"), "{text}");
+    assert_eq!(place.json("color graph.col --phases tabu --passes 1")["passes"], 1, "flags win");
+    place.write("tidemill.toml", settings.replace("warm_start = false", "warm_start = true"));
+    place.refused(&format!("{line} --resume"), "the run was started with warm_start = false, not true");
+    place.write("tidemill.toml", "[initial_coloring]\nstrategy = [\"rlf\", \"tabu\"]\n");
+    place.refused(
+        "color graph.col",
+        "initial_coloring.strategy = rlf,tabu: expected one or several of greedy,",
+    );
+    place.write("tidemill.toml", "[color.gpu]\nedge = false\n");
+    let said =
+        place.refused("color graph.col", "color.gpu = edge: expected phases that can run on a device: ");
+    assert!(said.stderr.contains("settings tidemill.toml"), "{}", said.stderr);
+    place.write("tidemill.toml", "[iterative]\npaces = 2\n");
+    place.refused("color graph.col", "unknown field `paces`");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::study::{exported, same_lines};
 use crate::support::Place;
 
 /// Rules that fire soon, however fast or slow the machine: no batch is ever long enough, and nothing is too slow to be called stalled.
-const EAGER: &str = "[hypertune]
+pub const EAGER: &str = "[hypertune]
 mode = \"on\"
 short_batch_ms = 1e6
 stalled_s = 1e6
@@ -29,7 +29,8 @@ fn eager() -> Place {
     place
 }
 
-fn events(place: &Place, study: &str) -> Vec<Event> {
+/// The records of a run in this folder.
+pub fn events(place: &Place, study: &str) -> Vec<Event> {
     let path = place.path(study).join("journal.jsonl");
     read_journal(&path).unwrap().collect::<Result<_, _>>().unwrap()
 }

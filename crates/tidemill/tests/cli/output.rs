@@ -115,7 +115,12 @@ fn json_of_a_backtest_has_the_documented_shape() {
         assert!(["long", "short"].contains(&trade["side"].as_str().unwrap()));
         let number = |name: &str| trade[name].as_f64().unwrap();
         let side = if trade["side"] == "long" { 1.0 } else { -1.0 };
-        let cost = (number("entry") + number("exit")) * 10.0 / 10_000.0;
+        // Fees of 5, and slippage by the kind of order that closes the trade.
+        let cost = match trade["reason"].as_str().unwrap() {
+            "STOP" | "STOP_GAP" => (number("entry") * 10.0 + number("exit") * 15.0) / 10_000.0,
+            "TARGET" | "TARGET_GAP" => (number("entry") * 10.0 + number("exit") * 5.0) / 10_000.0,
+            _ => (number("entry") + number("exit")) * 10.0 / 10_000.0,
+        };
         assert_eq!(number("pnl"), side * (number("exit") - number("entry")) - cost);
         assert_eq!(number("ret"), number("pnl") / number("entry"));
     }
@@ -207,17 +212,21 @@ fn help_and_version_are_on_stdout() {
         let said = place.ok(command);
         assert!(said.stderr.is_empty() && said.stdout.contains("tidemill"), "{command}");
     }
+    place.with_gate("--bars 3000 --symbols 2", "bars.csv");
     let listed = place.ok("strategies").stdout;
     for (name, _) in SHIPPED {
         assert!(listed.contains(name), "{listed}");
         place.write("own.toml", place.ok(&format!("strategies {name}")).stdout);
-        let own = place.json("backtest own.toml");
+        let own = place.json("backtest own.toml --data bars.csv");
         assert_eq!(
             own,
-            place.json(&format!("backtest {name}")),
+            place.json(&format!("backtest {name} --data bars.csv")),
             "{name}: a printed strategy is the shipped one"
         );
     }
+    // A strategy that reads another symbol tells what the data lacks, and what to do.
+    place.refused("backtest btc-gate", "there is no symbol 'BTCUSDT' in the data");
+    place.refused("backtest btc-gate", "the data has SYN0, SYN1, SYN2, SYN3: add that of BTCUSDT to --data");
 }
 
 #[test]

@@ -67,6 +67,23 @@ fn a_trial_brings_its_strategy_and_data_and_takes_newer_files() {
 }
 
 #[test]
+fn only_what_is_traded_is_said() {
+    let place = Place::new();
+    place.ok("data generate --bars 600 --symbols 3 --timeframe 1h --out bars.csv");
+    let names = |command: &str| -> Vec<String> {
+        let answer = place.json(command);
+        let symbols = answer["symbols"].as_array().unwrap().iter();
+        symbols.map(|symbol| symbol["symbol"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names("signal zscore-dip --data bars.csv"), ["SYN0", "SYN1", "SYN2"]);
+    assert_eq!(names("signal zscore-dip --data bars.csv --trade SYN2,*0"), ["SYN0", "SYN2"]);
+    place.ok("sweep zscore-dip --data bars.csv --trade SYN1 --trials 5 --verdict off --out runs/a");
+    assert_eq!(names("signal --trial runs/a:0"), ["SYN1"], "what the study trades");
+    assert_eq!(names("signal --trial runs/a:0 --trade SYN0"), ["SYN0"]);
+    place.refused("signal zscore-dip --data bars.csv --trade BTC", "no symbol of the data fits");
+}
+
+#[test]
 fn what_cannot_be_answered_is_refused() {
     let place = place();
     place.refused("signal zscore-dip", "a signal needs data");

@@ -30,6 +30,12 @@ impl Place {
         place
     }
 
+    /// Writes generated bars that every shipped strategy runs on: the first symbol is the one that others are gated by.
+    pub fn with_gate(&self, options: &str, name: &str) {
+        self.ok(&format!("data generate {options} --out {name}"));
+        self.write(name, self.read(name).replace("SYN0", "BTCUSDT"));
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }

@@ -55,9 +55,9 @@ fn the_answer_depends_on_the_seed_and_not_on_the_threads() {
 #[test]
 fn each_trial_is_what_a_backtest_of_its_parameters_says() {
     let place = Place::new();
-    place.ok("data generate --bars 3000 --symbols 2 --seed 3 --out two.parquet");
+    place.with_gate("--bars 3000 --symbols 2 --seed 3", "two.csv");
     for (strategy, _) in SHIPPED {
-        let common = format!("{strategy} --data two.parquet --split 0.7 --folds 2 --objective trades");
+        let common = format!("{strategy} --data two.csv --split 0.7 --folds 2 --objective trades");
         let answer = place.json(&format!("sweep {common} --trials 60 --top 3 --sampler random"));
         for trial in answer["best"].as_array().unwrap() {
             let given = settings(&trial["parameters"]).join(" ");

@@ -18,8 +18,7 @@ use tidemill_backtest::segment::Layout;
 use tidemill_backtest::{Engine, EngineOptions, Overrides, Strategy};
 use tidemill_coloring::device as coloring;
 use tidemill_gpu::{GpuError, LEAST_ARCHITECTURE, Nvrtc, Source};
-use tidemill_market::synth::lcg;
-use tidemill_market::{Universe, atc};
+use tidemill_market::atc;
 
 /// The architectures that docs/gpu.md names.
 const ARCHITECTURES: [u32; 10] = [60, 61, 70, 75, 80, 86, 89, 90, 100, 120];
@@ -65,7 +64,7 @@ fn strategy_sources() -> Vec<Vec<Source>> {
         std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.file_name().is_some_and(|name| name != LARGEST));
     paths.sort();
-    let universe = Universe { symbols: vec![lcg(300)] };
+    let universe = tidemill_lab::shipped::universe(300);
     let sources = |path: &std::path::PathBuf| {
         let strategy = Strategy::open(path, &Overrides::default()).unwrap();
         let segments = Layout::default().segments(&universe).unwrap();

@@ -3,6 +3,7 @@
 use tidemill_coloring::device::{DeviceGraph, source, tabu_source};
 use tidemill_coloring::experimental::anneal::{Anneal, AnnealOptions};
 use tidemill_coloring::experimental::metropolis::{DeviceWalkers, Walk, Walkers, weight};
+use tidemill_coloring::experimental::signal::{DeviceSignals, Trajectory, inference, reservoir, transfer};
 use tidemill_coloring::experimental::temper::{Temper, TemperOptions};
 use tidemill_coloring::memetic::{Cross, DevicePool, Generation, Memetic, MemeticOptions, Pool, Task};
 use tidemill_coloring::random::Random;
@@ -234,6 +235,81 @@ fn ladders_and_rings_do_the_same_on_every_device() {
         }
         assert_eq!(there.best(), here.best());
     }
+}
+
+/// What searches may have gone through, made up: samples of who was in conflict, and colourings.
+fn trajectory(n: u32, k: u32, n_samples: u64) -> Trajectory {
+    let random = Random::new(u64::from(n), 97);
+    let sample = |at: u64| (0..u64::from(n)).map(|vertex| random.below(at << 32 | vertex, 3) == 0).collect();
+    Trajectory {
+        n: n as usize,
+        conflicts: (0..n_samples).map(sample).collect(),
+        colorings: (0..5).map(|seed| random_colors(n as usize, k, seed)).collect(),
+        iterations: 0,
+    }
+}
+
+/// Compares every signal with its twin, bit for bit.
+pub fn check_signals(device: &Device, (n, percent, k): Case, n_samples: u64) {
+    let graph = random_graph(n, percent, u64::from(n) + 1);
+    let trajectory = trajectory(n, k, n_samples);
+    let signals = DeviceSignals::new(&graph, device.stream().unwrap()).unwrap();
+    let bits = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect::<Vec<u64>>();
+    let what = format!("n = {n}, k = {k}, {n_samples} samples");
+    assert_eq!(
+        bits(signals.reservoir(&trajectory).unwrap()),
+        bits(reservoir(&graph, &trajectory)),
+        "reservoir, {what}"
+    );
+    assert_eq!(
+        bits(signals.transfer(&trajectory).unwrap()),
+        bits(transfer(&graph, &trajectory)),
+        "transfer, {what}"
+    );
+    let k = k as usize;
+    assert_eq!(
+        bits(signals.inference(&trajectory, k).unwrap()),
+        bits(inference(&graph, &trajectory, k)),
+        "inference, {what}"
+    );
+}
+
+#[test]
+fn signals_are_the_same_on_every_device() {
+    let _turn = tidemill_skip::turn::beside_others();
+    for device in devices() {
+        let cases: [(Case, u64); 6] = [
+            ((1, 0, 1), 0),
+            ((2, 100, 2), 1),
+            ((33, 50, 5), 32),
+            ((70, 30, 9), 33),
+            ((130, 90, 20), 65),
+            ((200, 50, 12), 256),
+        ];
+        for (case, n_samples) in cases {
+            check_signals(&device, case, n_samples);
+        }
+        if is_gpu(&device) {
+            check_signals(&device, (3_000, 50, 60), 256);
+        }
+    }
+}
+
+#[test]
+fn two_signals_run_side_by_side_on_two_streams_of_a_gpu() {
+    let _turn = tidemill_skip::turn::alone();
+    let Some(device) = gpu() else { return };
+    let graph = random_graph(6_000, 50, 1);
+    let trajectory = trajectory(6_000, 60, 256);
+    let [first, second] = [(); 2].map(|()| DeviceSignals::new(&graph, device.stream().unwrap()).unwrap());
+    // Memory is taken before anything starts: taking it may wait.
+    let mut long = first.transfer_job(&trajectory).unwrap();
+    let mut steps = second.reservoir_job(&trajectory).unwrap();
+    let (long, steps) = (long.start().unwrap(), steps.start().unwrap());
+    assert!(long.ended.since_ms(&steps.began).unwrap() > 0.0, "the first ended before the second began");
+    assert!(steps.ended.since_ms(&long.began).unwrap() > 0.0, "the second ended before the first began");
+    assert_eq!(long.finish().unwrap(), first.transfer(&trajectory).unwrap());
+    assert!(steps.finish().unwrap().iter().any(|response| *response > 0.0));
 }
 
 #[test]

@@ -17,7 +17,7 @@ use tidemill_backtest::tally::Tally;
 use tidemill_backtest::{
     DeviceEngine, DeviceOptions, Engine, EngineOptions, Outcome, Overrides, Stage, Strategy,
 };
-use tidemill_gpu::{Device, GpuError};
+use tidemill_gpu::{ContextOptions, Device, GpuError};
 use tidemill_market::Universe;
 use tidemill_market::synth::lcg;
 use tidemill_search::Points;
@@ -32,7 +32,12 @@ pub fn check(numbers: &[u32], device: &Device) -> Result<(), String> {
     let segments = data::segments(&mut tape, &universe);
     let most_trials = *tape.pick(&[1, 4, 12, 40, 20, 100]);
     let n_trials = 1 + tape.below(most_trials);
-    let lanes = *tape.pick(&[1, 2, 3]);
+    let context = *tape.pick(&[
+        ContextOptions::sequential(),
+        ContextOptions::parallel(1),
+        ContextOptions::parallel(2),
+        ContextOptions::parallel(3),
+    ]);
     let mut stream = tape.stream();
     let source = text::strategy(&mut tape, &universe);
     let with_source = |what: String| format!("{what}\n{source}");
@@ -45,7 +50,7 @@ pub fn check(numbers: &[u32], device: &Device) -> Result<(), String> {
     let expected = engine.evaluate(&points);
     // A walk by a block and one by a few lanes, whatever the device would choose.
     let walks = [[None, Some(0)], [Some(64), Some(0)], [Some(0), Some(128)]][stream.below(3)];
-    let whole = DeviceOptions { lanes, walk_threads: walks[0], ..DeviceOptions::default() };
+    let whole = DeviceOptions { context, walk_threads: walks[0], ..DeviceOptions::default() };
     let parts = DeviceOptions {
         most_trials: 1 + n_trials / 3,
         most_trades: 2,
@@ -150,7 +155,7 @@ fn random_strategies_give_the_same_bits() {
 #[test]
 fn every_shipped_strategy_compiles_for_a_gpu() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../strategies");
-    let universe = Universe { symbols: vec![lcg(300)] };
+    let universe = tidemill_lab::shipped::universe(300);
     let mut sources = vec![column_source()];
     // Where only the binary is, there is nothing to read.
     for entry in std::fs::read_dir(folder).into_iter().flatten() {

@@ -11,4 +11,3 @@ mod pool;
 pub mod rig;
 mod stream;
 mod timeline;
-mod triple;

@@ -91,6 +91,7 @@ fn colorings() {
     coloring::check_tabu(&device, (60, 50, 8), &[700, 100]);
     coloring::check_pool(&device, (131, 50, 14));
     coloring::check_walks(&device, (70, 50, 9), &[1, 33, 200]);
+    coloring::check_signals(&device, (131, 50, 14), 33);
     assert_launched(&device, [&coloring_source(), &tabu_source(1)]);
 }
 

@@ -1,6 +1,6 @@
 //! Scans on the GPU, or under emulation where there is none, against the CPU, bit for bit.
 
-use tidemill_gpu::Device;
+use tidemill_gpu::{ContextOptions, Device};
 use tidemill_market::atc::{AtcOptions, Preset};
 use tidemill_scan::{DeviceOptions, Row, ScanOptions, Scanned, Scanner, Symbol};
 
@@ -72,7 +72,8 @@ fn scans_have_the_bits_of_the_cpu_whatever_the_streams() {
             assert!(expected.rows.len() > n_symbols / 3);
             for streams in if is_gpu { 1..=16 } else { 3..=4 } {
                 for batch_symbols in [None, Some(17 * streams)] {
-                    let device_options = DeviceOptions { streams, batch_symbols, ..DeviceOptions::default() };
+                    let device_options =
+                        DeviceOptions { context: ContextOptions::parallel(streams), batch_symbols };
                     let found = scan(&device, &options, &device_options, &symbols);
                     assert_same(
                         &found,

@@ -143,7 +143,7 @@ impl Part<Described> {
         args.stretches = stretches(count as u32, n_symbols as u32, grid.longest as u32);
         let stride = func.scratch_len(n_bars, n_symbols, args.stretches);
         let at_once = SCRATCH_BYTES.checked_div(stride * 8).unwrap_or(count).clamp(1, count);
-        args.scratch = memory.scratch.room(&plan.device, at_once * stride)?;
+        args.scratch = memory.scratch.room(plan.device(), at_once * stride)?;
         args.scratch_stride = stride as u64;
         for begin in (0..count).step_by(at_once) {
             args.trial = span.row.add(begin);

@@ -37,7 +37,7 @@ impl Part<Distinct> {
         columns.reserve_items(&self.state.spans, &self.state.written, under_way)?;
         let inputs = columns.inputs(&self.state.spans, &self.state.written);
         let plan = self.plan.clone();
-        let base = self.memory.structs.room(&plan.device, plan.struct_bytes())?;
+        let base = self.memory.structs.room(plan.device(), plan.struct_bytes())?;
         let mut structs = PackedStructs::new(base);
         let slots = structs.put(&inputs);
         let scalars = self.memory.scalars.ptr();
@@ -64,7 +64,7 @@ impl Part<Distinct> {
     /// Memory for the factors and groups of all conditions.
     fn reserve_factors(&mut self) -> Result<(), GpuError> {
         let Self { plan, memory, n_rows, .. } = self;
-        let (device, n_rows, n_factors) = (&plan.device, *n_rows, plan.keys.n_factors());
+        let (device, n_rows, n_factors) = (plan.device(), *n_rows, plan.keys.n_factors());
         memory.masks.resize_with(plan.keys.conditions.len(), GrowableBuffer::default);
         memory.factor_masks.resize_with(n_factors, GrowableBuffer::default);
         memory.level_of.room(device, n_factors * n_rows)?;
@@ -87,7 +87,7 @@ impl Part<Distinct> {
         for factor in &condition.factors {
             let FactorMode { mode, n_masks, n_levels, key } = self.factor_mode(condition, factor);
             factors.push(FactorMask {
-                pool: self.memory.factor_masks[factor.number].room(&plan.device, n_masks * n_words)?,
+                pool: self.memory.factor_masks[factor.number].room(plan.device(), n_masks * n_words)?,
                 item_of: self.state.spans[key].item_of,
                 level_of: self.memory.level_of.ptr().add(factor.number * self.n_rows),
                 mode,
@@ -98,7 +98,7 @@ impl Part<Distinct> {
         let sharers = self.sharers(condition, &factors, inputs);
         let factors_at = structs.put(&factors);
         let sharers_at = structs.put(&sharers);
-        let pool = self.memory.masks[at].room(&plan.device, whole.all * n_words)?;
+        let pool = self.memory.masks[at].room(plan.device(), whole.all * n_words)?;
         let mask = ConditionMask { pool, item_of: whole.item_of };
         Ok(ConditionWork { factors, factors_at, sharers, sharers_at, mask })
     }

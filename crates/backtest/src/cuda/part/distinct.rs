@@ -82,7 +82,7 @@ impl Part<Staged> {
         let (n_trials, n_rows) = (*n_trials, *n_rows);
         let Staged { points, range } = &self.state;
         let n_values = plan.n_params * n_trials;
-        let device_points = memory.points.room(&plan.device, n_values)?;
+        let device_points = memory.points.room(plan.device(), n_values)?;
         memory.points.host_mut()?[..n_values]
             .par_chunks_mut(n_trials)
             .enumerate()
@@ -93,7 +93,7 @@ impl Part<Staged> {
         self.marks.add(Stage::Distinct, stream)?;
         let args = ScalarArgs {
             points: device_points,
-            scalars: memory.scalars.room(&plan.device, plan.plan.scalars.len() * n_rows)?,
+            scalars: memory.scalars.room(plan.device(), plan.plan.scalars.len() * n_rows)?,
             n_trials: n_trials as u32,
             n_rows: n_rows as u32,
         };
@@ -103,7 +103,7 @@ impl Part<Staged> {
     /// Room for what the keys find; tables of keys without a pool begin empty.
     fn reserve_tables(&mut self, stream: &Stream, columns: &ColumnStore) -> Result<Tables, GpuError> {
         let Self { plan, memory, n_rows, .. } = self;
-        let (device, keys, n_rows) = (&plan.device, &plan.keys.keys, *n_rows);
+        let (device, keys, n_rows) = (plan.device(), &plan.keys.keys, *n_rows);
         let own = || keys.iter().filter(|key| key.pool.is_none());
         let (n_own, own_width) = (own().count(), own().map(|key| key.n_scalars).sum::<usize>());
         let own_places = (2 * n_rows).next_power_of_two();
@@ -160,7 +160,7 @@ impl Part<Staged> {
     /// Looks the tuples of all keys up: those of one pool one after the other, because they share its table.
     fn launch(&mut self, stream: &Stream, mut keys: Vec<Lookup>) -> Result<(), GpuError> {
         let Self { plan, memory, n_rows, .. } = self;
-        let mut structs = PackedStructs::new(memory.structs.room(&plan.device, plan.struct_bytes())?);
+        let mut structs = PackedStructs::new(memory.structs.room(plan.device(), plan.struct_bytes())?);
         let mut args = DistinctArgs {
             keys: DevicePtr::NULL,
             chains: DevicePtr::NULL,

@@ -37,9 +37,9 @@ impl Part<Masked> {
             if plan.segments.is_pooled(role) {
                 let at = role as usize;
                 let n_returns = n_books * plan.segments.n_days * *n_trials;
-                daily[at] = memory.daily[at].room(&plan.device, n_returns)?;
+                daily[at] = memory.daily[at].room(plan.device(), n_returns)?;
                 memory.daily[at].fill(stream, 0..n_returns, 0)?;
-                memory.pooled[at].room(&plan.device, *n_trials)?;
+                memory.pooled[at].room(plan.device(), *n_trials)?;
             }
         }
         Ok(daily)
@@ -49,7 +49,7 @@ impl Part<Masked> {
     fn reserve_blocks(&mut self) -> Result<bool, GpuError> {
         let n_sums = 2 * self.plan.segments.n_blocks * self.n_trials;
         if n_sums > 0 {
-            self.memory.blocks.room(&self.plan.device, n_sums)?;
+            self.memory.blocks.room(self.plan.device(), n_sums)?;
             self.memory.blocks.fill(&self.stream, n_sums, 0)?;
         }
         Ok(n_sums > 0)
@@ -67,8 +67,8 @@ impl Part<Masked> {
             world: state.world,
             segments: plan.data.segments.ptr(),
             conditions: state.condition_masks,
-            trades: memory.trades.room(&plan.device, n_walks * capacity)?,
-            states: memory.walks.room(&plan.device, n_walks)?,
+            trades: memory.trades.room(plan.device(), n_walks * capacity)?,
+            states: memory.walks.room(plan.device(), n_walks)?,
             n_segments: plan.segments.len() as u32,
             capacity: capacity as u32,
         })
@@ -89,12 +89,12 @@ impl Part<Masked> {
             segments: walk.segments,
             trades: walk.trades,
             walks: walk.states,
-            books: memory.books.room(&plan.device, *n_trials * n_books)?,
-            tallies: memory.tallies.room(&plan.device, n_walks)?,
+            books: memory.books.room(plan.device(), *n_trials * n_books)?,
+            tallies: memory.tallies.room(plan.device(), n_walks)?,
             daily,
             blocks: if has_blocks { memory.blocks.ptr() } else { DevicePtr::NULL },
             block_of: plan.data.block_of.ptr(),
-            n_open: memory.n_open.room(&plan.device, 1)?,
+            n_open: memory.n_open.room(plan.device(), 1)?,
             n_segments: walk.n_segments,
             capacity: walk.capacity,
             n_each: plan.segments.n_each(*n_trials) as u32,

@@ -16,7 +16,7 @@ use crate::exec::frame::{Frame, Scratch, WORD};
 use crate::exec::gather::gather;
 use crate::exec::lazy::Lazy;
 use crate::exec::mask::{Mask, later};
-use crate::exec::recursion::recursion;
+use crate::exec::recursion::{LANES as RECURSION_LANES, recursions};
 use crate::exec::symbol::Symbol;
 use crate::graph::{Func, Grid};
 use crate::plan::{Condition, Decided, Factor, KeyParts, Maskable, Slot, Tape};
@@ -207,26 +207,10 @@ impl Engine<'_> {
             };
             let n_bars = this.symbols[symbol].bars.len();
             let together = |scratch: &mut Scratch, group: &[usize]| {
-                let columns: Vec<Vec<&[f64]>> =
-                    group.iter().map(|trial| this.columns(symbol, *trial, prepared)).collect();
-                let lazies: Vec<Vec<Option<Lazy<'_>>>> = group
-                    .iter()
-                    .map(|trial| this.lazies(symbol, *trial, &scalars[*trial], prepared))
-                    .collect();
-                let frames: Vec<Frame<'_>> = group
-                    .iter()
-                    .zip(columns.iter().zip(&lazies))
-                    .map(|(trial, (columns, lazies))| Frame {
-                        columns,
-                        lazies,
-                        tiles: &[],
-                        compared: &[],
-                        scalars: &scalars[*trial],
-                        n_bars,
-                        block_words: this.block_words,
-                    })
-                    .collect();
-                Frame::truths(&frames, &maskable.tape, scratch).into_iter().map(item).collect::<Vec<Item>>()
+                let truths = this.with_frames(n_bars, symbol, group, scalars, prepared, |frames| {
+                    Frame::truths(frames, &maskable.tape, scratch)
+                });
+                truths.into_iter().map(item).collect::<Vec<Item>>()
             };
             let groups = missing.par_chunks(per_group(missing.len(), TRIALS_PER_BLOCK));
             groups.map_init(Scratch::default, together).flatten_iter().collect()
@@ -353,6 +337,18 @@ impl Engine<'_> {
             };
             return trials.par_chunks(per_group(trials.len(), EMA_LANES)).flat_map_iter(together).collect();
         }
+        if let Slot::Recur { start, next, .. } = &self.plan.slots[slot] {
+            let n_bars = self.series(slot, symbol).bars.len();
+            let together = |scratch: &mut Scratch, group: &[usize]| {
+                let mut out: Vec<Vec<f64>> = group.iter().map(|_| self.spare.column(n_bars)).collect();
+                self.with_frames(n_bars, symbol, group, scalars, prepared, |frames| {
+                    recursions(start, next, frames, &mut out, scratch);
+                });
+                out.into_iter().map(Item::Column).collect::<Vec<Item>>()
+            };
+            let groups = trials.par_chunks(per_group(trials.len(), RECURSION_LANES));
+            return groups.map_init(Scratch::default, together).flatten_iter().collect();
+        }
         trials
             .par_iter()
             .map_init(Scratch::default, |scratch, trial| {
@@ -395,21 +391,45 @@ impl Engine<'_> {
             Slot::Mask { tape, .. } => self.with_bars(n_bars, symbol, trial, scalars, prepared, |frame| {
                 column::mask(&tape.pruned(scalars), frame, scratch)
             }),
-            Slot::Recur { start, next, .. } => {
-                self.with_bars(n_bars, symbol, trial, scalars, prepared, |frame| {
-                    let mut out = self.spare.column(n_bars);
-                    recursion(start, next, frame, &mut out);
-                    Item::Column(out)
-                })
-            }
             Slot::Gather { input, route, .. } => {
                 let mut out = self.spare.column(n_bars);
                 let columns = self.columns(symbol, trial, prepared);
                 gather(columns[*input], self.grids.route(*route, symbol), &mut out);
                 Item::Column(out)
             }
-            Slot::Source(_) | Slot::Over { .. } => Item::Column(Vec::new()),
+            // Recursions are computed for several trials at once.
+            Slot::Source(_) | Slot::Over { .. } | Slot::Recur { .. } => Item::Column(Vec::new()),
         }
+    }
+
+    /// Runs over the columns of several trials that are prepared so far, on a grid that has so many bars.
+    fn with_frames<T>(
+        &self,
+        n_bars: usize,
+        symbol: usize,
+        trials: &[usize],
+        scalars: &[Vec<f64>],
+        prepared: &Prepared,
+        run: impl FnOnce(&[Frame<'_>]) -> T,
+    ) -> T {
+        let columns: Vec<Vec<&[f64]>> =
+            trials.iter().map(|trial| self.columns(symbol, *trial, prepared)).collect();
+        let lazies: Vec<Vec<Option<Lazy<'_>>>> =
+            trials.iter().map(|trial| self.lazies(symbol, *trial, &scalars[*trial], prepared)).collect();
+        let frames: Vec<Frame<'_>> = trials
+            .iter()
+            .zip(columns.iter().zip(&lazies))
+            .map(|(trial, (columns, lazies))| Frame {
+                columns,
+                lazies,
+                tiles: &[],
+                compared: &[],
+                scalars: &scalars[*trial],
+                n_bars,
+                block_words: self.block_words,
+            })
+            .collect();
+        run(&frames)
     }
 
     /// Runs over the columns prepared so far.

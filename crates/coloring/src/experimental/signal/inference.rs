@@ -10,25 +10,53 @@ use crate::graph::Graph;
 /// far as possible, the largest overlaps first; then the marginal of a vertex is the share of colourings that give it each colour.
 pub fn inference(graph: &Graph, trajectory: &Trajectory, k: usize) -> Vec<f64> {
     let n = graph.n();
-    let Some(first) = trajectory.colorings.first() else { return vec![0.0; n] };
-    let mut marginals = vec![0.0_f64; n * k];
-    let weight = 1.0 / trajectory.colorings.len() as f64;
-    for colors in &trajectory.colorings {
-        let renamed = aligned(first, colors, k);
-        for vertex in 0..n {
-            marginals[vertex * k + renamed[colors[vertex] as usize]] += weight;
-        }
-    }
-    let marginal = |vertex: usize| &marginals[vertex * k..(vertex + 1) * k];
+    let Some(beliefs) = Beliefs::new(trajectory, k) else { return vec![0.0; n] };
+    let marginal =
+        |vertex: usize, color: usize| f64::from(beliefs.counts[vertex * k + color]) * beliefs.weight;
     let of = |vertex: usize| {
-        let own = marginal(vertex);
-        let together =
-            |other: &u32| -> f64 { own.iter().zip(marginal(*other as usize)).map(|(a, b)| a * b).sum() };
-        let expected: f64 = graph.neighbours(vertex).iter().map(together).sum();
-        let gain: f64 = own.iter().filter(|p| **p > 0.0).map(|p| -p * libm::log2(*p)).sum();
+        let mut expected = 0.0;
+        for other in graph.neighbours(vertex) {
+            let mut together = 0.0;
+            (0..k).for_each(|color| together += marginal(vertex, color) * marginal(*other as usize, color));
+            expected += together;
+        }
+        let mut gain = 0.0;
+        let own = &beliefs.counts[vertex * k..(vertex + 1) * k];
+        own.iter().for_each(|count| gain += beliefs.surprise[*count as usize]);
         expected - gain
     };
     (0..n).map(of).collect()
+}
+
+/// What an ensemble of colourings believes.
+pub(super) struct Beliefs {
+    /// How many colourings give a vertex a colour, `k` numbers for each vertex.
+    pub(super) counts: Vec<u32>,
+    /// What learning a colour gives that so many colourings have, in bits.
+    pub(super) surprise: Vec<f64>,
+    /// One colouring as a share of all.
+    pub(super) weight: f64,
+}
+
+impl Beliefs {
+    /// None without a colouring.
+    pub(super) fn new(trajectory: &Trajectory, k: usize) -> Option<Self> {
+        let first = trajectory.colorings.first()?;
+        let mut counts = vec![0; trajectory.n * k];
+        for colors in &trajectory.colorings {
+            let renamed = aligned(first, colors, k);
+            for (vertex, color) in colors.iter().enumerate() {
+                counts[vertex * k + renamed[*color as usize]] += 1;
+            }
+        }
+        let n_colorings = trajectory.colorings.len();
+        let weight = 1.0 / n_colorings as f64;
+        let surprise = |count: usize| {
+            let share = count as f64 * weight;
+            if count > 0 { -share * libm::log2(share) } else { 0.0 }
+        };
+        Some(Self { counts, surprise: (0..=n_colorings).map(surprise).collect(), weight })
+    }
 }
 
 /// A new name for each colour of `colors`: greedily, the two classes that share most vertices get the same name.

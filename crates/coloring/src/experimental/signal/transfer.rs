@@ -8,37 +8,45 @@ use crate::graph::Graph;
 /// The transfer entropy from `u` to `v` is what the last sample of `u` says about the next one of `v` beyond what the last one of `v`
 /// says: Σ p(v', v, u) · log₂ (p(v' | v, u) / p(v' | v)).
 pub fn transfer(graph: &Graph, trajectory: &Trajectory) -> Vec<f64> {
+    let logarithms = logarithms(trajectory);
     let of = |from: usize| {
-        let to = graph.neighbours(from).iter();
-        to.map(|to| entropy(trajectory, from, *to as usize)).sum()
+        let mut told = 0.0;
+        for to in graph.neighbours(from) {
+            told += entropy(trajectory, &logarithms, from, *to as usize);
+        }
+        told
     };
     (0..graph.n()).map(of).collect()
 }
 
-fn entropy(trajectory: &Trajectory, from: usize, to: usize) -> f64 {
+/// Logarithms to the base 2 of all counts that can occur; that of 0 is never read. A table, because a device has no logarithm of ours.
+pub(super) fn logarithms(trajectory: &Trajectory) -> Vec<f64> {
+    let most = trajectory.conflicts.len().max(1);
+    (0..=most).map(|count| libm::log2(count.max(1) as f64)).collect()
+}
+
+fn entropy(trajectory: &Trajectory, logarithms: &[f64], from: usize, to: usize) -> f64 {
     // Counts by next of `to`, last of `to`, last of `from`.
-    let mut counts = [[[0.0_f64; 2]; 2]; 2];
+    let mut counts = [[[0_usize; 2]; 2]; 2];
     for pair in trajectory.conflicts.windows(2) {
         let [last, next] = pair else { continue };
-        counts[usize::from(next[to])][usize::from(last[to])][usize::from(last[from])] += 1.0;
+        counts[usize::from(next[to])][usize::from(last[to])][usize::from(last[from])] += 1;
     }
-    let total: f64 = counts.iter().flatten().flatten().sum();
+    let total = trajectory.conflicts.len().saturating_sub(1) as f64;
     let mut sum = 0.0;
-    for next in 0..2 {
-        for own in 0..2 {
-            for other in 0..2 {
-                let joint = counts[next][own][other];
-                if joint == 0.0 {
-                    continue;
-                }
-                let both = joint / (counts[0][own][other] + counts[1][own][other]);
-                let alone_total: f64 = counts.iter().map(|by| by[own][0] + by[own][1]).sum();
-                let alone = (counts[next][own][0] + counts[next][own][1]) / alone_total;
-                sum += joint / total * libm::log2(both / alone);
-            }
+    for key in 0..8 {
+        let (next, own, other) = (key >> 2, key >> 1 & 1, key & 1);
+        let joint = counts[next][own][other];
+        if joint == 0 {
+            continue;
         }
+        let pair = counts[0][own][other] + counts[1][own][other];
+        let alone = counts[next][own][0] + counts[next][own][1];
+        let all: usize = counts.iter().map(|by| by[own][0] + by[own][1]).sum();
+        let bits = (logarithms[joint] + logarithms[all]) - (logarithms[pair] + logarithms[alone]);
+        sum += joint as f64 / total * bits;
     }
-    sum.max(0.0)
+    if sum > 0.0 { sum } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -57,7 +65,9 @@ mod tests {
         });
         let trajectory =
             Trajectory { n: 3, conflicts: conflicts.collect(), colorings: vec![], iterations: 0 };
-        let (there, back) = (entropy(&trajectory, 0, 1), entropy(&trajectory, 1, 0));
+        let logarithms = logarithms(&trajectory);
+        let flows = |from, to| entropy(&trajectory, &logarithms, from, to);
+        let (there, back) = (flows(0, 1), flows(1, 0));
         assert!((there - 1.0).abs() < 0.01, "one bit a step: {there}");
         assert!(back < 0.01, "{back}");
         let graph = Graph::new(3, [(0, 1), (1, 2), (0, 2)]);

@@ -15,6 +15,8 @@ use crate::phase::DeviceInput;
 use crate::random::mix;
 use crate::slot::CpuSlots;
 use crate::tabu::device::DeviceTabu;
+use crate::tabu::mean_tenure;
+use crate::warm::n_conflicting;
 
 /// A child's search gets one iteration for so many edges: long enough to mend what crossing broke, not so long that nothing of the parents
 /// is left. In sparse graphs that is soon.
@@ -34,7 +36,6 @@ const SLOWER: u64 = 3;
 pub(super) struct Colony<'a> {
     kind: PhaseKind,
     input: PhaseInput<'a>,
-    stream: u32,
     evolve: Option<Box<dyn Evolve + 'a>>,
     /// Why the CPU took over from the device.
     fallback: Option<String>,
@@ -43,6 +44,8 @@ pub(super) struct Colony<'a> {
     left: i64,
     n_idle: u64,
     heat: f64,
+    /// Number of the stream on the device.
+    stream: u32,
     /// Colourings on a device; 1 on the CPU.
     width: u64,
     best: (u32, Vec<u32>),
@@ -50,18 +53,18 @@ pub(super) struct Colony<'a> {
 
 impl<'a> Colony<'a> {
     /// Begins at the input's colouring and at random ones.
-    pub(super) fn new(kind: PhaseKind, input: PhaseInput<'a>, stream: u32) -> Self {
+    pub(super) fn new(kind: PhaseKind, input: PhaseInput<'a>) -> Self {
         let best = (u32::MAX, input.start.to_vec());
         Self {
             kind,
             input,
-            stream,
             evolve: None,
             fallback: None,
             n_starts: 0,
             left: 0,
             n_idle: 0,
             heat: 1.0,
+            stream: 0,
             width: 1,
             best,
         }
@@ -120,7 +123,12 @@ impl<'a> Colony<'a> {
         given: &[Vec<u32>],
     ) -> Result<Box<dyn Evolve + 'a>, GpuError> {
         let (graph, k) = (device.graph, self.input.k);
-        let stream = graph.device().stream()?;
+        // It stays the phase's own: one search after another works on it.
+        let stream = match device.streams.of(self.kind) {
+            Some(stream) => stream.clone(),
+            None => graph.device().stream()?,
+        };
+        self.stream = stream.number() as u32;
         let many = |n: usize| ((n as f64 * knobs.population) as usize).max(2);
         Ok(match self.kind {
             PhaseKind::Tabu => {
@@ -201,6 +209,7 @@ impl Phase for Colony<'_> {
                 break;
             }
         }
+        let mut parameters = evolve.parameters();
         self.evolve = Some(evolve);
         clock = match (&self.fallback, self.device()) {
             (Some(reason), _) => clock.at(DeviceMode::CpuFallback { reason: reason.clone() }),
@@ -211,6 +220,13 @@ impl Phase for Colony<'_> {
         let mut report = clock.report(iterations, PhaseResult::Searched { colors, conflicts });
         report.values = values;
         report.values.push(("starts", self.n_starts as f64));
+        if matches!(self.kind, PhaseKind::Tabu | PhaseKind::Memetic) {
+            parameters.push(("tenure", mean_tenure(n_conflicting(self.input.graph, &self.best.1))));
+        }
+        report.parameters = parameters;
+        if let Some(device) = self.device() {
+            report.values.push(("device", device.streams.number() as f64));
+        }
         Ok(report)
     }
 }

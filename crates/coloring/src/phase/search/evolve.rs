@@ -27,6 +27,9 @@ pub(crate) trait Evolve: Send {
     /// The best so far.
     fn found(&mut self) -> Result<Vec<u32>, GpuError>;
 
+    /// What it works with at present, as numbers by name.
+    fn parameters(&self) -> Vec<(&'static str, f64)>;
+
     /// Makes temperatures higher or lower by a factor, where there are any.
     fn heat(&mut self, _factor: f64) {}
 }
@@ -54,6 +57,12 @@ impl<P: Pool + Send> Evolve for Memetic<P> {
     fn found(&mut self) -> Result<Vec<u32>, GpuError> {
         Ok(self.best().to_vec())
     }
+
+    fn parameters(&self) -> Vec<(&'static str, f64)> {
+        let options = self.options();
+        let population = options.n_islands * options.island_size;
+        vec![("population", population as f64), ("child_iterations", options.iterations as f64)]
+    }
 }
 
 /// Many tabu searches side by side on a device.
@@ -61,6 +70,7 @@ pub(super) struct Swarm<'a> {
     tabu: DeviceTabu<'a>,
     /// Iterations of each search in a step.
     iterations: u64,
+    n_searches: usize,
     made: u64,
     best: (u32, usize),
 }
@@ -87,7 +97,7 @@ impl<'a> Swarm<'a> {
         let starts: Vec<(Random, &[u32])> =
             starts.iter().map(|(random, colors)| (*random, &colors[..])).collect();
         let tabu = DeviceTabu::new(graph, k, stream, &starts)?;
-        Ok(Self { tabu, iterations, made: 0, best: (u32::MAX, 0) })
+        Ok(Self { tabu, iterations, n_searches, made: 0, best: (u32::MAX, 0) })
     }
 }
 
@@ -114,5 +124,9 @@ impl Evolve for Swarm<'_> {
 
     fn found(&mut self) -> Result<Vec<u32>, GpuError> {
         self.tabu.best(self.best.1)
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, f64)> {
+        vec![("population", self.n_searches as f64)]
     }
 }

@@ -13,6 +13,9 @@ pub(super) trait Path: Send {
 
     /// The best colouring so far.
     fn found(&self) -> Vec<u32>;
+
+    /// The mean tenure of its moves at present.
+    fn tenure(&self) -> f64;
 }
 
 impl Path for Tabu<'_> {
@@ -23,6 +26,10 @@ impl Path for Tabu<'_> {
 
     fn found(&self) -> Vec<u32> {
         self.best().to_vec()
+    }
+
+    fn tenure(&self) -> f64 {
+        Tabu::tenure(self)
     }
 }
 
@@ -35,6 +42,10 @@ impl Path for Partial<'_> {
     fn found(&self) -> Vec<u32> {
         self.best()
     }
+
+    fn tenure(&self) -> f64 {
+        Partial::tenure(self)
+    }
 }
 
 impl Path for Weighted<'_> {
@@ -45,6 +56,10 @@ impl Path for Weighted<'_> {
 
     fn found(&self) -> Vec<u32> {
         self.best().to_vec()
+    }
+
+    fn tenure(&self) -> f64 {
+        Weighted::tenure(self)
     }
 }
 
@@ -118,6 +133,7 @@ impl<P: Path> Phase for Walk<'_, P> {
         let (conflicts, colors) = self.best.clone();
         let mut report = clock.report(iterations, PhaseResult::Searched { colors, conflicts });
         report.values.push(("starts", self.n_starts as f64));
+        report.parameters.push(("tenure", self.path.tenure()));
         Ok(report)
     }
 }

@@ -99,6 +99,12 @@ fn benchmark_note(evaluation: &BacktestReport) -> String {
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
+        // Costs by kind of order, and sizing.
+        Value::Object(map) => {
+            let parts: Vec<String> =
+                map.iter().map(|(key, value)| format!("{key} {}", plain(value))).collect();
+            parts.join(", ")
+        }
         other => other.to_string(),
     }
 }

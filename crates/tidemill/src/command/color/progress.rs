@@ -46,7 +46,10 @@ impl Progress {
                 }
             }
             PassEvent::Ended(_) | PassEvent::Failed { .. } => self.bar.finish_and_clear(),
-            PassEvent::Started { .. } | PassEvent::Warning { .. } | PassEvent::PassBegan { .. } => {}
+            PassEvent::Started { .. }
+            | PassEvent::Warning { .. }
+            | PassEvent::PassBegan { .. }
+            | PassEvent::RoundEnded(_) => {}
         }
     }
 

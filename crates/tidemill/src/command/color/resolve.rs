@@ -18,7 +18,9 @@ pub fn resolve(args: &ColorArgs, settings: &Settings) -> Result<RunConfig> {
     let own = &settings.color;
     let mut time_s = args.time.or(own.time_s);
     let target = args.target.or(own.target);
-    let (max_iterations, max_passes, patience) = (args.iterations, args.passes, args.patience);
+    let iterative = &settings.iterative;
+    let max_iterations = args.iterations.or(own.iterations);
+    let (max_passes, patience) = (args.passes.or(iterative.passes), args.patience.or(iterative.patience));
     if time_s.is_none() && max_iterations.is_none() && max_passes.is_none() && patience.is_none() {
         time_s = Some(DEFAULT_TIME_S);
     }
@@ -29,10 +31,9 @@ pub fn resolve(args: &ColorArgs, settings: &Settings) -> Result<RunConfig> {
             _ => bail!("--time {seconds}: expected a number of seconds above 0"),
         },
     };
-    let phases = match args.phases.as_ref().or(own.phases.as_ref()) {
-        Some(names) => PhaseKind::listed(names)?,
-        None => PhaseKind::defaults(),
-    };
+    let strategy = settings.initial_coloring.phases()?;
+    let list = args.phases.as_deref().or(own.phases.as_deref());
+    let phases = PhaseKind::chosen(list, strategy.as_deref())?;
     let hypertune = match args.hypertune {
         Some(Hypertune::Off) => Mode::Off,
         Some(Hypertune::Advise) => Mode::Advise,
@@ -47,7 +48,9 @@ pub fn resolve(args: &ColorArgs, settings: &Settings) -> Result<RunConfig> {
         max_iterations,
         max_passes,
         patience,
-        min_delta: args.min_delta.unwrap_or(1),
+        min_delta: args.min_delta.or(iterative.min_delta).unwrap_or(1),
+        warm_start: iterative.warm_start.unwrap_or(true),
+        on_cpu: own.on_cpu()?,
         knobs: Knobs { ..own.knobs.clone() },
     };
     Ok(RunConfig { options, hypertune, thresholds: settings.hypertune.thresholds()? })

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use super::rig::{add, host_compiles};
 use tidemill_gpu::{
-    Device, Event, Fault, GpuError, HostOptions, Pipeline, Purpose, Stream, StreamPool, StreamPoolOptions,
-    TripleBuffer,
+    Context, ContextOptions, Device, Event, Fault, GpuError, HostOptions, Pipeline, Purpose, Stream,
 };
 
 const SHORT: Duration = Duration::from_millis(30);
@@ -92,18 +91,13 @@ fn dropping_what_a_hanging_device_uses_waits_once_and_then_never_again() {
     }
     type Owned = Box<dyn std::any::Any + Send>;
     type Make = fn(&Device, &Stream) -> Owned;
-    let owned: [(&str, Make); 3] = [
+    let owned: [(&str, Make); 2] = [
         ("pinned memory", |device, stream| {
             let (buffer, mut pinned) = (device.alloc::<u64>(5).unwrap(), device.pinned::<u64>(5).unwrap());
             stream.download(&buffer, 0, &mut pinned, 0, 5).unwrap();
             Box::new((pinned, buffer))
         }),
         ("a buffer", |device, _| Box::new(device.alloc::<u64>(5).unwrap())),
-        ("a slot of three", |device, stream| {
-            let three = TripleBuffer::<u64>::new(device, 5).unwrap();
-            let slot = three.acquire().unwrap().upload(stream, 5, |elements| elements.fill(7)).unwrap();
-            Box::new(slot)
-        }),
     ];
     for (what, make) in owned {
         in_time(what, move || {
@@ -170,10 +164,10 @@ fn a_pipeline_on_a_hanging_device_ends() {
     in_time("a pipeline", || {
         let device = hanging(2);
         device.set_wait_limit(FAR);
-        let pool = StreamPool::new(&device, StreamPoolOptions::default()).unwrap();
+        let context = Context::new(&device, ContextOptions::parallel(4)).unwrap();
         let lanes = (0..3).map(|_| device.alloc::<u64>(5).unwrap()).collect();
         let mut pipeline =
-            Pipeline::new(pool, lanes)
+            Pipeline::new(&context, lanes)
                 .unwrap()
                 .stage("add", Purpose::Compute, |stream, lane, amount| add(stream, lane, amount));
         for amount in 0..3 {

@@ -1,6 +1,5 @@
 use super::rig::{
-    AddArgs, LAYOUTS, PlaneArgs, SumArgs, add, host_compiles, is_host, kernel, launch, on_every_device,
-    source,
+    AddArgs, LAYOUTS, PlaneArgs, SumArgs, add, host_compiles, kernel, launch, on_every_device, source,
 };
 use tidemill_gpu::{GpuError, Launch, Source, StructLayout, compile, probe};
 
@@ -133,12 +132,9 @@ fn a_missing_kernel_and_a_bad_source_are_named() {
 #[test]
 fn a_source_is_loaded_once() {
     on_every_device(|device| {
-        let first = device.load(&source()).unwrap().kernel("add").unwrap();
         for _ in 0..100 {
             device.load(&source()).unwrap().kernel("add").unwrap();
         }
-        assert_eq!(first.args_size(), Some(size_of::<AddArgs>()));
-        assert_eq!(first.registers() == 0, is_host(device));
         let buffer = device.alloc_from(&[5u64; 300]).unwrap();
         let stream = device.stream().unwrap();
         add(&stream, &buffer, 6).unwrap();

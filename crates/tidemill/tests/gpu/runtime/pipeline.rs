@@ -1,10 +1,9 @@
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::rig::{SlowArgs, add, host_compiles, kernel, launch, meet, on_every_device};
 use tidemill_gpu::{
-    Device, DeviceBuffer, Fault, GpuError, HostOptions, Launch, Pinned, Pipeline, Purpose, StreamMode,
-    StreamPool, StreamPoolOptions, Timeline,
+    Context, ContextOptions, Device, DeviceBuffer, Fault, GpuError, HostOptions, Launch, Pinned, Pipeline,
+    Purpose, StreamMode,
 };
 
 const LEN: usize = 512;
@@ -28,14 +27,14 @@ fn lanes(device: &Device, n: usize) -> Result<Vec<Lane>, GpuError> {
     (0..n).map(lane).collect()
 }
 
-fn pool(device: &Device, mode: StreamMode, streams: usize) -> StreamPool {
-    StreamPool::new(device, StreamPoolOptions { streams, mode, ..StreamPoolOptions::default() }).unwrap()
+fn context(device: &Device, mode: StreamMode, streams: usize) -> Context {
+    Context::new(device, ContextOptions { mode, ..ContextOptions::parallel(streams) }).unwrap()
 }
 
 /// Uploads `batch`, `batch + 1`, ... ; adds 1000; keeps a thread of the device busy for `n_rounds`; downloads.
-fn pipeline(device: &Device, pool: StreamPool, n_lanes: usize, n_rounds: u32) -> Pipeline<Lane, u64, u64> {
-    let slow = kernel(device, "slow");
-    Pipeline::new(pool, lanes(device, n_lanes).unwrap())
+fn pipeline(context: &Context, n_lanes: usize, n_rounds: u32) -> Pipeline<Lane, u64, u64> {
+    let slow = kernel(context.device(), "slow");
+    Pipeline::new(context, lanes(context.device(), n_lanes).unwrap())
         .unwrap()
         .stage("upload", Purpose::Upload, |stream, lane: &mut Lane, batch: u64| {
             let elements = lane.there.as_mut_slice()?;
@@ -57,13 +56,12 @@ fn pipeline(device: &Device, pool: StreamPool, n_lanes: usize, n_rounds: u32) ->
 
 /// The same with computations of which two meet each time: batches 0 and 1, 2 and 3, and so on.
 fn meeting_pipeline(
-    device: &Device,
-    pool: StreamPool,
+    context: &Context,
     n_lanes: usize,
     arrived: Vec<DeviceBuffer<u32>>,
     met: Vec<[DeviceBuffer<u64>; 2]>,
 ) -> Pipeline<Lane, u64, u64> {
-    Pipeline::new(pool, lanes(device, n_lanes).unwrap())
+    Pipeline::new(context, lanes(context.device(), n_lanes).unwrap())
         .unwrap()
         .stage("upload", Purpose::Upload, |stream, lane: &mut Lane, batch: u64| {
             stream.upload(&lane.there, 0, &lane.buffer, 0, LEN)?;
@@ -101,7 +99,7 @@ fn a_pipeline_gives_the_results_of_one_batch_after_the_other() {
             (StreamMode::Parallel, 4, 40),
         ] {
             let mut results = Vec::new();
-            let mut pipeline = pipeline(device, pool(device, mode, streams), n_lanes, 1000);
+            let mut pipeline = pipeline(&context(device, mode, streams), n_lanes, 1000);
             let statistics = pipeline.run(0..25, take(&mut results)).unwrap();
             assert!(results == expected, "{mode:?} {streams} {n_lanes}");
             assert_eq!(statistics.iterations, 25);
@@ -114,7 +112,7 @@ fn lanes_overlap_and_the_statistics_say_so() {
     on_every_device(|device| {
         let nothing = |_: &mut Lane, _| Ok::<_, GpuError>(());
         let alone = {
-            let mut pipeline = pipeline(device, pool(device, StreamMode::Sequential, 4), 1, 100_000);
+            let mut pipeline = pipeline(&context(device, StreamMode::Sequential, 4), 1, 100_000);
             pipeline.run(0..2, nothing).unwrap();
             pipeline.reset_statistics();
             pipeline.run(0..12, nothing).unwrap()
@@ -122,9 +120,9 @@ fn lanes_overlap_and_the_statistics_say_so() {
         let together = {
             let alloc = |_| (device.alloc::<u32>(1).unwrap(), [0, 1].map(|_| device.alloc(1).unwrap()));
             let (arrived, met) = (0..6).map(alloc).unzip();
-            let pool = pool(device, StreamMode::Parallel, 4);
+            let context = context(device, StreamMode::Parallel, 4);
             // In sequence the first of a pair would wait for the second, which does not come.
-            meeting_pipeline(device, pool, 4, arrived, met).run(0..12, nothing).unwrap()
+            meeting_pipeline(&context, 4, arrived, met).run(0..12, nothing).unwrap()
         };
         for statistics in [&alone, &together] {
             assert_eq!(statistics.iterations, 12);
@@ -148,7 +146,7 @@ fn lanes_overlap_and_the_statistics_say_so() {
 #[test]
 fn batches_are_finished_in_order_and_no_more_fly_than_there_are_lanes() {
     on_every_device(|device| {
-        let mut pipeline = pipeline(device, pool(device, StreamMode::Parallel, 4), 2, 100_000);
+        let mut pipeline = pipeline(&context(device, StreamMode::Parallel, 4), 2, 100_000);
         assert_eq!(pipeline.finish(|_, batch| batch).unwrap(), None);
         assert!(!pipeline.is_ready().unwrap());
         pipeline.submit(5).unwrap();
@@ -170,7 +168,7 @@ fn batches_are_finished_in_order_and_no_more_fly_than_there_are_lanes() {
 #[test]
 fn stages_pass_on_values_of_any_type() {
     on_every_device(|device| {
-        let mut pipeline = Pipeline::new(pool(device, StreamMode::Parallel, 3), vec![(), ()])
+        let mut pipeline = Pipeline::new(&context(device, StreamMode::Parallel, 3), vec![(), ()])
             .unwrap()
             .stage("measure", Purpose::Compute, |_, _, text: String| Ok(text.len()))
             .stage("halve", Purpose::Compute, |_, _, len| Ok(len as f64 / 2.0));
@@ -189,7 +187,7 @@ fn stages_pass_on_values_of_any_type() {
 fn a_batch_that_runs_out_of_memory_frees_its_lane() {
     let device = Device::host(HostOptions { memory_bytes: 1 << 20, ..HostOptions::default() });
     let own = device.clone();
-    let mut pipeline = Pipeline::new(pool(&device, StreamMode::Parallel, 3), vec![None, None])
+    let mut pipeline = Pipeline::new(&context(&device, StreamMode::Parallel, 3), vec![None, None])
         .unwrap()
         .stage("allocate", Purpose::Compute, move |_, lane: &mut Option<DeviceBuffer<u8>>, len: usize| {
             *lane = Some(own.alloc(len)?);
@@ -212,7 +210,7 @@ fn a_lost_device_ends_the_run_with_its_error() {
     }
     let faults = vec![Fault::DeviceLost { after_launches: 7 }];
     let device = Device::host(HostOptions { faults, ..HostOptions::default() });
-    let mut pipeline = pipeline(&device, pool(&device, StreamMode::Parallel, 4), 2, 100);
+    let mut pipeline = pipeline(&context(&device, StreamMode::Parallel, 4), 2, 100);
     let finished = AtomicUsize::new(0);
     let error = pipeline
         .run(0..20, |_, _| {
@@ -228,11 +226,10 @@ fn a_lost_device_ends_the_run_with_its_error() {
 #[test]
 fn a_timeline_shows_every_stage_of_every_batch() {
     on_every_device(|device| {
-        let timeline = Arc::new(Timeline::new(device).unwrap());
-        let parallel = pool(device, StreamMode::Parallel, 4);
-        let mut pipeline = pipeline(device, parallel, 3, 50_000).with_timeline(timeline.clone());
+        let context = context(device, StreamMode::Parallel, 4);
+        let mut pipeline = pipeline(&context, 3, 50_000);
         pipeline.run(0..9, |_, _| Ok::<_, GpuError>(())).unwrap();
-        let spans = timeline.spans().unwrap();
+        let spans = context.timeline().spans();
         assert_eq!(spans.len(), 27);
         let mut streams: Vec<_> = spans.iter().map(|span| span.stream).collect();
         streams.sort_unstable();
@@ -251,6 +248,6 @@ fn a_timeline_shows_every_stage_of_every_batch() {
 #[test]
 fn a_pipeline_without_lanes_is_refused() {
     let device = Device::host(HostOptions::default());
-    let made = Pipeline::<(), u64, u64>::new(pool(&device, StreamMode::Parallel, 3), Vec::new());
+    let made = Pipeline::<(), u64, u64>::new(&context(&device, StreamMode::Parallel, 3), Vec::new());
     assert!(matches!(made, Err(GpuError::Misuse { .. })));
 }

@@ -3,7 +3,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
 use super::rig::{add, meet, on_every_device, slow, slow_result};
-use tidemill_gpu::{Device, GpuError, HostOptions, Priority};
+use tidemill_gpu::{Device, GpuError, HostOptions};
 
 #[test]
 fn work_of_one_stream_runs_in_order() {
@@ -139,12 +139,11 @@ fn events_are_used_again() {
     on_every_device(|device| {
         let stream = device.stream().unwrap();
         stream.record().unwrap().wait().unwrap();
-        let (created, reused) = (device.events().created(), device.events().reused());
+        let created = device.events().created();
         for _ in 0..50 {
             stream.record().unwrap();
         }
         assert_eq!(device.events().created(), created);
-        assert_eq!(device.events().reused(), reused + 50);
         assert!(device.events().idle() >= 1);
     });
 }
@@ -169,7 +168,7 @@ fn time_between_events_is_the_time_of_the_work() {
 fn work_of_a_dropped_stream_still_runs() {
     on_every_device(|device| {
         let buffer = device.alloc::<u64>(1).unwrap();
-        let stream = device.stream_with(Priority::Low).unwrap();
+        let stream = device.stream().unwrap();
         slow(&stream, &buffer, 3).unwrap();
         drop(stream);
         device.synchronize().unwrap();
