@@ -9,7 +9,10 @@ use tidemill_market::files_of;
 
 /// Every file that a load of some paths would read, with its size and the time of its last change. A file that is gone has neither.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FileStamps(Vec<(PathBuf, Option<(u64, Option<SystemTime>)>)>);
+pub struct FileStamps(Vec<(PathBuf, Option<Stamp>)>);
+
+/// Bytes of a file, and when it was changed, if the system says so.
+type Stamp = (u64, Option<SystemTime>);
 
 impl FileStamps {
     /// What the files look like now, those of folders included.

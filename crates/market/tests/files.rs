@@ -341,3 +341,10 @@ fn a_last_bar_in_the_future_gets_a_hint() {
     assert!(load_all(&[far]).unwrap().report.remarks().iter().any(|line| line.contains("in the future")));
     assert!(load_all(&[daily]).unwrap().report.remarks().iter().all(|line| !line.contains("future")));
 }
+
+#[test]
+fn an_address_is_no_path() {
+    let path = PathBuf::from("https://example.org/BTC.csv");
+    let error = load(&[path], &LoadOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("an address, which is not read") && error.contains("curl -L"), "{error}");
+}

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::column::SYMBOL;
+use super::foreign::ADDRESS;
 use super::name::has_data_name;
 use super::progress::size_of;
 use crate::error::MarketError;
@@ -38,9 +39,13 @@ pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<Found>, MarketError> {
             files.push(given(None));
             continue;
         }
+        if path.to_string_lossy().contains("://") && !path.exists() {
+            let (what, hint) = ADDRESS;
+            return Err(MarketError::Foreign { path: path.clone(), what, hint });
+        }
         let known = fs::metadata(path).map_err(|source| MarketError::io(path, source))?;
         if !known.is_dir() {
-            files.push(given(known.is_file().then(|| known.len())));
+            files.push(given(known.is_file().then_some(known.len())));
             continue;
         }
         let mut inside = Vec::new();

@@ -30,6 +30,10 @@ const DUCKDB: &str = "write what a query gives: duckdb FILE -c \"copy (select â€
 /// What a spreadsheet is called, and what to do with it.
 pub(crate) const WORKBOOK: (&str, &str) = ("a spreadsheet", "save the sheet with the bars as CSV");
 
+/// What a web address is, and what to do with it.
+pub(crate) const ADDRESS: (&str, &str) =
+    ("an address", "download it first, or pipe it: curl -L ADDRESS | tidemill data inspect -");
+
 /// Refuses content that starts like a format that is known and not read.
 pub(crate) fn refuse(start: &[u8], path: &Path) -> Result<(), MarketError> {
     let is_there = |at: usize, mark: &[u8]| start.get(at..).is_some_and(|rest| rest.starts_with(mark));
