@@ -100,9 +100,21 @@ def one_r(trade):
     return abs(trade["entry"] - trade["stop"]) if trade["stop"] else 0.01 * trade["entry"]
 
 
+def order_cost(execution, kind):
+    """Fee and slippage of an order of a kind, as a share of its price; a number is that of all kinds."""
+    costs = (execution["fee_bps"], execution["slippage_bps"])
+    return sum(each[kind] if isinstance(each, dict) else each for each in costs) / 10_000
+
+
+def order_kind(reason):
+    """The order that closed a trade, by the default labels of exits."""
+    kinds = {"STOP": "stop", "TRAIL": "stop", "BREAKEVEN": "stop", "TARGET": "limit"}
+    return kinds.get(reason.removesuffix("_GAP"), "market")
+
+
 def daily_returns(bars, trades, execution):
     """Equity of one symbol, marked at the last close of each day: the returns from mark to mark."""
-    cost = (execution["fee_bps"] + execution["slippage_bps"]) / 10_000
+    cost = {kind: order_cost(execution, kind) for kind in ("market", "stop", "limit")}
     sizing = execution["sizing"]
     close = bars.close.to_numpy()
     day = pd.DatetimeIndex(bars.timestamp).floor("D")
@@ -118,13 +130,13 @@ def daily_returns(bars, trades, execution):
         else:
             share = min(sizing["risk"] * entry / one_r(trade), 1.0)
 
-        def after(price):
-            pnl = side * (price - entry) - (entry + price) * cost
+        def after(price, kind="market"):
+            pnl = side * (price - entry) - entry * cost["market"] - price * cost[kind]
             return np.maximum(equity * (1 + share * pnl / entry), 0.0)
 
         first, end = np.searchsorted(last_of_day, (trade["entry_idx"], trade["exit_idx"]))
         marks[first:end] = after(last_close[first:end])
-        equity = 0.0 if trade["reason"] == "RUIN" else float(after(trade["exit"]))
+        equity = 0.0 if trade["reason"] == "RUIN" else float(after(trade["exit"], order_kind(trade["reason"])))
         marks[end:] = equity
     before = np.append(1.0, marks[:-1])
     returns = np.divide(marks, before, out=np.ones_like(marks), where=before > 0) - 1

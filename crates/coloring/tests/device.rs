@@ -64,7 +64,7 @@ fn populations_and_replicas_run_on_streams_of_their_own() {
 #[test]
 fn phases_take_the_streams_that_there_are() {
     let Some(device) = host() else { return };
-    let instance = Family::Random { n: 30, p: 0.5 }.generate(6).unwrap();
+    let instance = Family::Random { n: 40, p: 0.5 }.generate(6).unwrap();
     for (context, n_streams) in [
         (ContextOptions::parallel(8), 2),
         (ContextOptions::parallel(1), 1),
