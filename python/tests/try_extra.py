@@ -75,7 +75,7 @@ def progress_bar(study: tm.Study, test: tm.Backtest) -> None:
     from tidemill._progress import Progress
 
     with Progress(None) as told:
-        assert told is not None and told.__self__._tqdm.__module__.startswith("tqdm")  # type: ignore[attr-defined]
+        assert told is not None and told.__self__._bar._tqdm.__module__.startswith("tqdm")  # type: ignore[attr-defined]
         told(1, 10, 0.5, False)
     import ipywidgets  # type: ignore[import-not-found, unused-ignore]
 
