@@ -125,6 +125,8 @@ struct Line {
     transfer_ms: Option<f64>,
     /// Share of the transfers beside a kernel.
     hidden_share: Option<f64>,
+    /// What ran when in the median scan: stage, stream, begin and end in ms.
+    spans: Vec<(String, usize, f64, f64)>,
 }
 
 /// What the stress part found.
@@ -311,7 +313,11 @@ fn measure(
     let best_ms = runs[0].0;
     let (median_ms, spans, batches) = runs.swap_remove(runs.len() / 2);
     let overlap = streams.map(|_| Overlap::of(&spans));
+    let on_device = spans.iter().filter(|span| span.device.is_some());
     let line = Line {
+        spans: on_device
+            .map(|span| (span.stage.name().to_owned(), span.stream, span.begin_ms, span.end_ms))
+            .collect(),
         symbols: symbols.len(),
         streams,
         batches,

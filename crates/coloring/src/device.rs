@@ -105,12 +105,17 @@ impl Task {
     }
 }
 
+/// Words of a row of counts, an odd number, and groups of adjacency of a vertex, of a graph with so many vertices.
+pub(crate) fn row_shape(n: usize) -> (usize, usize) {
+    let row_words = n.div_ceil(4) | 1;
+    (row_words, row_words.div_ceil(LANES * NIBBLES))
+}
+
 impl DeviceGraph {
     /// Compiles the kernels and uploads the graph.
     pub fn new(device: &Device, graph: &Graph) -> Result<Self, GpuError> {
         let n = graph.n();
-        let row_words = n.div_ceil(4) | 1;
-        let n_groups = row_words.div_ceil(LANES * NIBBLES);
+        let (row_words, n_groups) = row_shape(n);
         let mut adjacency = vec![0_u32; n.max(1) * n_groups * LANES];
         for vertex in 0..n {
             let row = &mut adjacency[vertex * n_groups * LANES..][..n_groups * LANES];

@@ -49,6 +49,7 @@ pub struct Ensemble<'a> {
 
 struct Member<'a> {
     phase: Box<dyn Phase + 'a>,
+    is_on_device: bool,
     conflicts: u32,
 }
 
@@ -89,7 +90,8 @@ impl<'a> Ensemble<'a> {
                 // The first device has the chances that a single one has.
                 let seed = if number == 0 { input.seed } else { mix(input.seed ^ mix(number as u64)) };
                 let phase = search(*kind, &PhaseInput { device, seed, ..input });
-                members.extend(phase.map(|phase| Member { phase, conflicts: u32::MAX }));
+                let is_on_device = device.is_some();
+                members.extend(phase.map(|phase| Member { phase, is_on_device, conflicts: u32::MAX }));
             }
         }
         let iterations = FIRST_PER_VERTEX * input.graph.n().max(16) as u64;
@@ -124,6 +126,8 @@ impl<'a> Ensemble<'a> {
         let iterations = ((self.iterations as f64 * knobs.iterations) as u64).min(most).max(1);
         self.iterations = (self.iterations * GROWTH_EIGHTHS / 8).min(MOST);
         let shares = credit.shares(&on, knobs.even_share);
+        // A device works beside the CPU, so it may as well work as long as the search that the CPU is longest at.
+        let largest = shares.iter().copied().fold(0.0, f64::max);
         let (input, best) = (&self.input, &self.best);
         let mut results: Vec<Result<(usize, PhaseReport), ColoringError>> = Vec::new();
         std::thread::scope(|scope| {
@@ -134,8 +138,9 @@ impl<'a> Ensemble<'a> {
                 // The colouring of another one, if it is better.
                 let elite =
                     best.as_ref().filter(|best| best.member != number && best.conflicts < member.conflicts);
+                let share = if member.is_on_device { largest } else { shares[at] };
                 let slice = Slice {
-                    iterations: slice_length(iterations, shares[at], kind, input, knobs),
+                    iterations: slice_length(iterations, share, kind, input, knobs),
                     stop,
                     elite: elite.map(|best| &best.colors[..]),
                     knobs,

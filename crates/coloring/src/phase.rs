@@ -41,8 +41,8 @@ pub struct PhaseInput<'a> {
     pub start: &'a [u32],
     /// Seed of the pass.
     pub seed: u64,
-    /// How often this number of colours was tried before, without success.
-    pub n_before: u64,
+    /// How long the children of a population search, in quarters of what is usual.
+    pub child_quarters: u64,
     /// The device that searches run on, where there is one.
     pub device: Option<DeviceInput<'a>>,
 }

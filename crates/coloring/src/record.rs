@@ -187,7 +187,6 @@ mod tests {
     #[test]
     fn a_tuned_run_that_resumes_after_a_decision_finds_what_it_would_have_found() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("run");
         let instance = Family::Random { n: 40, p: 0.5 }.generate(4).unwrap();
         // Rules that fire soon, however fast the machine is; far fewer colours than possible, so that iterations end the run.
         let tuned = |max_iterations: u64, hypertune: Mode| RunConfig {
@@ -204,16 +203,21 @@ mod tests {
                 ..Thresholds::default()
             },
         };
-        let first = tuned(400_000, Mode::On);
-        let store = RunStore::create(RunFolder::create(&path).unwrap(), &instance, &first).unwrap();
-        run(&instance, &first, store);
         let longer = tuned(700_000, Mode::Off);
-        let store = RunStore::resume(RunFolder::open(&path).unwrap(), &instance, &longer).unwrap();
-        let decisions = store.decisions().unwrap();
-        let n_rounds_before = RunFolder::open(&path).unwrap().read_state().unwrap().unwrap().round;
-        let is_repeated = |decision: &Decision| decision.batch >= n_rounds_before;
-        assert!(decisions.iter().any(is_repeated), "some are repeated in the pass that begins again");
-        assert!(decisions.iter().any(|decision| decision.rule == "low_efficiency"), "{decisions:?}");
+        // Which decisions are taken depends on the clock: the first length is taken at which some belong to the pass that begins again.
+        let interrupted = |at: u64| {
+            let path = dir.path().join(at.to_string());
+            let first = tuned(400_000 + 10_000 * at, Mode::On);
+            let store = RunStore::create(RunFolder::create(&path).unwrap(), &instance, &first).unwrap();
+            run(&instance, &first, store);
+            let store = RunStore::resume(RunFolder::open(&path).unwrap(), &instance, &longer).unwrap();
+            let decisions = store.decisions().unwrap();
+            let n_rounds_before = RunFolder::open(&path).unwrap().read_state().unwrap().unwrap().round;
+            let is_repeated = decisions.iter().any(|decision| decision.batch >= n_rounds_before);
+            let is_wanted = decisions.iter().any(|decision| decision.rule == "low_efficiency");
+            (is_repeated && is_wanted).then_some((store, decisions))
+        };
+        let (store, decisions) = (0..25).find_map(interrupted).expect("a decision in the last pass");
         let (resumed, _) = run(&instance, &longer, store);
         let whole = Controller::new(&instance, longer.options.clone()).unwrap();
         let whole = whole.run(&mut Decided(decisions), &AtomicBool::new(false)).unwrap();

@@ -114,6 +114,13 @@ impl Coordinator {
         Ok(span)
     }
 
+    /// Waits for an operation that led to nothing, so that it is noted nowhere.
+    pub(crate) fn abandon(&self, operation: OperationId) {
+        let found = self.inner().running.remove(&operation.number);
+        // Who abandons it has an error to tell already.
+        let _ = found.map(|operation| operation.end.wait());
+    }
+
     fn enter(&self, operation: Operation) -> OperationId {
         let mut inner = self.inner();
         let number = inner.next;

@@ -93,9 +93,9 @@ impl<L: Send + 'static, In: 'static, Out: 'static> Pipeline<L, In, Out> {
             n_lanes: self.n_lanes,
             flying: VecDeque::new(),
             stages,
-            chain: Box::new(move |course, lane, batch| {
-                let between = chain(course, lane, batch)?;
-                course.stage(&name, purpose, |stream| work(stream, lane, between))
+            chain: Box::new(move |recorder, lane, batch| {
+                let between = chain(recorder, lane, batch)?;
+                recorder.stage(&name, purpose, |stream| work(stream, lane, between))
             }),
             runs: self.runs,
             iterations: self.iterations,
@@ -127,15 +127,14 @@ impl<L: Send + 'static, In: 'static, Out: 'static> Pipeline<L, In, Out> {
             return Err(GpuError::misuse("all lanes of the pipeline are in flight: finish a batch first"));
         };
         let coordinator = self.context.coordinator();
-        let mut course = StageRecorder { coordinator, operations: Vec::with_capacity(self.stages.len()) };
-        match (self.chain)(&mut course, &mut lane, batch) {
+        let mut recorder = StageRecorder { coordinator, operations: Vec::with_capacity(self.stages.len()) };
+        match (self.chain)(&mut recorder, &mut lane, batch) {
             Ok(out) => {
-                self.flying.push_back(InFlightBatch { lane, out, operations: course.operations });
+                self.flying.push_back(InFlightBatch { lane, out, operations: recorder.operations });
                 Ok(())
             }
             Err(error) => {
-                // The error of the stage is the one to tell.
-                let _ = course.operations.into_iter().try_for_each(|done| coordinator.finish(done).map(drop));
+                recorder.operations.into_iter().for_each(|done| coordinator.abandon(done));
                 self.free.push_front(lane);
                 Err(error)
             }

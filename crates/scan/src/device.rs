@@ -118,6 +118,8 @@ impl DeviceScanner {
         tell: &Sender<Message>,
     ) -> Result<PipelineStatistics, GpuError> {
         self.pipeline.reset_statistics();
+        // Of a scan that failed.
+        self.context.timeline().take();
         let result = self.prepare(growth).and_then(|()| self.flow(windows, queue, history, tell));
         if result.is_err() {
             queue.close();

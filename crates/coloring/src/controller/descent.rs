@@ -71,14 +71,14 @@ impl Descent<'_> {
             k: self.state.k - 1,
             start: &start,
             seed: self.seed(0),
-            n_before: 0,
+            child_quarters: 4,
             device: None,
         };
         let knobs = self.state.knobs.clone();
         let iterations = SIGNAL_PER_VERTEX * self.graph.n() as u64;
         let slice = Slice { iterations, stop: &self.halt.flag, elite: None, knobs: &knobs };
         let devices = self.devices.clone();
-        let placed = devices.put(self.graph)?;
+        let placed = devices.put(self.graph, input.k)?;
         let first = placed.inputs().first().copied();
         // Side by side, each in a thread and, on a device, on its stream.
         let reports: Vec<Result<PhaseReport, ColoringError>> = std::thread::scope(|scope| {
@@ -121,7 +121,7 @@ impl Descent<'_> {
             k: 0,
             start: &[],
             seed: self.seed(0),
-            n_before: 0,
+            child_quarters: 4,
             device: None,
         };
         let knobs = self.state.knobs.clone();
@@ -152,7 +152,7 @@ impl Descent<'_> {
                 return Ok(ending);
             }
             let (n, best, target) = (self.graph.n(), self.state.k, self.options.target);
-            let pass = self.state.plan.pass(n, best, self.bound, target);
+            let pass = self.state.plan.pass(n, best, self.bound, target, self.devices.has_some());
             self.observer.observe(PassEvent::PassBegan { state: &self.state, k: pass.k })?;
             let before = self.state.iterations;
             let is_solved = self.pass(pass)?;
@@ -211,7 +211,7 @@ impl Descent<'_> {
             k: pass.k,
             start: &[],
             seed,
-            n_before: 0,
+            child_quarters: 4,
             device: None,
         };
         let reduction = if self.options.has(PhaseKind::Reduction) {
@@ -250,14 +250,14 @@ impl Descent<'_> {
         };
         let matrix = Matrix::new(graph);
         let devices = self.devices.clone();
-        let placed = devices.put(graph)?;
+        let placed = devices.put(graph, pass.k)?;
         let input = PhaseInput {
             graph,
             matrix: &matrix,
             k: pass.k,
             start: &start,
             seed,
-            n_before: pass.n_before,
+            child_quarters: pass.child_quarters,
             device: None,
         };
         let Some((colors, by)) = self.race(input, pass, &placed)? else { return Ok(false) };
@@ -339,7 +339,7 @@ impl Descent<'_> {
                 k,
                 start: &[],
                 seed: 0,
-                n_before: 0,
+                child_quarters: 4,
                 device: None,
             };
             let knobs = self.state.knobs.clone();

@@ -3,6 +3,9 @@
 //! As long as it is easy, steps double: 64, 63, 61, 57, 49. A step that was too long is halved. Where no colouring with one colour less is found,
 //! passes get longer each time, and in between other numbers are tried: the target, if there is one; else far fewer
 //! colours, because some graphs hide a colouring that is easier to find from below than from above.
+//!
+//! A device begins with a new population for every number of colours, so that the way down takes longer than the last step. On the way to a target it
+//! therefore leaves out half of the numbers that are left, and the last few.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,11 +15,21 @@ const PER_VERTEX: u64 = 400;
 /// The least iterations of a pass.
 const LEAST: u64 = 200_000;
 
-/// How much longer a pass is with a device, which is to be filled: one that feels its way, one that goes down by a colour, and one for the
-/// last colour on the way to a target, after which nothing else is left to do.
+/// How much longer a pass is with a device, which is to be filled: one that feels its way, one in haste, one that goes down by a colour that did not
+/// come out in haste, and one for the last colour on the way to a target, after which nothing else is left to do.
 const DEVICE_FEELER: u64 = 4;
+const DEVICE_HASTE: u64 = 48;
 const DEVICE_LONGER: u64 = 128;
 const DEVICE_LAST: u64 = 1_024;
+
+/// Quarters of the usual iterations of a child: the first time that a device tries a number of colours that is not the target, which is
+/// found in less than half of the time if it is easy; and in every third pass with a number that failed before, because some graphs need it.
+const CHILD_HASTE: u64 = 1;
+const CHILD_USUAL: u64 = 4;
+const CHILD_LONGER: u64 = 16;
+
+/// A device goes straight to a target that is one colour away, and one more for so many of the target.
+const STRAIGHT: usize = 40;
 
 /// How much longer a pass is than the one before that failed.
 const LONGER: u64 = 3;
@@ -39,8 +52,10 @@ pub(super) struct Pass {
     pub(super) iterations: u64,
     /// How many times as long it is while a device takes part.
     pub(super) device_factor: u64,
-    /// How often this number of colours was tried before.
-    pub(super) n_before: u64,
+    /// How long children search, in quarters of what is usual.
+    pub(super) child_quarters: u64,
+    /// Whether it leaves out numbers on the way to a target.
+    pub(super) is_leap: bool,
 }
 
 /// The state of the descent.
@@ -62,25 +77,45 @@ impl Plan {
     }
 
     /// The next pass after a best of `best` colours, of which at least `least` are needed.
-    pub(super) fn pass(&self, n: usize, best: usize, least: usize, target: Option<usize>) -> Pass {
+    pub(super) fn pass(
+        &self,
+        n: usize,
+        best: usize,
+        least: usize,
+        target: Option<usize>,
+        on_device: bool,
+    ) -> Pass {
         let least = least.max(target.unwrap_or(1)).max(1);
-        let device_factor = match target {
-            Some(target) if target + 1 == best => DEVICE_LAST,
-            _ if self.step > 1 || self.is_aside => DEVICE_FEELER,
-            _ => DEVICE_LONGER,
+        let leap = if on_device { self.leap(best, target) } else { None };
+        let is_last = target.is_some_and(|target| target + 1 == best || leap == Some(target));
+        let is_hasty = on_device && !is_last && !self.is_aside && self.n_failed == 0;
+        let device_factor = if is_last {
+            DEVICE_LAST
+        } else if leap.is_none() && (self.step > 1 || self.is_aside) {
+            DEVICE_FEELER
+        } else if is_hasty {
+            DEVICE_HASTE
+        } else {
+            DEVICE_LONGER
+        };
+        let child = |n_before: u64| match n_before % 3 {
+            2 => CHILD_LONGER,
+            _ if is_hasty => CHILD_HASTE,
+            _ => CHILD_USUAL,
         };
         let base = (PER_VERTEX * n as u64).max(LEAST);
         let long = base.saturating_mul(LONGER.saturating_pow(self.n_failed.min(30) as u32));
-        let down = best.saturating_sub(self.step).max(least);
+        let down = leap.unwrap_or_else(|| best.saturating_sub(self.step)).max(least);
         if !self.is_aside {
             // The last colour on the way to a target is worth as much as the target.
-            let is_last = target.is_some_and(|target| down == target) && self.n_failed > 0;
-            let factor = if is_last { AT_TARGET } else { 1 };
+            let is_at_target = target.is_some_and(|target| down == target) && self.n_failed > 0;
+            let factor = if is_at_target { AT_TARGET } else { 1 };
             return Pass {
                 k: down,
                 iterations: long.saturating_mul(factor),
                 device_factor,
-                n_before: self.n_failed,
+                child_quarters: child(self.n_failed),
+                is_leap: leap.is_some(),
             };
         }
         match target {
@@ -88,14 +123,23 @@ impl Plan {
                 k: target,
                 iterations: long.saturating_mul(AT_TARGET),
                 device_factor,
-                n_before: self.n_failed,
+                child_quarters: child(self.n_failed),
+                is_leap: false,
             },
             None => {
                 let share = PROBES[self.n_probes as usize % PROBES.len()];
                 let k = ((best as f64 * share) as usize).min(best - 1).max(least);
-                Pass { k, iterations: (long / BELOW).max(base), device_factor, n_before: self.n_probes }
+                let iterations = (long / BELOW).max(base);
+                Pass { k, iterations, device_factor, child_quarters: child(self.n_probes), is_leap: false }
             }
         }
+    }
+
+    /// The number of colours that a device tries on the way to a target, once it is no longer easy and as long as nothing has failed since.
+    fn leap(&self, best: usize, target: Option<usize>) -> Option<usize> {
+        let target = target.filter(|target| *target < best && !self.is_easy && self.n_failed == 0)?;
+        let gap = best - target;
+        Some(if gap <= 1 + target / STRAIGHT { target } else { best - gap.div_ceil(2) })
     }
 
     /// A pass ended.
@@ -110,6 +154,10 @@ impl Plan {
             self.is_aside = false;
             self.n_probes += 1;
             return;
+        }
+        if pass.is_leap {
+            // One by one, until something is found.
+            self.step = 1;
         }
         if self.step > 1 {
             // From now on step by step: what is too far stays too far.
@@ -128,9 +176,19 @@ mod tests {
 
     /// The numbers of colours that are tried where everything from `easy` on is easy and nothing else works.
     fn tried(from: usize, easy: usize, target: Option<usize>, n_passes: usize) -> Vec<usize> {
+        tried_on(false, from, easy, target, n_passes)
+    }
+
+    fn tried_on(
+        on_device: bool,
+        from: usize,
+        easy: usize,
+        target: Option<usize>,
+        n_passes: usize,
+    ) -> Vec<usize> {
         let (mut plan, mut best, mut tried) = (Plan::new(), from, Vec::new());
         for _ in 0..n_passes {
-            let pass = plan.pass(100, best, 2, target);
+            let pass = plan.pass(100, best, 2, target, on_device);
             let is_solved = pass.k >= easy;
             tried.push(pass.k);
             plan.learn(pass, best, is_solved, target);
@@ -149,27 +207,39 @@ mod tests {
     fn where_it_is_hard_the_target_is_tried_in_turn_and_passes_get_longer() {
         assert_eq!(tried(64, 60, Some(50), 12), [63, 61, 57, 59, 60, 59, 50, 59, 50, 59, 50, 59]);
         let mut plan = Plan::new();
-        let first = plan.pass(1000, 20, 2, None);
+        let first = plan.pass(1000, 20, 2, None, false);
         plan.learn(first, 20, false, None);
-        let probe = plan.pass(1000, 20, 2, None);
+        let probe = plan.pass(1000, 20, 2, None, false);
         assert_eq!(probe.k, 18);
         plan.learn(probe, 20, false, None);
-        let second = plan.pass(1000, 20, 2, None);
+        let second = plan.pass(1000, 20, 2, None, false);
         assert_eq!((second.k, second.iterations), (19, 3 * first.iterations));
     }
 
     #[test]
     fn a_device_gets_long_passes_once_the_way_is_known() {
-        let factor = |plan: &Plan, target| plan.pass(1_000, 30, 2, target).device_factor;
-        let feeler = Plan { step: 4, ..Plan::new() };
-        assert_eq!((factor(&feeler, None), factor(&Plan::new(), None)), (4, 128));
+        let factor = |plan: &Plan, target| plan.pass(1_000, 30, 2, target, true).device_factor;
+        let (feeler, failed) = (Plan { step: 4, ..Plan::new() }, Plan { n_failed: 1, ..Plan::new() });
+        assert_eq!([&feeler, &Plan::new(), &failed].map(|plan| factor(plan, None)), [4, 48, 128]);
         assert_eq!((factor(&feeler, Some(20)), factor(&feeler, Some(29))), (4, 1_024));
+        let child = |plan: &Plan, on_device| plan.pass(1_000, 30, 2, None, on_device).child_quarters;
+        assert_eq!((child(&Plan::new(), true), child(&failed, true), child(&Plan::new(), false)), (1, 4, 4));
+        assert_eq!(child(&Plan { n_failed: 2, ..Plan::new() }, true), 16);
+    }
+
+    #[test]
+    fn a_device_leaps_towards_a_target_until_that_fails() {
+        assert_eq!(tried_on(true, 108, 83, Some(83), 5), [107, 105, 101, 93, 83]);
+        assert_eq!(tried_on(true, 108, 84, Some(83), 9), [107, 105, 101, 93, 83, 88, 85, 83, 84]);
+        // What is out of reach is left, as on the CPU: one by one, with the target in between.
+        assert_eq!(tried_on(true, 108, 87, Some(83), 10)[5..], [88, 85, 87, 85, 86]);
+        assert_eq!(tried_on(true, 64, 48, None, 8), tried(64, 48, None, 8));
     }
 
     #[test]
     fn a_target_is_never_undershot_nor_is_the_bound() {
         assert_eq!(tried(64, 1, Some(50), 4), [63, 61, 57, 50]);
         let plan = Plan { step: 64, ..Plan::new() };
-        assert_eq!(plan.pass(10, 9, 4, None).k, 4);
+        assert_eq!(plan.pass(10, 9, 4, None, false).k, 4);
     }
 }

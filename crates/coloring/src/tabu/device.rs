@@ -2,11 +2,11 @@
 
 use std::marker::PhantomData;
 
-use tidemill_gpu::{DeviceBuffer, DevicePtr, GpuError, Kernel, Launch, Stream, kernel_structs};
+use tidemill_gpu::{Device, DeviceBuffer, DevicePtr, GpuError, Kernel, Launch, Stream, kernel_structs};
 
 use super::Outcome;
 use super::chance::{MAX_TENURE, mask};
-use crate::device::{DeviceGraph, Feed, LANES, NIBBLES, Shape, Task, tabu_source};
+use crate::device::{DeviceGraph, Feed, LANES, NIBBLES, Shape, Task, row_shape, tabu_source};
 use crate::random::Random;
 
 /// Days of a calendar, as in the kernel.
@@ -108,6 +108,25 @@ impl Layout {
         let most_blocks = (MOST_THREADS / (n_warps * LANES)).min(MOST_BLOCKS);
         Self { n_warps, shared_bytes, is_shared, n_resident: n_resident.clamp(1, most_blocks) }
     }
+}
+
+/// Bytes of a device that the searches of a pass take, about: adjacency, and the counts of those who have no room for them in shared memory, of
+/// which two phases can run at a time.
+pub(crate) fn search_bytes(device: &Device, n: usize, k: usize) -> usize {
+    let (row_words, n_groups) = row_shape(n);
+    let info = device.info();
+    let shape = Shape {
+        n: n as u32,
+        k: k as u32,
+        row_words: row_words as u32,
+        slot_words: 0,
+        n_groups: n_groups as u32,
+        limit: 0,
+    };
+    let layout = Layout::best(&shape, info.shared_bytes as usize);
+    let n_resident = layout.n_resident * info.multiprocessors.max(1) as usize;
+    let counts = if layout.is_shared { 0 } else { 2 * n_resident * k * row_words };
+    4 * (n * n_groups * LANES + counts)
 }
 
 impl TabuKernel {

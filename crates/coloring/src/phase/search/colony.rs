@@ -20,13 +20,10 @@ use crate::warm::n_conflicting;
 
 /// A child's search gets one iteration for so many edges: long enough to mend what crossing broke, not so long that nothing of the parents
 /// is left. In sparse graphs that is soon.
-const EDGES: u64 = 10;
+const EDGES: u64 = 12;
 
 /// The least iterations of a child's tabu search.
 const LEAST: u64 = 2_500;
-
-/// In every third pass with a number of colours that failed before, children search longer by this factor: some graphs need it.
-const LONGER: u64 = 4;
 
 /// A colouring on a device is given an iteration where one on the CPU is given so many: single ones are slower there, and so both take about as
 /// long.
@@ -92,8 +89,8 @@ impl<'a> Colony<'a> {
 
     /// Iterations of a child.
     fn iterations(&self) -> u64 {
-        let longer = if self.input.n_before % 3 == 2 { LONGER } else { 1 };
-        (self.input.graph.n_edges() as u64 / EDGES).max(LEAST) * longer
+        let usual = (self.input.graph.n_edges() as u64 / EDGES).max(LEAST);
+        (usual * self.input.child_quarters / 4).max(LEAST)
     }
 
     fn on_cpu(
