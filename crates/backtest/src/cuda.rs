@@ -56,6 +56,8 @@ pub struct DeviceOptions {
     /// Threads that walk one trial through one segment together: as many as fill the device if it is not given, a few lanes if there are less
     /// than 64.
     pub walk_threads: Option<usize>,
+    /// Bars of the stretches in which recursions walk a symbol side by side: such that the device is full if it is not given.
+    pub stretch_bars: Option<usize>,
     /// Trials, of each timeframe, up to which one block finds the distinct tuples of a key.
     pub most_chained: usize,
 }
@@ -68,6 +70,7 @@ impl Default for DeviceOptions {
             most_trades: 1 << 20,
             most_daily_bytes: 2 << 30,
             walk_threads: None,
+            stretch_bars: None,
             most_chained: 8192,
         }
     }
@@ -122,6 +125,8 @@ pub struct DeviceEngine {
     /// Submissions that were collected.
     n_collected: u64,
     began: Instant,
+    /// The same moment in the timeline of the context.
+    began_ms: f64,
     spans: Vec<StageSpan>,
     /// The details of trials, while they are being computed.
     details: Option<Vec<DeviceDetail>>,
@@ -152,11 +157,12 @@ impl DeviceEngine {
         options: DeviceOptions,
     ) -> Result<Self, GpuError> {
         let context = Context::new(device, options.context)?;
-        let began = Instant::now();
         let plan = Arc::new(DevicePlan::new(context, engine, strategy, options)?);
         let columns = ColumnStore::new(plan.clone())?;
+        let began_ms = plan.context.timeline().at(&columns.stream().record()?)?;
         let mut out = Self {
-            began,
+            began: Instant::now(),
+            began_ms,
             plan,
             columns,
             lanes: Vec::new(),
@@ -310,7 +316,12 @@ impl DeviceEngine {
         let Some(mut part) = self.under_way.pop() else { return Ok(()) };
         self.lanes[part.lane] = Lane::Empty;
         let outcomes = part.finish()?;
-        self.spans.extend(part.marks.spans(part.lane, part.job, self.plan.context.timeline())?);
+        self.spans.extend(part.marks.spans(
+            part.lane,
+            part.job,
+            self.plan.context.timeline(),
+            self.began_ms,
+        )?);
         if let (Some(details), Some(recording)) = (&mut self.details, part.recording) {
             details.extend(recording.details);
         }

@@ -65,8 +65,8 @@ pub struct Strategy {
     pub file: String,
     /// The text of the file.
     pub source: String,
-    /// The profile that was laid over it.
-    pub profile: Option<String>,
+    /// What was laid over it.
+    pub overrides: Overrides,
     /// Names of all profiles in the file.
     pub profiles: Vec<String>,
     /// What the search varies; conditions look backwards only.
@@ -208,7 +208,7 @@ impl Strategy {
             name,
             file: file.into(),
             source: source.into(),
-            profile: overrides.profile.clone(),
+            overrides: overrides.clone(),
             profiles: profiles.entries.into_iter().map(|entry| entry.key).collect(),
             params: param::order_by_condition(params, &lets).map_err(|diagnostic| fail(vec![diagnostic]))?,
             lets,

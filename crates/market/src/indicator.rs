@@ -347,12 +347,14 @@ pub static FUNCTIONS: &[Function] = &[
     Function::column("supertrend_line", Recursive, &[X, X, Close], &[Scalar], |c, out| {
         supertrend_line(c.column(0), c.column(1), c.column(2), c.arguments[0], out)
     })
-    .twin(file!("supertrend.cu"), 0, &[("supertrend_line", Lanes)]),
+    .forgets(5)
+    .twin(file!("supertrend.cu"), 0, &[("supertrend_line", Stretches), ("supertrend_line_mend", Mend)]),
     Function::column("supertrend_up", Recursive, &[X, X, Close], &[Scalar], |c, out| {
         supertrend_up(c.column(0), c.column(1), c.column(2), c.arguments[0], out)
     })
     .without_unit()
-    .twin(file!("supertrend.cu"), 0, &[("supertrend_up", Lanes)]),
+    .forgets(5)
+    .twin(file!("supertrend.cu"), 0, &[("supertrend_up", Stretches), ("supertrend_up_mend", Mend)]),
     Function::column("heikin_open", Recursive, &[X, X, X], &[], |c, out| {
         heikin_open(c.column(0), c.column(1), c.column(2), out)
     })

@@ -77,7 +77,10 @@ pub(super) fn generate(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> 
             ),
             Slot::Recur { start, next, .. } => (
                 writer.recursion(&format!("Recursion{at}"), start, next),
-                format!("KERNEL(recursion_{at}, FormulaArgs) {{ write_recursion<Recursion{at}>(args); }}\n"),
+                format!(
+                    "KERNEL(recursion_{at}, RecursionArgs) {{ write_recursion<Recursion{at}>(args); }}\n\
+                     KERNEL(mend_recursion_{at}, RecursionArgs) {{ mend_recursion<Recursion{at}>(args); }}\n"
+                ),
             ),
             Slot::Source(_) | Slot::Call { .. } | Slot::Gather { .. } | Slot::Over { .. } => continue,
         };
@@ -250,14 +253,20 @@ impl Writer<'_> {
         out
     }
 
-    /// A type that computes a series at one bar, and compares it.
-    fn series(&self, name: &str, tape: &Tape, op: Option<Op2>) -> String {
-        let mut out = self.frame(&[tape]).types(name);
+    /// The beginning of a type that computes these formulas: what they read, and how it is found.
+    fn opened(&self, name: &str, tapes: &[&Tape]) -> String {
+        let mut out = self.frame(tapes).types(name);
         let _ = writeln!(out, "struct {name} {{\n  typedef {name}Frame Frame;");
         let _ = writeln!(
             out,
             "  static __device__ Frame bind(const World& world, u32 row, u32 symbol) {{ return bind_{name}(world, row, symbol); }}"
         );
+        out
+    }
+
+    /// A type that computes a series at one bar, and compares it.
+    fn series(&self, name: &str, tape: &Tape, op: Option<Op2>) -> String {
+        let mut out = self.opened(name, &[tape]);
         let _ = writeln!(
             out,
             "  static __device__ double value(const Frame& f, i64 bar) {{\n{}  }}",
@@ -276,12 +285,7 @@ impl Writer<'_> {
 
     /// A type that computes the first value of a recursion, and the next one.
     fn recursion(&self, name: &str, start: &Tape, next: &Tape) -> String {
-        let mut out = self.frame(&[start, next]).types(name);
-        let _ = writeln!(out, "struct {name} {{\n  typedef {name}Frame Frame;");
-        let _ = writeln!(
-            out,
-            "  static __device__ Frame bind(const World& world, u32 row, u32 symbol) {{ return bind_{name}(world, row, symbol); }}"
-        );
+        let mut out = self.opened(name, &[start, next]);
         let _ = writeln!(
             out,
             "  static __device__ double first(const Frame& f, i64 bar, const Recursion& opening) {{\n{}  }}",

@@ -8,15 +8,7 @@ use crate::plan::{Op, Plan, Tape};
 
 /// Writes the operations of a formula, and its result.
 pub(super) fn formula(plan: &Plan, tape: &Tape, truth: bool, indent: &str) -> String {
-    let mut body = Body {
-        plan,
-        tape,
-        known: vec![vec![false; tape.ops.len()]],
-        scalar: scalar_only(tape),
-        costly: costly(plan, tape),
-        out: String::new(),
-        indent: indent.to_owned(),
-    };
+    let mut body = Body::new(plan, tape, indent);
     let last = tape.ops.len() - 1;
     body.emit(last);
     body.line(&format!("return {}{last};", if truth { 'y' } else { 'v' }));
@@ -51,16 +43,8 @@ pub(super) fn split(plan: &Plan, tape: &Tape, indent: &str) -> SplitFormula {
     let scalar = scalar_only(tape);
     let handed: Vec<usize> = (0..=last).filter(|&at| is_handed[at] && !scalar[at]).collect();
 
-    let body = || Body {
-        plan,
-        tape,
-        known: vec![vec![false; tape.ops.len()]],
-        scalar: scalar_only(tape),
-        costly: costly(plan, tape),
-        out: String::new(),
-        indent: indent.to_owned(),
-    };
-    let (mut ahead, mut rest, mut fields) = (body(), body(), String::new());
+    let [mut ahead, mut rest] = [(); 2].map(|()| Body::new(plan, tape, indent));
+    let mut fields = String::new();
     ahead.line("Ahead ahead;");
     for at in handed {
         ahead.emit(at);
@@ -168,7 +152,19 @@ struct Body<'a> {
     indent: String,
 }
 
-impl Body<'_> {
+impl<'a> Body<'a> {
+    fn new(plan: &'a Plan, tape: &'a Tape, indent: &str) -> Self {
+        Self {
+            plan,
+            tape,
+            known: vec![vec![false; tape.ops.len()]],
+            scalar: scalar_only(tape),
+            costly: costly(plan, tape),
+            out: String::new(),
+            indent: indent.to_owned(),
+        }
+    }
+
     fn line(&mut self, text: &str) {
         let _ = writeln!(self.out, "{}{text}", self.indent);
     }

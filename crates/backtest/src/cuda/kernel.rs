@@ -22,7 +22,7 @@ use tidemill_market::indicator::device::{self as columns, ColumnArgs, Shape};
 use super::constant;
 use super::layout::{
     BookArgs, DistinctArgs, FormulaArgs, GatherArgs, GroupArgs, LevelArgs, MaskArgs, OverArgs, PoolArgs,
-    ScalarArgs, SpreadArgs, WARPS, WalkArgs,
+    RecursionArgs, ScalarArgs, SpreadArgs, WARPS, WalkArgs,
 };
 use super::module::sources;
 use crate::plan::Plan;
@@ -161,13 +161,21 @@ impl Kernels {
         stream: &Stream,
         slot: usize,
         n_symbols: usize,
-        args: &FormulaArgs,
+        args: &RecursionArgs,
     ) -> Result<(), GpuError> {
         let n_threads = args.count as usize * n_symbols;
-        let shape =
+        let once =
             Launch::blocks(n_threads.div_ceil(RECURSION_THREADS).max(1) as u32, RECURSION_THREADS as u32);
-        // SAFETY: a thread for each of `count` items and the symbols of its world; the pool has room for the items.
-        unsafe { self.launch(stream, &format!("recursion_{slot}"), shape, args) }
+        let [blocks, ..] = once.grid;
+        let stretches = Launch { grid: [blocks, args.n_stretches, 1], ..once };
+        // SAFETY: a thread for each of `count` items, the symbols of its world and `n_stretches` stretches; the pool has room for the items, and
+        // `states` for two numbers of every thread.
+        unsafe { self.launch(stream, &format!("recursion_{slot}"), stretches, args)? };
+        if args.n_stretches == 1 {
+            return Ok(());
+        }
+        // SAFETY: as above, for all stretches of an item and symbol in one thread.
+        unsafe { self.launch(stream, &format!("mend_recursion_{slot}"), once, args) }
     }
 
     /// Columns of other bars.

@@ -163,6 +163,17 @@ kernel_structs! {
         pub unused: u32,
     }
 
+    pub(super) struct RecursionArgs {
+        pub world: DevicePtr<World>,
+        pub row: DevicePtr<u32>,
+        pub out: DevicePtr<f64>,
+        pub states: DevicePtr<f64>,
+        pub first: u32,
+        pub count: u32,
+        pub n_stretches: u32,
+        pub length: u32,
+    }
+
     pub(super) struct GatherArgs {
         pub input: Input,
         pub route: DevicePtr<u32>,

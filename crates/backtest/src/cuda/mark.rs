@@ -51,15 +51,16 @@ impl Marks {
         }
     }
 
-    /// The stages, as those of a job on a lane, with times of a timeline. Waits for them.
+    /// The stages, as those of a job on a lane, with times of a timeline that begins at `began_ms`. Waits for them.
     pub(super) fn spans(
         &self,
         lane: usize,
         job: u64,
         timeline: &Timeline,
+        began_ms: f64,
     ) -> Result<Vec<StageSpan>, GpuError> {
         let begins: Vec<f64> =
-            self.0.iter().map(|mark| timeline.at(&mark.begin)).collect::<Result<_, _>>()?;
+            self.0.iter().map(|mark| Ok(timeline.at(&mark.begin)? - began_ms)).collect::<Result<_, _>>()?;
         let stages = self.0.iter().zip(begins.windows(2)).filter(|(mark, _)| mark.stage != Stage::Wait);
         let span = |(mark, times): (&Mark, &[f64])| StageSpan {
             stage: mark.stage,

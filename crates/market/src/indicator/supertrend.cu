@@ -2,6 +2,7 @@
 
 template <bool LINE>
 struct SupertrendStep {
+  static const u32 STATE = 5;
   double k, upper, lower, line, close;
   bool seen;
 
@@ -25,7 +26,28 @@ struct SupertrendStep {
     close = v[2];
     return LINE ? line : is_up ? 1.0 : 0.0;
   }
+
+  // A band begins anew when it is crossed, so it knows nothing of what was before two changes of sides.
+  __device__ __forceinline__ u64 memory() const { return 2048; }
+
+  __device__ __forceinline__ void save(double* state) const {
+    state[0] = upper;
+    state[1] = lower;
+    state[2] = line;
+    state[3] = close;
+    state[4] = seen;
+  }
+
+  __device__ __forceinline__ void restore(const double* state) {
+    upper = state[0];
+    lower = state[1];
+    line = state[2];
+    close = state[3];
+    seen = state[4] != 0.0;
+  }
 };
 
-KERNEL(supertrend_line, ColumnArgs) { recurse<3, SupertrendStep<true>>(args); }
-KERNEL(supertrend_up, ColumnArgs) { recurse<3, SupertrendStep<false>>(args); }
+KERNEL(supertrend_line, ColumnArgs) { recurse_stretches<3, SupertrendStep<true>>(args); }
+KERNEL(supertrend_line_mend, ColumnArgs) { mend<3, SupertrendStep<true>>(args); }
+KERNEL(supertrend_up, ColumnArgs) { recurse_stretches<3, SupertrendStep<false>>(args); }
+KERNEL(supertrend_up_mend, ColumnArgs) { mend<3, SupertrendStep<false>>(args); }

@@ -7,7 +7,7 @@ use super::{Computed, Described, Part, Span};
 use crate::cuda::Stage;
 use crate::cuda::column_store::ColumnStore;
 use crate::cuda::data::GridData;
-use crate::cuda::layout::{FormulaArgs, GatherArgs, MaskArgs, OverArgs};
+use crate::cuda::layout::{FormulaArgs, GatherArgs, MaskArgs, OverArgs, RecursionArgs};
 use crate::cuda::plan::Place;
 use crate::graph::{Func, Over};
 use crate::plan::Slot;
@@ -78,7 +78,14 @@ impl Part<Described> {
                 plan.kernels.mask(&self.stream, slot, &args)
             }
             Slot::Recur { .. } => {
-                let args = FormulaArgs { world, tiles, row: span.row, out, first, count, n_tiles, unused: 0 };
+                let longest = grid.longest as u32;
+                let full = || longest.div_ceil(stretches(count, grid.n_symbols as u32, longest));
+                let length = plan.options.stretch_bars.map_or_else(full, |bars| bars as u32).max(1);
+                let n_stretches = longest.div_ceil(length).max(1);
+                let n_states = 2 * n_stretches as usize * grid.n_symbols * span.n_new();
+                let states = self.memory.scratch.room(plan.device(), n_states)?;
+                let args =
+                    RecursionArgs { world, row: span.row, out, states, first, count, n_stretches, length };
                 plan.kernels.recursion(&self.stream, slot, grid.n_symbols, &args)
             }
             Slot::Gather { input, route, .. } => {
