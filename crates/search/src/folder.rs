@@ -20,14 +20,16 @@ mod lock;
 mod log;
 mod part;
 mod read;
+mod table;
 mod write;
 
 pub use column::Column;
 pub use error::FolderError;
-pub use export::{ExportFormat, UnknownFormat, export, trial_table};
+pub use export::{ExportFormat, UnknownFormat, export};
 pub use header::{Difference, StudyHeader};
 pub use lock::Lock;
 pub use read::{EvenTrials, TrialBatch, TrialRows, Trials, read_trials};
+pub use table::trial_table;
 pub use write::{ROWS_PER_PART, TrialsWriter};
 
 use std::fs;

@@ -43,7 +43,7 @@ pub use sampler::{
 pub use score::{Score, Scores};
 pub use space::{Condition, Param, Space, SpaceError};
 pub use study::{
-    Batch, BatchStart, Change, Controller, EvaluateError, Evaluated, Evaluator, FunctionEvaluator, Settings,
-    Study, StudyError, StudyEvent, StudySummary, Timing,
+    Batch, BatchStart, Change, Controller, EvaluateError, Evaluated, Evaluator, FunctionEvaluator,
+    Interrupted, Settings, Study, StudyError, StudyEvent, StudySummary, Timing,
 };
 pub use value::Value;

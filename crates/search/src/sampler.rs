@@ -63,6 +63,11 @@ pub trait Sampler: Send {
     /// At most how many points are still to come; `None` if there is no end. Exact if no parameter is conditional.
     fn remaining(&self) -> Option<u64>;
 
+    /// Passes over the next `n` points as if they had been asked; false, and nothing happens, where they cannot be known before others are told.
+    fn skip(&mut self, _n: u64) -> bool {
+        false
+    }
+
     /// Points that somebody else asks, and that need not be asked again.
     fn exclude(&mut self, _points: &Points) {}
 

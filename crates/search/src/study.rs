@@ -35,7 +35,7 @@ mod timing;
 
 pub use control::{Change, Controller, Settings};
 pub use error::StudyError;
-pub use evaluator::{Batch, EvaluateError, Evaluated, Evaluator, FunctionEvaluator};
+pub use evaluator::{Batch, EvaluateError, Evaluated, Evaluator, FunctionEvaluator, Interrupted};
 pub use monitor::StudyEvent;
 pub use timing::{BatchStart, Timing};
 

@@ -16,6 +16,7 @@ fn conforms(build: Build) {
         values_lie_in_their_domains_and_conditions_hold(build, &space);
         equal_seeds_give_equal_points(build, &space);
         the_cut_into_batches_does_not_matter(build, &space);
+        points_that_are_skipped_count_as_asked(build, &space);
         invalid_scores_and_late_tells_are_survived(build, &space);
         a_finite_sampler_ends_for_ever(build, &space);
     }
@@ -170,6 +171,18 @@ fn equal_seeds_give_equal_points(build: Build, space: &Space) {
     let mut sampler = build(space, 5);
     let there = std::thread::spawn(move || sampler.ask(100)).join().expect("the thread ends");
     assert_same(&here, &there);
+}
+
+fn points_that_are_skipped_count_as_asked(build: Build, space: &Space) {
+    let (mut whole, mut skipped) = (build(space, 5), build(space, 5));
+    whole.ask(7);
+    if skipped.skip(7) {
+        assert_same(&whole.ask(20), &skipped.ask(20));
+        assert_eq!(whole.remaining(), skipped.remaining());
+    } else {
+        // Nothing has happened.
+        assert_same(&build(space, 5).ask(20), &skipped.ask(20));
+    }
 }
 
 fn the_cut_into_batches_does_not_matter(build: Build, space: &Space) {

@@ -2,6 +2,8 @@
 
 #[path = "folder/damage.rs"]
 mod damage;
+#[path = "folder/table.rs"]
+mod table;
 #[path = "folder/trials.rs"]
 mod trials;
 

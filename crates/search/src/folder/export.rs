@@ -214,14 +214,8 @@ fn write_parquet(
     Ok(n_trials)
 }
 
-/// All trials of a study folder in trial order, in memory, with the columns of a Parquet export.
-pub fn trial_table(dir: &Path) -> Result<(SchemaRef, Vec<RecordBatch>), FolderError> {
-    let (schema, batches) = arrow_batches(read_trials(dir)?.in_batches_of(ROWS_PER_PART));
-    Ok((schema, batches.collect::<Result<_, _>>()?))
-}
-
 /// Trials as Arrow's batches; without any trial there is a column of trial numbers only.
-fn arrow_batches(
+pub(super) fn arrow_batches(
     trials: impl Iterator<Item = Result<TrialBatch, FolderError>>,
 ) -> (SchemaRef, impl Iterator<Item = Result<RecordBatch, FolderError>>) {
     let mut trials = trials.peekable();

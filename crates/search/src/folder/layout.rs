@@ -20,19 +20,48 @@ pub(super) const TRIAL: &str = "trial";
 pub(super) const OBJECTIVE: &str = "objective";
 
 /// Metadata key that tells parameters from metrics.
-pub(super) const ROLE: &str = "tidemill.role";
+const ROLE: &str = "tidemill.role";
 
 /// Metadata key of a parameter's own name, where the column had to take another.
-pub(super) const NAME: &str = "tidemill.name";
+const NAME: &str = "tidemill.name";
 
 /// Role of a parameter.
-pub(super) const ROLE_PARAM: &str = "param";
+const ROLE_PARAM: &str = "param";
 
 /// Role of a metric.
-pub(super) const ROLE_METRIC: &str = "metric";
+const ROLE_METRIC: &str = "metric";
 
 /// Role of an objective after the first.
-pub(super) const ROLE_OBJECTIVE: &str = "objective";
+const ROLE_OBJECTIVE: &str = "objective";
+
+/// What a column of a part holds.
+pub(super) enum Role<'a> {
+    /// The numbers of the trials.
+    Trial,
+    /// A parameter, by its own name.
+    Param(&'a str),
+    /// A metric, by its own name.
+    Metric(&'a str),
+    /// The first objective.
+    Objective,
+    /// An objective after the first.
+    FurtherObjective,
+}
+
+impl<'a> Role<'a> {
+    /// The role of a column; a column that someone else added has none.
+    pub(super) fn of(field: &'a Field) -> Option<Self> {
+        let own_name = || field.metadata().get(NAME).unwrap_or(field.name()).as_str();
+        match (field.name().as_str(), field.metadata().get(ROLE).map(String::as_str)) {
+            (_, Some(ROLE_PARAM)) => Some(Self::Param(own_name())),
+            (_, Some(ROLE_METRIC)) => Some(Self::Metric(own_name())),
+            (_, Some(ROLE_OBJECTIVE)) => Some(Self::FurtherObjective),
+            (TRIAL, _) => Some(Self::Trial),
+            (OBJECTIVE, _) => Some(Self::Objective),
+            _ => None,
+        }
+    }
+}
 
 /// The columns of the trials of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -10,9 +10,10 @@ use arrow_schema::{DataType, Field};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use crate::folder::column::{Column, Kind, finite};
+use crate::folder::layout::{self, Role};
 use crate::folder::log::{LogReader, Record};
 use crate::folder::write::skipped;
-use crate::folder::{FolderError, HEADER_FILE, TRIALS_DIR, layout, part};
+use crate::folder::{FolderError, HEADER_FILE, TRIALS_DIR, part};
 use crate::point::Points;
 use crate::score::{Score, Scores};
 use crate::space::Space;
@@ -150,6 +151,12 @@ impl Iterator for Trials {
 }
 
 impl Trials {
+    /// The parts, of which none has been read, and the trials of the log that follow the given number of trials in them.
+    pub(super) fn split(mut self) -> (Vec<PathBuf>, impl FnOnce(u64) -> Self) {
+        let parts = std::mem::take(&mut self.parts).collect();
+        (parts, |n_read| Self { n_read, ..self })
+    }
+
     /// The same trials in batches of exactly `n_rows`, the last one excepted.
     pub fn in_batches_of(self, n_rows: usize) -> EvenTrials {
         EvenTrials { n_rows, rows: self.rows() }
@@ -168,11 +175,7 @@ impl Trials {
                         .map_err(parquet::errors::ParquetError::from)
                         .map_err(FolderError::parquet("read", path))?;
                     let batch = decode(&batch).map_err(|problem| FolderError::part(path, problem))?;
-                    if !batch.trials.iter().copied().eq(self.n_read..self.n_read + batch.trials.len() as u64)
-                    {
-                        let problem = format!("expected trial {} to follow", self.n_read);
-                        return Err(FolderError::part(path, problem));
-                    }
+                    check_order(&batch.trials, self.n_read, path)?;
                     check_columns(&mut self.columns, &batch, path)?;
                     self.n_read += batch.trials.len() as u64;
                     return Ok(Some(batch));
@@ -204,12 +207,24 @@ impl Trials {
     }
 }
 
+/// Checks that trials are numbered on from those that were read before.
+pub(super) fn check_order(trials: &[u64], n_read: u64, path: &Path) -> Result<(), FolderError> {
+    if trials.iter().copied().eq(n_read..n_read + trials.len() as u64) {
+        return Ok(());
+    }
+    Err(FolderError::part(path, format!("expected trial {n_read} to follow")))
+}
+
 /// Checks that a batch has the columns of those before it.
 fn check_columns(known: &mut Option<TrialBatch>, batch: &TrialBatch, path: &Path) -> Result<(), FolderError> {
     if known.get_or_insert_with(|| batch.emptied()).has_columns_of(batch) {
         return Ok(());
     }
-    Err(FolderError::part(path, "its columns differ from those of the trials before"))
+    Err(other_columns(path))
+}
+
+pub(super) fn other_columns(path: &Path) -> FolderError {
+    FolderError::part(path, "its columns differ from those of the trials before")
 }
 
 /// Trials in batches of equal length, whatever the files they are in.
@@ -312,28 +327,27 @@ fn decode(batch: &RecordBatch) -> Result<TrialBatch, String> {
     let mut scores = None;
     let mut further_objectives = Vec::new();
     for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
-        let own_name = || field.metadata().get(layout::NAME).unwrap_or(field.name()).clone();
-        match (field.name().as_str(), field.metadata().get(layout::ROLE).map(String::as_str)) {
-            (_, Some(layout::ROLE_PARAM)) => params.push((own_name(), column(field, array.as_ref())?)),
-            (_, Some(layout::ROLE_METRIC)) => metrics.push((own_name(), numbers(field, array.as_ref())?)),
-            (_, Some(layout::ROLE_OBJECTIVE)) => further_objectives.push(numbers(field, array.as_ref())?),
-            (layout::TRIAL, _) => {
+        match Role::of(field) {
+            Some(Role::Param(name)) => params.push((name.to_owned(), column(field, array.as_ref())?)),
+            Some(Role::Metric(name)) => metrics.push((name.to_owned(), numbers(field, array.as_ref())?)),
+            Some(Role::FurtherObjective) => further_objectives.push(numbers(field, array.as_ref())?),
+            Some(Role::Trial) => {
                 let array = array.as_primitive_opt::<UInt64Type>().ok_or_else(|| wrong_type(field))?;
                 trials = Some(array.values().to_vec());
             }
-            (layout::OBJECTIVE, _) => {
+            Some(Role::Objective) => {
                 let values = numbers(field, array.as_ref())?;
                 scores = Some(values.iter().map(|value| value.map_or(Score::Invalid, Score::new)).collect());
             }
             // A column that someone else added is not ours to judge.
-            _ => {}
+            None => {}
         }
     }
     Ok(TrialBatch {
-        trials: trials.ok_or_else(|| format!("the column `{}` is missing", layout::TRIAL))?,
+        trials: trials.ok_or_else(|| missing(layout::TRIAL))?,
         params,
         metrics,
-        scores: scores.ok_or_else(|| format!("the column `{}` is missing", layout::OBJECTIVE))?,
+        scores: scores.ok_or_else(|| missing(layout::OBJECTIVE))?,
         further_objectives,
     })
 }
@@ -355,6 +369,10 @@ fn numbers(field: &Field, array: &dyn Array) -> Result<Vec<Option<f64>>, String>
     Ok(array.iter().collect())
 }
 
-fn wrong_type(field: &Field) -> String {
+pub(super) fn missing(name: &str) -> String {
+    format!("the column `{name}` is missing")
+}
+
+pub(super) fn wrong_type(field: &Field) -> String {
     format!("the column `{}` has the unexpected type {}", field.name(), field.data_type())
 }

@@ -182,6 +182,13 @@ impl Sampler for Enqueue {
         points
     }
 
+    fn skip(&mut self, n: u64) -> bool {
+        let n_own = n.min((self.queue.len() - self.n_asked) as u64);
+        let can_skip = self.inner.skip(n - n_own);
+        self.n_asked += if can_skip { n_own as usize } else { 0 };
+        can_skip
+    }
+
     fn tell(&mut self, points: &Points, scores: &Scores) {
         self.inner.tell(points, scores);
     }

@@ -167,6 +167,11 @@ impl Sampler for Grid {
 
     fn tell(&mut self, _points: &Points, _scores: &Scores) {}
 
+    fn skip(&mut self, n: u64) -> bool {
+        self.n_asked += (0..n).take_while(|_| self.advance()).count() as u64;
+        true
+    }
+
     fn remaining(&self) -> Option<u64> {
         Some(if self.state == State::Done { 0 } else { self.bound.saturating_sub(self.n_asked) })
     }

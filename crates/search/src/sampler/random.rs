@@ -42,6 +42,11 @@ impl Sampler for Random {
 
     fn tell(&mut self, _points: &Points, _scores: &Scores) {}
 
+    fn skip(&mut self, n: u64) -> bool {
+        self.n_asked += n;
+        true
+    }
+
     fn remaining(&self) -> Option<u64> {
         None
     }

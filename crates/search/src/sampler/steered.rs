@@ -151,6 +151,12 @@ impl Sampler for Steered {
         points
     }
 
+    fn skip(&mut self, n: u64) -> bool {
+        let can_skip = self.random_share == 0.0 && self.n_restart == 0 && self.inner.skip(n);
+        self.n_asked += if can_skip { n } else { 0 };
+        can_skip
+    }
+
     fn tell(&mut self, points: &Points, scores: &Scores) {
         for at in 0..points.len() {
             if let Some(score) = scores.first(at).value()

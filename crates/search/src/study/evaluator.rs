@@ -30,13 +30,18 @@ pub struct Evaluated {
 /// Why an evaluation failed.
 pub type EvaluateError = Box<dyn Error + Send + Sync>;
 
+/// The evaluator was told to stop and leaves the batch. The study ends as a stopped one, with all batches before it.
+#[derive(Debug, thiserror::Error)]
+#[error("stopped before the batch was evaluated")]
+pub struct Interrupted;
+
 /// Evaluates points, one batch after another, with one or more of them in flight.
 ///
 /// All calls come from the thread that runs the study, so that an evaluator need not be `Send`. Obligations:
 ///
 /// - `collect` returns the result of the oldest batch that was submitted and not collected; there is one whenever it is called.
 /// - The result of a batch depends on its points alone, not on timing or on other batches.
-/// - An error ends the study. A point that merely has no value is an invalid score, not an error.
+/// - An error ends the study; [`Interrupted`] ends it as one that was stopped. A point that merely has no value is an invalid score, not an error.
 pub trait Evaluator {
     /// Takes on a batch. It should come back soon and leave the work to a device, to other threads or to `collect`.
     fn submit(&mut self, batch: Batch) -> Result<(), EvaluateError>;

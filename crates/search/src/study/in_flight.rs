@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::study::error::{StudyError, panic_message};
-use crate::study::evaluator::{Batch, EvaluateError, Evaluated, Evaluator};
+use crate::study::evaluator::{Batch, EvaluateError, Evaluated, Evaluator, Interrupted};
 use crate::study::timing::{BatchStart, BusyClock, Timing};
 
 /// A batch that was evaluated.
@@ -70,10 +70,13 @@ impl<'a> InFlight<'a> {
         Ok(())
     }
 
-    /// Waits for the oldest batch; there must be one. The timing has `evaluate` and `idle`.
-    pub(super) fn collect(&mut self) -> Result<(Finished, Timing, BatchStart), StudyError> {
+    /// Waits for the oldest batch; there must be one. The timing has `evaluate` and `idle`. `None` if the evaluator was told to stop.
+    pub(super) fn collect(&mut self) -> Result<Option<(Finished, Timing, BatchStart)>, StudyError> {
         let index = self.submitted.front().map_or(0, |oldest| oldest.batch.index);
-        let evaluated = guard(index, || self.evaluator.collect())?;
+        let evaluated = match guard(index, || self.evaluator.collect()) {
+            Err(StudyError::Evaluator { source, .. }) if source.is::<Interrupted>() => return Ok(None),
+            evaluated => evaluated?,
+        };
         let now = Instant::now();
         let Some(SubmittedBatch { batch, at, idle }) = self.submitted.pop_front() else {
             return Err(StudyError::EvaluatorShape { batch: index, what: "batches", expected: 0, got: 1 });
@@ -87,7 +90,7 @@ impl<'a> InFlight<'a> {
         self.check(&batch, &evaluated)?;
         let timing = Timing { evaluate, idle, ..Timing::default() };
         let began = BatchStart { evaluate: Some(from), ..BatchStart::default() };
-        Ok((Finished { batch, evaluated: Arc::new(evaluated) }, timing, began))
+        Ok(Some((Finished { batch, evaluated: Arc::new(evaluated) }, timing, began)))
     }
 
     fn check(&self, batch: &Batch, evaluated: &Evaluated) -> Result<(), StudyError> {

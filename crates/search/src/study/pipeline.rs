@@ -189,7 +189,7 @@ impl Evaluation<'_, '_, '_> {
             if self.in_flight.is_empty() {
                 break;
             }
-            let (finished, mut timing, mut began) = self.in_flight.collect()?;
+            let Some((finished, mut timing, mut began)) = self.in_flight.collect()? else { break };
             let ask = self.asked.pop_front().unwrap_or_default();
             (timing.ask, timing.overlap, began.ask) = (ask.took, ask.overlap, ask.began);
             // A sampler thread that ended has reported its error, or will.

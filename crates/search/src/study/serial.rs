@@ -48,9 +48,7 @@ pub(super) fn run(
         }
         let is_complete = schedule.is_ended() && unfinished.is_none();
         if is_complete || watch.is_stopped() {
-            untold.iter().for_each(|UntoldBatch { batch, times, .. }| {
-                times.iter().for_each(|(timing, began)| watch.timed(batch.index, *timing, *began));
-            });
+            end(&untold, watch);
             return Ok(is_complete);
         }
         let unfinished = unfinished.take();
@@ -63,7 +61,10 @@ pub(super) fn run(
         };
         let Some(batch) = asked else { continue };
         in_flight.submit(batch)?;
-        let (finished, mut timing, mut began) = in_flight.collect()?;
+        let Some((finished, mut timing, mut began)) = in_flight.collect()? else {
+            end(&untold, watch);
+            return Ok(false);
+        };
         (timing.ask, timing.overlap, began.ask) = (ask.took, ask.overlap, ask.began);
         if let Some(store) = store {
             store.append(&finished)?;
@@ -75,5 +76,12 @@ pub(super) fn run(
             None => (batch, evaluated.scores.clone()),
         };
         untold.push_back(UntoldBatch { batch, scores, times: Some((timing, began)) });
+    }
+}
+
+/// Reports the times of batches that will not be told.
+fn end(untold: &VecDeque<UntoldBatch>, watch: &mut StudyMonitor) {
+    for UntoldBatch { batch, times, .. } in untold {
+        times.iter().for_each(|(timing, began)| watch.timed(batch.index, *timing, *began));
     }
 }
