@@ -63,6 +63,36 @@ print(bars.fingerprint)
     assert found.stdout.strip() == market.fingerprint, found.stderr
 
 
+def test_pandas_is_the_same_with_and_without_pyarrow(market: tm.Bars, tmp_path: Path) -> None:
+    """Types and values, of every kind of column and with gaps; and the frame can be written to."""
+    rule = tm.Strategy(
+        name="kinds",
+        params={
+            "window": tm.int(20, 200),
+            "k": tm.float(0.5, 4.0),
+            "mode": tm.choice("tight", "wide"),
+            "any_bar": tm.bool_(),
+            "depth": tm.int(20, 80, when="mode == 'tight'"),
+        },
+        long={
+            "enter": "zscore(close, window) < -k and (any_bar or close > open) and (mode == 'wide' or rsi(close, 14) < depth)",
+            "max_hold": 12,
+        },
+        require="trades >= 200",
+    )
+    study = tm.sweep(rule, market, trials=400, sampler="random", verdict=False, device="cpu", progress=False)
+    best = study.backtest()
+    for table in (tm.Table(market._raw.table()), study.trials, best.trades, best.equity):
+        by_arrow, by_numpy = table.to_pandas(), table._by_numpy()
+        frame: Any
+        assert by_arrow.dtypes.to_dict() == by_numpy.dtypes.to_dict()
+        pandas.testing.assert_frame_equal(by_arrow, by_numpy, check_exact=True)
+        for frame in (by_arrow, by_numpy):
+            for name in frame.columns:
+                frame.loc[0, name] = frame.loc[len(frame) - 1, name]
+    assert study.trials.to_pandas()["objective"].isna().any()
+
+
 def test_a_row_number_is_no_column(market: tm.Bars) -> None:
     """Selecting rows leaves pandas with an index that says nothing."""
     frame = market.to_pandas()

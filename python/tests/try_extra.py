@@ -25,12 +25,16 @@ def installed() -> set[str]:
     return {each.metadata["Name"].lower() for each in importlib.metadata.distributions()} - {"pip"}
 
 
-def doctor() -> tuple[dict[str, dict[str, Any]], str]:
+def script() -> Path:
+    """The command line of the wheel."""
+    return Path(sys.executable).with_name("tidemill.exe" if os.name == "nt" else "tidemill")
+
+
+def doctor(*flags: str) -> tuple[dict[str, dict[str, Any]], str]:
     """The checks of `tidemill doctor`, by the script of the wheel."""
-    script = Path(sys.executable).with_name("tidemill.exe" if os.name == "nt" else "tidemill")
-    version = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+    version = subprocess.run([script(), "--version"], capture_output=True, text=True, check=True)
     assert version.stdout.strip() == f"tidemill {tm.__version__}"
-    done = subprocess.run([script, "doctor", "--json"], capture_output=True, text=True, check=False)
+    done = subprocess.run([script(), "doctor", "--json", *flags], capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1), done.stderr
     return {check["what"]: check for check in json.loads(done.stdout)["checks"]}, done.stdout
 
@@ -41,18 +45,26 @@ def without(study: tm.Study, test: tm.Backtest) -> None:
     assert len(test.trades.to_dict()["return"]) == len(test.trades) > 0
     study.save("trials.csv")
     doctor()
+    # Processes of this environment, which no variable names.
+    flags = ["ema-cross", "--trials", "300", "--verdict", "off", "--device", "cpu"]
+    for workers, out in (([], "alone"), (["--workers", "local:2"], "spread")):
+        command = [str(script()), "sweep", *flags, *workers, "--out", out]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        tm.open(out).save(f"{out}.csv")
+    assert Path("alone.csv").read_bytes() == Path("spread.csv").read_bytes()
 
 
-def compiles(major: str) -> Callable[[tm.Study, tm.Backtest], None]:
-    """All kernels compile with the NVRTC that the extra brought, and no variable is set."""
+def compiles(major: str, *, all_kernels: bool) -> Callable[[tm.Study, tm.Backtest], None]:
+    """Kernels compile with the NVRTC that the extra brought, and no variable is set."""
 
     def check(study: tm.Study, test: tm.Backtest) -> None:
         assert not {"TIDEMILL_NVRTC", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH"} & set(os.environ)
-        checks, said = doctor()
+        checks, said = doctor() if all_kernels else doctor("--quick")
         found = checks["NVRTC"]["found"]
         assert found.startswith(f"{major}.") and sys.prefix in found, found
         kernels = {what: check["state"] for what, check in checks.items() if what.startswith("kernels of ")}
-        assert len(kernels) > len(tm.strategies()) and set(kernels.values()) == {"ok"}, said
+        assert len(kernels) > (len(tm.strategies()) if all_kernels else 0) and set(kernels.values()) == {"ok"}, said
 
     return check
 
@@ -87,14 +99,26 @@ def optuna_study(study: tm.Study, test: tm.Backtest) -> None:
     assert study.to_optuna(n=20).best_value == study.best_value
 
 
+def ray_is_asked_for(study: tm.Study, test: tm.Backtest) -> None:
+    """Ray is here, and no cluster is started silently."""
+    try:
+        tm.sweep("zscore-dip", trials=10, cluster="ray")
+    except tm.Error as error:
+        assert "RAY_ADDRESS" in str(error), error
+    else:
+        raise AssertionError("a cluster was started")
+
+
 CHECKS: dict[str, Callable[[tm.Study, tm.Backtest], None]] = {
     "none": without,
-    "cuda": compiles("13"),
-    "cuda12": compiles("12"),
+    "cuda": compiles("13", all_kernels=True),
+    # That all kernels compile with this version too, for every generation of cards, the tests of the GPU show.
+    "cuda12": compiles("12", all_kernels=False),
     "polars": frames_of("polars"),
     "pandas": frames_of("pandas"),
     "notebook": progress_bar,
     "optuna": optuna_study,
+    "ray": ray_is_asked_for,
 }
 
 

@@ -12,6 +12,7 @@ from ._backtest import Backtest, backtest
 from ._bars import Bars, generate, load
 from ._color import Coloring, color
 from ._error import DataError, DeviceError, Error, Problem, StrategyError, StudyError
+from ._map import map
 from ._scan import Scan, scan
 from ._signal import Signal, signal
 from ._strategy import Range, Strategy, bool_, choice, float, int, strategies, strategy
@@ -52,6 +53,7 @@ __all__ = [
     "generate",
     "int",
     "load",
+    "map",
     "open",
     "scan",
     "semantics",

@@ -195,6 +195,10 @@ class Strategy:
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.text)}</pre>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The text and what is laid over it, for another process."""
+        return _again, (self._raw.file, self.text, self._raw.laid_over)
+
     def _with(
         self, settings: Mapping[str, Setting], profile: str | None, objective: Sequence[str]
     ) -> _tidemill.RawStrategy:
@@ -202,6 +206,10 @@ class Strategy:
         if not settings and profile is None and not objective:
             return self._raw
         return _tidemill.RawStrategy(self._raw.file, self.text, _options(settings, profile, objective))
+
+
+def _again(file: str, text: str, options: dict[str, Any]) -> Strategy:
+    return Strategy._of(_tidemill.RawStrategy(file, text, options))
 
 
 def _options(

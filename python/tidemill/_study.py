@@ -15,6 +15,7 @@ from . import _page, _tidemill
 from ._argument import checked, count, names
 from ._backtest import Backtest, cut_options
 from ._bars import Bars, Path, Source, bars_of, paths_of
+from ._cluster import Cluster, reached
 from ._error import StudyError
 from ._progress import Progress
 from ._signal import Signal, signal_of
@@ -94,25 +95,45 @@ class Study:
         """Where the study is. One without `out` is temporary and goes with the object."""
         return self._folder
 
-    def run(self, *, trials: int | None = None, device: str | None = None, progress: bool | None = None) -> Study:
+    def run(
+        self,
+        *,
+        trials: int | None = None,
+        device: str | None = None,
+        cluster: Cluster | None = None,
+        progress: bool | None = None,
+    ) -> Study:
         """Goes on to the end, or to more `trials` than were asked for before. Ctrl-C stops it after the batches that run; what was done is
-        kept, and `run` goes on from there.
+        kept, and `run` goes on from there, with other devices or another `cluster` too: neither changes a result.
         """
         trials = None if trials is None else count("trials", trials)
-        with Progress(progress) as told:
-            if self._made is None:
-                summary = _tidemill.stored_sweep(self._folder, None, trials, device or "auto", told)
+        made = self._made
+        if made is not None:
+            if trials is not None:
+                made.options.update(trials=trials, plan_trials=None)
+            if device is not None:
+                made.options["device"] = device
+            cluster = made.cluster if cluster is None else cluster
+        device = device or self._device
+        # Workers load what was loaded by its path by that path, and get what was a frame.
+        bars = made.bars._raw if made is not None and made.bars._raw.is_in_memory else None
+        with reached(cluster, device, bars) as transport, Progress(progress) as told:
+            if made is None:
+                summary = _tidemill.stored_sweep(self._folder, None, trials, device, transport, told)
             else:
-                made = self._made
-                if trials is not None:
-                    made.options.update(trials=trials, plan_trials=None)
-                if device is not None:
-                    made.options["device"] = device
-                summary = _tidemill.sweep(made.strategy, made.bars._raw, self._folder, made.cut, made.options, told)
+                summary = _tidemill.sweep(made.strategy, made.bars._raw, self._folder, made.cut, made.options, transport, told)
+        self._ran(summary)
+        return self
+
+    def _ran(self, summary: str) -> None:
+        """Takes what a run says of itself."""
         self._summary = json.loads(summary)
         for warning in self._summary["warnings"]:
-            warnings.warn(warning, RuntimeWarning, stacklevel=2)
-        return self
+            warnings.warn(warning, RuntimeWarning, stacklevel=3)
+
+    @property
+    def _device(self) -> str:
+        return "auto" if self._made is None else str(self._made.options["device"])
 
     def _look(self, top: int = 10) -> dict[str, Any]:
         """The study as it is now."""
@@ -284,6 +305,7 @@ class _Made:
     bars: Bars
     cut: dict[str, Any]
     options: dict[str, Any]
+    cluster: Cluster | None
 
 
 def sweep(
@@ -313,6 +335,7 @@ def sweep(
     verdict: bool = True,
     hypertune: Literal["off", "advise", "on"] = "advise",
     device: str = "auto",
+    cluster: Cluster | None = None,
     out: Path | None = None,
     progress: bool | None = None,
     run: bool = True,
@@ -321,7 +344,8 @@ def sweep(
 
     The arguments are the flags of `tidemill sweep`, and give the same trials. With `out` all trials are kept in that folder, and the same
     line goes on with a study that it holds. Ctrl-C stops after the batches that run and raises KeyboardInterrupt, whose `study` is the
-    study as far as it got; its `run` goes on. With `run=False` nothing is searched until then.
+    study as far as it got; its `run` goes on. With `run=False` nothing is searched until then. With `cluster="ray"` the workers of a Ray
+    cluster evaluate, with the same bits; `device` is then theirs.
     """
     queue = [each if isinstance(each, str) else ",".join(f"{k}={_plain(v)}" for k, v in each.items()) for each in enqueue]
     objectives = [objective] if isinstance(objective, str) else list(objective)
@@ -344,6 +368,7 @@ def sweep(
                 "device": device,
             }
         ),
+        cluster,
     )
     if out is None:
         kept = tempfile.TemporaryDirectory(prefix="tidemill-")

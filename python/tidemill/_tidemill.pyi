@@ -6,7 +6,7 @@ from _typeshed import Incomplete, SupportsGetItem
 from os import PathLike
 from typing import Any, SupportsFloat, SupportsIndex, final
 
-__all__ = ["RawBacktest", "RawBars", "RawStrategy", "RawTable", "backtest", "backtest_trial", "color", "export", "generate", "generated", "judge", "load_frames", "load_paths", "look_for_nvrtc_in", "open_strategy", "panic_for_test", "run", "scan", "shipped", "signal", "signal_of_trial", "stored_strategy", "stored_sweep", "study", "study_html", "sweep", "trials", "version", "walkforward"]
+__all__ = ["RawBacktest", "RawBars", "RawStrategy", "RawTable", "RawWorker", "backtest", "backtest_trial", "color", "export", "generate", "generated", "judge", "load_frames", "load_paths", "look_for_nvrtc_in", "open_strategy", "panic_for_test", "run", "scan", "shipped", "signal", "signal_of_trial", "stored_strategy", "stored_sweep", "study", "study_html", "sweep", "trials", "unpack_bars", "version", "walkforward"]
 
 @final
 class RawBacktest:
@@ -43,6 +43,11 @@ class RawBars:
         """
         A hash of all names and columns.
         """
+    @property
+    def is_in_memory(self, /) -> bool:
+        """
+        Whether nothing says where the bars could be loaded from.
+        """
     def join(self, /, frame: Any, as_of: str, max_age: str | None, prefix: str, timezone: str | None) -> RawBars:
         """
         The same with the columns of a frame joined by time.
@@ -56,6 +61,10 @@ class RawBars:
     def origin(self, /) -> str:
         """
         Where the bars come from, in a few words.
+        """
+    def pack(self, /, folder: str | PathLike[str]) -> str:
+        """
+        Writes everything that another process needs into a folder; the result goes to `unpack_bars` with it.
         """
     def report(self, /) -> str:
         """
@@ -92,6 +101,11 @@ class RawStrategy:
     def file(self, /) -> str:
         """
         The file it came from, or what stands for it.
+        """
+    @property
+    def laid_over(self, /) -> Incomplete:
+        """
+        What is laid over the text.
         """
     @property
     def name(self, /) -> str:
@@ -131,15 +145,19 @@ class RawTable:
         """
         Number of rows.
         """
-    def column(self, /, name: str) -> tuple[str, Any]:
+    def fill(self, /, name: str, array: Any) -> list[str]:
         """
-        A column for numpy: its kind and its values. `f8`, `i8`, `u8`, `?` and `time` are bytes, where nothing is NaN or, of times, the least
-        number; whole numbers of which some are missing are `f8`. `text` is the place of each row among the words, -1 for nothing, and the
-        words. Anything else is a list.
+        Writes a column into an array of numpy of its kind. Where there is nothing it is NaN, of times the least number, of texts -1. The
+        result are the distinct texts.
         """
     def head(self, /, n_rows: SupportsIndex) -> RawTable:
         """
         The first rows.
+        """
+    def kind(self, /, name: str) -> str:
+        """
+        What numpy holds a column as: `f8`, `i8` or `u8` as they are, `f8` also for whole numbers of which some are missing, `time` for
+        milliseconds, `text` for places among words, `switch` for bytes of 0 and 1, and `list` for anything else.
         """
     def metadata(self, /, name: str) -> dict[str, str]:
         """
@@ -157,6 +175,20 @@ class RawTable:
     def zone(self, /, name: str) -> str | None:
         """
         The zone of a column of times, empty where they have none; `None` for any other column.
+        """
+
+@final
+class RawWorker:
+    """
+    A worker: evaluates shards of any study that a coordinator tells it of. It keeps the data of the last one.
+    """
+    def __new__(cls, /, device: str, bars: RawBars | None = None, name: str | None = None) -> RawWorker:
+        """
+        A worker that evaluates on this device; `bars` are used where they are the data of the study, which is else loaded by its paths.
+        """
+    def handle(self, /, frame: bytes) -> bytes | None:
+        """
+        The answer to a frame; none to a farewell. Several threads may ask at a time.
         """
 
 def backtest(strategy: RawStrategy, bars: RawBars, cut: Incomplete) -> RawBacktest:
@@ -220,9 +252,9 @@ def panic_for_test(message: str, is_long: bool) -> None:
     Panics inside, in short or in long work: the tests of the package look at what becomes of it.
     """
 
-def run(args: SupportsGetItem[int, str]) -> int:
+def run(args: SupportsGetItem[int, str], program: SupportsGetItem[int, str]) -> int:
     """
-    Runs the command line; the result is its exit code. Only the script calls it: it takes over Ctrl-C.
+    Runs the command line; the result is its exit code. `program` starts it in another process. Only the script calls it: it takes over Ctrl-C.
     """
 
 def scan(bars: RawBars, preset: str, set: SupportsGetItem[int, tuple[str, str]], min_signal: SupportsFloat | SupportsIndex, n_bars: SupportsIndex | None, history: bool, device: str) -> tuple[RawTable, RawTable | None, str]:
@@ -250,7 +282,7 @@ def stored_strategy(folder: str | PathLike[str]) -> RawStrategy:
     The strategy of a stored study as it was searched.
     """
 
-def stored_sweep(folder: str | PathLike[str], bars: RawBars | None, trials: SupportsIndex | None, device: str, progress: Any | None) -> str:
+def stored_sweep(folder: str | PathLike[str], bars: RawBars | None, trials: SupportsIndex | None, device: str, transport: Any | None, progress: Any | None) -> str:
     """
     Goes on with a stored study as it was made, on its own data or on bars that equal it.
     """
@@ -265,10 +297,11 @@ def study_html(folder: str | PathLike[str], top: SupportsIndex) -> str:
     The page that `tidemill study show --html` writes.
     """
 
-def sweep(strategy: RawStrategy, bars: RawBars, folder: str | PathLike[str], cut: Incomplete, options: Incomplete, progress: Any | None) -> str:
+def sweep(strategy: RawStrategy, bars: RawBars, folder: str | PathLike[str], cut: Incomplete, options: Incomplete, transport: Any | None, progress: Any | None) -> str:
     """
     Searches, and keeps all trials in the folder; resumes the study that it holds. `progress` is called from this thread with the trials
-    done, the trials in all, the best value and whether winners are being judged. The result is a JSON document.
+    done, the trials in all, the best value and whether winners are being judged. With a `transport` its workers evaluate. The result is a
+    JSON document.
     """
 
 def trials(folder: str | PathLike[str]) -> RawTable:
@@ -276,12 +309,17 @@ def trials(folder: str | PathLike[str]) -> RawTable:
     All trials as a table.
     """
 
+def unpack_bars(folder: str | PathLike[str], about: str) -> RawBars:
+    """
+    Bars that `RawBars.pack` wrote, with everything but the report of their load.
+    """
+
 def version() -> tuple[str, int]:
     """
     Version of the program, and of what it computes.
     """
 
-def walkforward(strategy: RawStrategy, bars: RawBars, folder: str | PathLike[str] | None, cut: Incomplete, windows: Incomplete, options: Incomplete, progress: Any | None) -> tuple[str, str]:
+def walkforward(strategy: RawStrategy, bars: RawBars, folder: str | PathLike[str] | None, cut: Incomplete, windows: Incomplete, options: Incomplete, transport: Any | None, progress: Any | None) -> tuple[str, str]:
     """
-    Walks forward; the result is what `tidemill walkforward --json` prints and the page that `--html` writes.
+    Walks forward, on the workers of a `transport` if there is one; the result is what `tidemill walkforward --json` prints and the page that `--html` writes.
     """

@@ -20,6 +20,7 @@ const TABLE: &[Row] = &[
     Row { name: "tidemill-page", may_import: &[] },
     Row { name: "tidemill-gpu", may_import: &["tidemill-telemetry"] },
     Row { name: "tidemill-search", may_import: &["tidemill-telemetry"] },
+    Row { name: "tidemill-fleet", may_import: &["tidemill-search"] },
     Row { name: "tidemill-verdict", may_import: &["tidemill-search"] },
     Row { name: "tidemill-market", may_import: &["tidemill-gpu", "tidemill-telemetry"] },
     Row {
@@ -32,6 +33,7 @@ const TABLE: &[Row] = &[
         name: "tidemill-lab",
         may_import: &[
             "tidemill-backtest",
+            "tidemill-fleet",
             "tidemill-search",
             "tidemill-verdict",
             "tidemill-market",
@@ -45,6 +47,7 @@ const TABLE: &[Row] = &[
         may_import: &[
             "tidemill-telemetry",
             "tidemill-gpu",
+            "tidemill-fleet",
             "tidemill-search",
             "tidemill-verdict",
             "tidemill-market",
@@ -62,6 +65,7 @@ const TABLE: &[Row] = &[
             "tidemill",
             "tidemill-telemetry",
             "tidemill-gpu",
+            "tidemill-fleet",
             "tidemill-search",
             "tidemill-verdict",
             "tidemill-market",
@@ -77,6 +81,7 @@ const TABLE: &[Row] = &[
             "tidemill",
             "tidemill-telemetry",
             "tidemill-gpu",
+            "tidemill-fleet",
             "tidemill-search",
             "tidemill-market",
             "tidemill-backtest",

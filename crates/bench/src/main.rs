@@ -4,6 +4,7 @@ mod ask;
 mod color;
 mod cpu_sweep;
 mod device;
+mod fleet;
 mod holding_up;
 mod hypertune;
 mod matrix;
@@ -27,6 +28,7 @@ use clap::{Parser, Subcommand};
   tidemill-bench scan --streams 1,4,16 --json
   tidemill-bench color --graphs graphs/ --only DSJC250.5,le450_25c --seeds 5
   tidemill-bench study --trials 1000000
+  tidemill-bench fleet --workers 1,4,16 --lags 0,2,16
   tidemill-bench holding-up --sweeps 100 --trials 10000
   tidemill-bench quality --suite small --sampler auto,tpe --seeds 5
   tidemill-bench quality --suite planted")]
@@ -60,6 +62,8 @@ enum Bench {
     Ask(ask::AskArgs),
     /// Trials a second of a whole study with a trivial objective, stored on disk.
     Study(study::StudyArgs),
+    /// How a study scales over workers that only take time, beside the formula of docs/cluster.md.
+    Fleet(fleet::FleetArgs),
     /// What tuning a sweep while it runs is worth, from a bad batch and lag.
     Hypertune(hypertune::HypertuneArgs),
     /// How often luck is called good, and an edge luck: sweeps of random walks and of markets with a planted edge.
@@ -80,6 +84,7 @@ fn main() -> ExitCode {
         Bench::Color(args) => color::run(args),
         Bench::Ask(args) => ask::run(args),
         Bench::Study(args) => study::run(args),
+        Bench::Fleet(args) => fleet::run(args),
         Bench::Hypertune(args) => hypertune::run(args),
         Bench::HoldingUp(args) => holding_up::run(args),
         Bench::Quality(args) => quality::run(args),

@@ -12,9 +12,11 @@ use tidemill_search::{SamplerKind, StudyFolder, StudyHeader, Value};
 use crate::dataset::{Dataset, Recipe};
 use crate::error::LabError;
 use crate::number;
+use crate::part::StudyPart;
 use former::{requested, set_requested, upgrade};
 
 mod former;
+mod spread;
 
 /// Version of the stored form. The first one had no number and named the first objective apart from the others.
 pub const CONFIG_VERSION: u32 = 2;
@@ -34,6 +36,8 @@ pub struct SearchOptions {
     pub lag: Option<usize>,
     /// The same seed gives the same trials.
     pub seed: u64,
+    /// Only this part of the trials, where the study is searched in several.
+    pub part: Option<StudyPart>,
 }
 
 impl Default for SearchOptions {
@@ -45,6 +49,7 @@ impl Default for SearchOptions {
             batch: None,
             lag: None,
             seed: 1,
+            part: None,
         }
     }
 }
@@ -157,6 +162,9 @@ pub struct SweepConfig {
     /// Parameter sets that are tried first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub enqueue: Vec<String>,
+    /// The part of the trials that the folder holds, where the study is searched in several: `2/8`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
 }
 
 /// How much data a study has.
@@ -206,7 +214,7 @@ impl StudyConfig {
             version: CONFIG_VERSION,
             strategy: StrategyConfig {
                 name: Some(strategy.name.clone()),
-                profile: strategy.profile.clone(),
+                profile: strategy.overrides.profile.clone(),
                 source: Some(strategy.source.clone()),
                 zone_database: strategy.zone_database().map(Into::into),
             },
@@ -225,6 +233,7 @@ impl StudyConfig {
                 batch: Some(chosen.batch),
                 lag: Some(chosen.lag),
                 enqueue: queue.iter().map(shown).collect(),
+                part: search.part.map(|part| part.to_string()),
             },
             data: DataSize { symbols: Some(data.universe.symbols.len()), bars: Some(data.universe.n_bars()) },
             about: AboutStudy {
@@ -304,7 +313,8 @@ impl StudyConfig {
         let (Some(n_stored), Some(n_asked)) = (requested(&same.config), self.sweep.trials) else {
             return Ok(None);
         };
-        if n_stored == n_asked || stored.semantics != asked.semantics {
+        // The trials of a part follow from how many the study has.
+        if n_stored == n_asked || stored.semantics != asked.semantics || self.sweep.part.is_some() {
             return Ok(None);
         }
         set_requested(&mut same.config, n_asked);

@@ -124,7 +124,7 @@ impl Recipe {
     }
 
     /// What a study stores of it: nothing of bars that were in memory.
-    pub(crate) fn stored(&self) -> Option<Self> {
+    pub fn stored(&self) -> Option<Self> {
         (!self.is_in_memory).then(|| self.clone())
     }
 

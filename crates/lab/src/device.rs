@@ -1,5 +1,6 @@
 //! The devices that a study runs on.
 
+use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -19,6 +20,19 @@ pub enum DeviceChoice {
     Cuda(Option<usize>),
     /// This many devices whose kernels run on the CPU, slowly: for tests.
     Emulated(usize),
+}
+
+impl fmt::Display for DeviceChoice {
+    /// As users write it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(None) => f.write_str("cuda"),
+            Self::Cuda(Some(ordinal)) => write!(f, "cuda:{ordinal}"),
+            Self::Emulated(n) => write!(f, "emulated:{n}"),
+        }
+    }
 }
 
 impl FromStr for DeviceChoice {

@@ -184,6 +184,23 @@ pub enum LabError {
         /// Fingerprint of the data.
         found: String,
     },
+    /// A part of a study cannot be searched or merged.
+    #[error("{}: {reason}", dir.display())]
+    Part {
+        /// Where the part, or the study, is.
+        dir: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Parts are for samplers that do not learn.
+    #[error(
+        "--part: the sampler `{sampler}` learns from all trials, so that its studies cannot be cut into parts
+  hint: choose random, sobol or grid, or spread the study over workers with --workers"
+    )]
+    PartOfLearning {
+        /// Name of the sampler.
+        sampler: &'static str,
+    },
     /// A study cannot take the name of something else.
     #[error("{} is there already\n  hint: choose another name", path.display())]
     NameTaken {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use tidemill_fleet::FleetEvent;
 use tidemill_search::Timing;
 use tidemill_telemetry::hypertune::Proposal;
 use tidemill_telemetry::{DeviceMode, Event, Journal, SmolStr, format_smolstr};
@@ -73,6 +74,13 @@ pub enum SweepEvent {
     FellBack {
         /// Why.
         reason: String,
+    },
+    /// Something happened to a worker.
+    Fleet {
+        /// What.
+        event: FleetEvent,
+        /// Milliseconds since the run began, where something began earlier.
+        start_ms: Option<f64>,
     },
     /// The search is over, and the runtime keeps spans: when each stage ran on the devices.
     Spans(Arc<[BatchSpan]>),
@@ -216,6 +224,7 @@ impl SweepEvent {
                 facts.iter().fold(event, |event, (name, value)| event.value(name.as_str(), *value))
             }
             Self::TuningConfig(proposal) => proposal.event(run.clone()),
+            Self::Fleet { event: happened, start_ms } => return fleet_event(happened, *start_ms, event),
             Self::Judged { report, start_ms, duration_ms } => {
                 let step = report.winners.first().map_or_else(
                     || SmolStr::new_static("no_winner"),
@@ -267,6 +276,50 @@ impl SweepEvent {
             }
         })
     }
+}
+
+/// The record of what happened to a worker; `None` for what only an observer hears.
+fn fleet_event(
+    happened: &FleetEvent,
+    start_ms: Option<f64>,
+    event: impl Fn(&'static str, SmolStr) -> Event,
+) -> Option<Event> {
+    Some(match happened {
+        FleetEvent::Joined { lane, name, device } => event("worker", "joined".into())
+            .value("lane", *lane as f64)
+            .parameter("name", name.as_str())
+            .parameter("device", device.as_str()),
+        FleetEvent::Refused { name, reason } => {
+            event("worker", "refused".into()).parameter("name", name.as_str()).note(reason.as_str())
+        }
+        FleetEvent::Lost { lane, name, reason, n_shards } => {
+            let event = event("worker", "lost".into())
+                .value("resent", *n_shards as f64)
+                .parameter("name", name.as_str())
+                .note(reason.as_str());
+            lane.iter().fold(event, |event, lane| event.value("lane", *lane as f64))
+        }
+        FleetEvent::ShardDone(shard) => event("shard", format_smolstr!("batch_{}", shard.batch))
+            .lasting_ms(ms(shard.took))
+            .value("lane", shard.lane as f64)
+            .value("shard_trials", shard.n_trials as f64)
+            .value("copy", f64::from(u8::from(shard.is_copy)))
+            .parameter("lane", format!("worker {}", shard.lane))
+            .value("start_ms", start_ms.unwrap_or(f64::NAN)),
+        FleetEvent::Hedged { late, name, n_trials } => event("worker", "hedged".into())
+            .value("shard_trials", *n_trials as f64)
+            .parameter("name", name.as_str())
+            .parameter("late", late.as_str()),
+        FleetEvent::Failed { name, reason } => {
+            event("worker", "failed".into()).parameter("name", name.as_str()).note(reason.as_str())
+        }
+        FleetEvent::Hungry(hunger) => {
+            event("worker", "hungry".into()).value("idle", hunger.idle).note(hunger.to_string())
+        }
+        FleetEvent::Waiting { since } => {
+            event("worker", "waiting".into()).value("waited_s", since.as_secs_f64())
+        }
+    })
 }
 
 impl Work {

@@ -283,7 +283,7 @@ fn cases<'a>(
                 Err(_) => (layouts[0].0, layouts[0].1.segments(&set.universe)?),
             };
             let share = (trials * set.weight).div_ceil(weights * strategies.len() as u64);
-            let title = match &strategy.profile {
+            let title = match &strategy.overrides.profile {
                 Some(profile) => format!("{} · {profile}", strategy.name),
                 None => strategy.name.clone(),
             };
@@ -383,6 +383,7 @@ fn run_case(
             most_trades: 4,
             // By few lanes and by a block in turn, whatever the device would choose.
             walk_threads: Some([0, 64][at / 4 % 2]),
+            stretch_bars: Some([40, 1_000][at / 2 % 2]),
             most_chained: [0, 8192][at / 8 % 2],
             ..*options
         },

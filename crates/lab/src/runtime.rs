@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidemill_backtest::{DeviceOptions, EngineOptions};
 
+use crate::cluster::Cluster;
 use crate::device::Devices;
 
 /// Devices, memory, and a way to stop.
@@ -22,6 +23,8 @@ pub struct Runtime {
     pub keeps_spans: bool,
     /// Stops the run once it is set; finished trials are kept.
     pub stop: Arc<AtomicBool>,
+    /// Workers that evaluate the trials in place of the devices, if there are any.
+    pub cluster: Option<Cluster>,
 }
 
 impl Default for Runtime {
@@ -34,6 +37,7 @@ impl Default for Runtime {
             pipeline: true,
             keeps_spans: false,
             stop: Arc::default(),
+            cluster: None,
         }
     }
 }

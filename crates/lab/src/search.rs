@@ -1,16 +1,18 @@
 //! The loop that sweeps and walk-forwards share: a study over an engine, its best trials, its records.
 
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tidemill_backtest::{DeviceOptions, Engine, Strategy};
 use tidemill_search::{
-    Change, Controller, Evaluated, ParetoFront, Sampler, SamplerSettings, Space, Study, StudyEvent,
-    StudyFolder, StudySummary,
+    Change, Controller, Evaluated, Evaluator, ParetoFront, Sampler, SamplerSettings, Space, Study,
+    StudyEvent, StudyFolder, StudySummary,
 };
 use tidemill_telemetry::SmolStr;
 
 use crate::batch::{auto_batch, auto_lag};
+use crate::cluster;
 use crate::config::{ChosenPlan, NamedSet, SearchOptions, StudyConfig};
 use crate::error::LabError;
 use crate::evaluator::{EvaluatorView, StudyEvaluator};
@@ -19,8 +21,10 @@ use crate::experiment::{build_sampler, search_space};
 use crate::fill::DeviceUse;
 use crate::invalid::InvalidCounts;
 use crate::leaderboard::{Leaderboard, RankedTrial};
+use crate::part::StudyPart;
 use crate::record::{BatchRecorder, Reporter};
 use crate::runtime::Runtime;
+use crate::stored::merge::StoredParts;
 use crate::test_column;
 use crate::verdict::TrialSample;
 
@@ -61,10 +65,21 @@ impl SearchPlan {
             batch,
             n_objectives: strategy.objectives.len(),
         };
-        let sampler = build_sampler(options.sampler, &space, &settings, queue)?;
-        let n_asked = sampler.remaining().map_or(options.trials, |left| left.min(options.trials));
+        let mut sampler = build_sampler(options.sampler, &space, &settings, queue)?;
+        let range = part_range(&*sampler, options.part, options.trials);
+        if range.start > 0 && !sampler.skip(range.start) || options.part.is_some() && options.sampler.learns()
+        {
+            return Err(LabError::PartOfLearning { sampler: sampler.name() });
+        }
+        let n_asked = range.end - range.start;
         Ok((Self { space, chosen: ChosenPlan { trials, batch, lag }, n_bars, n_asked }, sampler))
     }
+}
+
+/// The trials that a sampler has to offer, at most so many, or those of a part.
+pub(crate) fn part_range(sampler: &dyn Sampler, part: Option<StudyPart>, n_trials: u64) -> Range<u64> {
+    let n_trials = sampler.remaining().map_or(n_trials, |left| left.min(n_trials));
+    part.map_or(0..n_trials, |part| part.range(n_trials))
 }
 
 /// What a search consists of.
@@ -84,6 +99,10 @@ pub(crate) struct Search<'a> {
     pub sample: Option<Arc<TrialSample>>,
     /// What was decided in earlier runs and changes results.
     pub changes: Vec<Change>,
+    /// The study as workers are told of it, where there are any.
+    pub config: Option<&'a StudyConfig>,
+    /// Folders whose trials are looked up in place of being evaluated, if there are any.
+    pub parts: &'a [PathBuf],
 }
 
 /// What a search found.
@@ -107,8 +126,29 @@ impl Search<'_> {
         control: impl FnOnce(&Arc<EvaluatorView>, &dyn Sampler) -> Option<C>,
     ) -> Result<Found, LabError> {
         let has_test = test_column::are_stored(engine, self.folder)?;
-        let fell_back = |reason: &str| {
-            self.reporter.report(SweepEvent::FellBack { reason: reason.into() });
+        if !self.parts.is_empty() {
+            let view = Arc::new(EvaluatorView::of_cpu());
+            let control = control(&view, sampler);
+            let mut stored = StoredParts::new(&self.plan.space, self.parts);
+            return self.study(&mut stored, sampler, control, &view, has_test);
+        }
+        if let (Some(cluster), Some(config)) = (&self.runtime.cluster, self.config) {
+            let view = Arc::new(EvaluatorView::of_cpu());
+            let control = control(&view, sampler);
+            let mut pool = cluster.lock();
+            let mut fleet = cluster::fleet(
+                &mut pool,
+                cluster.options(&self.runtime.stop),
+                config,
+                (engine, self.strategy, has_test),
+                &self.plan.space,
+                self.reporter,
+            )?;
+            return self.study(&mut fleet, sampler, control, &view, has_test);
+        }
+        let reporter = self.reporter.clone();
+        let fell_back = move |reason: &str| {
+            reporter.report(SweepEvent::FellBack { reason: reason.into() });
         };
         let mut evaluator = StudyEvaluator::new(
             engine,
@@ -120,7 +160,18 @@ impl Search<'_> {
         .sampled_by(self.sample.clone())
         .with_test_columns(has_test);
         let view = evaluator.view();
-        let mut control = control(&view, sampler);
+        let control = control(&view, sampler);
+        self.study(&mut evaluator, sampler, control, &view, has_test)
+    }
+
+    fn study<C: Controller>(
+        self,
+        evaluator: &mut dyn Evaluator,
+        sampler: &mut dyn Sampler,
+        mut control: Option<C>,
+        view: &Arc<EvaluatorView>,
+        has_test: bool,
+    ) -> Result<Found, LabError> {
         let SearchPlan { space, chosen, .. } = self.plan;
         let mut progress = Progress {
             best: Leaderboard::new(space, self.top, self.options.sampler.learns()),
@@ -130,6 +181,7 @@ impl Search<'_> {
             invalid: InvalidCounts::new(self.strategy),
             n_objectives: self.strategy.objectives.len(),
             sample: self.sample,
+            is_remote: self.runtime.cluster.is_some() || !self.parts.is_empty(),
             recorder: BatchRecorder::new(
                 self.reporter.clone(),
                 self.prefix,
@@ -141,7 +193,10 @@ impl Search<'_> {
         let names = test_column::names(self.strategy, has_test);
         let metrics: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut study = Study::new(space, sampler)
-            .trials(self.options.trials)
+            .trials(match self.options.part {
+                Some(_) => self.plan.n_asked,
+                None => self.options.trials,
+            })
             .batch(chosen.batch)
             .lag(chosen.lag)
             .pipeline(self.runtime.pipeline)
@@ -156,7 +211,7 @@ impl Search<'_> {
         if let Some(folder) = self.folder {
             study = study.folder(folder);
         }
-        let summary = study.run(&mut evaluator);
+        let summary = study.run(evaluator);
         let Progress { best, front, n_valid, invalid, n_objectives, mut recorder, .. } = progress;
         if self.runtime.keeps_spans {
             // Also of a search that failed: when each stage ran is then wanted most.
@@ -179,6 +234,8 @@ struct Progress<'a> {
     invalid: InvalidCounts,
     n_objectives: usize,
     sample: Option<Arc<TrialSample>>,
+    /// Whether scores and metrics are all that comes back: from workers, or from parts of the study.
+    is_remote: bool,
     recorder: BatchRecorder<'a>,
 }
 
@@ -189,7 +246,7 @@ impl Progress<'_> {
                 let Evaluated { scores, .. } = evaluated;
                 if let Some(sample) = &self.sample {
                     sample.count(evaluated);
-                    if is_replayed {
+                    if is_replayed || self.is_remote {
                         sample.offer_rows(batch.first_trial, &batch.points, scores);
                     }
                 }

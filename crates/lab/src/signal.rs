@@ -147,7 +147,7 @@ pub fn signal(
         known.symbols.push(if n_closed > 0 {
             with_next_bar(bars, n_closed, at_ms)
         } else {
-            Bars { symbol: bars.symbol.clone(), timeframe_ms: bars.timeframe_ms, ..without_bars(bars) }
+            without_bars(bars)
         });
     }
     if known.symbols.iter().filter(|bars| layout.is_traded(bars)).all(|bars| bars.is_empty()) {
@@ -171,10 +171,11 @@ pub fn signal(
     })
 }
 
-/// A history without bars, with the columns of another.
+/// A symbol before its first bar.
 fn without_bars(bars: &Bars) -> Bars {
     let extra = bars.extra.iter().map(|(name, _)| (name.clone(), Vec::new())).collect();
-    Bars { closes_only: bars.closes_only, extra, ..Bars::default() }
+    let (symbol, timeframe_ms, closes_only) = (bars.symbol.clone(), bars.timeframe_ms, bars.closes_only);
+    Bars { symbol, timeframe_ms, closes_only, extra, ..Bars::default() }
 }
 
 /// The first bars, and one that has not closed by `at_ms`, at the last close. After a gap that is not the bar right behind

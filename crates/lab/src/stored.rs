@@ -5,6 +5,7 @@ pub mod compare;
 pub mod find;
 pub mod judge;
 pub mod manage;
+pub mod merge;
 pub mod reopen;
 pub mod rows;
 pub mod state;
@@ -52,7 +53,7 @@ impl StoredStudy {
 
     /// Whether it runs, is complete, or was stopped after `n_trials` trials.
     pub fn state(&self, n_trials: u64) -> State {
-        State::of(self.folder.dir(), n_trials, self.config.sweep.trials)
+        State::of(self.folder.dir(), n_trials, self.config.n_requested())
     }
 
     /// The verdict on `n_trials` trials, if there is one.

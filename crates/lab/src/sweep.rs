@@ -36,6 +36,7 @@ pub struct Sweep {
     has_verdict: bool,
     tuning: TuneOptions,
     folder: Option<PathBuf>,
+    parts: Vec<PathBuf>,
     observer: Observer,
 }
 
@@ -105,6 +106,7 @@ impl Sweep {
             has_verdict: true,
             tuning: TuneOptions::default(),
             folder: None,
+            parts: Vec::new(),
             observer: Arc::new(|_| ()),
         }
     }
@@ -151,6 +153,11 @@ impl Sweep {
         Self { folder: Some(folder.into()), ..self }
     }
 
+    /// Looks trials up in these parts of the study in place of evaluating them.
+    pub(crate) fn looking_up(self, parts: Vec<PathBuf>) -> Self {
+        Self { parts, ..self }
+    }
+
     /// Sets the observer, which gets every event.
     pub fn observe(self, observer: impl Fn(&SweepEvent) + Send + Sync + 'static) -> Self {
         Self { observer: Arc::new(observer), ..self }
@@ -166,7 +173,14 @@ impl Sweep {
         }
         let (plan, mut sampler) =
             SearchPlan::new(&engine, strategy, &self.options, &self.queue, self.folder.as_deref())?;
-        let store = self.folder.as_deref().map(|dir| self.open(dir, &plan)).transpose()?;
+        let has_config = self.folder.is_some() || runtime.cluster.is_some();
+        let config = has_config
+            .then(|| StudyConfig::new(strategy, data, layout, &self.options, plan.chosen, &self.queue));
+        let config = config.transpose()?;
+        let store = match (&self.folder, &config) {
+            (Some(dir), Some(config)) => Some(open(dir, config)?),
+            _ => None,
+        };
         let journal = Arc::new(match &store {
             Some(store) => Journal::open_append(&store.folder.journal_path())?,
             None => Journal::without_file()?,
@@ -181,7 +195,15 @@ impl Sweep {
         }));
 
         let sample = self.has_verdict.then(|| Arc::new(TrialSample::new(&engine)));
-        let found = self.search(&mut engine, &mut *sampler, &plan, store.as_ref(), &reporter, sample.clone());
+        let config = config.as_ref();
+        let found = self.search(
+            &mut engine,
+            &mut *sampler,
+            (&plan, config),
+            store.as_ref(),
+            &reporter,
+            sample.clone(),
+        );
         let finished = found.and_then(|(found, advice)| {
             let best = score_trials(&mut engine, strategy, found.best);
             let sample = sample.and_then(Arc::into_inner);
@@ -256,7 +278,7 @@ impl Sweep {
         &self,
         engine: &mut Engine<'_>,
         sampler: &mut dyn Sampler,
-        plan: &SearchPlan,
+        (plan, config): (&SearchPlan, Option<&StudyConfig>),
         store: Option<&Store>,
         reporter: &Reporter,
         sample: Option<Arc<TrialSample>>,
@@ -276,6 +298,8 @@ impl Sweep {
             prefix: SmolStr::default(),
             sample,
             changes: tune::changes(decisions),
+            config,
+            parts: &self.parts,
         };
         let mut advice = tune::Advice::default();
         let found = search.run(engine, sampler, |view, sampler| {
@@ -314,15 +338,13 @@ impl Sweep {
         let folder = self.folder.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
         SmolStr::new(folder.unwrap_or(&self.experiment.strategy.name))
     }
+}
 
-    fn open(&self, dir: &Path, plan: &SearchPlan) -> Result<Store, LabError> {
-        let Experiment { strategy, data, layout, .. } = &self.experiment;
-        let config = StudyConfig::new(strategy, data, layout, &self.options, plan.chosen, &self.queue)?;
-        let opened = config.open_or_raise(dir)?;
-        let n_stored = opened.is_resumed.then(|| opened.folder.n_trials()).transpose()?;
-        let decisions = tune::decisions(&opened.folder.journal_path())?;
-        Ok(Store { folder: opened.folder, n_stored, made_by: opened.made_by, decisions })
-    }
+fn open(dir: &Path, config: &StudyConfig) -> Result<Store, LabError> {
+    let opened = config.open_or_raise(dir)?;
+    let n_stored = opened.is_resumed.then(|| opened.folder.n_trials()).transpose()?;
+    let decisions = tune::decisions(&opened.folder.journal_path())?;
+    Ok(Store { folder: opened.folder, n_stored, made_by: opened.made_by, decisions })
 }
 
 /// Where trials go, and what was there before.

@@ -17,7 +17,7 @@ use tidemill_backtest::tally::Tally;
 use tidemill_backtest::{Engine, Metric, pool_year_days};
 use tidemill_market::timestamp;
 use tidemill_search::folder::{JOURNAL_FILE, Lock};
-use tidemill_search::{Points, Space, StudyFolder};
+use tidemill_search::{Points, Space};
 use tidemill_telemetry::hypertune::Mode;
 use tidemill_telemetry::{DeviceMode, Journal, SmolStr, format_smolstr};
 
@@ -201,7 +201,9 @@ impl WalkForward {
 
     /// Searches all windows, a few at a time; `None` if it was stopped.
     fn all(&self, windows: &[Window], reporter: &Reporter) -> Result<Option<Vec<WindowResult>>, LabError> {
-        let n_workers = self.n_workers.min(windows.len());
+        // Workers serve one window at a time, all of them.
+        let n_workers = if self.experiment.runtime.cluster.is_some() { 1 } else { self.n_workers };
+        let n_workers = n_workers.min(windows.len());
         let (next, has_failed, n_done) = (AtomicUsize::new(0), AtomicBool::new(false), AtomicU64::new(0));
         let done: Mutex<Vec<Option<WindowOutcome>>> = Mutex::new(windows.iter().map(|_| None).collect());
         std::thread::scope(|scope| {
@@ -252,11 +254,13 @@ impl WalkForward {
         let options = &self.options;
         let dir = self.folder.as_ref().map(|dir| window_folder(dir, at + 1));
         let (plan, mut sampler) = SearchPlan::new(&engine, strategy, options, &[], dir.as_deref())?;
-        let open = |dir: &PathBuf| -> Result<StudyFolder, LabError> {
-            let config = StudyConfig::new(strategy, data, &layout, options, plan.chosen, &[])?;
-            Ok(config.open_folder(dir)?.folder)
+        let has_config = dir.is_some() || runtime.cluster.is_some();
+        let config = has_config.then(|| StudyConfig::new(strategy, data, &layout, options, plan.chosen, &[]));
+        let config = config.transpose()?;
+        let folder = match (&dir, &config) {
+            (Some(dir), Some(config)) => Some(config.open_folder(dir)?.folder),
+            _ => None,
         };
-        let folder = dir.as_ref().map(open).transpose()?;
         let mut device_options = runtime.device_options;
         device_options.context.memory_fraction /= n_workers as f64;
         let search = Search {
@@ -271,6 +275,8 @@ impl WalkForward {
             prefix: format_smolstr!("window_{}.", at + 1),
             sample: None,
             changes: Vec::new(),
+            config: config.as_ref(),
+            parts: &[],
         };
         let found = search.run(&mut engine, &mut *sampler, |_, _| None::<Tuning>)?;
         if !found.summary.is_complete {

@@ -6,11 +6,12 @@ use std::sync::atomic::AtomicBool;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tidemill_lab::loading::doing;
-use tidemill_lab::{Dataset, Recipe};
+use tidemill_lab::{Dataset, LabError, Recipe};
 use tidemill_market::synth::{GenerateOptions, MarketKind};
-use tidemill_market::{BarStamp, DataReport, JoinOptions, LoadOptions, bar_batches, timeframe};
+use tidemill_market::{BarStamp, DataReport, JoinOptions, LoadOptions, Universe, bar_batches, timeframe};
 
 use crate::attend::{attended, released};
 use crate::error;
@@ -119,6 +120,40 @@ pub fn load_frames(
     Ok(RawBars::loaded(data, loaded.report))
 }
 
+/// What travels with packed bars.
+#[derive(Serialize, Deserialize)]
+struct PackedBars {
+    /// How to load them again, unless they were in memory.
+    recipe: Option<Recipe>,
+    has_benchmark: bool,
+    origin: String,
+    notes: Vec<String>,
+}
+
+/// Names of the files of packed bars.
+const PACKED: [&str; 2] = ["bars.parquet", "benchmark.parquet"];
+
+/// Bars that `RawBars.pack` wrote, with everything but the report of their load.
+#[pyfunction]
+pub fn unpack_bars(py: Python<'_>, folder: PathBuf, about: &str) -> PyResult<RawBars> {
+    let about: PackedBars =
+        serde_json::from_str(about).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let read = |name: &str| Dataset::load(&[folder.join(name)]);
+    let unpacked = released(py, || {
+        let mut data = Dataset::of(read(PACKED[0])?.universe);
+        (data.origin, data.notes) = (about.origin, about.notes);
+        if let Some(recipe) = about.recipe {
+            data.recipe = recipe;
+        }
+        if about.has_benchmark {
+            data.benchmark = read(PACKED[1])?.universe.symbols.into_iter().next();
+        }
+        Ok(data)
+    })?;
+    let data = unpacked.map_err(|error: LabError| error::of_lab(py, &error))?;
+    Ok(RawBars::loaded(data, DataReport::default()))
+}
+
 /// The market that commands use where no data is named.
 #[pyfunction]
 pub fn generated(py: Python<'_>) -> PyResult<RawBars> {
@@ -173,6 +208,12 @@ impl RawBars {
         &self.data.origin
     }
 
+    /// Whether nothing says where the bars could be loaded from.
+    #[getter]
+    fn is_in_memory(&self) -> bool {
+        self.data.recipe.stored().is_none()
+    }
+
     /// What loading found.
     #[getter]
     fn notes(&self) -> Vec<String> {
@@ -203,6 +244,26 @@ impl RawBars {
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let written = released(py, || tidemill_market::write(&self.data.universe, &path))?;
         written.map_err(|error| error::of_market(py, &error))
+    }
+
+    /// Writes everything that another process needs into a folder; the result goes to `unpack_bars` with it.
+    fn pack(&self, py: Python<'_>, folder: PathBuf) -> PyResult<String> {
+        let Dataset { universe, benchmark, origin, notes, .. } = &*self.data;
+        let written = released(py, || {
+            tidemill_market::write(universe, &folder.join(PACKED[0]))?;
+            benchmark.iter().try_for_each(|benchmark| {
+                let alone = Universe { symbols: vec![benchmark.clone()] };
+                tidemill_market::write(&alone, &folder.join(PACKED[1]))
+            })
+        })?;
+        written.map_err(|error| error::of_market(py, &error))?;
+        let about = PackedBars {
+            recipe: self.data.recipe.stored().map(|recipe| recipe.in_full()),
+            has_benchmark: benchmark.is_some(),
+            origin: origin.clone(),
+            notes: notes.clone(),
+        };
+        Ok(json!(about).to_string())
     }
 
     /// The same with another benchmark.

@@ -11,10 +11,10 @@ use arrow_array::{
     TimestampNanosecondArray, TimestampSecondArray, UInt64Array,
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use pyo3::buffer::PyBuffer;
+use pyo3::buffer::{Element, PyBuffer};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyCapsule};
+use pyo3::types::{PyCapsule, PySlice};
 use tidemill_market::GivenFrame;
 
 const STREAM: &std::ffi::CStr = c"arrow_array_stream";
@@ -99,43 +99,59 @@ impl RawTable {
         Ok(values)
     }
 
-    /// A column for numpy: its kind and its values. `f8`, `i8`, `u8`, `?` and `time` are bytes, where nothing is NaN or, of times, the least
-    /// number; whole numbers of which some are missing are `f8`. `text` is the place of each row among the words, -1 for nothing, and the
-    /// words. Anything else is a list.
-    fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<(&'static str, Bound<'py, PyAny>)> {
-        let at = self.schema.index_of(name).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let parts: Vec<&ArrayRef> = self.batches.iter().map(|batch| batch.column(at)).collect();
+    /// What numpy holds a column as: `f8`, `i8` or `u8` as they are, `f8` also for whole numbers of which some are missing, `time` for
+    /// milliseconds, `text` for places among words, `switch` for bytes of 0 and 1, and `list` for anything else.
+    fn kind(&self, name: &str) -> PyResult<&'static str> {
+        let (data_type, parts) = self.parts(name)?;
         let is_whole = parts.iter().all(|part| part.null_count() == 0);
-        Ok(match self.schema.field(at).data_type() {
-            DataType::Float64 => {
-                ("f8", bytes(py, numbers::<Float64Type>(&parts, f64::NAN)?, f64::to_ne_bytes)?)
-            }
-            DataType::Int64 if is_whole => {
-                ("i8", bytes(py, numbers::<Int64Type>(&parts, 0)?, i64::to_ne_bytes)?)
-            }
-            DataType::UInt64 if is_whole => {
-                ("u8", bytes(py, numbers::<UInt64Type>(&parts, 0)?, u64::to_ne_bytes)?)
-            }
-            DataType::Int64 => {
-                ("f8", bytes(py, with_gaps::<Int64Type>(&parts, |value| value as f64)?, f64::to_ne_bytes)?)
-            }
-            DataType::UInt64 => {
-                ("f8", bytes(py, with_gaps::<UInt64Type>(&parts, |value| value as f64)?, f64::to_ne_bytes)?)
-            }
-            DataType::Timestamp(_, _) => {
-                ("time", bytes(py, numbers::<TimestampMillisecondType>(&parts, i64::MIN)?, i64::to_ne_bytes)?)
-            }
-            DataType::Boolean if is_whole => {
-                let switches = of_type::<BooleanArray>(&parts)?.into_iter();
-                let switches = switches.flat_map(|part| part.values().iter().map(u8::from));
-                ("?", PyByteArray::new(py, &switches.collect::<Vec<u8>>()).into_any())
-            }
-            DataType::Utf8 => {
-                let (places, words) = words(&of_type::<StringArray>(&parts)?);
-                ("text", (bytes(py, places, i64::to_ne_bytes)?, words).into_pyobject(py)?.into_any())
-            }
-            _ => ("list", self.values(py, name)?.into_pyobject(py)?.into_any()),
+        Ok(match data_type {
+            DataType::Float64 => "f8",
+            DataType::Int64 if is_whole => "i8",
+            DataType::UInt64 if is_whole => "u8",
+            DataType::Int64 | DataType::UInt64 => "f8",
+            DataType::Timestamp(_, _) => "time",
+            DataType::Boolean if is_whole => "switch",
+            DataType::Utf8 => "text",
+            _ => "list",
         })
+    }
+
+    /// Writes a column into an array of numpy of its kind. Where there is nothing it is NaN, of times the least number, of texts -1. The
+    /// result are the distinct texts.
+    fn fill(&self, py: Python<'_>, name: &str, array: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+        let (data_type, parts) = self.parts(name)?;
+        match (data_type, self.kind(name)?) {
+            (DataType::Float64, _) => fill_numbers::<Float64Type>(py, &parts, f64::NAN, array)?,
+            (DataType::Int64, "i8") => fill_numbers::<Int64Type>(py, &parts, 0, array)?,
+            (DataType::UInt64, "u8") => fill_numbers::<UInt64Type>(py, &parts, 0, array)?,
+            (DataType::Int64, _) => fill(py, array, &with_gaps::<Int64Type>(&parts, |value| value as f64)?)?,
+            (DataType::UInt64, _) => {
+                fill(py, array, &with_gaps::<UInt64Type>(&parts, |value| value as f64)?)?
+            }
+            (DataType::Timestamp(_, _), _) => {
+                fill_numbers::<TimestampMillisecondType>(py, &parts, i64::MIN, array)?;
+            }
+            (DataType::Boolean, "switch") => {
+                let parts = of_type::<BooleanArray>(&parts)?.into_iter();
+                let switches = parts.flat_map(|part| part.values().iter().map(u8::from));
+                fill(py, array, &switches.collect::<Vec<u8>>())?;
+            }
+            (DataType::Utf8, _) => {
+                let (places, words) = words(&of_type::<StringArray>(&parts)?);
+                fill(py, array, &places)?;
+                return Ok(words);
+            }
+            _ => return Err(PyTypeError::new_err(format!("a column of type {data_type}"))),
+        }
+        Ok(Vec::new())
+    }
+}
+
+impl RawTable {
+    /// The type of a column and its arrays, one of each batch.
+    fn parts(&self, name: &str) -> PyResult<(&DataType, Vec<&ArrayRef>)> {
+        let at = self.schema.index_of(name).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok((self.schema.field(at).data_type(), self.batches.iter().map(|batch| batch.column(at)).collect()))
     }
 }
 
@@ -144,17 +160,31 @@ fn of_type<'a, A: Array + 'static>(parts: &[&'a ArrayRef]) -> PyResult<Vec<&'a A
     parts.collect::<Option<_>>().ok_or_else(|| PyTypeError::new_err("a column of another type"))
 }
 
-/// The numbers of a column, in one piece.
-fn numbers<T: ArrowPrimitiveType>(parts: &[&ArrayRef], missing: T::Native) -> PyResult<Vec<T::Native>> {
-    let mut all = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
+/// Writes values into an array of numpy that has as many elements.
+fn fill<T: Element>(py: Python<'_>, array: &Bound<'_, PyAny>, values: &[T]) -> PyResult<()> {
+    PyBuffer::<T>::get(array)?.copy_from_slice(py, values)
+}
+
+/// Writes the numbers of a column, batch by batch.
+fn fill_numbers<T: ArrowPrimitiveType<Native: Element>>(
+    py: Python<'_>,
+    parts: &[&ArrayRef],
+    missing: T::Native,
+    array: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let mut from = 0;
     for part in of_type::<PrimitiveArray<T>>(parts)? {
+        let to = from + part.len() as isize;
+        let elements = array.get_item(PySlice::new(py, from, to, 1))?;
         if part.null_count() == 0 {
-            all.extend_from_slice(part.values());
+            fill(py, &elements, part.values())?;
         } else {
-            all.extend(part.iter().map(|value| value.unwrap_or(missing)));
+            let values: Vec<T::Native> = part.iter().map(|value| value.unwrap_or(missing)).collect();
+            fill(py, &elements, &values)?;
         }
+        from = to;
     }
-    Ok(all)
+    Ok(())
 }
 
 /// Whole numbers of which some are missing.
@@ -183,17 +213,6 @@ fn words(parts: &[&StringArray]) -> (Vec<i64>, Vec<String>) {
         });
     }
     (places, words)
-}
-
-/// Numbers as bytes that numpy may write to.
-fn bytes<T: Copy>(py: Python<'_>, values: Vec<T>, of: fn(T) -> [u8; 8]) -> PyResult<Bound<'_, PyAny>> {
-    let written = PyByteArray::new_with(py, 8 * values.len(), |bytes| {
-        for (place, value) in bytes.chunks_exact_mut(8).zip(values) {
-            place.copy_from_slice(&of(value));
-        }
-        Ok(())
-    })?;
-    Ok(written.into_any())
 }
 
 fn cell<'py>(py: Python<'py>, array: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {

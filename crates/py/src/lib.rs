@@ -5,6 +5,7 @@
 mod attend;
 mod backtest;
 mod bars;
+mod cluster;
 mod color;
 mod error;
 mod frame;
@@ -23,7 +24,9 @@ mod _tidemill {
     #[pymodule_export]
     use crate::backtest::{RawBacktest, backtest, backtest_trial};
     #[pymodule_export]
-    use crate::bars::{RawBars, generate, generated, load_frames, load_paths};
+    use crate::bars::{RawBars, generate, generated, load_frames, load_paths, unpack_bars};
+    #[pymodule_export]
+    use crate::cluster::RawWorker;
     #[pymodule_export]
     use crate::color::color;
     #[pymodule_export]

@@ -1,14 +1,28 @@
 //! The command line within the package.
 
+use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
 
 use crate::attend::{attended, released};
+use crate::cluster::cluster;
 
-/// Runs the command line; the result is its exit code. Only the script calls it: it takes over Ctrl-C.
+/// Runs the command line; the result is its exit code. `program` starts it in another process. Only the script calls it: it takes over Ctrl-C.
 #[pyfunction]
-pub fn run(py: Python<'_>, args: Vec<String>) -> PyResult<i32> {
+pub fn run(py: Python<'_>, args: Vec<String>, program: Vec<OsString>) -> PyResult<i32> {
+    if !program.is_empty() {
+        tidemill::start_workers_by(program);
+    }
+    tidemill::open_clusters_by(|name, device| {
+        let transport = Python::attach(|py| {
+            let opened = py.import("tidemill._cluster")?.call_method1("opened", (name, device))?;
+            Ok(opened.unbind())
+        });
+        // Of the exception what it says; its type and trace are of no use in a terminal.
+        let said = |error: PyErr| Python::attach(|py| anyhow::anyhow!("{}", error.value(py)));
+        transport.map(cluster).map_err(said)
+    });
     released(py, || tidemill::run(args))
 }
 

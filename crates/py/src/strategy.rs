@@ -11,7 +11,7 @@ use crate::attend::released;
 use crate::error;
 
 /// What is laid over the text of a strategy.
-#[derive(FromPyObject)]
+#[derive(FromPyObject, IntoPyObject)]
 #[pyo3(from_item_all)]
 pub struct StrategyOptions {
     profile: Option<String>,
@@ -71,6 +71,13 @@ impl RawStrategy {
     #[getter]
     fn source(&self) -> &str {
         &self.strategy.source
+    }
+
+    /// What is laid over the text.
+    #[getter]
+    fn laid_over(&self) -> StrategyOptions {
+        let Overrides { profile, set, objectives } = self.strategy.overrides.clone();
+        StrategyOptions { profile, set, objective: objectives }
     }
 
     /// Its profiles.

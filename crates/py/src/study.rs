@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::json;
+use tidemill_fleet::FleetEvent;
 use tidemill_lab::event::SweepEvent;
 use tidemill_lab::{
     CutTexts, DeviceChoice, Devices, Experiment, LabError, QueuedSets, Runtime, SearchOptions, StoredStudy,
@@ -19,6 +20,7 @@ use tidemill_telemetry::hypertune::{Mode, Thresholds};
 use crate::attend::{attended, released};
 use crate::backtest::CutOptions;
 use crate::bars::RawBars;
+use crate::cluster::cluster;
 use crate::error;
 use crate::frame::RawTable;
 use crate::strategy::RawStrategy;
@@ -55,6 +57,7 @@ impl SweepOptions {
             batch: self.batch,
             lag: self.lag,
             seed: self.seed,
+            part: None,
         })
     }
 
@@ -72,6 +75,17 @@ impl SweepOptions {
     }
 }
 
+/// The runtime of a search: the devices of this machine, or workers of a cluster, which have devices of their own.
+pub fn search_runtime(
+    py: Python<'_>,
+    device: &str,
+    transport: Option<Py<PyAny>>,
+    stop: &Arc<AtomicBool>,
+) -> PyResult<Runtime> {
+    let Some(transport) = transport else { return runtime(py, device, stop) };
+    Ok(Runtime { cluster: Some(cluster(transport)), ..runtime(py, "cpu", stop)? })
+}
+
 /// The runtime of a choice of devices.
 pub fn runtime(py: Python<'_>, device: &str, stop: &Arc<AtomicBool>) -> PyResult<Runtime> {
     let choice: DeviceChoice =
@@ -81,8 +95,10 @@ pub fn runtime(py: Python<'_>, device: &str, stop: &Arc<AtomicBool>) -> PyResult
 }
 
 /// Searches, and keeps all trials in the folder; resumes the study that it holds. `progress` is called from this thread with the trials
-/// done, the trials in all, the best value and whether winners are being judged. The result is a JSON document.
+/// done, the trials in all, the best value and whether winners are being judged. With a `transport` its workers evaluate. The result is a
+/// JSON document.
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "each is a group of flags")]
 pub fn sweep(
     py: Python<'_>,
     strategy: &RawStrategy,
@@ -90,6 +106,7 @@ pub fn sweep(
     folder: PathBuf,
     cut: CutOptions,
     options: SweepOptions,
+    transport: Option<Py<PyAny>>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let stop = Arc::new(AtomicBool::new(false));
@@ -99,7 +116,7 @@ pub fn sweep(
     let queue = queue.map_err(|error| error::of_lab(py, &error))?;
     let experiment = Experiment::new(strategy.strategy.clone(), bars.data.clone())
         .layout(layout)
-        .runtime(runtime(py, &options.device, &stop)?);
+        .runtime(search_runtime(py, &options.device, transport, &stop)?);
     let notes = [experiment.notes(), queue.notes].concat();
     let sweep = experiment
         .sweep()
@@ -120,10 +137,11 @@ pub fn stored_sweep(
     bars: Option<&RawBars>,
     trials: Option<u64>,
     device: &str,
+    transport: Option<Py<PyAny>>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let stop = Arc::new(AtomicBool::new(false));
-    let runtime = runtime(py, device, &stop)?;
+    let runtime = search_runtime(py, device, transport, &stop)?;
     let given = bars.map(|bars| bars.data.clone());
     let sweep = released(py, || StoredStudy::open(&folder)?.sweep(given, trials, runtime))?;
     let sweep = sweep.map_err(|error| error::of_lab(py, &error))?;
@@ -167,6 +185,9 @@ impl Heard {
                 SweepEvent::Judging => told.is_judging = true,
                 SweepEvent::FellBack { reason } => {
                     told.warnings.push(format!("the rest ran on the CPU, with the same results: {reason}"));
+                }
+                SweepEvent::Fleet { event: FleetEvent::Hungry(hunger), .. } => {
+                    told.warnings.push(hunger.to_string());
                 }
                 SweepEvent::JournalFailed { reason } => told.warnings.push(reason.clone()),
                 _ => {}

@@ -14,7 +14,7 @@ use crate::backtest::CutOptions;
 use crate::bars::RawBars;
 use crate::error;
 use crate::strategy::RawStrategy;
-use crate::study::{Heard, SweepOptions, runtime};
+use crate::study::{Heard, SweepOptions, search_runtime};
 
 /// The windows of a walk-forward.
 #[derive(FromPyObject)]
@@ -26,7 +26,7 @@ pub struct WindowOptions {
     windows: usize,
 }
 
-/// Walks forward; the result is what `tidemill walkforward --json` prints and the page that `--html` writes.
+/// Walks forward, on the workers of a `transport` if there is one; the result is what `tidemill walkforward --json` prints and the page that `--html` writes.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "each is a group of flags")]
 pub fn walkforward(
@@ -37,6 +37,7 @@ pub fn walkforward(
     cut: CutOptions,
     windows: WindowOptions,
     options: SweepOptions,
+    transport: Option<Py<PyAny>>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, String)> {
     let length = |text: &str, name: &str| {
@@ -52,7 +53,7 @@ pub fn walkforward(
     let layout = CutTexts::from(cut).layout().map_err(|error| error::of_lab(py, &error))?;
     let experiment = Experiment::new(strategy.strategy.clone(), bars.data.clone())
         .layout(layout)
-        .runtime(runtime(py, &options.device, &stop)?);
+        .runtime(search_runtime(py, &options.device, transport, &stop)?);
     let told = tidemill::result::told_pace(&windows.train, &windows.test, windows.anchored);
     let mut walk = experiment.walk_forward(pace).options(search.clone()).workers(windows.windows).told(told);
     if let Some(folder) = &folder {

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tidemill_skip::skipped_unless_required;
 
@@ -131,6 +131,8 @@ fn program(environment: &Path, name: &str) -> PathBuf {
 }
 
 /// A wheel around the extension of this build, in empty environments: alone, and with each extra that the project declares.
+///
+/// Two environments are made and tried at a time: while one waits for packages, the other computes.
 #[test]
 fn the_wheel_runs_in_an_empty_environment_with_and_without_each_extra() {
     with_package(|staged| {
@@ -141,31 +143,44 @@ fn the_wheel_runs_in_an_empty_environment_with_and_without_each_extra() {
         let made = staged.run(&["python/tests/assemble_wheel.py", "pyproject.toml", folder_name]);
         let (wheel, extras) = made.split_once('\n').unwrap();
         assert!(extras.lines().count() >= 6, "{extras}");
-        for extra in std::iter::once("none").chain(extras.lines()) {
-            let environment = folder.join(extra);
-            let made = ["-m", "venv", "--without-pip"];
-            succeeds(Command::new(&staged.python).args(made).arg(&environment));
-            let wanted = if extra == "none" { wheel.to_owned() } else { format!("{wheel}[{extra}]") };
-            let mut pip = Command::new(&staged.python);
-            pip.args(["-m", "pip", "--disable-pip-version-check", "--python"]).arg(&environment);
-            pip.args(["install", "--quiet", &wanted]);
-            if extra == "none" {
-                succeeds(pip.arg("--no-index"));
-            } else if let Err(reason) = quietly(&mut pip) {
-                skipped_unless_required("TIDEMILL_REQUIRE_PYTHON", format!("tidemill[{extra}]: {reason}"));
-                continue;
+        let waiting = Mutex::new(std::iter::once("none").chain(extras.lines()));
+        let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while let Some(extra) = next() {
+                        try_extra(staged, wheel, extra, &folder.join(extra));
+                    }
+                });
             }
-            let mut tried = Command::new(program(&environment, "python"));
-            tried.arg("-I").arg(root().join("python/tests/try_extra.py"));
-            tried.arg(extra).arg(root().join("docs/python.md")).current_dir(&environment);
-            for variable in ["TIDEMILL_NVRTC", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH"] {
-                tried.env_remove(variable);
-            }
-            // Kernels that another test compiled would prove nothing.
-            succeeds(tried.env("TIDEMILL_CACHE", environment.join("cache")));
-            std::fs::remove_dir_all(&environment).unwrap();
-        }
+        });
     });
+}
+
+/// Installs the wheel with an extra and tries it, in an environment that is removed afterwards.
+fn try_extra(staged: &Staged, wheel: &str, extra: &str, environment: &Path) {
+    let made = ["-m", "venv", "--without-pip"];
+    succeeds(Command::new(&staged.python).args(made).arg(environment));
+    let wanted = if extra == "none" { wheel.to_owned() } else { format!("{wheel}[{extra}]") };
+    let mut pip = Command::new(&staged.python);
+    pip.args(["-m", "pip", "--disable-pip-version-check", "--python"]).arg(environment);
+    // Most of what is installed is never imported here, and compiling it takes longer than all the rest of pip.
+    pip.args(["install", "--quiet", "--no-compile", &wanted]);
+    if extra == "none" {
+        succeeds(pip.arg("--no-index"));
+    } else if let Err(reason) = quietly(&mut pip) {
+        skipped_unless_required("TIDEMILL_REQUIRE_PYTHON", format!("tidemill[{extra}]: {reason}"));
+        return;
+    }
+    let mut tried = Command::new(program(environment, "python"));
+    tried.arg("-I").arg(root().join("python/tests/try_extra.py"));
+    tried.arg(extra).arg(root().join("docs/python.md")).current_dir(environment);
+    for variable in ["TIDEMILL_NVRTC", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH"] {
+        tried.env_remove(variable);
+    }
+    // Kernels that another test compiled would prove nothing.
+    succeeds(tried.env("TIDEMILL_CACHE", environment.join("cache")));
+    std::fs::remove_dir_all(environment).unwrap();
 }
 
 /// What the extension says about itself is what type checkers read; TIDEMILL_BLESS=1 renews the file.

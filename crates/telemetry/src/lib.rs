@@ -39,6 +39,6 @@ pub use read::{AllEvents, JournalReader, ReadError, find, read_all, read_journal
 pub use smol_str::{SmolStr, format_smolstr};
 pub use snapshot::{
     Action, Curve, Effect, KEPT, MAX_NAMES, Note, PhaseStats, RECENT_EVENTS, RECENT_SPANS, Reached, RunState,
-    Series, Snapshot, Span, TOP, Top,
+    Series, Snapshot, Span, TOP, Top, WorkerStats,
 };
 pub use timestamp::Timestamp;

@@ -9,6 +9,8 @@
 //! | phases of the workload, such as `upload`, `kernel` and `download`; step `batch_42` | `start_ms` since the run was started or resumed last; any others, such as `trials`, `best`, `busy`, `fill` | – |
 //! | `improvement`, such as `trial_1234` | the score under its name; `trial` | the parameters of the trial |
 //! | `hypertune`, `advise`, `apply` or `effect` | `id`, `batch` (the first that is affected); of an effect `before` and `after` | `rule`, `knob`, `old`, `new`; of an effect `measure` |
+//! | `worker`, `joined`, `lost`, `refused`, `hedged`, `failed` or `waiting` | `lane`; of a loss `resent` (shards) | `name`, `device` |
+//! | `shard`, such as `batch_42` | `lane`, `shard_trials`, `copy` (1 if its rows were known), `start_ms` | `lane`, the lane that it is drawn on |
 //! | `warning`, any | – | – |
 //! | `run`, `alive`, from the journal after some seconds of silence | – | – |
 //! | `journal`, `dropped`, from the journal | `dropped` since the last such record, `dropped_in_all` | – |
@@ -22,6 +24,7 @@ mod curve;
 mod fold;
 mod phase;
 mod series;
+mod worker;
 
 #[cfg(test)]
 mod tests;
@@ -30,6 +33,7 @@ pub use action::{Action, Effect};
 pub use curve::{Curve, Reached};
 pub use phase::PhaseStats;
 pub use series::Series;
+pub use worker::WorkerStats;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -110,6 +114,8 @@ pub struct Snapshot {
     pub rate: Series,
     /// Phases by name; of the first [`MAX_NAMES`] names.
     pub phases: BTreeMap<String, PhaseStats>,
+    /// The workers by lane, where the run is spread over several; of the first [`MAX_NAMES`] lanes.
+    pub workers: BTreeMap<u64, WorkerStats>,
     /// The newest spans, for a picture of the lanes.
     pub spans: VecDeque<Span>,
     /// The newest events.

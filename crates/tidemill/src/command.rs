@@ -15,3 +15,4 @@ pub mod strategies;
 pub mod study;
 pub mod sweep;
 pub mod walkforward;
+pub mod worker;

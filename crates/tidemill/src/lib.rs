@@ -11,6 +11,7 @@ macro_rules! eprint {
     ($($text:tt)*) => { $crate::message::print(format_args!($($text)*), "") };
 }
 
+mod cluster;
 mod command;
 mod exit;
 mod input;
@@ -28,6 +29,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
+pub use cluster::{ClusterOpener, open_clusters_by, start_workers_by};
 pub use input::set_threads;
 pub use table::{Screen, Table};
 
@@ -108,6 +110,8 @@ enum Command {
     Parity(command::parity::ParityArgs),
     /// Measure how fast this machine is.
     Bench(command::bench::BenchArgs),
+    /// Evaluate trials for a search that runs elsewhere.
+    Worker(command::worker::WorkerArgs),
     /// Print the script that completes commands and flags in a shell.
     Completions(command::completions::CompletionsArgs),
     /// Print the manual page of the program or of a command.
@@ -141,6 +145,7 @@ pub fn run(args: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> i32 {
         Command::Doctor(args) => command::doctor::run(args),
         Command::Parity(args) => command::parity::run(args, &display),
         Command::Bench(args) => command::bench::run(args, &display),
+        Command::Worker(args) => command::worker::run(args),
         Command::Completions(args) => command::completions::run(&args, Cli::command()),
         Command::Man(args) => command::completions::man(&args, Cli::command()),
     };

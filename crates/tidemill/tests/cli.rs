@@ -6,6 +6,8 @@
 mod agreement;
 #[path = "cli/bad_input.rs"]
 mod bad_input;
+#[path = "cli/cluster.rs"]
+mod cluster;
 #[path = "cli/color.rs"]
 mod color;
 #[path = "cli/dash.rs"]

@@ -13,10 +13,13 @@ pub const UNLISTED: &[(&str, &str)] = &[
     ("crates/coloring/src/event/tests.rs", "times are given as distances from one instant, none passes"),
     ("crates/coloring/src/tune.rs", "times are given to the rules, none passes"),
     ("crates/dash/tests/terminal.rs", "times are given to the screen, none passes"),
+    ("crates/fleet/src/fleet/crew.rs", "times are given to the rules, none passes"),
+    ("crates/fleet/src/fleet/feed.rs", "times are given to the rules, none passes"),
     ("crates/gpu/src/wait.rs", "time passes in a pace of its own"),
     ("crates/market/src/atc/bench.rs", "it measures, and judges nothing by it"),
     ("crates/bench/src/holding_up.rs", "it measures, and judges nothing by it"),
     ("crates/bench/src/overlap.rs", "it measures, and judges nothing by it"),
+    ("crates/py/tests/package.rs", "environments are tried side by side, and none waits for another"),
     ("crates/tidemill/tests/gpu/executor.rs", "cases run side by side, and none waits for another"),
     ("crates/tidemill/tests/cli/bad_input.rs", "a time limit ends a hang; no test waits for another thread"),
     ("xtask/src/stress/test_source.rs", "the tests in it are text"),
@@ -55,6 +58,31 @@ pub const LIST: &[TestFile] = &[
     TestFile {
         path: "crates/dash/tests/web/security.rs",
         tests: &[("a_server_that_is_dropped_ends_at_once_also_with_streams_open", None)],
+    },
+    TestFile {
+        path: "crates/fleet/tests/fleet.rs",
+        tests: &[
+            ("workers_of_one_name_are_told_apart", None),
+            ("a_study_that_is_told_to_stop_sends_nothing_more", None),
+            ("workers_that_get_too_little_are_spoken_of_once", None),
+            ("loss_delay_repetition_and_order_change_no_byte", None),
+            ("threads_of_this_process_give_the_bytes_of_a_serial_run", None),
+            ("one_pool_serves_one_study_after_another", None),
+            ("a_worker_that_lies_by_one_bit_is_named_and_ends_the_study", None),
+            ("a_worker_whose_probes_differ_is_refused_and_the_others_go_on", None),
+            ("another_version_other_data_and_another_study_are_refused", None),
+            ("a_worker_that_draws_other_points_is_sent_them", None),
+            ("a_shard_that_fails_here_is_evaluated_there_and_one_that_fails_everywhere_ends_the_study", None),
+            ("workers_that_are_all_gone_end_the_study_and_the_folder_goes_on", None),
+            ("nobody_at_all_is_waited_for_and_then_an_error", None),
+        ],
+    },
+    TestFile {
+        path: "crates/fleet/tests/malformed.rs",
+        tests: &[
+            ("a_worker_answers_any_bytes_and_still_serves_afterwards", None),
+            ("a_coordinator_believes_no_malformed_answer", None),
+        ],
     },
     TestFile {
         path: "crates/gpu/src/caller.rs",
@@ -138,6 +166,14 @@ pub const LIST: &[TestFile] = &[
         tests: &[
             ("a_search_that_stagnates_is_led_out_of_its_basin", None),
             ("a_study_in_far_too_small_batches_soon_runs_as_though_it_had_been_tuned_by_hand", None),
+        ],
+    },
+    TestFile {
+        path: "crates/lab/tests/cluster.rs",
+        tests: &[
+            ("a_sweep_on_workers_has_the_bytes_and_the_verdict_of_one_without", None),
+            ("the_windows_of_a_walk_forward_are_served_by_the_same_workers_one_after_the_other", None),
+            ("a_worker_with_other_data_is_refused_and_the_message_says_what_to_do", None),
         ],
     },
     TestFile {
@@ -306,6 +342,22 @@ pub const LIST: &[TestFile] = &[
     TestFile {
         path: "crates/tidemill/tests/cli/agreement.rs",
         tests: &[("the_figures_of_a_winner_are_the_same_everywhere", Some(10))],
+    },
+    TestFile {
+        path: "crates/tidemill/tests/cli/cluster.rs",
+        tests: &[
+            ("a_search_on_workers_stops_when_it_is_told_to", None),
+            ("a_worker_that_is_busy_says_so_once_and_serves_who_waits", None),
+            ("a_merge_goes_on_where_it_stopped_and_takes_complete_parts_only", None),
+            ("local_workers_read_the_settings_that_the_search_reads", None),
+            ("a_sweep_on_worker_processes_has_the_bytes_of_one_process", None),
+            ("workers_that_are_killed_all_the_time_change_no_byte", None),
+            ("a_search_that_was_killed_goes_on_with_another_number_of_workers", None),
+            ("workers_behind_sockets_serve_who_knows_the_token_and_tell_others_nothing", None),
+            ("a_walk_forward_on_workers_is_the_same", None),
+            ("wrong_workers_are_refused_before_the_work", None),
+            ("parts_of_a_study_merge_into_the_study_that_was_never_cut", None),
+        ],
     },
     TestFile {
         path: "crates/tidemill/tests/cli/color.rs",

@@ -1,6 +1,6 @@
 //! A run as text: settings, status, and where its time went.
 
-use tidemill_telemetry::{Action, Note, PhaseStats, Series, Snapshot, Timestamp};
+use tidemill_telemetry::{Action, Note, PhaseStats, Series, Snapshot, Timestamp, WorkerStats};
 
 use super::status::{ProcessState, RunStatus, moment};
 use super::{number, phase, table};
@@ -41,6 +41,9 @@ pub fn summary(of: &Summary<'_>) -> String {
             .collect();
         out += &table::table(&header, &rows);
     }
+    if is_wanted("worker") {
+        out += &workers(of.snapshot);
+    }
     if is_wanted("improvement") {
         out += &improvements(of.snapshot);
     }
@@ -57,6 +60,28 @@ pub fn summary(of: &Summary<'_>) -> String {
         out += &section("warnings", of.snapshot.n_warnings, lines);
     }
     out
+}
+
+/// The workers of a run that is spread over several.
+fn workers(snapshot: &Snapshot) -> String {
+    if snapshot.workers.is_empty() {
+        return String::new();
+    }
+    let header = ["worker", "on", "shards", "trials", "trials/s", "copies", "lost", "sent again"];
+    let row = |(lane, worker): (&u64, &WorkerStats)| {
+        let gone = if worker.is_present { "" } else { " (gone)" };
+        vec![
+            format!("{lane} {}{gone}", number::clean(&worker.name)),
+            number::clean(&worker.device),
+            number::count(worker.n_shards),
+            number::count(worker.n_trials),
+            worker.rate().map_or_else(|| "–".to_owned(), number::rough),
+            number::count(worker.n_copies),
+            number::count(worker.n_lost),
+            number::count(worker.n_resent),
+        ]
+    };
+    format!("\nworkers\n{}", table::table(&header, &snapshot.workers.iter().map(row).collect::<Vec<_>>()))
 }
 
 fn head(of: &Summary<'_>) -> String {

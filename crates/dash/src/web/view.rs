@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use tidemill_telemetry::{DeviceMode, Event, Snapshot, Timestamp};
+use tidemill_telemetry::{DeviceMode, Event, Snapshot, Timestamp, WorkerStats};
 
 use crate::terminal::{ProcessState, RunStatus, at_most_all};
 
@@ -93,6 +93,7 @@ pub(super) fn sections(snapshot: &Snapshot, process: ProcessState, has_trials: b
         ("rate", json!(series(snapshot.rate.points().collect()))),
         ("phases", phases(snapshot)),
         ("lanes", lanes(snapshot)),
+        ("workers", workers(snapshot)),
         ("top", json!(snapshot.top)),
         ("recent", json!(newest(snapshot.recent.len().saturating_sub(EVENTS)))),
         ("actions", json!(snapshot.actions.iter().rev().take(NOTES).collect::<Vec<_>>())),
@@ -173,6 +174,24 @@ fn phases(snapshot: &Snapshot) -> Value {
 }
 
 /// The newest spans: names once, then numbers.
+fn workers(snapshot: &Snapshot) -> Value {
+    let worker = |(lane, worker): (&u64, &WorkerStats)| {
+        json!({
+            "lane": lane,
+            "name": worker.name,
+            "device": worker.device,
+            "is_present": worker.is_present,
+            "shards": worker.n_shards,
+            "trials": worker.n_trials,
+            "rate": worker.rate().map(short),
+            "copies": worker.n_copies,
+            "lost": worker.n_lost,
+            "resent": worker.n_resent,
+        })
+    };
+    json!(snapshot.workers.iter().map(worker).collect::<Vec<_>>())
+}
+
 fn lanes(snapshot: &Snapshot) -> Value {
     let mut names: Vec<&str> = Vec::new();
     let mut phases: Vec<&str> = Vec::new();

@@ -95,7 +95,10 @@ impl StoredStudy {
             trials: trials.or(stored.trials).unwrap_or(default.trials),
             sampler: sampler.unwrap_or(default.sampler),
             seed: self.config.seed,
-            ..default
+            plan_trials: stored.plan_trials,
+            batch: stored.batch,
+            lag: stored.lag,
+            part: stored.part.as_deref().and_then(|part| part.parse().ok()),
         };
         let experiment = self.experiment(data)?.runtime(runtime);
         let queue = QueuedSets::read(&stored.enqueue, &experiment.strategy)?;

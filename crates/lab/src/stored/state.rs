@@ -20,6 +20,11 @@ pub enum State {
     Stopped,
 }
 
+/// Whether a study folder has a log, which it has from its first run until it is complete.
+pub(super) fn has_log(dir: &Path) -> bool {
+    dir.join(TRIALS_DIR).join(LOG_FILE).exists()
+}
+
 impl State {
     /// The state of a study folder with `n_trials` of the requested trials.
     pub fn of(dir: &Path, n_trials: u64, asked: Option<u64>) -> Self {
@@ -27,8 +32,7 @@ impl State {
             return Self::Running(holder);
         }
         // A finite sampler may end before it has made all requested trials; the log is then gone too.
-        let has_log = dir.join(TRIALS_DIR).join(LOG_FILE).exists();
-        if n_trials > 0 && (!has_log || asked.is_some_and(|asked| n_trials >= asked)) {
+        if n_trials > 0 && (!has_log(dir) || asked.is_some_and(|asked| n_trials >= asked)) {
             Self::Complete
         } else {
             Self::Stopped

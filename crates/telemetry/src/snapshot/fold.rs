@@ -36,6 +36,7 @@ pub(super) fn take(to: &mut Snapshot, event: Event) {
         ("journal", "dropped") => to.n_dropped += number(&event, "dropped").unwrap_or(0.0) as u64,
         ("improvement", _) => improve(to, &event),
         ("hypertune", _) => tune(to, &event),
+        ("worker" | "shard", _) => worker(to, &event),
         ("warning", _) => {
             to.n_warnings += 1;
             keep(&mut to.warnings, note(&event), KEPT);
@@ -51,6 +52,7 @@ fn begin(to: &mut Snapshot, event: &Event) {
         // The time at work ended with the newest record.
         to.earlier_s = to.elapsed_s();
         to.spans.clear();
+        to.workers.values_mut().for_each(|worker| worker.is_present = false);
         to.pace = None;
     } else {
         to.started = Some(event.timestamp);
@@ -80,6 +82,7 @@ fn end(to: &mut Snapshot, event: &Event) {
         _ => RunState::Complete,
     };
     to.outcome.clone_from(&event.notes);
+    to.workers.values_mut().for_each(|worker| worker.is_present = false);
     values(to, event);
 }
 
@@ -133,6 +136,21 @@ fn tune(to: &mut Snapshot, event: &Event) {
         effect: None,
     };
     keep(&mut to.actions, action, KEPT);
+}
+
+/// Something of a worker, on its lane. Its numbers are about that worker alone, and none of the run.
+fn worker(to: &mut Snapshot, event: &Event) {
+    if let Some(lane) = number(event, "lane").map(|lane| lane as u64)
+        && (to.workers.len() < MAX_NAMES || to.workers.contains_key(&lane))
+    {
+        to.workers.entry(lane).or_default().take(event);
+    }
+    if let Some(ms) = event.duration_ms {
+        let elapsed_s = to.elapsed_s();
+        to.phases.entry(event.phase.to_string()).or_default().add(event, elapsed_s);
+        let span = span(to, event, ms, elapsed_s - to.earlier_s);
+        keep(&mut to.spans, span, RECENT_SPANS);
+    }
 }
 
 /// A step of a phase.
@@ -211,7 +229,8 @@ fn progress(to: &mut Snapshot, done: f64, at_s: f64) {
 }
 
 fn span(of: &Snapshot, event: &Event, duration_ms: f64, now_s: f64) -> Span {
-    let declared = || of.config.get("lanes")?.get(event.phase.as_str())?.as_str();
+    let own = || event.parameters.get("lane")?.as_str();
+    let declared = || own().or_else(|| of.config.get("lanes")?.get(event.phase.as_str())?.as_str());
     let lane = match &event.device {
         Some(DeviceMode::Gpu { stream }) => format_smolstr!("stream {stream}"),
         _ => declared().map_or(SmolStr::new_static("cpu"), SmolStr::new),
@@ -225,7 +244,7 @@ fn note(event: &Event) -> Note {
     Note { at: event.timestamp, source, text: event.notes.clone().unwrap_or_default() }
 }
 
-fn number(event: &Event, name: &str) -> Option<f64> {
+pub(super) fn number(event: &Event, name: &str) -> Option<f64> {
     event.values.get(name).copied().filter(|value| value.is_finite())
 }
 

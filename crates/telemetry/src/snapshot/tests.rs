@@ -365,3 +365,33 @@ fn a_series_keeps_means_however_long_it_is() {
         assert_eq!(series, before);
     }
 }
+
+#[test]
+fn workers_have_a_line_and_a_lane_each_and_leave_the_values_of_the_run_alone() {
+    let mut snapshot = Snapshot::default();
+    let at = |step: &str, lane: f64| Event::new("r", "worker", step).value("lane", lane);
+    let shard = |lane: u64, trials: f64, copy: f64| {
+        let lane_name = format!("worker {lane}");
+        let event = Event::new("r", "shard", "batch_3").lasting_ms(50.0).value("lane", lane as f64);
+        event.value("shard_trials", trials).value("copy", copy).parameter("lane", lane_name)
+    };
+    for event in [
+        Event::new("r", "run", "start"),
+        at("joined", 0.0).parameter("name", "a:1").parameter("device", "the CPU"),
+        at("joined", 1.0).parameter("name", "b:2").parameter("device", "H200"),
+        shard(0, 100.0, 0.0),
+        shard(1, 300.0, 0.0),
+        shard(1, 100.0, 1.0),
+        at("lost", 0.0).value("resent", 2.0),
+    ] {
+        snapshot.take(event);
+    }
+    let [a, b] = [&snapshot.workers[&0], &snapshot.workers[&1]];
+    assert_eq!((a.name.as_str(), a.is_present, a.n_lost, a.n_resent, a.n_trials), ("a:1", false, 1, 2, 100));
+    assert_eq!((b.is_present, b.n_shards, b.n_copies, b.rate()), (true, 2, 1, Some(4000.0)));
+    let lanes: Vec<&str> = snapshot.spans.iter().map(|span| span.lane.as_str()).collect();
+    assert_eq!(lanes, ["worker 0", "worker 1", "worker 1"]);
+    assert!(snapshot.values.iter().next().is_none());
+    snapshot.take(Event::new("r", "run", "end"));
+    assert!(!snapshot.workers[&1].is_present);
+}

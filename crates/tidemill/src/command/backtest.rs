@@ -202,7 +202,7 @@ pub fn to_json(evaluation: &BacktestReport) -> Value {
         .collect();
     json!({
         "strategy": evaluation.experiment.strategy.name,
-        "profile": evaluation.experiment.strategy.profile,
+        "profile": evaluation.experiment.strategy.overrides.profile,
         "data": evaluation.experiment.origin(),
         "parameters": Map::from_iter(evaluation.params.iter().cloned()),
         "execution": evaluation.experiment.strategy.execution,

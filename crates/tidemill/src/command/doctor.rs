@@ -34,6 +34,7 @@ use tidemill_lab::shipped::{self, SHIPPED};
   tidemill doctor
   tidemill doctor --device cuda:1
   tidemill doctor --device emulated       the same checks with the kernels on the CPU
+  tidemill doctor --quick                 compile the kernels of one strategy, not all of them
 
 Exit codes: 0 the device can be used, 1 it cannot; the CPU works either way.")]
 pub struct DoctorArgs {
@@ -43,6 +44,9 @@ pub struct DoctorArgs {
     /// Settings file [default: tidemill.toml in this folder, if there is one].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Compile the kernels of one strategy alone: seconds, where all of them take minutes.
+    #[arg(long)]
+    quick: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -87,6 +91,8 @@ struct DoctorCheck {
 #[derive(Default)]
 struct DoctorReport {
     checks: Vec<DoctorCheck>,
+    /// Whether the kernels of one strategy will do.
+    is_quick: bool,
 }
 
 impl DoctorReport {
@@ -132,7 +138,7 @@ impl DoctorReport {
 
 pub fn run(args: DoctorArgs) -> Result<ExitCode> {
     let settings = Settings::load(args.config.as_deref())?;
-    let mut report = DoctorReport::default();
+    let mut report = DoctorReport { is_quick: args.quick, ..DoctorReport::default() };
     match args.device {
         DeviceChoice::Emulated(n) => look_at_emulation(&mut report, &settings.gpu, n),
         DeviceChoice::Cuda(ordinal) => look_at_gpus(&mut report, &settings.gpu, ordinal),
@@ -264,22 +270,26 @@ fn shown(info: &DeviceInfo) -> String {
     format!("{name}, {gib:.1} GiB, {architecture}{capability}, {multiprocessors} multiprocessors")
 }
 
-/// Compiles the kernels of all indicators, of the scanner, of colouring and of every shipped strategy, side by side.
+/// Compiles the kernels of all indicators, of the scanner, of colouring and of every shipped strategy, side by side; in a quick look those of
+/// the strategy of the round trip alone.
 fn compile_all(
     report: &mut DoctorReport,
     target: &str,
     compile: impl Fn(&Source) -> Result<(), GpuError> + Sync,
 ) {
-    let mut sources = vec![
-        ("indicators", Ok(vec![column_source()])),
-        ("the scanner", Ok(vec![atc::device::source()])),
-        ("colouring", Ok([1, 2, 4, 8].map(tabu_source).into_iter().chain([source()]).collect())),
-    ];
-    sources.extend(
-        SHIPPED.iter().map(|(name, _)| {
-            (*name, with_shipped(name, |strategy, engine| device_sources(engine, strategy)))
-        }),
-    );
+    let of_strategy =
+        |name: &'static str| (name, with_shipped(name, |strategy, engine| device_sources(engine, strategy)));
+    let sources = if report.is_quick {
+        vec![of_strategy(ROUND_TRIP_STRATEGY)]
+    } else {
+        let mut sources = vec![
+            ("indicators", Ok(vec![column_source()])),
+            ("the scanner", Ok(vec![atc::device::source()])),
+            ("colouring", Ok([1, 2, 4, 8].map(tabu_source).into_iter().chain([source()]).collect())),
+        ];
+        sources.extend(SHIPPED.iter().map(|(name, _)| of_strategy(name)));
+        sources
+    };
     let began = Instant::now();
     let compiled: Vec<_> = sources
         .into_par_iter()

@@ -1,11 +1,12 @@
-//! `tidemill study`: lists, shows, exports, compares, judges, renames and deletes studies.
+//! `tidemill study`: lists, shows, exports, compares, judges, merges, renames and deletes studies.
 //!
-//! All but the commands in `manage` read only, without taking the lock, so that they work while a study runs.
+//! All but the commands in `manage` and `merge` read only, without taking the lock, so that they work while a study runs.
 
 pub(super) mod best;
 mod compare;
 mod list;
 mod manage;
+mod merge;
 pub(super) mod page;
 pub mod show;
 pub(super) mod text;
@@ -34,8 +35,9 @@ use tidemill_lab::{Dataset, InvalidCounts, StudyConfig, number};
   tidemill study best runs/ema --json
   tidemill study compare runs/ema runs/rsi
   tidemill study export runs/ema --format csv --out ema.csv
+  tidemill study merge runs/ema runs/ema-*
 
-All but judge, rename and delete only read, and they work while a study runs.")]
+All but judge, merge, rename and delete only read, and they work while a study runs.")]
 pub struct StudyArgs {
     #[command(subcommand)]
     command: StudyCommand,
@@ -55,6 +57,8 @@ enum StudyCommand {
     Compare(compare::CompareArgs),
     /// Check whether the winners of a stored study hold up, and store the verdict.
     Judge(manage::JudgeArgs),
+    /// Put parts of a study together that were searched with `sweep --part`.
+    Merge(merge::MergeArgs),
     /// Give a study another name.
     Rename(manage::RenameArgs),
     /// Delete studies.
@@ -91,6 +95,7 @@ pub fn run(args: StudyArgs, display: &Display) -> Result<ExitCode> {
         StudyCommand::Export(args) => export_trials(&args),
         StudyCommand::Compare(args) => compare::run(&args, display),
         StudyCommand::Judge(args) => manage::judge(&args, display),
+        StudyCommand::Merge(args) => merge::run(&args),
         StudyCommand::Rename(args) => manage::rename(&args),
         StudyCommand::Delete(args) => manage::delete(&args),
     }

@@ -13,9 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use tidemill_gpu::TraceSpan;
-use tidemill_lab::{DeviceChoice, Devices, Experiment, QueuedSets, Runtime, Sweep, TuneOptions};
+use tidemill_lab::{DeviceChoice, Devices, Experiment, QueuedSets, Runtime, StudyPart, Sweep, TuneOptions};
 use tidemill_telemetry::hypertune::Mode;
 
+use crate::cluster::{ClusterArgs, LocalWorkers};
 use crate::exit::ExitCode;
 use crate::input::{DataSource, StrategyArgs, parse_count, set_threads};
 use crate::settings::Settings;
@@ -36,6 +37,8 @@ pub(super) use resolve::{Asked, Resolved, device_choice};
   tidemill sweep ema-cross --data btc.parquet --enqueue fast=12,slow=96 --out runs/ema
   tidemill sweep ema-cross --data eth.parquet --enqueue runs/ema --out runs/ema-eth
   tidemill sweep ema-cross --data btc.parquet --split 0.7 --holdout 2024-01-01..
+  tidemill sweep ema-cross --data btc.parquet --workers local:4
+  tidemill sweep ema-cross --data btc.parquet --sampler sobol --part 2/8 --out runs/ema-2
 
 A sweep with --out can be stopped or killed at any time; the same command resumes it.")]
 pub struct SweepArgs {
@@ -77,12 +80,17 @@ pub struct SweepArgs {
     /// Worker threads [default: all cores].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threads: Option<usize>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
     /// Trials to show; of similar ones that a guided search tried, only the best [default: 10].
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     top: Option<usize>,
     /// Keep all trials in this folder, and resume the study that it holds.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Search only part I of N of the trials, of a sampler that does not learn; `tidemill study merge` puts the parts together.
+    #[arg(long, value_name = "I/N", requires = "out")]
+    part: Option<StudyPart>,
     /// Write a trace for Perfetto that shows when each stage ran on the device.
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
@@ -118,8 +126,11 @@ enum Switch {
 /// Runs the command.
 pub fn run(args: SweepArgs, display: &Display) -> Result<ExitCode> {
     let settings = Settings::load(args.options.config.as_deref())?;
-    set_threads(args.threads.or(settings.run.threads))?;
-    let devices = Devices::choose(device_choice(args.device, &settings)?)?;
+    let threads = args.threads.or(settings.run.threads);
+    set_threads(threads)?;
+    let choice = device_choice(args.device, &settings)?;
+    // With workers the devices of this machine are theirs.
+    let devices = Devices::choose(if args.cluster.is_remote() { DeviceChoice::Cpu } else { choice })?;
     run_on(
         &args,
         &settings,
@@ -142,6 +153,11 @@ fn run_on(
     let (data, layout) = args.source.open(settings)?;
     let runtime = Runtime {
         pipeline: args.pipeline == Switch::On,
+        cluster: args.cluster.open(LocalWorkers {
+            threads: args.threads.or(settings.run.threads),
+            device: device_choice(args.device, settings)?,
+            config: args.options.config.clone(),
+        })?,
         keeps_spans: args.timeline.is_some(),
         ..runtime(devices, settings, resolved.cache_bytes)
     };
@@ -155,20 +171,22 @@ fn run_on(
     let timeline = args.timeline.as_deref().map(Trace::create).transpose()?;
     let progress =
         SweepProgress::new(&experiment, resolved.search.sampler, args.out.as_deref(), args.metrics)?
-            .verbose(display.is_verbose);
+            .verbose(display.is_verbose)
+            .on_workers(args.cluster.shown());
     let observer = progress.clone();
     let mut sweep = experiment
         .sweep()
         .options(resolved.search.clone())
         .enqueue(queue.sets)
         .top(resolved.top)
-        .verdict(args.verdict == Switch::On)
+        .verdict(args.verdict == Switch::On && args.part.is_none())
         .tuning(TuneOptions { mode: resolved.hypertune, thresholds: settings.hypertune.thresholds()? })
         .observe(move |event| observer.hear(event));
     if let Some(dir) = &args.out {
         sweep = sweep.folder(dir);
     }
-    let report = run_sweep(&sweep, args, &progress);
+    let has_gpu = !experiment.runtime.devices.devices.is_empty() && !args.cluster.is_remote();
+    let report = run_sweep(&sweep, args, &progress, has_gpu);
     if let Some(mut timeline) = timeline {
         let spans = progress.take_spans();
         let spans = spans.iter().map(|of| TraceSpan {
@@ -209,7 +227,12 @@ fn run_on(
 }
 
 /// Runs the sweep; after an error it prints how many trials the study keeps.
-fn run_sweep(sweep: &Sweep, args: &SweepArgs, progress: &SweepProgress) -> Result<tidemill_lab::SweepReport> {
+fn run_sweep(
+    sweep: &Sweep,
+    args: &SweepArgs,
+    progress: &SweepProgress,
+    has_gpu: bool,
+) -> Result<tidemill_lab::SweepReport> {
     let report = sweep.run();
     progress.finish();
     if report.is_err()
@@ -218,7 +241,8 @@ fn run_sweep(sweep: &Sweep, args: &SweepArgs, progress: &SweepProgress) -> Resul
     {
         let kept = tidemill_search::StudyFolder::open(dir).and_then(|folder| folder.n_trials()).unwrap_or(0);
         eprintln!("the study in {} keeps {} trials", dir.display(), tidemill_lab::number::count(kept));
-        eprintln!("  hint: the same command resumes it; with --device cpu it needs no GPU");
+        let without = if has_gpu { "; with --device cpu it needs no GPU" } else { "" };
+        eprintln!("  hint: the same command resumes it{without}");
     }
     Ok(report?)
 }
@@ -248,6 +272,7 @@ fn resolve(args: &SweepArgs, settings: &Settings) -> Result<Resolved> {
             Hypertune::Advise => Mode::Advise,
             Hypertune::On => Mode::On,
         }),
+        part: args.part,
     };
     asked.resolve(settings)
 }

@@ -11,12 +11,15 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use tidemill_backtest::POOL_NOTE;
 use tidemill_lab::walkforward::WalkForwardSummary;
-use tidemill_lab::{DeviceChoice, Devices, Experiment, Pace, SearchOptions, SweepEvent, WalkForward, number};
+use tidemill_lab::{
+    DeviceChoice, Devices, Experiment, Pace, Runtime, SearchOptions, SweepEvent, WalkForward, number,
+};
 use tidemill_market::timeframe;
 use tidemill_telemetry::hypertune::Mode;
 
 use super::study::write_whole;
 use super::sweep::{Asked, Resolved, batch_line, device_choice, fallback_warning, runtime};
+use crate::cluster::{self, ClusterArgs, LocalWorkers};
 use crate::exit::ExitCode;
 use crate::input::{DataSource, StrategyArgs, parse_count, set_threads};
 use crate::progress::ProgressLine;
@@ -31,6 +34,7 @@ const DEFAULT_TRIALS: u64 = 2_000;
 #[command(after_help = "Examples:
   tidemill walkforward ema-cross --data btc.parquet --train 180d --test 30d
   tidemill walkforward my.toml --data data/ --train 52w --test 4w --anchored --trials 5000 --out runs/wf --html wf.html
+  tidemill walkforward ema-cross --data btc.parquet --train 180d --test 30d --workers local:4
 
 With --out it can be stopped or killed at any time; the same command resumes it.")]
 pub struct WalkforwardArgs {
@@ -74,6 +78,8 @@ pub struct WalkforwardArgs {
     /// Worker threads [default: all cores].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     threads: Option<usize>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
     /// Keep the studies of all windows in this folder, and resume those that it holds.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -91,7 +97,9 @@ pub struct WalkforwardArgs {
 pub fn run(args: WalkforwardArgs, display: &Display) -> Result<ExitCode> {
     let settings = Settings::load(args.options.config.as_deref())?;
     set_threads(args.threads.or(settings.run.threads))?;
-    let devices = Devices::choose(device_choice(args.device, &settings)?)?;
+    let choice = device_choice(args.device, &settings)?;
+    // With workers the devices of this machine are theirs.
+    let devices = Devices::choose(if args.cluster.is_remote() { DeviceChoice::Cpu } else { choice })?;
     let devices = devices.with_wait_limit(settings.gpu.wait_limit());
     let (code, document) = run_on(&args, &settings, devices, display)?;
     let mut out = std::io::stdout().lock();
@@ -114,7 +122,14 @@ fn run_on(
     let resolved = resolve(args, settings)?;
     let strategy = args.options.open(&args.strategy, settings)?;
     let (data, layout) = args.source.open(settings)?;
-    let runtime = runtime(devices, settings, resolved.cache_bytes);
+    let runtime = Runtime {
+        cluster: args.cluster.open(LocalWorkers {
+            threads: args.threads.or(settings.run.threads),
+            device: device_choice(args.device, settings)?,
+            config: args.options.config.clone(),
+        })?,
+        ..runtime(devices, settings, resolved.cache_bytes)
+    };
     let experiment = Experiment::new(strategy, data).layout(layout).runtime(runtime);
     experiment.notes().iter().for_each(|note| eprintln!("note: {note}"));
     let mut walk = experiment
@@ -135,7 +150,7 @@ fn run_on(
         experiment.origin(),
         number::counted(n_windows, "window"),
         number::count(resolved.search.trials),
-        runtime.devices.shown()
+        args.cluster.shown().unwrap_or_else(|| runtime.devices.shown())
     );
     let report = with_progress(walk, n_windows * resolved.search.trials, display.is_verbose)?;
     let Some(summary) = report.summary else {
@@ -258,6 +273,13 @@ fn with_progress(
             SweepEvent::BatchTimed { step, timing } if is_verbose => {
                 bar.suspend(|| eprintln!("{}", batch_line(step, timing)));
             }
+            SweepEvent::Fleet { event, .. } => {
+                if let Some((sentence, is_detail)) = cluster::sentence(event)
+                    && (is_verbose || !is_detail)
+                {
+                    bar.suspend(|| eprintln!("{sentence}"));
+                }
+            }
             SweepEvent::FellBack { reason } => {
                 bar.suspend(|| eprintln!("{}", fallback_warning("the rest", reason)));
             }
@@ -279,6 +301,7 @@ fn resolve(args: &WalkforwardArgs, settings: &Settings) -> Result<Resolved> {
         seed: args.seed,
         top: None,
         hypertune: Some(Mode::Off),
+        part: None,
     };
     asked.resolve(settings)
 }

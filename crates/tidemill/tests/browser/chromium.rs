@@ -173,6 +173,18 @@ impl Page {
         }
     }
 
+    /// Clicks until something holds: what is drawn anew between press and release hears of no click, and a person tries again.
+    pub fn click_until(&mut self, selector: &str, expression: &str) {
+        let began = Instant::now();
+        while self.eval(&format!("Boolean({expression})")) != true && began.elapsed() < PATIENCE {
+            if self.eval(&format!("document.querySelector({}) !== null", json!(selector))) == true {
+                self.click(selector);
+            }
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        self.wait(expression);
+    }
+
     /// Presses a key, such as `Tab` or `Enter`.
     pub fn key(&mut self, key: &str) {
         let text = if key == "Enter" { "\r" } else { "" };

@@ -22,8 +22,7 @@ fn a_live_run_advances_without_reload_and_outlives_its_viewer() {
     let args: Vec<&str> = line.split(' ').collect();
     let mut sweep = place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     page.wait("document.querySelector('.runs .row-link')?.textContent === 'live'");
-    page.click(".runs .row-link");
-    page.wait("document.querySelector('.amount b')");
+    page.click_until(".runs .row-link", "document.querySelector('.amount b')");
     assert_eq!(page.text("#run-head .pill"), "running");
     let done = "Number(document.querySelector('.amount b').textContent.replaceAll(',', ''))";
     for _ in 0..3 {

@@ -1,5 +1,6 @@
 //! `--device`, `doctor` and `parity`, with GPUs hidden or emulated.
 
+use std::collections::BTreeSet;
 use std::process::Stdio;
 
 use serde_json::Value;
@@ -100,6 +101,35 @@ fn a_timeline_shows_every_stage_on_its_device() {
             assert!(n >= 2, "{stage} on device {device}: {spans:?}");
         }
     }
+}
+
+#[test]
+fn settings_of_the_gpu_decide_on_which_streams_a_sweep_runs() {
+    if !emulates() {
+        return;
+    }
+    let place = Place::with_bars();
+    let n_streams = |settings: &str| {
+        place.write("tidemill.toml", format!("[gpu]\ndevice = 'emulated'\n{settings}\n"));
+        place.ok("sweep ema-cross --data lcg.csv --trials 96 --batch 8 --lag 4 --timeline trace.json");
+        let tracks: BTreeSet<u64> = spans(&place, "trace.json").iter().map(|(_, _, track)| *track).collect();
+        tracks.len()
+    };
+    assert_eq!(n_streams("streams = 1"), 1);
+    assert_eq!(n_streams("streams = 3"), 3);
+    assert_eq!(n_streams("streams = 3\nstream_mode = 'sequential'"), 1);
+}
+
+#[test]
+fn a_colouring_keeps_to_its_share_of_the_memory() {
+    if !emulates() {
+        return;
+    }
+    let place = Place::with_bars();
+    place.ok("color generate random --vertices 60 --density 0.5 --out random.col");
+    place.write("tidemill.toml", "[gpu]\ndevice = 'emulated'\nmemory_fraction = 1e-12\n");
+    let said = place.refused("color random.col --iterations 2000", "raise gpu.memory_fraction");
+    assert!(said.stderr.contains("the searches need 1 MiB of the device"), "{}", said.stderr);
 }
 
 #[test]
@@ -207,6 +237,18 @@ fn doctor_tries_everything_under_emulation() {
     assert!(n_kernels >= 8, "{answer}");
     let round_trip = found.iter().find(|check| check["what"] == "round trip 0").unwrap();
     assert!(round_trip["found"].as_str().unwrap().contains("the same bits as the CPU"), "{round_trip}");
+}
+
+#[test]
+fn a_quick_doctor_compiles_the_kernels_of_one_strategy() {
+    if !emulates() {
+        return;
+    }
+    let answer = Place::new().json("doctor --device emulated --quick");
+    assert_eq!(answer["usable"], true, "{answer}");
+    let found = answer["checks"].as_array().unwrap().iter().map(|check| check["what"].as_str().unwrap());
+    let kernels: Vec<&str> = found.filter(|what| what.starts_with("kernels of ")).collect();
+    assert_eq!(kernels, ["kernels of zscore-dip"], "{answer}");
 }
 
 #[test]

@@ -52,6 +52,7 @@ pub fn check(numbers: &[u32], device: &Device) -> Result<(), String> {
     let walks = [[None, Some(0)], [Some(64), Some(0)], [Some(0), Some(128)]][stream.below(3)];
     let whole = DeviceOptions { context, walk_threads: walks[0], ..DeviceOptions::default() };
     let parts = DeviceOptions {
+        stretch_bars: Some([8, 50, 400][stream.below(3)]),
         most_trials: 1 + n_trials / 3,
         most_trades: 2,
         most_daily_bytes: 0,

@@ -195,7 +195,8 @@ fn kernels_on_a_gpu_equal_their_twins() {
 const STRETCHED: [usize; 4] = [20_001, 3, 700, 12_000];
 
 /// Averages that forget, in stretches side by side: the bits of one walk. On a walk the stretches guess what comes before them; where prices
-/// stand still an average stops short of them, some guesses are wrong and are mended.
+/// stand still an average stops short of them, some guesses are wrong and are mended. Supertrend forgets when the price changes sides, which wide
+/// bands let it do seldom.
 fn check_stretches(bench: &Bench) -> Result<(), GpuError> {
     for function in FUNCTIONS.iter().filter(|function| function.state > 0) {
         for (shared, kind) in [(true, 0), (true, 1), (true, 2), (true, STILL), (false, 0)] {
@@ -203,7 +204,9 @@ fn check_stretches(bench: &Bench) -> Result<(), GpuError> {
             let (n_guesses, n_wrong) = guesses(bench, function, &ran);
             assert!(n_guesses > 0, "{} has cut nothing", function.name);
             let is_still = shared && kind == STILL;
-            if shared && kind == 0 {
+            if function.name.starts_with("supertrend") {
+                assert!(n_wrong < n_guesses, "all {n_guesses} guesses of {} were wrong", function.name);
+            } else if shared && kind == 0 {
                 assert_eq!(n_wrong, 0, "{} of {n_guesses} guesses were wrong", function.name);
             }
             if is_still && function.name == "ema" {

@@ -96,7 +96,7 @@ fn colorings() {
 }
 
 /// Every way a condition is tested on a device: by masks of factors that trials share, by masks at levels, bar by bar; conditions and formulas
-/// that are written out; several segments that are pooled; longer bars and all symbols.
+/// that are written out; several segments that are pooled; longer bars and all symbols; recursions whose stretches meet, and do not.
 const STRATEGY: &str = r#"
 name = "every-kernel"
 
@@ -107,6 +107,8 @@ threshold = { float = [-2.0, 2.0], default = 0.5 }
 [let]
 score = "zscore(close, 20)"
 elsewhere = "tf('1h', close > 0) and rank(close) >= 0"
+trail = "recur(close - fast, if(close[1] > self, max(self, close - fast), close - fast))"
+total = "recur(0, self + if(close > open, 1.5, threshold))"
 
 [long]
 enter = "close > ema(high - low + close, fast) and score > threshold and bars_since(close > open) < 3 and elsewhere"
@@ -117,7 +119,7 @@ level = "entry - 2 * atr(14)"
 
 [[long.exits]]
 kind = "signal"
-signal = "close < sma(close, fast)"
+signal = "close < sma(close, fast) and (close < trail or total > 100)"
 
 [[long.exits]]
 kind = "time"
@@ -148,6 +150,7 @@ fn every_kernel_of_a_strategy() {
         most_trades: 2,
         most_daily_bytes: 0,
         walk_threads: Some(0),
+        stretch_bars: Some(64),
         most_chained: 0,
         ..whole
     };

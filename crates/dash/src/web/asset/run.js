@@ -76,7 +76,7 @@ export const runView = (main, run) => {
     y: { zero: true, read: short },
   });
   const lanes = lanesPlot();
-  const [phases, top, actions, recent, config, values] = Array.from({ length: 6 }, () => h("div", { class: "scroll" }));
+  const [phases, top, actions, recent, config, values, workers] = Array.from({ length: 7 }, () => h("div", { class: "scroll" }));
   const over = choice(
     "Over",
     [
@@ -98,6 +98,7 @@ export const runView = (main, run) => {
     lanes: card("Lanes", {}, lanes.nodes),
     actions: card("Hypertune", {}, actions),
     values: card("Newest values", {}, values),
+    workers: card("Workers", {}, workers),
   };
   const found = h("div", { class: "study-place" });
   const search = h("div", { class: "columns is-even" }, cards.convergence, cards.top);
@@ -119,7 +120,7 @@ export const runView = (main, run) => {
     h(
       "div",
       { class: "columns machine" },
-      h("div", { class: "stack" }, cards.lanes, cards.actions, card("Events", {}, recent)),
+      h("div", { class: "stack" }, cards.lanes, cards.workers, cards.actions, card("Events", {}, recent)),
       h("div", { class: "stack" }, cards.busy, cards.rate, card("Phases", {}, phases), cards.config, cards.values),
     ),
   ];
@@ -242,6 +243,41 @@ export const runView = (main, run) => {
           ),
         ),
         h("tbody", {}, sorted.map(line)),
+      ),
+    );
+  };
+
+  const drawWorkers = (list) => {
+    cards.workers.hidden = list.length === 0;
+    const row = (one) =>
+      h(
+        "tr",
+        {},
+        h("td", { class: "num" }, one.lane),
+        h("td", {}, one.is_present ? one.name : `${one.name} (gone)`),
+        h("td", {}, one.device),
+        [one.shards, one.trials, one.rate, one.copies, one.lost, one.resent].map((value) =>
+          h("td", { class: "num" }, value === null ? "–" : count(Math.round(value))),
+        ),
+      );
+    const names = ["Shards", "Trials", "Trials/s", "Copies", "Lost", "Sent again"];
+    replace(
+      workers,
+      h(
+        "table",
+        { class: "table is-dense" },
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            h("th", { class: "num", scope: "col" }, "Lane"),
+            ["Worker", "On"].map((text) => h("th", { scope: "col" }, text)),
+            names.map((text) => h("th", { class: "num", scope: "col" }, text)),
+          ),
+        ),
+        h("tbody", {}, list.map(row)),
       ),
     );
   };
@@ -388,6 +424,7 @@ export const runView = (main, run) => {
       lanes.update(delta.lanes);
     }
     if (delta.phases) drawPhases(delta.phases);
+    if (delta.workers) drawWorkers(delta.workers);
     if (delta.top) drawTop(delta.top, head);
     if (delta.actions) drawActions(delta.actions);
     if (delta.recent) drawRecent(delta.recent);

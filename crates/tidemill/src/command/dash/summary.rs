@@ -101,7 +101,7 @@ fn told(winner: &Value) -> VerdictSummary {
 /// Why there is no verdict.
 fn not_judged(study: &StudyFolder, config: &StudyConfig, survey: &Survey) -> VerdictSummary {
     let trials = number::counted(survey.n_trials, "trial");
-    let (words, sentence) = match State::of(study.dir(), survey.n_trials, config.sweep.trials) {
+    let (words, sentence) = match State::of(study.dir(), survey.n_trials, config.n_requested()) {
         State::Running(_) => ("not judged yet", "Winners are judged when the search is over".to_owned()),
         State::Stopped => ("not judged", format!("The search was stopped after {trials}")),
         State::Complete if survey.n_valid == 0 => {

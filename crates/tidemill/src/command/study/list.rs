@@ -85,7 +85,7 @@ fn look(dir: &Path) -> Result<Study> {
             }
         }
     }
-    let state = State::of(dir, n_trials, config.sweep.trials);
+    let state = State::of(dir, n_trials, config.n_requested());
     Ok(Study { config, n_trials, n_valid, best, state })
 }
 
@@ -113,7 +113,7 @@ fn table(entries: &[StudyEntry]) -> Table {
                 text(&study.config.sweep.sampler),
                 study.state.name().to_string(),
                 number::count(study.n_trials),
-                study.config.sweep.trials.map_or_else(|| "–".into(), number::count),
+                study.config.n_requested().map_or_else(|| "–".into(), number::count),
                 number::short(study.best),
                 text(&Some(study.config.objective.maximize.join("; ")).filter(|text| !text.is_empty())),
             ]),
@@ -135,7 +135,7 @@ fn entry_json(StudyEntry { dir, study }: &StudyEntry) -> Value {
             "sampler": study.config.sweep.sampler,
             "seed": study.config.seed,
             "trials": study.n_trials,
-            "asked": study.config.sweep.trials,
+            "asked": study.config.n_requested(),
             "valid": study.n_valid,
             "best": study.best,
         }),

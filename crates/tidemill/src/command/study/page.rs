@@ -111,7 +111,7 @@ fn study<'a>(view: &'a StudyView<'a>, drawn: &DrawnTrials, rows: &Rows) -> Study
         state: view.state.name(),
         n_trials: survey.n_trials,
         n_valid: survey.n_valid,
-        asked: config.sweep.trials,
+        asked: config.n_requested(),
         objectives: &view.objective_names,
         improvements: (0..survey.n_objectives()).map(|at| improvements(survey, at)).collect(),
         n_improvements: survey.improvements.iter().map(Vec::len).collect(),

@@ -128,7 +128,7 @@ fn look<T>(
     let view = StudyView {
         edges,
         dir: dir.display().to_string(),
-        state: State::of(dir, survey.n_trials, config.sweep.trials),
+        state: State::of(dir, survey.n_trials, config.n_requested()),
         objective_names: config.objective_names(survey.n_objectives()),
         top: rows.of(&best),
         importance: &importance,
@@ -149,7 +149,7 @@ pub fn improvements(survey: &Survey, objective_idx: usize) -> Vec<(u64, f64)> {
 /// How many trials there are, of how many, and how many are valid.
 pub fn trials_line(view: &StudyView<'_>) -> String {
     let survey = view.survey;
-    let asked = match view.config.sweep.trials {
+    let asked = match view.config.n_requested() {
         Some(asked) if asked != survey.n_trials => format!(" of {}", number::count(asked)),
         _ => String::new(),
     };
@@ -255,7 +255,7 @@ fn document(view: &StudyView<'_>) -> Value {
         "version": config.program,
         "semantics": config.semantics,
         "trials": survey.n_trials,
-        "asked": config.sweep.trials,
+        "asked": config.n_requested(),
         "valid": survey.n_valid,
         "front": survey.front.as_ref().map(|front| front.members().len()),
         "best": view.top.iter().map(|row| row.json(survey)).collect::<Vec<Value>>(),

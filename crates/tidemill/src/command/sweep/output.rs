@@ -211,7 +211,7 @@ pub fn json(finished: &Finished<'_>, interrupted: bool) -> Value {
     let timing = &summary.timing;
     let mut out = json!({
         "strategy": strategy.name,
-        "profile": strategy.profile,
+        "profile": strategy.overrides.profile,
         "data": experiment.origin(),
         "objective": strategy.objective().text,
         "execution": strategy.execution,

@@ -14,6 +14,7 @@ use tidemill_lab::{Experiment, SweepEvent, number};
 use tidemill_search::{SamplerKind, Timing};
 use tidemill_telemetry::{Journal, metrics, prometheus};
 
+use crate::cluster;
 use crate::progress::{ProgressLine, spinner};
 
 /// Shows a sweep to the people who run it.
@@ -30,6 +31,8 @@ struct Shared {
     /// Whether the times of every batch and the decisions of tuning rules are printed.
     is_verbose: AtomicBool,
     /// When each stage ran on the devices, once the search is over.
+    /// The workers in words, where there are any.
+    workers: Mutex<Option<String>>,
     spans: Mutex<Arc<[BatchSpan]>>,
     /// Journal of the run, while it runs.
     journal: Arc<Mutex<Option<Arc<Journal>>>>,
@@ -58,6 +61,7 @@ impl SweepProgress {
             out: out.map(Into::into),
             shown: Mutex::default(),
             is_verbose: AtomicBool::new(false),
+            workers: Mutex::default(),
             spans: Mutex::default(),
             journal,
             is_open: AtomicBool::new(false),
@@ -68,6 +72,12 @@ impl SweepProgress {
     /// Whether the times of every batch and the decisions of tuning rules are printed.
     pub fn verbose(self, is_verbose: bool) -> Self {
         self.0.is_verbose.store(is_verbose, Ordering::SeqCst);
+        self
+    }
+
+    /// Names the workers in place of the devices.
+    pub fn on_workers(self, workers: Option<String>) -> Self {
+        *lock(&self.0.workers) = workers;
         self
     }
 
@@ -91,6 +101,13 @@ impl SweepProgress {
             }
             SweepEvent::TuningConfig(proposal) if self.is_verbose() => {
                 if let Some(sentence) = proposal.sentence() {
+                    self.say(&sentence);
+                }
+            }
+            SweepEvent::Fleet { event, .. } => {
+                if let Some((sentence, is_detail)) = cluster::sentence(event)
+                    && (self.is_verbose() || !is_detail)
+                {
                     self.say(&sentence);
                 }
             }
@@ -122,6 +139,8 @@ impl SweepProgress {
 
     fn opened(&self, opening: &Opening) {
         let Shared { title: [title, devices], sampler, out, .. } = &*self.0;
+        let workers = lock(&self.0.workers).clone();
+        let devices = workers.as_ref().unwrap_or(devices);
         if let (Some(n_stored), Some(dir)) = (opening.n_stored, out) {
             eprintln!("resuming the study in {}: {} trials are done", dir.display(), number::count(n_stored));
         }

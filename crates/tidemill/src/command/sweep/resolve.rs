@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use tidemill_backtest::EngineOptions;
 use tidemill_lab::batch::MAX_BATCH;
-use tidemill_lab::{DeviceChoice, SearchOptions, number};
+use tidemill_lab::{DeviceChoice, SearchOptions, StudyPart, number};
 use tidemill_telemetry::hypertune::Mode;
 
 use crate::input::parse_count;
@@ -19,6 +19,7 @@ pub struct Asked<'a> {
     pub seed: Option<u64>,
     pub top: Option<usize>,
     pub hypertune: Option<Mode>,
+    pub part: Option<StudyPart>,
 }
 
 /// What a sweep runs with, all defaults filled in.
@@ -65,6 +66,7 @@ impl Asked<'_> {
                 batch,
                 lag,
                 seed: self.seed.or(settings.sweep.seed).unwrap_or(1),
+                part: self.part,
             },
             top: self.top.or(settings.sweep.top).unwrap_or(10),
             cache_bytes: settings
