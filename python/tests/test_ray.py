@@ -175,6 +175,13 @@ def runners() -> list[int]:
     return found
 
 
+def has_trials(pid: int) -> bool:
+    """Whether a process holds a file of trials open, which it makes with the first batch."""
+    with suppress(OSError):
+        return any("/study/trials/" in os.readlink(file) for file in Path(f"/proc/{pid}/fd").iterdir())
+    return False
+
+
 def kill_one_runner(killed: list[int]) -> None:
     wait_until(lambda: runners() != [])
     killed.append(runners()[0])
@@ -193,8 +200,7 @@ tm.map([make(seed) for seed in (1, 2)], cluster="ray")
     environment = {**os.environ, "RAY_ADDRESS": cluster.address}
     search = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
     try:
-        wait_until(lambda: len(runners()) == 2 or search.poll() is not None)
-        time.sleep(1)
+        wait_until(lambda: sum(map(has_trials, runners())) == 2 or search.poll() is not None)
         search.send_signal(signal.SIGINT)
         said = search.communicate(timeout=120)[1]
     finally:
@@ -202,6 +208,7 @@ tm.map([make(seed) for seed in (1, 2)], cluster="ray")
     assert "KeyboardInterrupt" in said, said
     for seed in (1, 2):
         study = tm.open(tmp_path / str(seed))
+        assert len(study) > 0
         serial = tm.sweep(dip, tm.generate(bars=20_000, symbols=2, seed=5), seed=seed, trials=len(study), **OPTIONS)
         assert exported(study, tmp_path / "study.csv") == exported(serial, tmp_path / "serial.csv")
     wait_until(lambda: not runners())

@@ -24,8 +24,8 @@ _LOOK_EVERY_S = 0.5
 """Time between two looks at how far the studies are."""
 _MOST_LOSSES = 5
 """A study whose actor is lost so often has failed."""
-_BEGUN_WITHIN_S = 10.0
-"""A study that has begun hears of Ctrl-C within this time."""
+_BEGUN_WITHIN_S = 1.0
+"""What a study that has begun said first is here within this time."""
 _STOP_WITHIN_S = 120.0
 """After Ctrl-C a study has so long to bring back what it has done."""
 
@@ -126,6 +126,7 @@ class _Crew:
         self._waiting = deque(range(len(studies)))
         self._actors: dict[int, Any] = {}
         self._calls: dict[Any, int] = {}
+        self._first: dict[int, Any] = {}  # what was asked of each before it began
         self._bars: dict[int, Any] = {}
         self._sent: dict[int, list[str]] = {}
         self._asked: dict[Any, int] = {}
@@ -143,12 +144,14 @@ class _Crew:
     def stop(self) -> None:
         """Ends what runs, and takes what it has done."""
         self._waiting.clear()
-        stopped = {actor.stop.remote(): at for at, actor in self._actors.items()}
-        if stopped:
-            begun, _ = self._ray.wait(list(stopped), num_returns=len(stopped), timeout=_BEGUN_WITHIN_S)
-            places = {stopped[answer] for answer in begun}
+        if self._actors:
+            first = {self._first[at]: at for at in self._actors}
+            said, _ = self._ray.wait(list(first), num_returns=len(first), timeout=_BEGUN_WITHIN_S)
+            begun = {first[answer] for answer in said}
             # Those that Ray has had no room for have done nothing.
-            self._calls = {call: at for call, at in self._calls.items() if at in places}
+            self._calls = {call: at for call, at in self._calls.items() if at in begun}
+            for at in begun:
+                self._actors[at].stop.remote()
         while self._calls and self._take(_STOP_WITHIN_S):
             pass
 
@@ -192,6 +195,7 @@ class _Crew:
         files = _read(study.folder)
         self._actors[at] = actor
         self._sent[at] = list(files)
+        self._first[at] = actor.far.remote()
         self._calls[actor.run.remote(files, plan, bars, device, study.folder)] = at
 
     def _take(self, seconds: float) -> bool:

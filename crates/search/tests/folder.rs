@@ -9,6 +9,7 @@ mod trials;
 
 use std::fs;
 
+use tidemill_search::folder::TRIALS_DIR;
 use tidemill_search::{
     ExportFormat, FolderError, Points, SamplerKind, SamplerSettings, Score, Scores, StudyFolder, Value,
     export, read_trials,
@@ -258,6 +259,10 @@ fn a_study_without_trials_reads_as_empty() {
     assert_eq!(folder.writer(&space(), &METRICS, 1).unwrap().finish().unwrap(), 0);
     assert!(read_all(dir.path()).is_empty());
     assert!(part_names(dir.path()).is_empty());
+    // As a copy that leaves out empty folders has it.
+    fs::remove_dir(dir.path().join(TRIALS_DIR)).unwrap();
+    assert!(read_all(dir.path()).is_empty());
+    assert_eq!(folder.n_trials().unwrap(), 0);
 }
 
 #[test]

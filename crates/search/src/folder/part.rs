@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,9 +27,15 @@ pub(super) fn path(trials_dir: &Path, part_idx: usize) -> PathBuf {
 }
 
 /// The parts of a folder in order. They are numbered from 0 without a gap; a gap means that a file was removed.
+///
+/// There are none where the folder itself is absent: copies of a study that has no trial yet may leave out what is empty.
 pub(super) fn list(trials_dir: &Path) -> Result<Vec<PathBuf>, FolderError> {
     let mut numbers = BTreeSet::new();
-    for entry in fs::read_dir(trials_dir).map_err(FolderError::io("list", trials_dir))? {
+    let entries = match fs::read_dir(trials_dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(vec![]),
+        entries => entries.map_err(FolderError::io("list", trials_dir))?,
+    };
+    for entry in entries {
         let name = entry.map_err(FolderError::io("list", trials_dir))?.file_name();
         let number = name
             .to_str()
