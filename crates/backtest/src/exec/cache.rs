@@ -33,6 +33,8 @@ pub struct Key {
 
 struct Entry {
     item: Arc<Item>,
+    /// Memory that it took when it was last used: sums grow when they are asked for more than tests.
+    bytes: usize,
     used: u64,
 }
 
@@ -65,6 +67,9 @@ impl Cache {
         self.tick += 1;
         let entry = self.entries.get_mut(key)?;
         entry.used = self.tick;
+        let grown = entry.item.bytes().saturating_sub(entry.bytes);
+        entry.bytes += grown;
+        self.bytes += grown;
         Some(entry.item.clone())
     }
 
@@ -76,9 +81,10 @@ impl Cache {
     /// Keeps an item; makes room by dropping a quarter of the budget, oldest first.
     pub fn insert(&mut self, key: Key, item: Arc<Item>, spare: &Spare) {
         self.tick += 1;
-        self.bytes += item.bytes();
-        if let Some(old) = self.entries.insert(key, Entry { item, used: self.tick }) {
-            self.bytes -= old.item.bytes();
+        let bytes = item.bytes();
+        self.bytes += bytes;
+        if let Some(old) = self.entries.insert(key, Entry { item, bytes, used: self.tick }) {
+            self.bytes -= old.bytes;
         }
         if self.bytes > self.budget {
             self.shrink(self.budget / 4 * 3, spare);
@@ -107,7 +113,7 @@ impl Cache {
                 break;
             }
             if let Some(entry) = self.entries.remove(&key) {
-                self.bytes -= entry.item.bytes();
+                self.bytes -= entry.bytes;
                 Arc::into_inner(entry.item).into_iter().for_each(|item| spare.keep(item));
             }
         }

@@ -1,5 +1,7 @@
 //! The bars on which a condition is true, found one after the other and computed word by word as far as needed.
 
+use multiversion::multiversion;
+
 use super::formula::{Formula, value_at};
 use super::frame::{Frame, MOST_WORDS as BLOCK, Opening, Scratch, WORD};
 use super::lazy::QuickTest;
@@ -192,6 +194,7 @@ struct Block {
     /// The first word; `usize::MAX` if nothing was computed yet.
     first: usize,
     len: usize,
+    /// Past its length there are none.
     bits: [u64; BLOCK],
 }
 
@@ -209,8 +212,14 @@ impl Block {
     }
 
     fn n_left(&self) -> usize {
-        self.bits[..self.len].iter().map(|bits| bits.count_ones() as usize).sum()
+        n_ones(&self.bits)
     }
+}
+
+/// Number of bits that are set.
+#[multiversion(targets("x86_64+avx512f+avx512vpopcntdq", "x86_64+popcnt"))]
+fn n_ones(words: &[u64; BLOCK]) -> usize {
+    words.iter().map(|bits| bits.count_ones() as usize).sum()
 }
 
 /// A condition of one trial over one symbol.
