@@ -1,10 +1,9 @@
 //! The bars on which a condition is true, found one after the other and computed word by word as far as needed.
 
-use multiversion::multiversion;
-
 use super::formula::{Formula, value_at};
 use super::frame::{Frame, MOST_WORDS as BLOCK, Opening, Scratch, WORD};
 use super::lazy::QuickTest;
+use super::simd;
 use crate::plan::{Decided, Tape};
 
 /// The bars on which a condition is true, written out.
@@ -212,14 +211,8 @@ impl Block {
     }
 
     fn n_left(&self) -> usize {
-        n_ones(&self.bits)
+        simd::n_ones(&self.bits)
     }
-}
-
-/// Number of bits that are set.
-#[multiversion(targets("x86_64+avx512f+avx512vpopcntdq", "x86_64+popcnt"))]
-fn n_ones(words: &[u64; BLOCK]) -> usize {
-    words.iter().map(|bits| bits.count_ones() as usize).sum()
 }
 
 /// A condition of one trial over one symbol.

@@ -61,7 +61,7 @@ impl Moments {
 /// Values that are not available (non-finite, or above 1e120 in magnitude) enter the sums as 0 and are
 /// counted; a window that holds one is NaN. Asking for a moment that was not built gives NaN, too.
 ///
-/// Where squares are summed, thresholds can be tested by [`Rough`] sums, and the others are added up when they are first asked for: a search
+/// Where squares are summed, thresholds can be tested by plain sums, and the others are added up when they are first asked for: a search
 /// that tests thousands of windows hardly ever asks.
 #[derive(Debug, Default)]
 pub struct Prefix {
