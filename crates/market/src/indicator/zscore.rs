@@ -158,7 +158,8 @@ mod tests {
         let far = |unit: f64| (0..2_000).map(|i| 1e9 + f64::from(i * i % 89) * unit).collect::<Vec<f64>>();
         let dull = [vec![7.0; 500], vec![0.1; 500], scaled(1e-154), scaled(1e-162), far(1e-6), far(1e-7)];
         let late: Vec<f64> = [f64::NAN; 70].into_iter().chain(rough(false)).collect();
-        let sharp = [rough(false), rough(true), late, far(1e-3)];
+        let near: Vec<f64> = (0..2_000).map(|i| 100.0 + (f64::from(i) * 0.37).sin()).collect();
+        let sharp = [rough(false), rough(true), late, far(1e-3), near];
         for (x, is_sharp) in sharp.map(|x| (x, true)).into_iter().chain(dull.map(|x| (x, false))) {
             let p = Prefix::new(&x, Moments::SumSquares);
             let n_words = x.len().div_ceil(64);
