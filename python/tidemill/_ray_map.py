@@ -24,7 +24,7 @@ _LOOK_EVERY_S = 0.5
 """Time between two looks at how far the studies are."""
 _MOST_LOSSES = 5
 """A study whose actor is lost so often has failed."""
-_BEGUN_WITHIN_S = 1.0
+_BEGUN_WITHIN_S = 3.0
 """What a study that has begun said first is here within this time."""
 _STOP_WITHIN_S = 120.0
 """After Ctrl-C a study has so long to bring back what it has done."""
