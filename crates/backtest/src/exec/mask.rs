@@ -3,7 +3,6 @@
 use super::formula::{Formula, value_at};
 use super::frame::{Frame, MOST_WORDS as BLOCK, Opening, Scratch, WORD};
 use super::lazy::QuickTest;
-use super::simd;
 use crate::plan::{Decided, Tape};
 
 /// The bars on which a condition is true, written out.
@@ -193,7 +192,6 @@ struct Block {
     /// The first word; `usize::MAX` if nothing was computed yet.
     first: usize,
     len: usize,
-    /// Past its length there are none.
     bits: [u64; BLOCK],
 }
 
@@ -211,7 +209,7 @@ impl Block {
     }
 
     fn n_left(&self) -> usize {
-        simd::n_ones(&self.bits)
+        self.bits[..self.len].iter().map(|bits| bits.count_ones() as usize).sum()
     }
 }
 
