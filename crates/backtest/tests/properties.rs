@@ -15,7 +15,7 @@ use tidemill_backtest::trade::{Reason, Trade};
 use tidemill_backtest::{Detail, Engine, EngineOptions, Overrides, Strategy};
 use tidemill_market::indicator::Group;
 use tidemill_market::{Bars, Universe, align, synth};
-use tidemill_search::{SamplerKind, SamplerSettings};
+use tidemill_search::{Points, SamplerKind, SamplerSettings};
 
 fn config() -> ProptestConfig {
     let cases = if cfg!(debug_assertions) { 150 } else { 1_000 };
@@ -243,6 +243,35 @@ fn shared_bits_of_a_negation_are_those_of_single_trials() {
         let alone = engine(&strategy, &universe, whole(&universe)).detail(&row).remove(0);
         assert!(alone.tally.longs > 10 && alone.tally.trades > alone.tally.longs + 10);
         assert_eq!(outcome.train, alone.tally, "{row:?}");
+    }
+}
+
+/// What a switch leaves of a formula can be a number, compared with another one: it is so on every bar, whatever was computed before.
+#[test]
+fn a_number_that_a_switch_leaves_is_compared_as_it_is() {
+    let universe = Universe { symbols: vec![synth::lcg(300)] };
+    for (enter, is_true) in [
+        ("if(b, close, 2.0) > c and close > d", true),
+        ("if(b, close, 0.5) > c and close > d", false),
+        ("not (c >= if(b, close, 2.0)) and close > d", true),
+        ("if(b, close, 2.0) == if(b, open, c + 1.0) and close > d", true),
+    ] {
+        let params = "b = { bool = false }\nc = { float = [1.0, 1.5] }\nd = { float = [-1.0, 0.0] }";
+        let source = format!(
+            "name = \"t\"\n[params]\n{params}\n[long]\nenter = \"{enter}\"\n\
+             [[long.exits]]\nkind = \"time\"\nbars = 1"
+        );
+        let strategy = open(&source);
+        let mut engine = engine(&strategy, &universe, whole(&universe));
+        let rows = [[0.0, 1.0, -0.5], [1.0, 1.5, 0.0], [0.0, 1.0, -0.25]];
+        let mut points = Points::new(3);
+        rows.iter().for_each(|row| points.push(row));
+        let trades: Vec<u32> = engine.evaluate(&points).iter().map(|outcome| outcome.train.trades).collect();
+        assert_eq!([trades[0] > 100, trades[2] > 100], [is_true; 2], "{enter}: {trades:?}");
+        for row in [&rows[0], &rows[2]] {
+            let signals = engine.entry_signals(row, 0, 0).len();
+            assert_eq!(signals, if is_true { 300 } else { 0 }, "{enter}");
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! cargo run --release -p tidemill-coloring --example ladder -- GRAPH SEARCH K [option=value ...]
 //! ```
 //!
-//! `SEARCH` is `tabu`, `partial`, `weighted`, `memetic`, `temper` or `anneal`. Options and what they are otherwise: `device` (`cpu`, or `cuda`,
+//! `SEARCH` is `tabu`, `partial`, `weighted`, `memetic`, `temper` or `anneal`. Options and what they are otherwise: `device` (`cpu`, or `cuda` or, emulated, `host`,
 //! not for `partial` and `weighted`), `seed` 1, `seconds` 10, `iterations` per child or proposals per round (by search), `n` individuals, searches or replicas (as many as the device
 //! runs at a time; 2 on the CPU), `size` of an island 2, `distance` 0, `migration` 50, `cycle` 10, `coldest`, `hottest`, `temperature`, `field0`, `field1`, `rounds`.
 
@@ -22,7 +22,7 @@ use tidemill_coloring::random::Random;
 use tidemill_coloring::tabu::device::DeviceTabu;
 use tidemill_coloring::tabu::{Matrix, Partial, Tabu, Weighted};
 use tidemill_coloring::{CpuSlots, Graph, read_graph, verify};
-use tidemill_gpu::Device;
+use tidemill_gpu::{Device, HostOptions};
 
 struct Job {
     options: HashMap<String, String>,
@@ -36,10 +36,6 @@ impl Job {
 
     fn is_over(&self) -> bool {
         self.start.elapsed() > Duration::from_secs_f64(self.number("seconds", 10.0))
-    }
-
-    fn is_on_gpu(&self) -> bool {
-        self.options.get("device").is_some_and(|device| device == "cuda")
     }
 
     fn seed(&self) -> u64 {
@@ -67,7 +63,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let graph = instance.graph();
     let matrix = Matrix::new(&graph);
     let mut job = Job { options, start: Instant::now() };
-    let on_device = if job.is_on_gpu() { Some(DeviceGraph::new(&Device::cuda(0)?, &graph)?) } else { None };
+    let on_device = match job.options.get("device").map(String::as_str) {
+        Some("cuda") => Some(DeviceGraph::new(&Device::cuda(0)?, &graph)?),
+        Some("host") => Some(DeviceGraph::new(&Device::host(HostOptions::default()), &graph)?),
+        _ => None,
+    };
     let ready = job.start.elapsed();
     // The clock starts when kernels are compiled and the graph is there.
     job.start = Instant::now();

@@ -503,6 +503,27 @@ mod tests {
     }
 
     #[test]
+    fn scalars_are_compared_whatever_was_there_before() {
+        let a: Vec<f64> = (0..100).map(f64::from).collect();
+        let frame = Frame {
+            columns: &[&a],
+            lazies: &[],
+            tiles: &[],
+            compared: &[],
+            scalars: &[2.0, 1.0],
+            n_bars: 100,
+            block_words: 1,
+        };
+        let mut scratch = Scratch::default();
+        for (op, is_true) in [(Op2::Gt, true), (Op2::Le, false), (Op2::Ne, true), (Op2::Lt, false)] {
+            let dirty = Tape::new(vec![Op::Column { slot: 0, shift: None }, Op::Unary(Op1::Neg, 0)]);
+            frame.numbers(&dirty, &mut scratch, &mut [0.0; 100]);
+            let tape = Tape::new(vec![Op::Scalar(0), Op::Scalar(1), Op::Compare(op, 0, 1)]);
+            assert_eq!(frame.truth(&tape, &mut scratch)[0] == u64::MAX, is_true, "{op:?}");
+        }
+    }
+
+    #[test]
     fn bits_past_the_last_bar_are_clear() {
         let a = vec![1.0; 70];
         let frame = Frame {

@@ -110,7 +110,7 @@ pub struct Tape {
     pub ops: Vec<Op>,
     /// For each operation with a truth value: whether its "true" and its "false" bits are needed.
     pub needs: Vec<(bool, bool)>,
-    /// For each scalar: whether something reads it lane by lane; comparisons do not.
+    /// For each scalar: whether something reads it lane by lane; a comparison does so only with another scalar.
     pub spreads: Vec<bool>,
 }
 
@@ -174,6 +174,8 @@ impl Tape {
                     spreads[*a] = true;
                     spreads[*b] = true;
                 }
+                // What a switch leaves of a formula can be a scalar, and so can what it is compared with.
+                Op::Compare(_, a, b) if matches!(ops[*b], Op::Scalar(_)) => spreads[*a] = true,
                 _ => {}
             }
         }
