@@ -28,8 +28,8 @@ const CHILD_HASTE: u64 = 1;
 const CHILD_USUAL: u64 = 4;
 const CHILD_LONGER: u64 = 16;
 
-/// A device goes straight to a target that is one colour away, and one more for so many of the target.
-const STRAIGHT: usize = 40;
+/// A device goes straight to a target that is two colours away, and one more for so many of the target.
+const STRAIGHT: usize = 48;
 
 /// How much longer a pass is than the one before that failed.
 const LONGER: u64 = 3;
@@ -139,7 +139,7 @@ impl Plan {
     fn leap(&self, best: usize, target: Option<usize>) -> Option<usize> {
         let target = target.filter(|target| *target < best && !self.is_easy && self.n_failed == 0)?;
         let gap = best - target;
-        Some(if gap <= 1 + target / STRAIGHT { target } else { best - gap.div_ceil(2) })
+        Some(if gap <= 2 + target / STRAIGHT { target } else { best - gap.div_ceil(2) })
     }
 
     /// A pass ended.
@@ -231,6 +231,8 @@ mod tests {
     fn a_device_leaps_towards_a_target_until_that_fails() {
         assert_eq!(tried_on(true, 108, 83, Some(83), 5), [107, 105, 101, 93, 83]);
         assert_eq!(tried_on(true, 108, 84, Some(83), 9), [107, 105, 101, 93, 83, 88, 85, 83, 84]);
+        assert_eq!(tried_on(true, 61, 48, Some(48), 4), [60, 58, 54, 48]);
+        assert_eq!(tried_on(true, 61, 49, Some(48), 7), [60, 58, 54, 48, 51, 48, 50]);
         // What is out of reach is left, as on the CPU: one by one, with the target in between.
         assert_eq!(tried_on(true, 108, 87, Some(83), 10)[5..], [88, 85, 87, 85, 86]);
         assert_eq!(tried_on(true, 64, 48, None, 8), tried(64, 48, None, 8));

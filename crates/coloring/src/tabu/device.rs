@@ -97,9 +97,10 @@ impl Layout {
 
     fn new(shape: &Shape, n_warps: usize, most_bytes: usize) -> Self {
         let (k, row_words) = (shape.k as usize, shape.row_words as usize);
-        // Words of the warps, bans, calendars, bounds, shifts and colours, sizes of classes: as `shared_search` in the kernel lays them out.
+        // Words of the warps, keys that were found, bans, calendars, bounds, shifts and colours, sizes of classes: as `shared_search` in the
+        // kernel lays them out.
         let small =
-            3 * n_warps * 4 + DAYS + (1 + n_warps) * DAYS / 2 + 3 * row_words + n_warps * k.div_ceil(2);
+            3 * n_warps * 4 + 2 + DAYS + (1 + n_warps) * DAYS / 2 + 3 * row_words + n_warps * k.div_ceil(2);
         let counts = k * row_words;
         let is_shared = (small + counts) * 4 <= most_bytes;
         let shared_bytes = (small + if is_shared { counts } else { 0 }) * 4;
@@ -269,6 +270,22 @@ impl<'a> DeviceTabu<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::MOST_VERTICES;
+
+    #[test]
+    fn threads_own_few_enough_words_to_number_their_vertices_in_a_byte() {
+        for n in (1..=MOST_VERTICES).step_by(97).chain([MOST_VERTICES]) {
+            for (k, most_bytes) in [(2, 227), (40, 227), (255, 227), (2, 99), (255, 99), (40, 163)] {
+                let (row_words, n_groups) = row_shape(n);
+                let (row_words, n_groups) = (row_words as u32, n_groups as u32);
+                let shape = Shape { n: n as u32, k, row_words, slot_words: 0, n_groups, limit: n as u32 };
+                let layout = Layout::best(&shape, most_bytes * 1_024);
+                // Beyond the last vertex there can be a word, but nothing in it.
+                let n_own = n.div_ceil(4).div_ceil(layout.n_warps * LANES);
+                assert!(n_own <= 64, "{n} vertices, {k} colours, {} warps: {n_own} words", layout.n_warps);
+            }
+        }
+    }
 
     #[test]
     fn warps_fill_a_multiprocessor_and_have_words_of_their_own() {

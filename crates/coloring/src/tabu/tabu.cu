@@ -6,7 +6,8 @@
 //
 // Every warp finds the best move of its own vertices and writes it down; after a barrier, the only one of an iteration, all make the best of these. What a warp
 // reads before the barrier is its own: bans are in calendars by warp, and the sizes of classes in copies. What is read of other warps, their best moves and their
-// bans, is read between two barriers that lie between the writes: best moves have a place for even and one for odd iterations.
+// bans, is read between two barriers that lie between the writes: best moves have a place for even and one for odd iterations. A warp whose vertices turn out to
+// be dearer than they looked also asks whether another one has found something better by now, and gives up: that changes how long it looks, and no move.
 //
 // As on the host a vertex has a bound, here on the least count of the colours it may take, and a vertex of least bound is
 // looked at until the bound is true.
@@ -75,6 +76,8 @@ struct Search {
   u32* colors;
   // Words of all warps: of even and odd iterations, and about moves that are banned.
   Word* words;
+  // The least key that a warp has found so far, of even and odd iterations.
+  u32* found;
   // Bans by the iteration that made them, vertex and colour; and lists of those that end at the same time.
   u32* entries;
   unsigned short* next;
@@ -190,6 +193,7 @@ __device__ void load_calendar(const TabuArgs& args, Search& search) {
     }
     search.bounds[word] = least;
   }
+  if (threadIdx.x < 2) search.found[threadIdx.x] = ~0u;
   // All have read the bans that the first iteration may lift.
   meet<TABU_WARPS>();
 }
@@ -207,27 +211,26 @@ __device__ void copy_colors(const TabuArgs& args, const Search& search, u32* to,
   for (u32 word = threadIdx.x; word * 4 < args.shape.n; word += TABU_THREADS) to[word] = search.colors[word];
 }
 
-// The least cost in the words of a thread.
-__device__ __forceinline__ u32 least_cost(const TabuArgs& args, const Search& search) {
-  u32 least = ~0u;
-  for (u32 word = threadIdx.x; word < args.shape.row_words; word += TABU_THREADS) {
-    least = lesser_bytes(least, costs_of(search.bounds[word], search.shifts[word]));
-  }
-  return least;
-}
-
-// A vertex of the warp with this least cost, by rank: the rank, and then the vertex.
-__device__ __forceinline__ u32 first_with_cost(const TabuArgs& args, const Search& search, u64 bits, u32 cost) {
+// The best vertex of a thread by the cost of its best move, at most, and then by rank: 8 and 16 bits, and 8 for its place among the thread's own ones, of which
+// there are 256 at most. All ones if none is in conflict.
+__device__ __forceinline__ u32 first_vertex(const TabuArgs& args, const Search& search, u64 bits) {
   u32 key = ~0u;
-  for (u32 word = threadIdx.x; word < args.shape.row_words; word += TABU_THREADS) {
-    u32 hits = zero_bytes(costs_of(search.bounds[word], search.shifts[word]) ^ (cost * EACH_BYTE));
-    while (hits) {
-      u32 vertex = word * 4 + (__ffs(hits) - 1) / 8;
-      hits &= hits - 1;
-      key = min(key, vertex_rank(args, bits, vertex) << 16 | vertex);
+  u32 at = 0;
+  for (u32 word = threadIdx.x; word < args.shape.row_words; word += TABU_THREADS, at += 4) {
+    u32 costs = costs_of(search.bounds[word], search.shifts[word]);
+    if (costs == ~0u) continue;
+#pragma unroll
+    for (u32 place = 0; place < 4; place++) {
+      u32 cost = place == 3 ? costs & 0xff000000u : (costs << (24 - place * 8)) & 0xff000000u;
+      key = min(key, cost | vertex_rank(args, bits, word * 4 + place) << 8 | (at + place));
     }
   }
-  return warp_min(key);
+  return key < 255u << 24 ? key : ~0u;
+}
+
+// The vertex at a place among those of a lane of this warp.
+__device__ __forceinline__ u32 vertex_of(u32 lane, u32 place) {
+  return (place / 4 * TABU_THREADS + threadIdx.x / 32 * 32 + lane) * 4 + place % 4;
 }
 
 // Prefetches memory that is probably read soon.
@@ -237,31 +240,55 @@ __device__ __forceinline__ void fetch_ahead(const void* address) {
 #endif
 }
 
-// The best of the moves of the warp that are allowed; `least` is the least cost in the words of the thread, four bytes.
-__device__ __forceinline__ Word best_allowed(const TabuArgs& args, Search& search, u64 bits, u32 least) {
-  while (true) {
-    u32 cost = warp_min(least_of_bytes(least));
-    if (cost == 255) return Word{~0u, 0, 0, 0};
-    u32 key = first_with_cost(args, search, bits, cost);
-    u32 vertex = key & 0xffff;
-    u32 choice = ~0u;
-    for (u32 color = threadIdx.x % 32; color < args.shape.k; color += 32) {
-      u32 count = read_byte(row_of(args, search, color), vertex);
-      if (count < 0x80) choice = min(choice, count << 16 | color_rank(args, bits, color) << 8 | color);
+// The colour with the fewest neighbours of those that a vertex may take: the count, the rank and the colour; the count is 128 or more if there is none.
+__device__ __forceinline__ u32 best_color(const TabuArgs& args, const Search& search, u64 bits, u32 vertex) {
+  const u32 row_bytes = args.shape.row_words * 4;
+  const unsigned char* counts = (const unsigned char*)search.counts + vertex;
+  u32 choice = ~0u;
+  // Four at a time, so that a lane waits for all of them at once. What is banned counts more than anything else.
+  for (u32 first = threadIdx.x % 32; first < args.shape.k; first += 128) {
+    u32 found[4];
+#pragma unroll
+    for (u32 i = 0; i < 4; i++) {
+      u32 color = first + i * 32;
+      found[i] = color < args.shape.k ? counts[color * row_bytes] : 0xff;
     }
-    choice = warp_min(choice);
-    u32 count = choice == ~0u ? 255 : choice >> 16;
+#pragma unroll
+    for (u32 i = 0; i < 4; i++) {
+      u32 color = first + i * 32;
+      choice = min(choice, found[i] << 16 | color_rank(args, bits, color) << 8 | color);
+    }
+  }
+  return warp_min(choice);
+}
+
+// The best of the moves of the warp that are allowed, or none if another warp has a better one.
+__device__ __forceinline__ Word best_allowed(const TabuArgs& args, Search& search, u32* found, u64 bits) {
+  u32 own = first_vertex(args, search, bits);
+  for (bool is_first = true;; is_first = false) {
+    u32 key = warp_min(own);
+    if (key == ~0u) return Word{~0u, 0, 0, 0};
+    if (TABU_WARPS > 1 && !is_first) {
+      u32 best = threadIdx.x % 32 == 0 ? atomicMin(found, ~0u) : 0;
+      if ((key & ~0xffu) > __shfl_sync(FULL_WARP, best, 0)) return Word{~0u, 0, 0, 0};
+    }
+    u32 cost = key >> 24;
+    u32 vertex = vertex_of(__ffs(__ballot_sync(FULL_WARP, own == key)) - 1, key & 0xff);
+    u32 choice = best_color(args, search, bits, vertex);
+    u32 count = choice >> 16;
     if (count + read_byte(search.shifts, vertex) == cost) {
       u32 to = choice & 0xff;
       fetch_ahead(neighbours_of(args, vertex));
       u32 is_full = search.sizes[to] >= args.shape.limit ? IS_FULL : 0;
-      return Word{cost << 24 | (key >> 16) << 8 | ((choice >> 8) & 0xff),
-                  vertex << 16 | to << 8 | read_byte(search.colors, vertex), count | is_full, 0};
+      Word best{(key & ~0xffu) | ((choice >> 8) & 0xff), vertex << 16 | to << 8 | read_byte(search.colors, vertex),
+                count | is_full, 0};
+      if (TABU_WARPS > 1 && threadIdx.x % 32 == 0) atomicMin(found, best.key);
+      return best;
     }
     __syncwarp();
     if (is_own(vertex)) {
-      write_byte(search.bounds, vertex, count);
-      least = least_cost(args, search);
+      write_byte(search.bounds, vertex, count < 0x80 ? count : 255);
+      own = first_vertex(args, search, bits);
     }
     __syncwarp();
   }
@@ -322,14 +349,12 @@ __device__ __forceinline__ Word best_of_warps(Word* words, const Word& mine) {
               warp_sum(theirs.change)};
 }
 
-// A vertex goes from one colour to another. Counts, bounds and shifts of its neighbours follow; the least cost in the words of the thread,
-// the change of vertices in conflict among those of the warp, and a bound on the most conflicts of a vertex of the thread.
-__device__ __forceinline__ u32 make_move(const TabuArgs& args, Search& search, u32 vertex, u32 from, u32 to, u32& change,
-                                         u32& most) {
+// A vertex goes from one colour to another. Counts, bounds and shifts of its neighbours follow, a bound on the most conflicts of a vertex of the thread, and
+// the change of vertices in conflict among those of the warp, which is the result.
+__device__ __forceinline__ u32 make_move(const TabuArgs& args, Search& search, u32 vertex, u32 from, u32 to, u32& most) {
   u32* from_row = row_of(args, search, from);
   u32* to_row = row_of(args, search, to);
-  u32 least = ~0u;
-  u32 own_change = 0;
+  u32 change = 0;
   for (u32 group = 0; group < args.shape.n_groups; group++) {
     u32 bits = __ldg(neighbours_of(args, vertex) + group * 32) >> (threadIdx.x / 32 * 4);
     u32 first = group * 256 + threadIdx.x;
@@ -354,8 +379,7 @@ __device__ __forceinline__ u32 make_move(const TabuArgs& args, Search& search, u
       more[i] += bytes;
       from_row[word] = fewer[i];
       to_row[word] = more[i];
-      bounds[i] = lesser_bytes(bounds[i], fewer[i] | spread_high(fewer[i]));
-      search.bounds[word] = bounds[i];
+      search.bounds[word] = lesser_bytes(bounds[i], fewer[i] | spread_high(fewer[i]));
       u32 same = zero_bytes(colors[i] ^ (from * EACH_BYTE)) | zero_bytes(colors[i] ^ (to * EACH_BYTE));
       u32 hits = same & (bytes << 7);
       if (hits) {
@@ -364,22 +388,20 @@ __device__ __forceinline__ u32 make_move(const TabuArgs& args, Search& search, u
           hits &= hits - 1;
           bool leaves = byte_of(colors[i], place) == from;
           u32 own = byte_of(leaves ? fewer[i] : more[i], place) & 0x7f;
-          if (leaves) own_change -= own == 0;
-          else own_change += own == 1;
+          if (leaves) change -= own == 0;
+          else change += own == 1;
           most = max(most, own);
           shifts[i] = with_byte(shifts[i], place, own ? LARGEST - own : UNLISTED);
         }
         search.shifts[word] = shifts[i];
       }
-      least = lesser_bytes(least, costs_of(bounds[i], shifts[i]));
     }
   }
-  change = warp_sum(own_change);
-  return least;
+  return warp_sum(change);
 }
 
 // Lifts the bans of the warp's vertices that end with this iteration.
-__device__ __forceinline__ void end_bans(const TabuArgs& args, Search& search, u64 iteration, u32& least) {
+__device__ __forceinline__ void end_bans(const TabuArgs& args, Search& search, u64 iteration) {
   u32 lane = threadIdx.x % 32;
   u32 ended = search.days[u32(iteration) % DAYS];
   if (ended == NO_ENTRY) return;
@@ -389,10 +411,7 @@ __device__ __forceinline__ void end_bans(const TabuArgs& args, Search& search, u
     u32 entry = search.entries[at];
     if (entry == LIFTED) continue;
     u32 vertex = entry >> 8;
-    if (is_own(vertex)) {
-      allow(args, search, vertex, entry & 0xff);
-      least = lesser_bytes(least, costs_of(search.bounds[vertex / 4], search.shifts[vertex / 4]));
-    }
+    if (is_own(vertex)) allow(args, search, vertex, entry & 0xff);
     __syncwarp();
     if (lane == 0) search.entries[at] = LIFTED;
   }
@@ -432,7 +451,6 @@ __device__ void tabu_search(const TabuArgs& args, Search& search) {
   } else {
     copy_colors(args, search, args.best, slot);
   }
-  u32 least = least_cost(args, search);
   u32 most = most_conflicts(args, search);
   u32 change = 0;
   // Each lane draws for one of the next 32 iterations.
@@ -444,22 +462,21 @@ __device__ void tabu_search(const TabuArgs& args, Search& search) {
       n_used = 0;
     }
     u64 bits = __shfl_sync(FULL_WARP, drawn, n_used++);
-    end_bans(args, search, iteration, least);
-    Word best = best_allowed(args, search, bits, least);
+    end_bans(args, search, iteration);
+    u32 turn = iteration % 2;
+    Word best = best_allowed(args, search, search.found + turn, bits);
     if (may_excuse(args, search, conflicts - best_conflicts, most)) best.facts |= MAY_EXCUSE;
     best.change = change;
-    best = best_of_warps(search.words + (iteration % 2) * TABU_WARPS, best);
+    // Nobody asks for it before the next barrier.
+    if (threadIdx.x == 0) search.found[1 - turn] = ~0u;
+    best = best_of_warps(search.words + turn * TABU_WARPS, best);
     n_conflicting += best.change;
     change = 0;
     if (best.facts & MAY_EXCUSE) {
       u32 below = min(best_conflicts + LARGEST - conflicts, (best.key >> 24) + 1);
       best = best_of_warps(search.words + 2 * TABU_WARPS, best_excused(args, search, bits, below, best));
     }
-    if (best.key == ~0u) {
-      // What best_allowed has corrected is in memory.
-      least = least_cost(args, search);
-      continue;
-    }
+    if (best.key == ~0u) continue;
     u32 chance = scale_bits((u32(bits >> 32) ^ u32(bits)) * 0x9e3779b1u, 10);
     u32 tenure = min(chance + n_conflicting * 6 / 10, DAYS - 1);
     u32 vertex = best.places >> 16, to = (best.places >> 8) & 0xff, from = best.places & 0xff;
@@ -469,7 +486,6 @@ __device__ void tabu_search(const TabuArgs& args, Search& search) {
         add_ban(search, iteration, max(tenure, 1u), vertex, to);
       }
       __syncwarp();
-      least = least_cost(args, search);
       continue;
     }
     if (is_of_warp(vertex)) {
@@ -481,7 +497,7 @@ __device__ void tabu_search(const TabuArgs& args, Search& search) {
       search.sizes[to]++;
     }
     if ((best.facts & 0xff) == 0) n_conflicting--;
-    least = make_move(args, search, vertex, from, to, change, most);
+    change = make_move(args, search, vertex, from, to, most);
     conflicts = conflicts + (best.key >> 24) - LARGEST;
     __syncwarp();
     if (conflicts < best_conflicts) {
@@ -501,7 +517,8 @@ __device__ __forceinline__ Search shared_search(const TabuArgs& args, u32* share
   Search search;
   u32 warp = threadIdx.x / 32;
   search.words = (Word*)shared;
-  search.entries = (u32*)(search.words + 3 * TABU_WARPS);
+  search.found = (u32*)(search.words + 3 * TABU_WARPS);
+  search.entries = search.found + 2;
   search.next = (unsigned short*)(search.entries + DAYS);
   search.days = search.next + (1 + warp) * DAYS;
   search.bounds = search.entries + DAYS + (1 + TABU_WARPS) * DAYS / 2;

@@ -25,6 +25,9 @@ const EDGES: u64 = 12;
 /// The least iterations of a child's tabu search.
 const LEAST: u64 = 2_500;
 
+/// A population that began anew because the one before led nowhere has children that search twice as long, so many times.
+const DOUBLED: u64 = 3;
+
 /// A colouring on a device is given an iteration where one on the CPU is given so many: single ones are slower there, and so both take about as
 /// long.
 const SLOWER: u64 = 3;
@@ -87,10 +90,15 @@ impl<'a> Colony<'a> {
         Ok(self.on_cpu(knobs, seed, given)?)
     }
 
-    /// Iterations of a child.
+    /// Iterations of a search in a step.
     fn iterations(&self) -> u64 {
         let usual = (self.input.graph.n_edges() as u64 / EDGES).max(LEAST);
         (usual * self.input.child_quarters / 4).max(LEAST)
+    }
+
+    /// Iterations of a child of the population that begins.
+    fn child_iterations(&self) -> u64 {
+        self.iterations() << self.n_starts.saturating_sub(1).min(DOUBLED)
     }
 
     fn on_cpu(
@@ -106,7 +114,7 @@ impl<'a> Colony<'a> {
                 self.replicas(knobs, seed, given).on_cpu(&self.input)?
             }
             _ => {
-                let options = MemeticOptions::head(self.iterations(), seed);
+                let options = MemeticOptions::head(self.child_iterations(), seed);
                 Box::new(Memetic::new(CpuSlots::new(graph, matrix, k), options, given)?)
             }
         })
@@ -142,7 +150,7 @@ impl<'a> Colony<'a> {
                 let pool = DevicePool::new(graph, k, stream)?;
                 let n_islands = (many(pool.n_resident()) / 2).max(1);
                 self.width = n_islands as u64 * 2;
-                let options = MemeticOptions::islands(n_islands, self.iterations(), seed);
+                let options = MemeticOptions::islands(n_islands, self.child_iterations(), seed);
                 Box::new(Memetic::new(pool, options, given)?)
             }
         })
@@ -225,5 +233,42 @@ impl Phase for Colony<'_> {
             report.values.push(("device", device.streams.number() as f64));
         }
         Ok(report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+    use crate::graph::Graph;
+    use crate::tabu::Matrix;
+
+    #[test]
+    fn children_of_a_population_that_begins_anew_search_longer() {
+        // A clique of five has no colouring with four.
+        let edges = (0..5).flat_map(|a| (0..a).map(move |b| (a, b)));
+        let graph = Graph::new(5, edges);
+        let (matrix, stop) = (Matrix::new(&graph), AtomicBool::new(false));
+        let input = PhaseInput {
+            graph: &graph,
+            matrix: &matrix,
+            k: 4,
+            start: &[0, 1, 2, 3, 0],
+            seed: 1,
+            child_quarters: 4,
+            device: None,
+        };
+        let mut colony = Colony::new(PhaseKind::Memetic, input);
+        let knobs = Knobs { restart: 4, ..Knobs::default() };
+        let mut lengths = Vec::new();
+        for _ in 0..100 {
+            let slice = Slice { iterations: 1, stop: &stop, elite: None, knobs: &knobs };
+            let report = colony.run(&input, &slice).unwrap();
+            let (_, length) = report.parameters.iter().find(|(name, _)| *name == "child_iterations").unwrap();
+            lengths.push(*length);
+        }
+        lengths.dedup();
+        assert_eq!(lengths, [2_500.0, 5_000.0, 10_000.0, 20_000.0]);
     }
 }
