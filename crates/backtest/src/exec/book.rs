@@ -278,6 +278,7 @@ fn settle(
 
 /// The worst price of a position on the bars of a day during which it is open to the close.
 #[cold]
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn worst_of_day(symbol: &Symbol<'_>, trade: &Trade, lives_after: u32, day: u32) -> Option<f64> {
     let start = if day == 0 { 0 } else { symbol.day_end[day as usize - 1] as usize };
     let next = symbol.day_end[day as usize] as usize;
@@ -285,9 +286,19 @@ fn worst_of_day(symbol: &Symbol<'_>, trade: &Trade, lives_after: u32, day: u32) 
     let to = next.min(trade.exit_idx + usize::from(trade.at_close));
     let bars = from..to.max(from);
     let (low, high) = (&symbol.bars.low[bars.clone()], &symbol.bars.high[bars]);
-    if trade.side > 0 {
-        low.iter().copied().reduce(point::minimum)
-    } else {
-        high.iter().copied().reduce(point::maximum)
+    if trade.side > 0 { reduce(low, point::minimum) } else { reduce(high, point::maximum) }
+}
+
+/// The extreme of some values, in lanes of their own first: it does not depend on the order.
+#[inline(always)]
+fn reduce(values: &[f64], extreme: impl Fn(f64, f64) -> f64) -> Option<f64> {
+    const LANES: usize = 8;
+    let mut lanes = [*values.first()?; LANES];
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    for chunk in chunks {
+        for (lane, value) in lanes.iter_mut().zip(chunk) {
+            *lane = extreme(*lane, *value);
+        }
     }
+    lanes.iter().chain(rest).copied().reduce(extreme)
 }

@@ -33,7 +33,18 @@ pub struct Key {
 
 struct Entry {
     item: Arc<Item>,
+    /// Memory that it took when it was last counted: sums grow when they are asked for more than tests.
+    bytes: usize,
     used: u64,
+}
+
+impl Entry {
+    /// Counts its memory again, and returns by how much it has grown.
+    fn recount(&mut self) -> usize {
+        let grown = self.item.bytes().saturating_sub(self.bytes);
+        self.bytes += grown;
+        grown
+    }
 }
 
 /// Shared results under a memory budget.
@@ -65,6 +76,7 @@ impl Cache {
         self.tick += 1;
         let entry = self.entries.get_mut(key)?;
         entry.used = self.tick;
+        self.bytes += entry.recount();
         Some(entry.item.clone())
     }
 
@@ -76,9 +88,10 @@ impl Cache {
     /// Keeps an item; makes room by dropping a quarter of the budget, oldest first.
     pub fn insert(&mut self, key: Key, item: Arc<Item>, spare: &Spare) {
         self.tick += 1;
-        self.bytes += item.bytes();
-        if let Some(old) = self.entries.insert(key, Entry { item, used: self.tick }) {
-            self.bytes -= old.item.bytes();
+        let bytes = item.bytes();
+        self.bytes += bytes;
+        if let Some(old) = self.entries.insert(key, Entry { item, bytes, used: self.tick }) {
+            self.bytes -= old.bytes;
         }
         if self.bytes > self.budget {
             self.shrink(self.budget / 4 * 3, spare);
@@ -99,6 +112,7 @@ impl Cache {
 
     /// Drops the items used longest ago until at most so many bytes are left.
     fn shrink(&mut self, left: usize, spare: &Spare) {
+        self.bytes += self.entries.values_mut().map(Entry::recount).sum::<usize>();
         let mut ages: Vec<(u64, Key)> =
             self.entries.iter().map(|(key, entry)| (entry.used, key.clone())).collect();
         ages.sort_unstable_by_key(|(used, _)| *used);
@@ -107,7 +121,7 @@ impl Cache {
                 break;
             }
             if let Some(entry) = self.entries.remove(&key) {
-                self.bytes -= entry.item.bytes();
+                self.bytes -= entry.bytes;
                 Arc::into_inner(entry.item).into_iter().for_each(|item| spare.keep(item));
             }
         }
@@ -116,6 +130,8 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
+    use tidemill_market::indicator::{Moments, Prefix};
+
     use super::*;
 
     fn key(shape: u32) -> Key {
@@ -134,5 +150,29 @@ mod tests {
         cache.make_room(3_900, &Spare::new(0));
         assert_eq!(cache.bytes(), 0);
         assert!(cache.has_room(3_000) && !cache.has_room(3_001));
+    }
+
+    #[test]
+    fn what_grows_is_counted_again() {
+        let (mut cache, spare) = (Cache::new(20_000), Spare::new(0));
+        let sums: Vec<Prefix> =
+            (0..3).map(|_| Prefix::new(&[1.0, 2.0, 4.0].repeat(50), Moments::SumSquares)).collect();
+        let tested = sums[0].bytes();
+        let items: Vec<Arc<Item>> =
+            sums.into_iter().map(|sums| Arc::new(Item::Prefix(Box::new(sums)))).collect();
+        items.iter().zip(0..).for_each(|(item, shape)| cache.insert(key(shape), item.clone(), &spare));
+        assert_eq!(cache.bytes(), 3 * tested);
+        for item in &items {
+            let Item::Prefix(sums) = &**item else { panic!("these are sums") };
+            assert!(sums.mean_at(100, 10) > 0.0);
+        }
+        let asked = items[0].bytes();
+        assert!(asked > 2 * tested);
+        cache.get(&key(1));
+        assert_eq!(cache.bytes(), 2 * tested + asked);
+        // Two of them have to go, by what they take now.
+        cache.make_room(20_000 - asked - tested, &spare);
+        assert_eq!(cache.bytes(), asked);
+        assert!(cache.contains(&key(1)));
     }
 }

@@ -14,7 +14,7 @@ pub enum Item {
     /// One number per bar.
     Column(Vec<f64>),
     /// Prefix sums.
-    Prefix(Prefix),
+    Prefix(Box<Prefix>),
     /// One bit per bar: the condition is true.
     Mask(Mask),
     /// The same without an index, for a part of a condition. Bits past the last bar are undefined.
@@ -63,7 +63,9 @@ pub fn call(func: Func, inputs: &[Input<'_>], arguments: &[f64], n_bars: usize, 
         })
         .collect();
     match (func.run, series.as_slice()) {
-        (HostFunction::Sums(moments), [Series::Column(column)]) => Item::Prefix(spare.sums(column, moments)),
+        (HostFunction::Sums(moments), [Series::Column(column)]) => {
+            Item::Prefix(Box::new(spare.sums(column, moments)))
+        }
         (HostFunction::Sums(_), _) => unreachable!("the plan gives prefix sums one column"),
         (HostFunction::Column(run), series) => {
             let mut out = spare.column(n_bars);

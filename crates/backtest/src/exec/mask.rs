@@ -3,6 +3,7 @@
 use super::formula::{Formula, value_at};
 use super::frame::{Frame, MOST_WORDS as BLOCK, Opening, Scratch, WORD};
 use super::lazy::QuickTest;
+use super::simd;
 use crate::plan::{Decided, Tape};
 
 /// The bars on which a condition is true, written out.
@@ -192,6 +193,7 @@ struct Block {
     /// The first word; `usize::MAX` if nothing was computed yet.
     first: usize,
     len: usize,
+    /// Past its length there are none.
     bits: [u64; BLOCK],
 }
 
@@ -209,7 +211,7 @@ impl Block {
     }
 
     fn n_left(&self) -> usize {
-        self.bits[..self.len].iter().map(|bits| bits.count_ones() as usize).sum()
+        simd::n_ones(&self.bits)
     }
 }
 

@@ -1,10 +1,12 @@
-//! Comparisons of many bars at once, with the vector instructions that the machine has.
+//! Comparisons and bits of many bars at once, with the vector instructions that the machine has.
 //!
-//! Comparisons round nothing, so every version gives the same bits; the plain one is the specification.
+//! They round nothing, so every version gives the same bits; the plain one is the specification.
 
 use std::sync::LazyLock;
 
-use super::frame::WORD;
+use multiversion::multiversion;
+
+use super::frame::{MOST_WORDS, WORD};
 use crate::graph::Op2;
 
 /// Compares word by word.
@@ -100,6 +102,12 @@ fn compare_each(
     for (a, out) in a.iter().zip(out) {
         compare(std::slice::from_ref(a), std::slice::from_ref(&b), std::slice::from_mut(out));
     }
+}
+
+/// Number of bits of a block that are set.
+#[multiversion(targets("x86_64+avx512f+avx512vpopcntdq", "x86_64+popcnt"))]
+pub fn n_ones(words: &[u64; MOST_WORDS]) -> usize {
+    words.iter().map(|bits| bits.count_ones() as usize).sum()
 }
 
 /// First bar in `from..=to` with `low <= below` or `high >= above`, or `to + 1`. Levels that do not exist are −∞ and +∞.

@@ -67,7 +67,7 @@ impl Spare {
             }
             Item::Prefix(sums) if held.bytes + sums.bytes() <= self.most_bytes => {
                 held.bytes += sums.bytes();
-                held.sums.push(sums);
+                held.sums.push(*sums);
             }
             _ => {}
         }
@@ -88,7 +88,7 @@ mod tests {
         let column = spare.column(900);
         assert!(column.len() == 900 && column.capacity() >= 1_000);
         for moments in [Moments::Sum, Moments::SumSquares, Moments::SumIndex, Moments::All] {
-            spare.keep(Item::Prefix(Prefix::new(&x, moments)));
+            spare.keep(Item::Prefix(Box::new(Prefix::new(&x, moments))));
             let (again, fresh) = (spare.sums(&y, moments), Prefix::new(&y, moments));
             assert!(spare.held().sums.is_empty(), "{moments:?}");
             for bar in 0..y.len() {

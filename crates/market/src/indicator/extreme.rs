@@ -77,7 +77,7 @@ pub(super) fn maximum_of<const LOW: bool>(values: &[f64]) -> f64 {
 
 /// The larger of two; the second if they do not compare.
 #[inline(always)]
-fn larger(a: f64, b: f64) -> f64 {
+pub(super) fn larger(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 

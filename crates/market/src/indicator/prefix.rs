@@ -14,15 +14,18 @@
 //! wait for each other: here several run side by side, on a device all of them do.
 
 mod add_up;
+mod rough;
 mod window;
+
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use multiversion::multiversion;
 
 use super::double_double::DoubleDouble;
 use super::function::Limit;
 use add_up::add_up;
-use window::WordSums;
 
+pub(super) use rough::Rough;
 pub(super) use window::{Mean, ScoreTest, Spread, Weighted};
 
 /// Magnitudes above this count as not available, so that sums of squares cannot overflow and spoil every
@@ -33,9 +36,10 @@ const LARGEST: f64 = 1e120;
 const BLOCK: usize = 256;
 
 /// Which sums a [`Prefix`] holds, besides that of the values themselves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Moments {
     /// Values only: enough for [`sma`](super::sma).
+    #[default]
     Sum,
     /// Also squares: [`stddev`](super::stddev), [`stddev_sample`](super::stddev_sample),
     /// [`zscore`](super::zscore).
@@ -46,16 +50,32 @@ pub enum Moments {
     All,
 }
 
+impl Moments {
+    fn have_squares(self) -> bool {
+        matches!(self, Self::SumSquares | Self::All)
+    }
+}
+
 /// Prefix sums of one series in double-double, added in bar order.
 ///
 /// Values that are not available (non-finite, or above 1e120 in magnitude) enter the sums as 0 and are
 /// counted; a window that holds one is NaN. Asking for a moment that was not built gives NaN, too.
-#[derive(Clone, Debug, Default)]
+///
+/// Where squares are summed, thresholds can be tested by plain sums, and the others are added up when they are first asked for: a search
+/// that tests thousands of windows hardly ever asks.
+#[derive(Debug, Default)]
 pub struct Prefix {
     n_bars: usize,
-    /// No value from this bar on is missing.
-    clean_from: usize,
-    pairs: Pairs,
+    moments: Moments,
+    rough: Option<Rough>,
+    exact: OnceLock<Exact>,
+    /// Memory for what is not added up yet.
+    memory: Mutex<Exact>,
+}
+
+/// The sums themselves.
+#[derive(Debug, Default)]
+struct Exact {
     sum: Sums,
     squares: Option<Sums>,
     index: Option<Sums>,
@@ -65,48 +85,35 @@ pub struct Prefix {
     changes: Vec<u32>,
 }
 
-/// Sums of values and of squares rounded to `f64`, side by side, so that a single window reads few lines of memory.
-#[derive(Clone, Debug, Default)]
-struct Pairs {
-    sums: Vec<[f64; 2]>,
-    /// The largest magnitude of each, and of a value.
-    largest: [f64; 3],
-}
-
-impl Pairs {
-    fn new(x: &[f64], sum: &Sums, squares: &Sums, mut sums: Vec<[f64; 2]>) -> Self {
-        sums.resize(sum.hi.len(), [0.0; 2]);
-        let mut largest = [0.0; 3];
-        fill_pairs(x, &sum.hi, &squares.hi, &mut sums, &mut largest);
-        Self { sums, largest }
-    }
-}
-
-/// Fills the pairs, and finds the largest magnitudes: in lanes of their own first, because a maximum does not depend on the order.
-#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-fn fill_pairs(x: &[f64], sum: &[f64], squares: &[f64], pairs: &mut [[f64; 2]], largest: &mut [f64; 3]) {
-    const LANES: usize = 8;
-    for ((pair, s), q) in pairs.iter_mut().zip(sum).zip(squares) {
-        *pair = [*s, *q];
-    }
-    let mut lanes = [[0.0; LANES]; 3];
-    let larger = |a: f64, b: f64| if b > a { b } else { a };
-    let mut take = |values: [&[f64]; 3]| {
-        for lane in 0..values[0].len().min(LANES) {
-            lanes[0][lane] = larger(lanes[0][lane], values[0][lane].abs());
-            lanes[1][lane] = larger(lanes[1][lane], values[1][lane]);
-            let v = values[2][lane].abs();
-            lanes[2][lane] = larger(lanes[2][lane], if v <= LARGEST { v } else { 0.0 });
+impl Exact {
+    /// The sums of `x`, in the memory of these.
+    fn refilled(self, x: &[f64], moments: Moments) -> Self {
+        match moments {
+            Moments::Sum => self.build::<false, false>(x),
+            Moments::SumSquares => self.build::<true, false>(x),
+            Moments::SumIndex => self.build::<false, true>(x),
+            Moments::All => self.build::<true, true>(x),
         }
-    };
-    let (sum, squares) = (sum[1..].as_chunks::<LANES>(), squares[1..].as_chunks::<LANES>());
-    let x = x.as_chunks::<LANES>();
-    for ((s, q), x) in sum.0.iter().zip(squares.0).zip(x.0) {
-        take([s, q, x]);
     }
-    take([sum.1, squares.1, x.1]);
-    for (largest, lanes) in largest.iter_mut().zip(lanes) {
-        *largest = lanes.into_iter().fold(0.0, larger);
+
+    fn build<const SQUARES: bool, const INDEX: bool>(self, x: &[f64]) -> Self {
+        let n = x.len();
+        let Self { sum, squares, index, mut missing, mut changes } = self;
+        missing.resize(n + 1, 0);
+        missing[0] = 0;
+        changes.resize(n, 0);
+        count(x, &mut missing[1..], &mut changes);
+        let mut sum = sum.sized(n);
+        let mut squares = squares.unwrap_or_default().sized(if SQUARES { n } else { 0 });
+        let mut index = index.unwrap_or_default().sized(if INDEX { n } else { 0 });
+        add_up::<SQUARES, INDEX>(x, &mut sum, &mut squares, &mut index);
+        Self { sum, squares: SQUARES.then_some(squares), index: INDEX.then_some(index), missing, changes }
+    }
+
+    fn bytes(&self) -> usize {
+        let sums = [Some(&self.sum), self.squares.as_ref(), self.index.as_ref()];
+        let counts = (self.missing.capacity() + self.changes.capacity()) * size_of::<u32>();
+        sums.into_iter().flatten().map(Sums::bytes).sum::<usize>() + counts
     }
 }
 
@@ -152,61 +159,97 @@ impl Sums {
     fn bytes(&self) -> usize {
         (self.hi.capacity() + self.lo.capacity()) * size_of::<f64>()
     }
+
+    /// Fills `out` with `value(k, sum, other sum)` of the window that starts `k` bars after `start`.
+    #[inline(always)]
+    fn map_pair(
+        &self,
+        other: &Sums,
+        w: usize,
+        start: usize,
+        out: &mut [f64],
+        value: impl Fn(usize, DoubleDouble, DoubleDouble) -> f64,
+    ) {
+        let m = out.len();
+        let (a_new_hi, a_old_hi) = (&self.hi[start + w..][..m], &self.hi[start..][..m]);
+        let (a_new_lo, a_old_lo) = (&self.lo[start + w..][..m], &self.lo[start..][..m]);
+        let (b_new_hi, b_old_hi) = (&other.hi[start + w..][..m], &other.hi[start..][..m]);
+        let (b_new_lo, b_old_lo) = (&other.lo[start + w..][..m], &other.lo[start..][..m]);
+        for k in 0..m {
+            let a_new = DoubleDouble { hi: a_new_hi[k], lo: a_new_lo[k] };
+            let a_old = DoubleDouble { hi: a_old_hi[k], lo: a_old_lo[k] };
+            let b_new = DoubleDouble { hi: b_new_hi[k], lo: b_new_lo[k] };
+            let b_old = DoubleDouble { hi: b_old_hi[k], lo: b_old_lo[k] };
+            out[k] = value(k, a_new.sub(a_old), b_new.sub(b_old));
+        }
+    }
 }
 
+/// Counts, up to and including each bar, the values that are not available and those that differ from the one before.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+fn count(x: &[f64], missing: &mut [u32], changes: &mut [u32]) {
+    const LANES: usize = 16;
+    let (mut n_missing, mut n_changes) = (0_u32, 0_u32);
+    for from in (0..x.len()).step_by(LANES) {
+        let to = x.len().min(from + LANES);
+        let (here, missing, changes) = (&x[from..to], &mut missing[from..to], &mut changes[from..to]);
+        // As nearly all are.
+        let is_plain = from > 0
+            && here
+                .iter()
+                .zip(&x[from - 1..])
+                .fold(true, |all, (v, last)| all & is_available(*v) & (v != last));
+        if is_plain {
+            missing.fill(n_missing);
+            changes.iter_mut().zip(n_changes + 1..).for_each(|(changes, n)| *changes = n);
+            n_changes += here.len() as u32;
+            continue;
+        }
+        for (at, (missing, changes)) in (from..).zip(missing.iter_mut().zip(changes)) {
+            n_missing += u32::from(!is_available(x[at]));
+            n_changes += u32::from(x[at] != x[at.saturating_sub(1)]);
+            (*missing, *changes) = (n_missing, n_changes);
+        }
+    }
+}
+
+#[inline(always)]
 fn is_available(v: f64) -> bool {
     v.abs() <= LARGEST
 }
 
 impl Prefix {
-    /// Adds up `x` once. Allocates 24 bytes per bar, 32 more for squares and 16 for indexes.
+    /// Adds up `x` once. Allocates 24 bytes per bar, 44 more for squares and 16 for indexes.
     pub fn new(x: &[f64], moments: Moments) -> Self {
         Self::default().refilled(x, moments)
     }
 
     /// The sums of `x`, in the memory of these, whatever they were of.
     pub fn refilled(self, x: &[f64], moments: Moments) -> Self {
-        match moments {
-            Moments::Sum => self.build::<false, false>(x),
-            Moments::SumSquares => self.build::<true, false>(x),
-            Moments::SumIndex => self.build::<false, true>(x),
-            Moments::All => self.build::<true, true>(x),
+        let Self { rough, exact, memory, .. } = self;
+        let memory = memory.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let memory = exact.into_inner().unwrap_or(memory);
+        let n_bars = x.len();
+        if !moments.have_squares() {
+            let exact = OnceLock::from(memory.refilled(x, moments));
+            return Self { n_bars, moments, rough: None, exact, memory: Mutex::default() };
         }
+        let rough = Some(rough.unwrap_or_default().refilled(x));
+        Self { n_bars, moments, rough, exact: OnceLock::new(), memory: Mutex::new(memory) }
     }
 
-    fn build<const SQUARES: bool, const INDEX: bool>(self, x: &[f64]) -> Self {
-        let n = x.len();
-        let Self { pairs, sum, squares, index, mut missing, mut changes, .. } = self;
-        missing.resize(n + 1, 0);
-        missing[0] = 0;
-        changes.resize(n, 0);
-        let (mut n_missing, mut n_changes) = (0_u32, 0_u32);
-        let mut previous = x.first().copied().unwrap_or_default();
-        let clean_from = x.iter().rposition(|v| !is_available(*v)).map_or(0, |last| last + 1);
-        for ((&v, missing), changes) in x.iter().zip(&mut missing[1..]).zip(&mut changes) {
-            n_missing += u32::from(!is_available(v));
-            n_changes += u32::from(v != previous);
-            *missing = n_missing;
-            *changes = n_changes;
-            previous = v;
-        }
-        let mut sum = sum.sized(n);
-        let mut squares = squares.unwrap_or_default().sized(if SQUARES { n } else { 0 });
-        let mut index = index.unwrap_or_default().sized(if INDEX { n } else { 0 });
-        add_up::<SQUARES, INDEX>(x, &mut sum, &mut squares, &mut index);
-        let pairs = if SQUARES { Pairs::new(x, &sum, &squares, pairs.sums) } else { Pairs::default() };
-        let (squares, index) = (SQUARES.then_some(squares), INDEX.then_some(index));
-        Self { n_bars: n, clean_from, pairs, sum, squares, index, missing, changes }
+    /// The sums, added up if they are not yet.
+    fn exact(&self) -> &Exact {
+        self.exact.get_or_init(|| {
+            let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+            let x = self.rough.as_ref().map_or(&[][..], Rough::series);
+            std::mem::take(&mut *memory).refilled(x, self.moments)
+        })
     }
 
     /// The sums that it holds.
     pub fn moments(&self) -> Moments {
-        match (&self.squares, &self.index) {
-            (None, None) => Moments::Sum,
-            (Some(_), None) => Moments::SumSquares,
-            (None, Some(_)) => Moments::SumIndex,
-            (Some(_), Some(_)) => Moments::All,
-        }
+        self.moments
     }
 
     /// Number of bars of the source.
@@ -219,17 +262,16 @@ impl Prefix {
         self.n_bars == 0
     }
 
-    /// Memory held, for the caller's budget.
+    /// Memory held, for the caller's budget. It grows when sums are first asked for that were not added up yet.
     pub fn bytes(&self) -> usize {
-        let sums = [Some(&self.sum), self.squares.as_ref(), self.index.as_ref()];
-        let counts = (self.missing.capacity() + self.changes.capacity()) * size_of::<u32>();
-        let pairs = self.pairs.sums.capacity() * size_of::<[f64; 2]>();
-        sums.into_iter().flatten().map(Sums::bytes).sum::<usize>() + counts + pairs
+        let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner).bytes();
+        let exact = self.exact.get().map_or(memory, Exact::bytes);
+        exact + self.rough.as_ref().map_or(0, Rough::bytes)
     }
 
     /// [`sma`](super::sma) at bar `i`.
     pub fn mean_at(&self, i: usize, w: usize) -> f64 {
-        self.at(i, w, |start| Mean::new(w).of(self.sum.window(start, w)))
+        self.at(i, w, |exact, start| Mean::new(w).of(exact.sum.window(start, w)))
     }
 
     /// [`stddev`](super::stddev) at bar `i`.
@@ -264,27 +306,29 @@ impl Prefix {
     }
 
     fn std_at(&self, i: usize, w: usize, spread: Spread) -> f64 {
-        let Some(squares) = &self.squares else { return f64::NAN };
-        self.at(i, w, |start| {
-            if self.changes[i] == self.changes[start] {
+        self.at(i, w, |exact, start| {
+            let Some(squares) = &exact.squares else { return f64::NAN };
+            if exact.changes[i] == exact.changes[start] {
                 return 0.0;
             }
-            spread.of(self.sum.window(start, w), squares.window(start, w))
+            spread.of(exact.sum.window(start, w), squares.window(start, w))
         })
     }
 
     fn weighted_at(&self, i: usize, w: usize, weighted: Weighted) -> f64 {
-        let Some(index) = &self.index else { return f64::NAN };
-        self.at(i, w, |start| weighted.of(start, self.sum.window(start, w), index.window(start, w)))
+        self.at(i, w, |exact, start| {
+            let Some(index) = &exact.index else { return f64::NAN };
+            weighted.of(start, exact.sum.window(start, w), index.window(start, w))
+        })
     }
 
-    /// `value(start)` if the window of `w` bars that ends with bar `i` is complete, else NaN.
-    fn at(&self, i: usize, w: usize, value: impl Fn(usize) -> f64) -> f64 {
+    /// `value(sums, start)` if the window of `w` bars that ends with bar `i` is complete, else NaN.
+    fn at(&self, i: usize, w: usize, value: impl Fn(&Exact, usize) -> f64) -> f64 {
         if w == 0 || i >= self.n_bars || i + 1 < w {
             return f64::NAN;
         }
-        let start = i + 1 - w;
-        if self.missing[i + 1] != self.missing[start] { f64::NAN } else { value(start) }
+        let (exact, start) = (self.exact(), i + 1 - w);
+        if exact.missing[i + 1] != exact.missing[start] { f64::NAN } else { value(exact, start) }
     }
 
     /// Fills `out`, the bars from `first` on, with `value(sum)` of every complete window.
@@ -298,8 +342,9 @@ impl Prefix {
     ) {
         let Some((start, out)) = self.begin(w, first, out) else { return };
         let m = out.len();
-        let (new_hi, old_hi) = (&self.sum.hi[start + w..][..m], &self.sum.hi[start..][..m]);
-        let (new_lo, old_lo) = (&self.sum.lo[start + w..][..m], &self.sum.lo[start..][..m]);
+        let sum = &self.exact().sum;
+        let (new_hi, old_hi) = (&sum.hi[start + w..][..m], &sum.hi[start..][..m]);
+        let (new_lo, old_lo) = (&sum.lo[start + w..][..m], &sum.lo[start..][..m]);
         for k in 0..m {
             let new = DoubleDouble { hi: new_hi[k], lo: new_lo[k] };
             let old = DoubleDouble { hi: old_hi[k], lo: old_lo[k] };
@@ -320,10 +365,11 @@ impl Prefix {
         out: &mut [f64],
         value: impl Fn(usize, DoubleDouble, DoubleDouble) -> f64,
     ) {
-        let Some(squares) = &self.squares else { return out.fill(f64::NAN) };
+        let exact = self.exact();
+        let Some(squares) = &exact.squares else { return out.fill(f64::NAN) };
         let Some((start, out)) = self.begin(w, first, out) else { return };
-        self.map_pair(squares, w, start, out, value);
-        let changes = self.changes[start + w - 1..].iter().zip(&self.changes[start..]);
+        exact.sum.map_pair(squares, w, start, out, value);
+        let changes = exact.changes[start + w - 1..].iter().zip(&exact.changes[start..]);
         for (y, (last, first)) in out.iter_mut().zip(changes) {
             *y = if last == first { flat } else { *y };
         }
@@ -339,86 +385,29 @@ impl Prefix {
         out: &mut [f64],
         value: impl Fn(usize, DoubleDouble, DoubleDouble) -> f64,
     ) {
-        let Some(index) = &self.index else { return out.fill(f64::NAN) };
+        let exact = self.exact();
+        let Some(index) = &exact.index else { return out.fill(f64::NAN) };
         let Some((start, out)) = self.begin(w, first, out) else { return };
-        self.map_pair(index, w, start, out, |k, sum, index| value(start + k, sum, index));
+        exact.sum.map_pair(index, w, start, out, |k, sum, index| value(start + k, sum, index));
         self.mask(w, start, out);
-    }
-
-    #[inline(always)]
-    fn map_pair(
-        &self,
-        other: &Sums,
-        w: usize,
-        start: usize,
-        out: &mut [f64],
-        value: impl Fn(usize, DoubleDouble, DoubleDouble) -> f64,
-    ) {
-        let m = out.len();
-        let (a_new_hi, a_old_hi) = (&self.sum.hi[start + w..][..m], &self.sum.hi[start..][..m]);
-        let (a_new_lo, a_old_lo) = (&self.sum.lo[start + w..][..m], &self.sum.lo[start..][..m]);
-        let (b_new_hi, b_old_hi) = (&other.hi[start + w..][..m], &other.hi[start..][..m]);
-        let (b_new_lo, b_old_lo) = (&other.lo[start + w..][..m], &other.lo[start..][..m]);
-        for k in 0..m {
-            let a_new = DoubleDouble { hi: a_new_hi[k], lo: a_new_lo[k] };
-            let a_old = DoubleDouble { hi: a_old_hi[k], lo: a_old_lo[k] };
-            let b_new = DoubleDouble { hi: b_new_hi[k], lo: b_new_lo[k] };
-            let b_old = DoubleDouble { hi: b_old_hi[k], lo: b_old_lo[k] };
-            out[k] = value(k, a_new.sub(a_old), b_new.sub(b_old));
-        }
-    }
-
-    /// Where `test` does not rule out the z-scores of the 64 bars from `first` on, of which `newest` are the values. None if a window is not
-    /// complete, or may hold a missing value.
-    #[inline(always)]
-    pub(super) fn may_word<'a>(
-        &'a self,
-        newest: &'a [f64; 64],
-        first: usize,
-        test: &ScoreTest,
-    ) -> Option<u64> {
-        let start = (first + 1).checked_sub(test.w).filter(|start| *start >= self.clean_from)?;
-        let squares = self.squares.as_ref()?;
-        let at = |sums: &'a Sums, entry: usize| sums.hi.get(entry..)?.first_chunk();
-        let end = start + test.w;
-        Some(test.may(&WordSums {
-            newest,
-            sum: [at(&self.sum, start)?, at(&self.sum, end)?],
-            squares: [at(squares, start)?, at(squares, end)?],
-        }))
-    }
-
-    /// What `test` says of the z-score of `newest` at bar `i`.
-    pub(super) fn test_at(&self, newest: f64, i: usize, test: &ScoreTest) -> f64 {
-        if i + 1 < test.w {
-            return -1.0;
-        }
-        let (end, start) = (i + 1, i + 1 - test.w);
-        let (Some(new), Some(old)) = (self.pairs.sums.get(end), self.pairs.sums.get(start)) else {
-            return -1.0;
-        };
-        if start < self.clean_from && self.missing[end] != self.missing[start] {
-            return -1.0;
-        }
-        test.of(newest, new[0] - old[0], new[1] - old[1])
     }
 
     /// [`zscore`](super::zscore) of `newest` at bar `i`.
     pub(super) fn zscore_at(&self, newest: f64, i: usize, w: usize) -> f64 {
-        let Some(squares) = &self.squares else { return f64::NAN };
-        self.at(i, w, |start| {
-            if self.changes[i] == self.changes[start] {
+        self.at(i, w, |exact, start| {
+            let Some(squares) = &exact.squares else { return f64::NAN };
+            if exact.changes[i] == exact.changes[start] {
                 return f64::NAN;
             }
-            let sum = self.sum.window(start, w);
+            let sum = exact.sum.window(start, w);
             (newest - Mean::new(w).of(sum)) / Spread::population(w).of(sum, squares.window(start, w))
         })
     }
 
-    /// A test of z-scores over windows of `w` values, at least 1.
+    /// What tests z-scores over windows of `w` values, at least 1; none if there are no squares.
     #[inline(always)]
-    pub(super) fn score_test(&self, w: usize, limit: Limit) -> ScoreTest {
-        ScoreTest::new(self.pairs.largest, w, limit)
+    pub(super) fn score_test(&self, w: usize, limit: Limit) -> Option<(&Rough, ScoreTest)> {
+        self.rough.as_ref().map(|rough| (rough, rough.test(w, limit)))
     }
 
     /// Sets the bars without a complete window to NaN; returns the others of `out`, which begins with bar `first`, and where the
@@ -433,10 +422,11 @@ impl Prefix {
 
     #[inline(always)]
     fn mask(&self, w: usize, start: usize, out: &mut [f64]) {
-        if self.missing[self.n_bars] == 0 {
+        let missing = &self.exact().missing;
+        if missing[self.n_bars] == 0 {
             return;
         }
-        let missing = self.missing[start + w..].iter().zip(&self.missing[start..]);
+        let missing = missing[start + w..].iter().zip(&missing[start..]);
         for (y, (end, start)) in out.iter_mut().zip(missing) {
             *y = if end == start { *y } else { f64::NAN };
         }

@@ -26,10 +26,10 @@ pub(super) struct Sharing {
     conditions: Vec<(bool, Vec<usize>)>,
 }
 
-/// Memory of an item of a slot for each bar: prefix sums are up to seven columns.
+/// Memory of an item of a slot for each bar at most: prefix sums are up to nine columns.
 fn bar_bytes(slot: &Slot) -> usize {
     match slot {
-        Slot::Call { func, .. } if func.is_sums() => 56,
+        Slot::Call { func, .. } if func.is_sums() => 68,
         Slot::Mask { .. } => 1,
         _ => 8,
     }

@@ -47,12 +47,14 @@ impl Spread {
 
 /// Tells most z-scores above a threshold t > 0 from those that are not, without double-doubles, roots and divisions.
 ///
-/// With S and Q the sums of values and squares, z > t means D = w·x − S > 0 and D² > t²·N, where N = w·Q − S². Prefixes are rounded to
-/// `f64`, so that S and Q are off by at most 2⁻⁵¹ of the largest prefix, and each formula, here and in the exact one, rounds a few
-/// times more, by 2⁻⁵² of its terms at most. The bounds are more than ten times that for the largest values that the series can give; a
-/// score within them is not decided.
+/// With S and Q the sums of values and squares, z > t means D = w·x − S > 0 and D² > t²·N, where N = w·Q − S². Here all values are less by the
+/// same number, a centre, which changes neither. What is compared rounds in three ways: S and Q are off by at most 2⁻⁵¹ of the bounds of
+/// their sums; each formula, here and in the exact one, rounds a few times more, by 2⁻⁵² of its terms at most, the exact one also the mean,
+/// about 0 as it is; and the exact one takes sums that are good to about 2⁻¹⁰⁴ of all that is in them. The bounds are more than ten times all
+/// that, and a score within them is not decided.
 pub(in crate::indicator) struct ScoreTest {
     pub(super) w: usize,
+    centre: f64,
     w_bars: f64,
     sign: f64,
     /// t².
@@ -62,23 +64,38 @@ pub(in crate::indicator) struct ScoreTest {
     of_excess: f64,
 }
 
+/// What bounds the rounding of sums about a centre.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Bounds {
+    pub centre: f64,
+    /// More than any sum of values and of squares, so that each is off by at most 2⁻⁵¹ of it, and more than any value.
+    pub sum: f64,
+    pub squares: f64,
+    pub value: f64,
+    /// How far double-double sums of the series itself may be off: of values, of squares, and of the square of a sum.
+    pub exact: [f64; 3],
+}
+
 impl ScoreTest {
-    /// `largest` are the largest sum, sum of squares and value of the series.
-    pub fn new(largest: [f64; 3], w: usize, limit: Limit) -> Self {
+    pub(super) fn new(bounds: &Bounds, w: usize, limit: Limit) -> Self {
         const ROUNDING: f64 = 1.0 / (1_u64 << 46) as f64;
         let w_bars = w as f64;
-        let [sum, squares, value] = largest;
+        let Bounds { centre, sum, squares, value, exact } = *bounds;
         let squared = limit.threshold * limit.threshold;
         // A window is the difference of two entries.
         let (s, wq, wx) = (2.0 * sum, 2.0 * (w_bars * squares), w_bars * value);
         let (d, n) = (wx + s, wq + s * s);
-        let of_d = ROUNDING * d;
-        Self { w, w_bars, sign: limit.sign, squared, of_d, of_excess: ROUNDING * (d * d + squared * n) }
+        let exact_d = d + w_bars * centre.abs();
+        let of_d = ROUNDING * exact_d + exact[0];
+        let of_sums = d * exact[0] + squared * (w_bars * exact[1] + exact[2]);
+        // Squares so small that they lose digits, or vanish, stay far below the last term.
+        let of_excess = ROUNDING * (d * exact_d + squared * n) + of_sums + (1.0 + squared) * 1e-290;
+        Self { w, centre, w_bars, sign: limit.sign, squared, of_d, of_excess }
     }
 
     #[inline(always)]
     pub(super) fn of(&self, newest: f64, s: f64, q: f64) -> f64 {
-        let d = self.sign * (self.w_bars * newest - s);
+        let d = self.sign * (self.w_bars * (newest - self.centre) - s);
         let excess = d * d - self.squared * (self.w_bars * q - s * s);
         let sure = if d > self.of_d && excess > self.of_excess { 1.0 } else { 0.0 };
         if d < -self.of_d || excess < -self.of_excess { -1.0 } else { sure }
@@ -97,19 +114,19 @@ impl ScoreTest {
 
     /// The specification of [`Self::may`].
     fn may_plain(&self, sums: &WordSums<'_>) -> u64 {
-        let WordSums { newest, sum: [s_old, s_new], squares: [q_old, q_new] } = sums;
+        let WordSums { newest, old, new } = sums;
         (0..64).fold(0, |may, k| {
-            let said = self.of(newest[k], s_new[k] - s_old[k], q_new[k] - q_old[k]);
+            let said = self.of(newest[k], new[k][0] - old[k][0], new[k][1] - old[k][1]);
             may | u64::from(said >= 0.0) << k
         })
     }
 }
 
-/// The newest values of 64 windows, and the prefixes before their starts and at their ends.
+/// The newest values of 64 windows, and the sums of values and squares before their starts and at their ends.
 pub(super) struct WordSums<'a> {
     pub newest: &'a [f64; 64],
-    pub sum: [&'a [f64; 64]; 2],
-    pub squares: [&'a [f64; 64]; 2],
+    pub old: &'a [[f64; 2]; 64],
+    pub new: &'a [[f64; 2]; 64],
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -121,19 +138,27 @@ mod x86 {
     /// [`ScoreTest::of`] eight windows at a time, with the same operations in the same order.
     #[target_feature(enable = "avx512f")]
     pub(super) fn may(test: &ScoreTest, sums: &WordSums<'_>) -> u64 {
-        let eight = |values: &[f64; 64], part: usize| {
-            let values: &[f64] = &values[part * 8..part * 8 + 8];
+        let eight = |values: &[f64]| {
+            assert!(values.len() == 8);
             // SAFETY: the slice holds the eight values that are read.
             unsafe { _mm512_loadu_pd(values.as_ptr()) }
         };
-        let (w, sign, squared) =
-            (_mm512_set1_pd(test.w_bars), _mm512_set1_pd(test.sign), _mm512_set1_pd(test.squared));
-        let (under_d, under_excess) = (_mm512_set1_pd(-test.of_d), _mm512_set1_pd(-test.of_excess));
+        // Four windows, a sum and a sum of squares each.
+        let four = |part: usize| {
+            let of = |sums: &[[f64; 2]; 64]| eight(sums[part * 4..part * 4 + 4].as_flattened());
+            _mm512_sub_pd(of(sums.new), of(sums.old))
+        };
+        let (firsts, seconds) =
+            (_mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0), _mm512_set_epi64(15, 13, 11, 9, 7, 5, 3, 1));
+        let [centre, w, sign, squared, under_d, under_excess] =
+            [test.centre, test.w_bars, test.sign, test.squared, -test.of_d, -test.of_excess]
+                .map(|value| _mm512_set1_pd(value));
         let mut may = 0;
         for part in 0..8 {
-            let s = _mm512_sub_pd(eight(sums.sum[1], part), eight(sums.sum[0], part));
-            let q = _mm512_sub_pd(eight(sums.squares[1], part), eight(sums.squares[0], part));
-            let d = _mm512_mul_pd(sign, _mm512_sub_pd(_mm512_mul_pd(w, eight(sums.newest, part)), s));
+            let (a, b) = (four(2 * part), four(2 * part + 1));
+            let (s, q) = (_mm512_permutex2var_pd(a, firsts, b), _mm512_permutex2var_pd(a, seconds, b));
+            let newest = _mm512_sub_pd(eight(&sums.newest[part * 8..part * 8 + 8]), centre);
+            let d = _mm512_mul_pd(sign, _mm512_sub_pd(_mm512_mul_pd(w, newest), s));
             let n = _mm512_sub_pd(_mm512_mul_pd(w, q), _mm512_mul_pd(s, s));
             let excess = _mm512_sub_pd(_mm512_mul_pd(d, d), _mm512_mul_pd(squared, n));
             // Not below the bounds, or not comparable with them.
