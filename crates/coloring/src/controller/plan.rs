@@ -28,6 +28,10 @@ const CHILD_HASTE: u64 = 1;
 const CHILD_USUAL: u64 = 4;
 const CHILD_LONGER: u64 = 16;
 
+/// Children of the last pass on the way to a target search twice as long for each such pass that failed, so many times: the fewer the colours, the
+/// longer they have to, and how long is not known before.
+const DOUBLED: u64 = 2;
+
 /// A device goes straight to a target that is two colours away, and one more for so many of the target.
 const STRAIGHT: usize = 48;
 
@@ -69,11 +73,14 @@ pub(super) struct Plan {
     /// Whether the next pass tries another number in between.
     is_aside: bool,
     n_probes: u64,
+    /// Passes of a device with the target, after which nothing else was left to do, that failed.
+    #[serde(default)]
+    n_missed: u64,
 }
 
 impl Plan {
     pub(super) fn new() -> Self {
-        Self { step: 1, is_easy: true, n_failed: 0, is_aside: false, n_probes: 0 }
+        Self { step: 1, is_easy: true, n_failed: 0, is_aside: false, n_probes: 0, n_missed: 0 }
     }
 
     /// The next pass after a best of `best` colours, of which at least `least` are needed.
@@ -99,6 +106,7 @@ impl Plan {
             DEVICE_LONGER
         };
         let child = |n_before: u64| match n_before % 3 {
+            _ if is_last && on_device => CHILD_USUAL << self.n_missed.min(DOUBLED),
             2 => CHILD_LONGER,
             _ if is_hasty => CHILD_HASTE,
             _ => CHILD_USUAL,
@@ -150,6 +158,7 @@ impl Plan {
             return;
         }
         self.is_easy = false;
+        self.n_missed += u64::from(target == Some(pass.k) && pass.device_factor == DEVICE_LAST);
         if self.is_aside {
             self.is_aside = false;
             self.n_probes += 1;
@@ -225,6 +234,22 @@ mod tests {
         let child = |plan: &Plan, on_device| plan.pass(1_000, 30, 2, None, on_device).child_quarters;
         assert_eq!((child(&Plan::new(), true), child(&failed, true), child(&Plan::new(), false)), (1, 4, 4));
         assert_eq!(child(&Plan { n_failed: 2, ..Plan::new() }, true), 16);
+    }
+
+    #[test]
+    fn children_search_longer_where_a_target_was_missed() {
+        let mut plan = Plan { is_easy: false, ..Plan::new() };
+        let quarters: Vec<u64> = (0..4)
+            .map(|_| {
+                let pass = plan.pass(1_000, 83, 2, Some(82), true);
+                assert_eq!((pass.k, pass.device_factor), (82, DEVICE_LAST));
+                plan.learn(pass, 83, false, Some(82));
+                pass.child_quarters
+            })
+            .collect();
+        assert_eq!(quarters, [4, 8, 16, 16]);
+        // Others do not.
+        assert_eq!(plan.pass(1_000, 90, 2, Some(82), false).child_quarters, 4);
     }
 
     #[test]
