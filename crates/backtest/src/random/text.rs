@@ -399,7 +399,13 @@ impl Writer<'_, '_> {
             return format!("{left} {op} {right}");
         }
         let d = depth - 1;
-        match self.tape.below(12) {
+        match self.tape.below(13) {
+            12 => {
+                // What a switch leaves of it can be a comparison of two numbers.
+                let switch = self.one_of(&["b0", "b1", "not b0", "m0 == 'wide'", "c0 > f0"]);
+                let (series, scalar) = (self.series(d), self.scalar());
+                format!("if({switch}, {series}, {scalar}) {op} {}", self.scalar())
+            }
             10 => self.elsewhere(|writer| writer.series_condition(d)),
             11 => format!("{} {op} {}", self.over(d), self.one_of(&["0.5", "1", "f0", "0", "close"])),
             0..4 => format!("{} {op} {}", self.price(d), self.price(d)),

@@ -221,7 +221,7 @@ __device__ __forceinline__ u32 first_vertex(const TabuArgs& args, const Search& 
     if (costs == ~0u) continue;
 #pragma unroll
     for (u32 place = 0; place < 4; place++) {
-      u32 cost = place == 3 ? costs & 0xff000000u : (costs << (24 - place * 8)) & 0xff000000u;
+      u32 cost = (costs << (24 - place * 8)) & 0xff000000u;
       key = min(key, cost | vertex_rank(args, bits, word * 4 + place) << 8 | (at + place));
     }
   }
