@@ -103,27 +103,31 @@ impl Cache {
         self.bytes.saturating_add(bytes) <= self.budget / 4 * 3
     }
 
-    /// Makes room for so many bytes, so that their memory can be that of what is dropped.
+    /// Makes room for so many bytes, so that their memory can be that of what is dropped, and for an eighth of the budget: looking for the
+    /// oldest items takes too long to do it for each new one.
     pub fn make_room(&mut self, bytes: usize, spare: &Spare) {
         if self.bytes.saturating_add(bytes) > self.budget {
-            self.shrink(self.budget.saturating_sub(bytes), spare);
+            self.shrink(self.budget.saturating_sub(bytes).saturating_sub(self.budget / 8), spare);
         }
     }
 
     /// Drops the items used longest ago until at most so many bytes are left.
     fn shrink(&mut self, left: usize, spare: &Spare) {
         self.bytes += self.entries.values_mut().map(Entry::recount).sum::<usize>();
-        let mut ages: Vec<(u64, Key)> =
-            self.entries.iter().map(|(key, entry)| (entry.used, key.clone())).collect();
-        ages.sort_unstable_by_key(|(used, _)| *used);
-        for (_, key) in ages {
+        let mut ages: Vec<(u64, usize)> =
+            self.entries.values().map(|entry| (entry.used, entry.bytes)).collect();
+        ages.sort_unstable();
+        let mut youngest = None;
+        for (used, bytes) in ages {
             if self.bytes <= left {
                 break;
             }
-            if let Some(entry) = self.entries.remove(&key) {
-                self.bytes -= entry.bytes;
-                Arc::into_inner(entry.item).into_iter().for_each(|item| spare.keep(item));
-            }
+            self.bytes -= bytes;
+            youngest = Some(used);
+        }
+        let Some(youngest) = youngest else { return };
+        for (_, entry) in self.entries.extract_if(|_, entry| entry.used <= youngest) {
+            Arc::into_inner(entry.item).into_iter().for_each(|item| spare.keep(item));
         }
     }
 }
