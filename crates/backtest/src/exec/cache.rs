@@ -143,6 +143,18 @@ mod tests {
     }
 
     #[test]
+    fn makes_room_for_more_than_the_next_item() {
+        let mut cache = Cache::new(80_000);
+        for shape in 0..100 {
+            cache.insert(key(shape), Arc::new(Item::Column(vec![0.0; 100])), &Spare::new(0));
+        }
+        cache.make_room(800, &Spare::new(0));
+        // Twelve more items of that size come without another look for the oldest.
+        assert!(cache.bytes() <= 80_000 - 800 - 10_000, "{}", cache.bytes());
+        assert!(!cache.contains(&key(0)) && cache.contains(&key(99)));
+    }
+
+    #[test]
     fn stays_under_its_budget_and_keeps_what_was_used_last() {
         let mut cache = Cache::new(4_000);
         for shape in 0..20 {
