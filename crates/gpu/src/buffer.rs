@@ -104,12 +104,42 @@ impl Drop for Memory {
 pub struct DeviceBuffer<T> {
     memory: Memory,
     len: usize,
+    /// Elements that it has addresses for.
+    most: usize,
     element: PhantomData<fn() -> T>,
 }
 
 impl<T: Pod> DeviceBuffer<T> {
     pub(crate) fn new(device: Device, address: u64, len: usize) -> Self {
-        Self { memory: Memory { device, address }, len, element: PhantomData }
+        Self { memory: Memory { device, address }, len, most: len, element: PhantomData }
+    }
+
+    /// With addresses for so many elements.
+    pub(crate) fn with_most(self, most: usize) -> Self {
+        Self { most, ..self }
+    }
+
+    /// Whether it can grow to so many elements where it is.
+    pub fn can_grow(&self, len: usize) -> bool {
+        len <= self.most
+    }
+
+    /// Takes in elements at the end until there are so many; what they hold is not defined. Those that are there stay where they are, so work
+    /// that uses them goes on, and nothing is waited for. Without enough memory nothing changes.
+    pub fn grow(&mut self, len: usize) -> Result<(), GpuError> {
+        if len > self.most {
+            return Err(GpuError::Range {
+                what: "growing",
+                at: self.len,
+                len: len - self.len,
+                size: self.most,
+            });
+        }
+        if len > self.len {
+            self.device().back(self.memory.address, len * size_of::<T>())?;
+            self.len = len;
+        }
+        Ok(())
     }
 
     /// Number of elements.

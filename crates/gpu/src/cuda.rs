@@ -11,6 +11,7 @@
 mod error;
 mod info;
 mod queue;
+mod reserve;
 
 use std::ffi::{CString, c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,6 +27,7 @@ pub(crate) use info::{devices, driver_version};
 use self::error::check;
 use self::info::{NO_DEVICE_CURE, describe, start};
 use self::queue::{Queue, Streams, event_done, stream_done};
+use self::reserve::Reservations;
 use crate::cache::Cache;
 use crate::caller::Caller;
 use crate::device::DeviceInfo;
@@ -51,6 +53,7 @@ pub(crate) struct CudaDriver {
     wait_limit: WaitLimit,
     caller: Caller,
     streams: Mutex<Streams>,
+    reservations: Reservations,
 }
 
 // SAFETY: context and stream are handles that the driver lets any thread use.
@@ -89,6 +92,7 @@ impl CudaDriver {
             wait_limit: WaitLimit::new(DEFAULT_LIMIT),
             caller: Caller::default(),
             streams: Mutex::default(),
+            reservations: Reservations::new(device, ordinal),
         };
         driver.enter()?;
         driver.priorities = check("cuCtxGetStreamPriorityRange", result::stream::get_priority_range())?;
@@ -228,7 +232,21 @@ impl Driver for CudaDriver {
         Ok(address)
     }
 
+    fn reserve(&self, bytes: u64) -> Result<Option<u64>, GpuError> {
+        self.enter()?;
+        Ok(self.reservations.reserve(bytes))
+    }
+
+    fn back(&self, address: u64, bytes: u64) -> Result<(), GpuError> {
+        self.enter()?;
+        let enough = self.reservations.back(address, bytes)?;
+        enough.ok_or_else(|| GpuError::OutOfMemory { bytes, free: self.free_bytes().unwrap_or(0) })
+    }
+
     fn free(&self, address: u64) -> Result<(), GpuError> {
+        if let Some(give_back) = self.reservations.remove(address) {
+            return self.call(give_back);
+        }
         // SAFETY: allocated by `alloc`, freed once, no longer in use.
         self.call(move || check("cuMemFree", unsafe { result::free_sync(address) }))
     }

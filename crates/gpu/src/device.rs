@@ -193,6 +193,23 @@ impl Device {
         Ok(DeviceBuffer::new(self.clone(), address, len))
     }
 
+    /// A buffer without elements that can [grow](DeviceBuffer::grow) to so many where it is; one that cannot grow at all where the device
+    /// does not offer that.
+    pub fn growable<T: Pod>(&self, most: usize) -> Result<DeviceBuffer<T>, GpuError> {
+        let bytes = byte_len::<T>(most)?;
+        self.collect()?;
+        let reserved =
+            if bytes == 0 { None } else { self.call(None, |driver| driver.reserve(bytes as u64))? };
+        Ok(match reserved {
+            Some(address) => DeviceBuffer::new(self.clone(), address, 0).with_most(most),
+            None => DeviceBuffer::new(self.clone(), 0, 0),
+        })
+    }
+
+    pub(crate) fn back(&self, address: u64, bytes: usize) -> Result<(), GpuError> {
+        self.call(None, |driver| driver.back(address, bytes as u64))
+    }
+
     /// Memory of the device with these elements. Waits for the copy; for data that is uploaded once.
     pub fn alloc_from<T: Pod>(&self, elements: &[T]) -> Result<DeviceBuffer<T>, GpuError> {
         let buffer = self.alloc(elements.len())?;

@@ -62,7 +62,11 @@ pub(crate) trait Driver: Send + Sync {
 
     /// Zeroed memory of the device. `bytes` is not 0.
     fn alloc(&self, bytes: u64) -> Result<u64, GpuError>;
-    /// Called when no operation uses the memory any more.
+    /// Addresses for so many bytes, with no memory behind them yet; `None` where that is not possible. `bytes` is not 0.
+    fn reserve(&self, bytes: u64) -> Result<Option<u64>, GpuError>;
+    /// Puts memory behind the first bytes of what was reserved. What is there stays; what new memory holds is not defined. Waits for nothing.
+    fn back(&self, address: u64, bytes: u64) -> Result<(), GpuError>;
+    /// For memory and for reserved addresses. Called when no operation uses them any more.
     fn free(&self, address: u64) -> Result<(), GpuError>;
     /// Zeroed page-locked memory of the host, aligned to 64 bytes. `bytes` is not 0.
     fn pin(&self, bytes: u64) -> Result<u64, GpuError>;

@@ -57,6 +57,9 @@ const WARPS_OF_A_MULTIPROCESSOR: u32 = 64;
 /// Blocks that a multiprocessor keeps at a time on most GPUs.
 const BLOCKS_OF_A_MULTIPROCESSOR: u32 = 32;
 
+/// Of memory, as on a GPU.
+const ALIGNMENT: usize = 256;
+
 pub(crate) struct HostDriver {
     info: DeviceInfo,
     wait_limit: WaitLimit,
@@ -75,9 +78,15 @@ pub(crate) struct HostDriver {
 
 #[derive(Default)]
 struct MemoryTable {
-    blocks: HashMap<u64, Layout>,
+    blocks: HashMap<u64, Block>,
     used: u64,
     n_allocations: u64,
+}
+
+/// A piece of memory, and how much of it counts as used.
+struct Block {
+    layout: Layout,
+    n_used: u64,
 }
 
 #[derive(Default)]
@@ -133,25 +142,40 @@ impl HostDriver {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn allocate(&self, bytes: u64) -> Result<u64, GpuError> {
+    /// Memory of which so much counts as used.
+    fn allocate(&self, bytes: u64, align: usize, n_used: u64) -> Result<u64, GpuError> {
         let free = self.info.memory_bytes - lock(&self.memory).used;
         let refused = GpuError::OutOfMemory { bytes, free };
-        let layout = Layout::from_size_align(bytes as usize, 256).map_err(|_| refused.clone())?;
+        let layout = Layout::from_size_align(bytes as usize, align).map_err(|_| refused.clone())?;
         // SAFETY: the size is not 0.
         let address = unsafe { alloc_zeroed(layout) } as u64;
         if address == 0 {
             return Err(refused);
         }
-        lock(&self.memory).blocks.insert(address, layout);
+        lock(&self.memory).blocks.insert(address, Block { layout, n_used });
         Ok(address)
     }
 
-    /// Returns the size of what was freed.
-    fn deallocate(&self, address: u64) -> u64 {
-        let Some(layout) = lock(&self.memory).blocks.remove(&address) else { return 0 };
+    fn deallocate(&self, address: u64) {
+        let mut memory = lock(&self.memory);
+        let Some(Block { layout, n_used }) = memory.blocks.remove(&address) else { return };
+        memory.used -= n_used;
         // SAFETY: the address came from `alloc_zeroed` with this layout and has just left the table.
         unsafe { dealloc(address as *mut u8, layout) };
-        layout.size() as u64
+    }
+
+    /// Counts an allocation, and the memory that it takes.
+    fn take(&self, bytes: u64) -> Result<(), GpuError> {
+        let mut memory = lock(&self.memory);
+        memory.n_allocations += 1;
+        let nth = memory.n_allocations;
+        let free = self.info.memory_bytes - memory.used;
+        let ordered = self.faults.contains(&Fault::OutOfMemory { nth });
+        if ordered || bytes > free {
+            return Err(GpuError::OutOfMemory { bytes, free: if ordered { 0 } else { free } });
+        }
+        memory.used += bytes;
+        Ok(())
     }
 
     fn completion(&self, event: EventId) -> Option<Arc<Completion>> {
@@ -235,28 +259,34 @@ impl Driver for HostDriver {
     }
 
     fn alloc(&self, bytes: u64) -> Result<u64, GpuError> {
-        {
-            let mut memory = lock(&self.memory);
-            memory.n_allocations += 1;
-            let nth = memory.n_allocations;
-            let free = self.info.memory_bytes - memory.used;
-            let ordered = self.faults.contains(&Fault::OutOfMemory { nth });
-            if ordered || bytes > free {
-                return Err(GpuError::OutOfMemory { bytes, free: if ordered { 0 } else { free } });
-            }
-            memory.used += bytes;
+        self.take(bytes)?;
+        self.allocate(bytes, ALIGNMENT, bytes).inspect_err(|_| lock(&self.memory).used -= bytes)
+    }
+
+    /// Zeroed memory costs nothing until it is touched, where the system's allocator aligns it.
+    fn reserve(&self, bytes: u64) -> Result<Option<u64>, GpuError> {
+        Ok(self.allocate(bytes, size_of::<u128>(), 0).ok())
+    }
+
+    fn back(&self, address: u64, bytes: u64) -> Result<(), GpuError> {
+        let n_used = lock(&self.memory).blocks.get(&address).map_or(bytes, |block| block.n_used);
+        if bytes <= n_used {
+            return Ok(());
         }
-        self.allocate(bytes).inspect_err(|_| lock(&self.memory).used -= bytes)
+        self.take(bytes - n_used)?;
+        if let Some(block) = lock(&self.memory).blocks.get_mut(&address) {
+            block.n_used = bytes;
+        }
+        Ok(())
     }
 
     fn free(&self, address: u64) -> Result<(), GpuError> {
-        let bytes = self.deallocate(address);
-        lock(&self.memory).used -= bytes;
+        self.deallocate(address);
         Ok(())
     }
 
     fn pin(&self, bytes: u64) -> Result<u64, GpuError> {
-        self.allocate(bytes)
+        self.allocate(bytes, ALIGNMENT, 0)
     }
 
     fn unpin(&self, address: u64) -> Result<(), GpuError> {

@@ -26,7 +26,7 @@ pub(super) struct ColumnStore {
 
 impl ColumnStore {
     pub(super) fn new(plan: Arc<DevicePlan>) -> Result<Self, GpuError> {
-        let pools = plan.keys.pools.iter().map(Pool::new).collect();
+        let pools = plan.keys.pools.iter().map(|pool| Pool::new(pool, plan.budget)).collect();
         // What the host waits for goes before what is under way.
         let stream = plan.context.pool().of(Purpose::Prepare)?;
         Ok(Self { plan, pools, stream, computed: None })
@@ -120,7 +120,7 @@ impl ColumnStore {
         for (at, pool) in self.pools.iter_mut().enumerate() {
             if written[at] {
                 let n_items = self.plan.keys.n_items(at, spans);
-                if !pool.has_room(n_items) {
+                if pool.moves(n_items) {
                     under_way.settle()?;
                 }
                 pool.reserve_items(self.plan.device(), &self.stream, n_items)?;

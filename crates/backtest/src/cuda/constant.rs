@@ -52,6 +52,7 @@ pub(super) fn constants(plan: &Plan, strategy: &Strategy) -> String {
     // Measured: with more blocks registers are spilt, with fewer too little is under way.
     define("WALK_BLOCKS", "12".into());
     define("MASK_BLOCKS", "8".into());
+    define("BOOK_BLOCKS", "12".into());
     define("FILL_CLOSE", truth(e.fill == FillAt::Close));
     define("CHECK_ENTRY_BAR", truth(e.first_check == FirstCheck::EntryBar));
     define("GAP_STOP_OPEN", truth(e.gap_fill_stop == GapFill::Open));

@@ -43,7 +43,11 @@ pub(super) struct Memory {
     pub(super) n_open: Mirror<u32>,
 }
 
-/// A buffer that is replaced by a larger one when needed; its contents are lost then.
+/// From so many bytes on a buffer grows where it is.
+const LARGE: usize = 1 << 20;
+
+/// A buffer that grows when needed. One that cannot grow where it is is replaced by a larger one, which waits for the device; its contents are
+/// lost then.
 pub(super) struct GrowableBuffer<T: Pod>(Option<DeviceBuffer<T>>);
 
 impl<T: Pod> Default for GrowableBuffer<T> {
@@ -55,12 +59,29 @@ impl<T: Pod> Default for GrowableBuffer<T> {
 impl<T: Pod> GrowableBuffer<T> {
     /// Room for so many values, and where they begin.
     pub(super) fn room(&mut self, device: &Device, len: usize) -> Result<DevicePtr<T>, GpuError> {
-        if self.0.as_ref().is_none_or(|buffer| buffer.len() < len.max(1)) {
-            // The old one goes first, so that both need not fit.
-            self.0 = None;
-            self.0 = Some(device.alloc(len.max(1) + len / 8)?);
+        let wanted = len.max(1) + len / 8;
+        match &mut self.0 {
+            Some(buffer) if buffer.len() >= len.max(1) => {}
+            Some(buffer) if buffer.can_grow(wanted) => buffer.grow(wanted)?,
+            _ => {
+                // The old one goes first, so that both need not fit.
+                self.0 = None;
+                self.0 = Some(Self::new_buffer(device, wanted)?);
+            }
         }
         Ok(self.ptr())
+    }
+
+    /// One with so many values. A large one has addresses for many more.
+    fn new_buffer(device: &Device, len: usize) -> Result<DeviceBuffer<T>, GpuError> {
+        if len * size_of::<T>() >= LARGE {
+            let mut buffer = device.growable(16 * len)?;
+            if buffer.can_grow(len) {
+                buffer.grow(len)?;
+                return Ok(buffer);
+            }
+        }
+        device.alloc(len)
     }
 
     pub(super) fn ptr(&self) -> DevicePtr<T> {

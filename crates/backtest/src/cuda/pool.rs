@@ -4,11 +4,22 @@ use tidemill_gpu::{Device, DeviceBuffer, DevicePtr, GpuError, Stream};
 
 use super::plan::PoolPlan;
 
+/// A new table has room for so many batches like the one that it is made for, if all of their tuples are new.
+const ROUNDS: usize = 128;
+
+/// And so many places for that, at most.
+const USUAL_PLACES: usize = 1 << 20;
+
+/// Most memory that is taken for items to come.
+const SPARE_BYTES: usize = 512 << 20;
+
 /// The columns of one shape, one per distinct tuple of scalars met so far.
 pub(super) struct Pool {
     /// As in [`PoolPlan`].
     stride: usize,
     n_scalars: usize,
+    /// Items that would fit the memory.
+    most_items: usize,
     items: Option<DeviceBuffer<f64>>,
     /// Items that there is room for.
     n_room: usize,
@@ -17,21 +28,21 @@ pub(super) struct Pool {
     table: Option<DeviceBuffer<u32>>,
     n_places: usize,
     keys: Option<DeviceBuffer<f64>>,
-    n_keys: usize,
 }
 
 impl Pool {
-    pub(super) fn new(plan: &PoolPlan) -> Self {
+    /// An empty one, on a device with so much memory for all.
+    pub(super) fn new(plan: &PoolPlan, budget: usize) -> Self {
         Self {
             stride: plan.stride,
             n_scalars: plan.n_scalars,
+            most_items: budget / (8 * plan.stride.max(1)),
             items: None,
             n_room: 0,
             n_items: 0,
             table: None,
             n_places: 0,
             keys: None,
-            n_keys: 0,
         }
     }
 
@@ -67,6 +78,12 @@ impl Pool {
         self.n_room >= n_items
     }
 
+    /// Whether items would move to make room for so many.
+    pub(super) fn moves(&self, n_items: usize) -> bool {
+        let stays = |items: &DeviceBuffer<f64>| items.can_grow(n_items * self.stride);
+        !self.has_room(n_items) && !self.items.as_ref().is_none_or(stays)
+    }
+
     /// Forgets all items. Nothing that reads them may be under way.
     pub(super) fn clear(&mut self, stream: &Stream) -> Result<(), GpuError> {
         self.n_items = 0;
@@ -78,35 +95,26 @@ impl Pool {
 
     /// Room in the table for so many tuples more.
     ///
-    /// A table that is too small is emptied, and the items with it: that happens a few times in a study. Nothing that reads them may be under way then.
+    /// A table that is too small is emptied, and the items with it. Nothing that reads them may be under way then.
     pub(super) fn reserve_tuples(
         &mut self,
         device: &Device,
         stream: &Stream,
         n_more: usize,
     ) -> Result<(), GpuError> {
-        let n_tuples = self.n_items + n_more;
-        if !self.has_places(n_more) {
-            let n_places = (4 * n_tuples).next_power_of_two().max(1024);
-            self.table = None;
-            self.table = Some(device.alloc(n_places)?);
-            self.n_places = n_places;
-            self.clear(stream)?;
+        if self.has_places(n_more) {
+            return Ok(());
         }
-        if self.n_keys < n_tuples * self.n_scalars {
-            let n_keys = 2 * n_tuples * self.n_scalars;
-            let keys = device.alloc(n_keys)?;
-            if let (Some(old), true) = (&self.keys, self.n_items > 0) {
-                stream.copy(old, 0, &keys, 0, self.n_items * self.n_scalars)?;
-                stream.synchronize()?;
-            }
-            self.keys = Some(keys);
-            self.n_keys = n_keys;
-        }
-        Ok(())
+        let usual = (2 * ROUNDS * n_more).min(USUAL_PLACES).min(2 * self.most_items);
+        let n_places = (4 * (self.n_items + n_more)).max(usual).next_power_of_two().max(1024);
+        (self.table, self.keys) = (None, None);
+        self.table = Some(device.alloc(n_places)?);
+        self.keys = Some(device.alloc(n_places / 2 * self.n_scalars)?);
+        self.n_places = n_places;
+        self.clear(stream)
     }
 
-    /// Takes in so many items in all; those that are known stay. They move, so nothing that reads them may be under way if there is no room.
+    /// Takes in so many items in all; those that are known stay. Where they [move](Self::moves), nothing that reads them may be under way.
     pub(super) fn reserve_items(
         &mut self,
         device: &Device,
@@ -114,16 +122,37 @@ impl Pool {
         n_items: usize,
     ) -> Result<(), GpuError> {
         if !self.has_room(n_items) {
-            let n_room = n_items + (n_items / 2).min(self.n_items);
-            let items = device.alloc(n_room * self.stride)?;
-            if let (Some(old), true) = (&self.items, self.n_items > 0) {
-                stream.copy(old, 0, &items, 0, self.n_items * self.stride)?;
-                stream.synchronize()?;
+            let len = n_items * self.stride;
+            let spare = (n_items / 2).min(self.n_items) * self.stride;
+            match self.items.as_mut().filter(|items| items.can_grow(len)) {
+                Some(items) => grow(items, len, spare.min(SPARE_BYTES / 8))?,
+                None => self.move_items(device, stream, len, spare)?,
             }
-            self.items = Some(items);
-            self.n_room = n_room;
+            self.n_room = self.items.as_ref().map_or(0, |items| items.len() / self.stride.max(1));
         }
         self.n_items = n_items;
+        Ok(())
+    }
+
+    /// The items in a new buffer, which has addresses for all items that fit the memory if that is possible.
+    fn move_items(
+        &mut self,
+        device: &Device,
+        stream: &Stream,
+        len: usize,
+        spare: usize,
+    ) -> Result<(), GpuError> {
+        let mut items = device.growable(len.max(self.most_items * self.stride))?;
+        if items.can_grow(len) {
+            items.grow(len)?;
+        } else {
+            items = device.alloc(len + spare)?;
+        }
+        if let (Some(old), true) = (&self.items, self.n_items > 0) {
+            stream.copy(old, 0, &items, 0, self.n_items * self.stride)?;
+            stream.synchronize()?;
+        }
+        self.items = Some(items);
         Ok(())
     }
 
@@ -132,7 +161,15 @@ impl Pool {
         self.items = None;
         self.n_room = 0;
         self.n_items = 0;
-        self.table = None;
+        (self.table, self.keys) = (None, None);
         self.n_places = 0;
     }
+}
+
+/// Room for `len` values where they are, and some to spare if there is memory.
+fn grow(items: &mut DeviceBuffer<f64>, len: usize, spare: usize) -> Result<(), GpuError> {
+    if items.can_grow(len + spare) && items.grow(len + spare).is_ok() {
+        return Ok(());
+    }
+    items.grow(len)
 }

@@ -65,11 +65,20 @@ struct TradeMoves {
     from = from > start ? from : start;
     to = to < end ? to : end;
     if (from >= to) return 0.0;
-    double price = is_long(item) ? INFINITE : -INFINITE;
-    for (u32 bar = from; bar < to; bar++) {
-      price = is_long(item) ? minimum(price, days.bar_low[bar]) : maximum(price, days.bar_high[bar]);
+    // The whole day's extreme, or that of the bars: several at once, so that their loads do not wait for each other.
+    if (from > start || to < end) {
+      const u32 AT_ONCE = 8;
+      const double* prices = is_long(item) ? days.bar_low : days.bar_high;
+      extreme = prices[from];
+      for (u32 bar = from + 1; bar < to; bar += AT_ONCE) {
+        double some[AT_ONCE];
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; k++) some[k] = prices[bar + k < to ? bar + k : from];
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; k++) extreme = is_long(item) ? minimum(extreme, some[k]) : maximum(extreme, some[k]);
+      }
     }
-    double fall = worth(item, price) / peak - 1.0;
+    double fall = worth(item, extreme) / peak - 1.0;
     return fall < 0.0 ? fall : 0.0;
   }
 };
@@ -231,7 +240,7 @@ __device__ inline void finish_book(Ledger& ledger, const Daily& daily) {
   __syncwarp();
 }
 
-KERNEL(book, BookArgs) {
+KERNEL_BOUNDED(book, BookArgs, 32 * BOOK_WARPS, BOOK_BLOCKS) {
   __shared__ Ledger ledgers[BOOK_WARPS];
   const u32 lane = lane_of();
   u64 warp = (u64)blockIdx.x * BOOK_WARPS + threadIdx.x / 32;

@@ -140,8 +140,21 @@ template <class C> __device__ void write_mask(const MaskArgs& args) {
     for (u32 word = first_word + lane; word < last_word; word += 32) out[word] = 0;
     return;
   }
+  // The bits of a word that all masks leave.
+  auto joined = [&](u32 word) {
+    u32 bits = word < last_word ? valid_bits(word, n_bars) : 0;
+    if (word < last_word) {
+#pragma unroll 4
+      for (u32 k = 0; k < n_masks; k++) bits &= masks[k][word];
+    }
+    return bits;
+  };
   u32 n_pending = 0;
+  // Those of the next word are on their way while bars are tested.
+  u32 ahead = joined(first_word + lane);
   for (u32 word = first_word;; word += 32) {
+    u32 bits = ahead;
+    ahead = joined(word + 32 + lane);
     bool is_end = word >= last_word;
     if (n_pending > ENOUGH || is_end) {
 #pragma unroll 1
@@ -154,11 +167,6 @@ template <class C> __device__ void write_mask(const MaskArgs& args) {
     }
     if (is_end) break;
     u32 mine = word + lane;
-    u32 bits = valid_bits(mine, n_bars);
-    if (mine < last_word) {
-#pragma unroll 4
-      for (u32 k = 0; k < n_masks; k++) bits &= masks[k][mine];
-    }
     if (!(first_tests | last_tests)) {
       if (mine < last_word) found[mine - first_word] = bits;
       continue;

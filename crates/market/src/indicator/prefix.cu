@@ -7,10 +7,16 @@
 // Sums of values, and of their squares or of index times value.
 struct __align__(16) PairSums { DoubleDouble sum, other; };
 
-// Values not available among the first e bars, and bars up to and including e that differ from the one before.
+// Values not available among the first e bars, and bars up to and including e that differ from the one before. The last entry has no bar, and
+// its changes are a summary of the symbol: the first bar from which on every value is available, and QUIET if some stretch of SUM_BARS bars
+// from a multiple of that on has one value. Where it says enough about a window, no other count is read.
 struct __align__(8) Counts { u32 missing, changes; };
 
 #define SUM_BLOCK 256
+#define SUM_BARS 16
+#define QUIET 0x80000000u
+// Until the second pass the last entry of a block has its own summary beside what is missing in it.
+#define OF_BLOCK_SHIFT 16
 
 __device__ __forceinline__ bool is_available(double v) { return fabs(v) <= 1e120; }
 
@@ -57,7 +63,6 @@ __device__ __forceinline__ const Counts* counts_of(const ColumnArgs& args, const
 
 #ifndef POINTS_ONLY
 #define SUM_ROWS 32
-#define SUM_BARS 16
 
 // Pass 1. A warp has 32 blocks of one symbol, a lane each; tiles of 16 bars go through shared memory, so that
 // neighbouring lanes read and write neighbouring bars. Grid: (item, symbol) by groups of 32 blocks.
@@ -77,12 +82,14 @@ __device__ void sum_blocks(const ColumnArgs& args, const double* column, double*
   if (blockIdx.y == 0 && lane == 0) {
     out[0] = Sums::zero();
     counts[0].missing = 0;
-    counts[n].changes = 0;
+    if (n == 0) counts[n].changes = 0;
   }
   for (u64 chunk = (u64)blockIdx.y * SUM_ROWS * SUM_BLOCK; chunk < n; chunk += (u64)gridDim.y * SUM_ROWS * SUM_BLOCK) {
     u64 mine = chunk + lane * SUM_BLOCK;
     Entry total = Sums::zero();
     u32 missing = 0, changes = 0;
+    // The summary of the block: bars up to the last that is not available, and whether a stretch is quiet.
+    u32 gap = 0, quiet = 0;
     double previous = mine < n ? x[mine ? mine - 1 : 0] : 0.0;
     for (u32 from = 0; from < SUM_BLOCK; from += SUM_BARS) {
       // All reads under way at once; past the end the last bar again, which is not kept.
@@ -95,15 +102,20 @@ __device__ void sum_blocks(const ColumnArgs& args, const double* column, double*
 #pragma unroll
       for (u32 pair = 0; pair < SUM_ROWS / 2; pair++) values[2 * pair + lane / SUM_BARS][lane % SUM_BARS] = read[pair];
       __syncwarp();
+      u32 inside = 0;
       for (u32 k = 0; k < SUM_BARS; k++) {
         double v = values[lane][k];
         missing += !is_available(v);
         changes += v != previous;
+        inside += k > 0 && v != previous;
+        if (!is_available(v) && mine + from + k < n) gap = from + k + 1;
         previous = v;
         total = Sums::next(total, is_available(v) ? v : 0.0, (u32)(mine + from + k));
         sums[lane][k] = total;
         counted[lane][k] = Counts{missing, changes};
       }
+      if (inside == 0 && mine + from + SUM_BARS <= n) quiet = QUIET;
+      if (from + SUM_BARS == SUM_BLOCK) counted[lane][SUM_BARS - 1].missing |= quiet | gap << OF_BLOCK_SHIFT;
       __syncwarp();
       for (u32 pair = 0; pair < SUM_ROWS; pair += 2) {
         u32 row = pair + lane / SUM_BARS;
@@ -116,6 +128,8 @@ __device__ void sum_blocks(const ColumnArgs& args, const double* column, double*
       }
       __syncwarp();
     }
+    // The block with the last bar; if it is a full one, it has its own summary elsewhere.
+    if (mine < n && n <= mine + SUM_BLOCK) counts[n].changes = n == mine + SUM_BLOCK ? 0 : quiet | gap << OF_BLOCK_SHIFT;
   }
 }
 
@@ -133,17 +147,24 @@ __device__ void sum_ends(const ColumnArgs& args, double* item) {
   typedef typename Sums::Entry Entry;
   u32 symbol = blockIdx.x / args.count;
   u32 start = args.start[symbol];
-  u32 n_full = (args.start[symbol + 1] - start) / SUM_BLOCK;
+  u32 n_bars = args.start[symbol + 1] - start, n_full = n_bars / SUM_BLOCK;
   Entry* out = (Entry*)sums_of<Entry>(item, start, symbol);
   Counts* counts = (Counts*)counts_of<Entry>(args, item, start, symbol);
   u32 lane = threadIdx.x;
   Entry offset = Sums::zero();
   u32 missing = 0, changes = 0;
+  // Of the blocks of this lane; the last one, which is not full, is everybody's.
+  u32 of_last = counts[n_bars].changes, gap = of_last >> OF_BLOCK_SHIFT & (2 * SUM_BLOCK - 1), quiet = of_last & QUIET;
+  u32 available = gap ? n_full * SUM_BLOCK + gap : 0;
   for (u32 from = 0; from < n_full; from += 32) {
     u32 n = min(n_full - from, 32u);
     u64 end = (u64)(from + lane + 1) * SUM_BLOCK;
     Entry inner = lane < n ? out[end] : Sums::zero();
-    u32 inner_missing = lane < n ? counts[end].missing : 0;
+    u32 of_block = lane < n ? counts[end].missing : 0;
+    gap = of_block >> OF_BLOCK_SHIFT & (2 * SUM_BLOCK - 1);
+    quiet |= of_block & QUIET;
+    if (gap) available = max(available, (u32)end - SUM_BLOCK + gap);
+    u32 inner_missing = of_block & ((1u << OF_BLOCK_SHIFT) - 1);
     u32 inner_changes = lane < n ? counts[end - 1].changes : 0;
     Entry mine = offset;
     u32 my_missing = 0, my_changes = 0;
@@ -163,6 +184,9 @@ __device__ void sum_ends(const ColumnArgs& args, double* item) {
       counts[end - 1].changes = my_changes;
     }
   }
+  quiet = __any_sync(~0u, quiet != 0) ? QUIET : 0;
+  for (u32 by = 16; by > 0; by /= 2) available = max(available, __shfl_xor_sync(~0u, available, by));
+  if (lane == 0) counts[n_bars].changes = quiet | available;
 }
 
 // Pass 3. One thread per entry; those that pass 2 has finished are only read.
@@ -215,14 +239,15 @@ KERNEL(prefix_index_ends, ColumnArgs) { prefix_ends<IndexSums>(args); }
 KERNEL(prefix_index_offsets, ColumnArgs) { prefix_offsets<IndexSums>(args); }
 #endif
 
-// Whether the window of w bars that ends with `bar` is there and holds no value that is not available. Most symbols
-// have all of theirs, and one number says so.
+// Whether the window of w bars that ends with `bar` is there and holds no value that is not available.
 __device__ __forceinline__ bool has_window(const Counts* counts, u32 n, u32 bar, u32 w) {
   if (!w || bar >= n || bar + 1 < w) return false;
-  return counts[n].missing == 0 || counts[bar + 1].missing == counts[bar + 1 - w].missing;
+  return bar + 1 - w >= (counts[n].changes & ~QUIET) || counts[bar + 1].missing == counts[bar + 1 - w].missing;
 }
 
-__device__ __forceinline__ bool is_flat(const Counts* counts, u32 bar, u32 w) {
+// Whether a window has one value. One of 2 * SUM_BARS - 1 bars holds a whole stretch, wherever it begins.
+__device__ __forceinline__ bool is_flat(const Counts* counts, u32 n, u32 bar, u32 w) {
+  if (w >= 2 * SUM_BARS - 1 && !(counts[n].changes & QUIET)) return false;
   return counts[bar].changes == counts[bar + 1 - w].changes;
 }
 

@@ -3,7 +3,7 @@
 __device__ __forceinline__ double spread_at(const PairSums* sums, const Counts* counts, u32 n, u32 bar, u32 w,
                                             const Spread& spread) {
   if (!has_window(counts, n, bar, w)) return NA;
-  return is_flat(counts, bar, w) ? 0.0 : spread.of(window_sums(sums, bar, w));
+  return is_flat(counts, n, bar, w) ? 0.0 : spread.of(window_sums(sums, bar, w));
 }
 
 __device__ __forceinline__ double stddev_at(const PairSums* sums, const Counts* counts, u32 n, u32 bar, u32 w) {

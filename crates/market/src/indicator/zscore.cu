@@ -2,7 +2,7 @@
 
 __device__ __forceinline__ double zscore_at(const double* x, const PairSums* sums, const Counts* counts, u32 n, u32 bar,
                                             u32 w, const Mean& mean) {
-  if (!has_window(counts, n, bar, w) || is_flat(counts, bar, w)) return NA;
+  if (!has_window(counts, n, bar, w) || is_flat(counts, n, bar, w)) return NA;
   PairSums window = window_sums(sums, bar, w);
   return (x[bar] - mean.of(window.sum)) / Spread::population(w).of(window);
 }

@@ -180,3 +180,45 @@ fn pointers_count_in_elements() {
     assert!(DevicePtr::<u32>::NULL.is_null() && !at.is_null());
     assert_eq!(size_of::<DevicePtr<[u8; 100]>>(), 8);
 }
+
+#[test]
+fn a_buffer_grows_where_it_is_while_its_work_goes_on() {
+    on_every_device(|device| {
+        let stream = device.stream().unwrap();
+        let mut buffer = device.growable::<u64>(1 << 20).unwrap();
+        if !buffer.can_grow(1) {
+            return;
+        }
+        assert!(buffer.is_empty() && !buffer.can_grow((1 << 20) + 1));
+        buffer.grow(1000).unwrap();
+        let (begin, free) = (buffer.ptr(), device.free_bytes().unwrap());
+        let gate = hold(&stream);
+        stream.fill(&buffer, 0, 1000, 0xff).unwrap();
+        let filled = stream.record().unwrap();
+        buffer.grow(1 << 20).unwrap();
+        assert!(!filled.is_done().unwrap(), "growing does not wait");
+        assert_eq!((buffer.ptr(), buffer.len()), (begin, 1 << 20));
+        assert!(device.free_bytes().unwrap() < free);
+        gate.open();
+        stream.fill(&buffer, 1000, (1 << 20) - 1000, 1).unwrap();
+        let values = buffer.to_vec().unwrap();
+        assert!(values[..1000].iter().all(|&x| x == u64::MAX));
+        assert!(values[1000..].iter().all(|&x| x == 0x0101_0101_0101_0101));
+        assert!(matches!(buffer.grow((1 << 20) + 1), Err(GpuError::Range { .. })));
+        buffer.grow(10).unwrap();
+        assert_eq!(buffer.len(), 1 << 20, "it never shrinks");
+    });
+}
+
+#[test]
+fn a_buffer_that_cannot_grow_for_want_of_memory_stays_as_it_is() {
+    let device = Device::host(HostOptions { memory_bytes: 1000, ..HostOptions::default() });
+    let mut buffer = device.growable::<u8>(5000).unwrap();
+    buffer.grow(600).unwrap();
+    assert_eq!(buffer.grow(1100).unwrap_err(), GpuError::OutOfMemory { bytes: 500, free: 400 });
+    assert_eq!((buffer.len(), device.free_bytes().unwrap()), (600, 400));
+    buffer.grow(1000).unwrap();
+    drop(buffer);
+    assert_eq!(device.free_bytes().unwrap(), 1000);
+    assert!(matches!(device.alloc::<u8>(10).unwrap().grow(11), Err(GpuError::Range { .. })));
+}
