@@ -107,8 +107,8 @@ const ON_DEVICES: [&str; 5] = [
 
 /// The bits of all sums of a trial.
 fn bits(outcome: &Outcome) -> Vec<[u64; size_of::<Tally>() / 8]> {
-    let pools = [Some(outcome.train), outcome.test];
-    outcome.segments.iter().copied().chain(pools.into_iter().flatten()).map(|tally| tally.bits()).collect()
+    let pools = [Some(outcome.train), outcome.test.as_deref().copied()];
+    outcome.segments().iter().copied().chain(pools.into_iter().flatten()).map(|tally| tally.bits()).collect()
 }
 
 /// Symbols that begin and end at other times, one of them with holes.

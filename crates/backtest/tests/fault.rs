@@ -74,8 +74,8 @@ fn points(engine: &Engine<'_>, n: usize) -> Points {
 /// All bits of all outcomes.
 fn bits(outcomes: &[Outcome]) -> Vec<[u64; size_of::<Tally>() / 8]> {
     let of = |outcome: &Outcome| {
-        let pools = [Some(outcome.train), outcome.test];
-        outcome.segments.iter().copied().chain(pools.into_iter().flatten()).collect::<Vec<_>>()
+        let pools = [Some(outcome.train), outcome.test.as_deref().copied()];
+        outcome.segments().iter().copied().chain(pools.into_iter().flatten()).collect::<Vec<_>>()
     };
     outcomes.iter().flat_map(of).map(|tally| tally.bits()).collect()
 }

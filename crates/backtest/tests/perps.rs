@@ -71,7 +71,7 @@ fn every_parameter_changes_results() {
             .evaluate(&changed)
             .iter()
             .zip(base_of)
-            .any(|(outcome, base)| outcome.segments != results[base].segments);
+            .any(|(outcome, base)| outcome.segments() != results[base].segments());
         if !matters {
             idle.push(param.name.as_str());
         }

@@ -552,7 +552,7 @@ fn blocks_are_the_daily_returns_cut_into_pieces() {
             let pools =
                 [Some(Role::Train), Some(Role::Test), None].map(|role| engine.pool_of(&details, &of(role)));
             assert_eq!(pools[0].tally.bits(), outcome.train.bits());
-            assert_eq!(pools[1].tally.bits(), outcome.test.unwrap().bits());
+            assert_eq!(pools[1].tally.bits(), outcome.test.as_ref().unwrap().bits());
             assert_eq!(pools[2].tally.trades, pools[0].tally.trades + pools[1].tally.trades);
             let chained = pools[2].daily.iter().fold(1.0, |equity, (_, change)| equity * (1.0 + change));
             assert!((chained - pools[2].tally.equity).abs() < 1e-12 * chained);

@@ -100,6 +100,7 @@ fn run(args: DeviceBenchArgs, work: Workload) -> Result<ExitCode> {
 
     let mut runs: Vec<TimedRun> = Vec::new();
     let mut outcomes = Vec::new();
+    let mut metrics: Vec<Metrics> = Vec::new();
     // The first one allocates.
     for _ in 0..=args.repeat.max(1) {
         drop(std::mem::take(&mut outcomes));
@@ -109,10 +110,11 @@ fn run(args: DeviceBenchArgs, work: Workload) -> Result<ExitCode> {
         on_device.submit(points.clone())?;
         outcomes = on_device.collect()?;
         let device_s = began.elapsed().as_secs_f64();
-        let metrics: Vec<Metrics> =
-            outcomes.par_iter().map(|outcome| engine.pool_metrics(&outcome.train, Role::Train)).collect();
+        outcomes
+            .par_iter()
+            .map(|outcome| engine.pool_metrics(&outcome.train, Role::Train))
+            .collect_into_vec(&mut metrics);
         let seconds = began.elapsed().as_secs_f64();
-        drop(metrics);
         runs.push(TimedRun { seconds, device_s, spans: on_device.take_spans() });
     }
     runs.remove(0);
@@ -214,8 +216,8 @@ impl TimedRun {
 pub fn same_bits(a: &Outcome, b: &Outcome) -> bool {
     let same =
         |a: &tidemill_backtest::tally::Tally, b: &tidemill_backtest::tally::Tally| a.bits() == b.bits();
-    a.segments.len() == b.segments.len()
-        && a.segments.iter().zip(&b.segments).all(|(a, b)| same(a, b))
+    a.segments().len() == b.segments().len()
+        && a.segments().iter().zip(b.segments()).all(|(a, b)| same(a, b))
         && same(&a.train, &b.train)
         && match (&a.test, &b.test) {
             (Some(a), Some(b)) => same(a, b),

@@ -103,7 +103,7 @@ pub fn scores(
     let segments: Vec<Metrics> = engine
         .segments()
         .iter()
-        .zip(&outcome.segments)
+        .zip(outcome.segments())
         .filter(|(segment, _)| segment.role == role && strategy.reduce != Reduce::Pooled)
         .map(|(segment, tally)| engine.segment_metrics(segment, tally))
         .collect();

@@ -325,7 +325,7 @@ impl WalkForward {
         points.push(&winner.row);
         if let Some(outcome) = engine.evaluate(&points).first() {
             let mean = |tally: &Tally| (tally.days > 0).then(|| tally.sum_daily / f64::from(tally.days));
-            result.mean_daily = [mean(&outcome.train), outcome.test.as_ref().and_then(mean)];
+            result.mean_daily = [mean(&outcome.train), outcome.test.as_deref().and_then(mean)];
             result.trades = outcome.test.as_ref().map_or(0, |tally| tally.trades);
             result.total_return = outcome.test.as_ref().map_or(0.0, |tally| tally.equity - 1.0);
         }

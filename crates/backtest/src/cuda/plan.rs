@@ -63,7 +63,7 @@ pub(super) struct PoolPlan {
 
 /// One key: the tuple that decides what is shared.
 pub(super) struct KeyPlan {
-    pub(super) n_scalars: usize,
+    pub(super) scalars: Vec<usize>,
     /// Where its scalars begin in [`DevicePlan::tuples`].
     pub(super) tuple_at: usize,
     /// The pool that keeps its items, or none where they are the batch's own.
@@ -232,7 +232,8 @@ impl Keys {
     }
 
     fn add(&mut self, parts: &KeyParts, pool: Option<usize>, wave: usize, tuples: &mut Vec<u32>) -> usize {
-        let key = KeyPlan { n_scalars: parts.scalars.len(), tuple_at: tuples.len(), pool, wave };
+        let scalars = parts.scalars.clone();
+        let key = KeyPlan { scalars, tuple_at: tuples.len(), pool, wave };
         tuples.extend(parts.scalars.iter().map(|scalar| *scalar as u32));
         self.keys.push(key);
         self.keys.len() - 1

@@ -76,14 +76,33 @@ impl Default for EngineOptions {
 /// Results of one trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// One per segment, in their order.
-    pub segments: Vec<Tally>,
+    /// Those of each segment, unless there is one: it is one of the pools, and many outcomes are kept.
+    segments: Option<Box<[Tally]>>,
     /// All counting segments together.
     pub train: Tally,
     /// All other segments together, if there are any.
-    pub test: Option<Tally>,
+    pub test: Option<Box<Tally>>,
     /// All counting segments together by the block of time, if blocks are kept: daily returns, and their squares.
     pub blocks: Vec<[f64; 2]>,
+}
+
+impl Outcome {
+    /// Results of the segments in their order, of the pools that they make, and by the block.
+    pub fn new(
+        segments: Vec<Tally>,
+        train: Option<Tally>,
+        test: Option<Tally>,
+        blocks: Vec<[f64; 2]>,
+    ) -> Self {
+        let segments = (segments.len() != 1).then(|| segments.into());
+        Self { segments, train: train.unwrap_or_default(), test: test.map(Box::new), blocks }
+    }
+
+    /// One per segment, in their order.
+    pub fn segments(&self) -> &[Tally] {
+        let only = self.test.as_deref().unwrap_or(&self.train);
+        self.segments.as_deref().unwrap_or(std::slice::from_ref(only))
+    }
 }
 
 /// A strategy over data, ready to evaluate trials.

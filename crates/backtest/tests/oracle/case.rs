@@ -208,7 +208,7 @@ impl Case {
         again.extend(self.run(&mut other, &turned, self.threads));
         again.reverse();
         for (at, (a, b)) in outcomes.iter().zip(&again).enumerate() {
-            let pairs = a.segments.iter().zip(&b.segments).chain([(&a.train, &b.train)]);
+            let pairs = a.segments().iter().zip(b.segments()).chain([(&a.train, &b.train)]);
             for (a, b) in pairs {
                 if let Some(field) = tally_difference(a, b) {
                     return Err(format!(
@@ -302,7 +302,7 @@ fn bits(value: f64) -> u64 {
 }
 
 fn compare_outcome(outcome: &Outcome, expected: &Expected) -> Result<(), String> {
-    for (at, (ours, theirs)) in outcome.segments.iter().zip(&expected.segments).enumerate() {
+    for (at, (ours, theirs)) in outcome.segments().iter().zip(&expected.segments).enumerate() {
         if let Some(field) = tally_difference(ours, &theirs.tally) {
             return Err(format!("segment {at}: {field}; oracle's trades {:#?}", expected.trades[at]));
         }

@@ -102,7 +102,7 @@ fn compare_outcomes(
 ) -> Compared {
     let mut out = Compared { trials: points.len() as u64, ..Compared::default() };
     for (trial, cpu) in expected.iter().enumerate() {
-        out.trades += [Some(&cpu.train), cpu.test.as_ref()]
+        out.trades += [Some(&cpu.train), cpu.test.as_deref()]
             .into_iter()
             .flatten()
             .map(|t| u64::from(t.trades))
@@ -127,10 +127,10 @@ type Fields = Vec<(&'static str, f64, f64)>;
 
 /// The first part in which two outcomes differ, and its fields.
 fn outcome_difference(segments: &[Segment], cpu: &Outcome, device: &Outcome) -> Option<(String, Fields)> {
-    if cpu.segments.len() != device.segments.len() {
-        return Some((format!("{} segments, not {}", device.segments.len(), cpu.segments.len()), Vec::new()));
+    if cpu.segments().len() != device.segments().len() {
+        return Some((format!("{} segments, not {}", device.segments().len(), cpu.segments().len()), Vec::new()));
     }
-    let of_segments = cpu.segments.iter().zip(&device.segments).enumerate().map(|(at, (cpu, device))| {
+    let of_segments = cpu.segments().iter().zip(device.segments()).enumerate().map(|(at, (cpu, device))| {
         (
             segments.get(at).map_or_else(|| format!("segment {at}"), |segment| segment.name.clone()),
             cpu,
@@ -169,12 +169,7 @@ mod tests {
 
     fn outcome(equity: f64, wins: u32) -> Outcome {
         let tally = Tally { equity, wins, trades: 3, ..Tally::default() };
-        Outcome {
-            segments: vec![Tally { trades: 3, ..Tally::default() }, tally],
-            train: tally,
-            test: None,
-            blocks: Vec::new(),
-        }
+        Outcome::new(vec![Tally { trades: 3, ..Tally::default() }, tally], Some(tally), None, Vec::new())
     }
 
     #[test]

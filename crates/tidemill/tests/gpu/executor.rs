@@ -111,7 +111,7 @@ fn points(strategy: &Strategy, engine: &Engine<'_>, n_trials: usize, stream: &mu
 
 /// The bits of all results of a trial.
 pub fn bits(outcome: &Outcome) -> Vec<Vec<u64>> {
-    let tallies = outcome.segments.iter().chain([&outcome.train]).chain(&outcome.test);
+    let tallies = outcome.segments().iter().chain([&outcome.train]).chain(outcome.test.as_deref());
     let blocks = outcome.blocks.iter().flatten();
     let blocks = blocks.map(|sum| if sum.is_nan() { f64::NAN.to_bits() } else { sum.to_bits() }).collect();
     tallies.map(|tally: &Tally| tally.bits().to_vec()).chain([blocks]).collect()

@@ -105,7 +105,7 @@ impl Part<Staged> {
         let Self { plan, memory, n_rows, .. } = self;
         let (device, keys, n_rows) = (plan.device(), &plan.keys.keys, *n_rows);
         let own = || keys.iter().filter(|key| key.pool.is_none());
-        let (n_own, own_width) = (own().count(), own().map(|key| key.n_scalars).sum::<usize>());
+        let (n_own, own_width) = (own().count(), own().map(|key| key.scalars.len()).sum::<usize>());
         let own_places = (2 * n_rows).next_power_of_two();
         let own_tables = memory.own_tables.room(device, n_own * own_places)?;
         memory.own_tables.fill(stream, 0..n_own * own_places, 0xff)?;
@@ -135,7 +135,7 @@ impl Part<Staged> {
                     let tuples = tables.own_keys.add(own_width * n_rows);
                     let count = tables.spans.add(columns.n_pools() + n_own);
                     n_own += 1;
-                    own_width += key.n_scalars;
+                    own_width += key.scalars.len();
                     (table, tables.own_places as u32 - 1, tuples, count)
                 }
             };
@@ -148,7 +148,7 @@ impl Part<Staged> {
                 scalars: self.plan.tuples.ptr().add(key.tuple_at),
                 count,
                 span: tables.spans.add(tables.n_counts + 2 * at),
-                n_scalars: key.n_scalars as u32,
+                n_scalars: key.scalars.len() as u32,
                 mask,
             };
             let chain = key.pool.unwrap_or(columns.n_pools() + n_own);

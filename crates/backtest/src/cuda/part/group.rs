@@ -6,6 +6,7 @@ use tidemill_market::indicator::device::Input;
 use super::{Computed, ConditionWork, Distinct, Part, Span};
 use crate::cuda::layout::{EXACT, FactorMask, GroupArgs, LEVEL, Sharer};
 use crate::cuda::plan::{ConditionPlan, Place};
+use crate::plan::Slot;
 
 /// Masks and columns that decide the groups of a condition, at most.
 pub(in crate::cuda) const MOST_SHARERS: usize = 8;
@@ -14,8 +15,8 @@ pub(in crate::cuda) const MOST_SHARERS: usize = 8;
 const GROUP: usize = 16;
 
 impl Part<Distinct> {
-    /// The masks and columns by which the items of a condition are grouped: those with the fewest different ones first, as many as
-    /// leave groups of some size.
+    /// The columns and masks by which the items of a condition are grouped, as many as leave groups of some size. Columns come first, because
+    /// bars are read here and there in them and masks are read from end to end; of either those with the fewest different ones.
     pub(super) fn sharers(
         &self,
         condition: &ConditionPlan,
@@ -23,11 +24,12 @@ impl Part<Distinct> {
         inputs: &[Input],
     ) -> Vec<Sharer> {
         let (spans, keys) = (&self.state.spans, &self.plan.keys);
-        let mut all: Vec<(usize, Sharer)> = Vec::new();
+        let (mut masks, mut columns): (Vec<Sharer>, Vec<Sharer>) = (Vec::new(), Vec::new());
+        // The scalars that tell the columns apart: those of one key are the same groups.
+        let mut known: Vec<&[usize]> = Vec::new();
         for (plan, factor) in condition.factors.iter().zip(factors) {
             let mut add = |item_of, level_of, n_items: usize, n_levels: u32| {
-                let sharer = Sharer { item_of, level_of, n_items: n_items as u32, n_levels };
-                all.push((sharer.n_different(), sharer));
+                masks.push(Sharer { item_of, level_of, n_items: n_items as u32, n_levels });
             };
             match (factor.mode, &plan.threshold) {
                 (EXACT, _) => add(factor.item_of, DevicePtr::NULL, spans[plan.key].all, 0),
@@ -35,24 +37,37 @@ impl Part<Distinct> {
                     add(factor.item_of, factor.level_of, spans[threshold.key].all, factor.n_levels);
                 }
                 _ => {
-                    for slot in &plan.slots {
-                        if let Place::Pool { pool, .. } = keys.places[*slot]
-                            && !inputs[*slot].pool.is_null()
-                        {
-                            add(inputs[*slot].item_of, DevicePtr::NULL, keys.n_items(pool, spans), 0);
+                    for slot in self.columns_read(&plan.slots, inputs) {
+                        let Place::Pool { pool, key } = keys.places[slot] else { continue };
+                        let scalars = &keys.keys[key].scalars[..];
+                        if !known.contains(&scalars) {
+                            known.push(scalars);
+                            let (item_of, n_items) = (inputs[slot].item_of, keys.n_items(pool, spans) as u32);
+                            columns.push(Sharer { item_of, level_of: DevicePtr::NULL, n_items, n_levels: 0 });
                         }
                     }
                 }
             }
         }
-        all.sort_by_key(|(n_different, _)| *n_different);
+        columns.sort_by_key(Sharer::n_different);
+        masks.sort_by_key(Sharer::n_different);
         let mut n_groups = 1;
-        let fits = |(n_different, _): &(usize, Sharer)| {
-            n_groups *= n_different;
-            n_groups * GROUP <= spans[condition.whole].all
+        let fits = |sharer: &Sharer| {
+            let n_more = sharer.n_different();
+            let does = n_more > 1 && n_groups * n_more * GROUP <= spans[condition.whole].all;
+            n_groups *= if does { n_more } else { 1 };
+            does
         };
-        let chosen: Vec<(usize, Sharer)> = all.into_iter().filter(|(n, _)| *n > 1).take_while(fits).collect();
-        chosen.into_iter().map(|(_, sharer)| sharer).take(MOST_SHARERS).collect()
+        columns.into_iter().chain(masks).filter(fits).take(MOST_SHARERS).collect()
+    }
+
+    /// The columns that some slots are read from: their own, or where they have none what they are computed from.
+    fn columns_read(&self, slots: &[usize], inputs: &[Input]) -> Vec<usize> {
+        let read = |slot: &usize| match &self.plan.plan.slots[*slot] {
+            Slot::Call { inputs: of_call, .. } if inputs[*slot].pool.is_null() => of_call.clone(),
+            _ => vec![*slot],
+        };
+        slots.iter().flat_map(read).collect()
     }
 }
 

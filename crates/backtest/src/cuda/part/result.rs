@@ -76,14 +76,9 @@ impl Part<Walking> {
         let outcome = |trial: usize| {
             let of_trial: Vec<Tally> =
                 (0..segments.len()).map(|segment| tallies[segment * n_trials + trial]).collect();
-            Outcome {
-                train: of_role(Role::Train, &of_trial, trial).unwrap_or_default(),
-                test: of_role(Role::Test, &of_trial, trial),
-                segments: of_trial,
-                blocks: (0..segments.n_blocks)
-                    .map(|block| [0, 1].map(|which| sums[(2 * block + which) * n_trials + trial]))
-                    .collect(),
-            }
+            let [train, test] = [Role::Train, Role::Test].map(|role| of_role(role, &of_trial, trial));
+            let of_block = |block: usize| [0, 1].map(|which| sums[(2 * block + which) * n_trials + trial]);
+            Outcome::new(of_trial, train, test, (0..segments.n_blocks).map(of_block).collect())
         };
         Ok((0..n_trials).into_par_iter().map(outcome).collect())
     }
