@@ -38,10 +38,17 @@ impl Part<Staged> {
     ) -> Result<Part<Distinct>, GpuError> {
         let mut spans = self.look_up(columns, under_way)?;
         let mut written = columns.choose_written(&spans, self.n_rows);
-        if written.is_none() {
-            // Columns of earlier batches make room.
+        // Columns of earlier batches make room: forgotten first, because their memory is mostly wanted for the same pools; then given back.
+        for gives_back in [false, true] {
+            if written.is_some() {
+                break;
+            }
             under_way.settle()?;
-            columns.release();
+            if gives_back {
+                columns.release();
+            } else {
+                columns.clear()?;
+            }
             spans = self.look_up(columns, under_way)?;
             written = columns.choose_written(&spans, self.n_rows);
         }
