@@ -1,34 +1,46 @@
 //! The search space of a strategy.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use tidemill_search::{Condition, Param, Space};
 
 use crate::compile::Program;
-use crate::graph::{Graph, NodeId};
+use crate::graph::{Graph, Node, NodeId};
 use crate::strategy::{ParamSpec, Strategy};
 
 /// Parameters in the order of the strategy; conditions become functions of the encoded values.
 pub fn space(strategy: &Strategy, program: &Program) -> Space {
     let graph = Arc::new(program.graph.clone());
     let specs: Arc<[ParamSpec]> = strategy.params.clone().into();
-    let params = strategy
+    let mut params: Vec<Param> = strategy
         .params
         .iter()
-        .zip(&program.conditions)
-        .map(|(spec, condition)| Param {
-            name: spec.name.clone(),
-            domain: spec.domain.clone(),
-            default: spec.default,
+        .map(|spec| Param {
             fixed: spec.fixed,
-            when: condition.map(|root| {
-                let (graph, specs, nodes) = (graph.clone(), specs.clone(), needed(&graph, root));
-                let when: Condition = Arc::new(move |row: &[f64]| scalar(&graph, &specs, &nodes, row) == 1.0);
-                when
-            }),
+            ..Param::new(spec.name.clone(), spec.domain.clone(), spec.default)
         })
         .collect();
+    // Parameters of one feature share its condition, which is then judged once for all of them.
+    let mut conditions: HashMap<NodeId, Condition> = HashMap::new();
+    for (param_idx, root) in program.conditions.iter().enumerate() {
+        let Some(root) = *root else { continue };
+        let condition = conditions.entry(root).or_insert_with(|| {
+            let (graph, specs, nodes) = (graph.clone(), specs.clone(), needed(&graph, root));
+            let read = |id: &NodeId| match graph.node(*id) {
+                Node::Param(at) => Some(*at as usize),
+                _ => None,
+            };
+            let reads: Vec<usize> = nodes.iter().filter_map(read).collect();
+            let holds = {
+                let graph = graph.clone();
+                move |row: &[f64]| scalar(&graph, &specs, &nodes, row) == 1.0
+            };
+            Condition::of_params(&params, &reads, holds)
+        });
+        let condition = condition.clone();
+        params[param_idx].when = Some(condition);
+    }
     Space { params }
 }
 

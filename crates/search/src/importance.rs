@@ -164,9 +164,8 @@ impl ParamCounts {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
+    use crate::condition::Condition;
     use crate::domain::Domain;
     use crate::sampler::{SamplerKind, SamplerSettings};
     use crate::space::Param;
@@ -242,7 +241,7 @@ mod tests {
     #[test]
     fn a_conditional_parameter_counts_as_often_as_it_is_active() {
         let mut params = vec![Param::new("on", Domain::Bool, 0.0), unit("child"), unit("always")];
-        params[1].when = Some(Arc::new(|row| row[0] == 1.0));
+        params[1].when = Some(Condition::new(|row| row[0] == 1.0));
         let space = Space { params };
         let points = random(&space, 50_000);
         // Both children matter alike where they are active, and the switch does not.

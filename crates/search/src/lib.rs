@@ -16,6 +16,7 @@
 //! ```
 
 mod cells;
+pub mod condition;
 pub mod domain;
 pub mod folder;
 pub mod importance;
@@ -30,6 +31,7 @@ pub mod space;
 pub mod study;
 pub mod value;
 
+pub use condition::Condition;
 pub use domain::{Choice, Domain};
 pub use folder::{
     ExportFormat, FolderError, StudyFolder, StudyHeader, TrialBatch, TrialsWriter, export, read_trials,
@@ -41,7 +43,7 @@ pub use sampler::{
     Enqueue, EnqueueError, Sampler, SamplerError, SamplerKind, SamplerKnob, SamplerSettings, Steered,
 };
 pub use score::{Score, Scores};
-pub use space::{Condition, Param, Space, SpaceError};
+pub use space::{Param, Space, SpaceError};
 pub use study::{
     Batch, BatchStart, Change, Controller, EvaluateError, Evaluated, Evaluator, FunctionEvaluator,
     Interrupted, Settings, Study, StudyError, StudyEvent, StudySummary, Timing,

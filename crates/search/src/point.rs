@@ -63,6 +63,11 @@ impl Points {
         &mut self.columns[param_idx]
     }
 
+    /// All values, one column per parameter, to change.
+    pub(crate) fn columns_mut(&mut self) -> &mut [Vec<f64>] {
+        &mut self.columns
+    }
+
     /// Adds the parameter sets `range` of other points of the same space.
     ///
     /// # Panics

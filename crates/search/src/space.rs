@@ -2,18 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use crate::condition::{Condition, Judge};
 use crate::domain::{Choice, Domain, MAX_INT};
 use crate::point::Points;
 use crate::scale::Scale;
-
-/// Decides from the encoded values of one point whether a parameter is active.
-///
-/// It is given one value per parameter of the space; those of inactive parameters, and of parameters listed later, are defaults.
-pub type Condition = Arc<dyn Fn(&[f64]) -> bool + Send + Sync>;
 
 /// One parameter of a space.
 #[derive(Clone)]
@@ -226,6 +221,9 @@ impl Space {
         if self.params.iter().all(|param| param.when.is_none()) {
             return;
         }
+        if Judge::new(&self.params).is_some_and(|judge| judge.deactivate(points)) {
+            return;
+        }
         let defaults: Vec<f64> = self.params.iter().map(|param| param.default).collect();
         let all: Vec<usize> = (0..points.len()).collect();
         let inactive_of = |chunk: &[usize]| {
@@ -297,7 +295,7 @@ impl Param {
 
     /// Whether its condition holds for the values of one point.
     pub fn is_active(&self, row: &[f64]) -> bool {
-        self.when.as_ref().is_none_or(|holds| holds(row))
+        self.when.as_ref().is_none_or(|condition| condition.holds(row))
     }
 
     fn check_domain(&self, errors: &mut Vec<SpaceError>) {

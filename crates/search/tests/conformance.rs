@@ -1,9 +1,7 @@
 //! The obligations of the `Sampler` trait, checked for every sampler there is.
 
-use std::sync::Arc;
-
 use tidemill_search::{
-    Choice, Domain, Param, Points, Sampler, SamplerKind, SamplerSettings, Score, Scores, Space,
+    Choice, Condition, Domain, Param, Points, Sampler, SamplerKind, SamplerSettings, Score, Scores, Space,
 };
 
 /// Builds a fresh sampler over a space from a seed.
@@ -123,9 +121,9 @@ fn mixed_space() -> Space {
         Param::new("tail_switch", Domain::Bool, 1.0),
     ];
     let tail = params.len() - 2;
-    params[tail].when = Some(Arc::new(|row| row[6] == 1.0));
+    params[tail].when = Some(Condition::new(|row| row[6] == 1.0));
     // The parent is conditional itself: where it is inactive its default 1.0 counts.
-    params[tail + 1].when = Some(Arc::new(move |row| row[tail] < 1.5));
+    params[tail + 1].when = Some(Condition::new(move |row| row[tail] < 1.5));
     Space { params }
 }
 

@@ -1,11 +1,10 @@
 //! What the evolutionary samplers must learn, and that nothing but seed and tells decides what they propose.
 
-use std::sync::Arc;
-
 use tidemill_search::pareto;
 use tidemill_search::quality::{Budget, Function, QualityRun};
 use tidemill_search::{
-    Choice, Domain, Param, ParetoFront, Points, Sampler, SamplerKind, SamplerSettings, Score, Scores, Space,
+    Choice, Condition, Domain, Param, ParetoFront, Points, Sampler, SamplerKind, SamplerSettings, Score,
+    Scores, Space,
 };
 
 const EVOLUTIONARY: [SamplerKind; 5] = [
@@ -32,8 +31,8 @@ fn space() -> Space {
         Param::new("switch", Domain::Bool, 1.0),
     ];
     params[7].fixed = Some(1.0);
-    params[8].when = Some(Arc::new(|row| row[5] == 1.0));
-    params[9].when = Some(Arc::new(|row| row[8] < 0.5));
+    params[8].when = Some(Condition::new(|row| row[5] == 1.0));
+    params[9].when = Some(Condition::new(|row| row[8] < 0.5));
     let space = Space { params };
     space.validate().expect("a valid space");
     space

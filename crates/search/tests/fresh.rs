@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
-use std::sync::Arc;
 
 use proptest::prelude::*;
 use tidemill_search::{
-    Batch, Choice, Domain, Enqueue, Evaluated, ExportFormat, FunctionEvaluator, Param, Points, Sampler,
-    SamplerKind, SamplerSettings, Score, Scores, Space, Study, StudyFolder, StudyHeader, StudySummary,
-    export,
+    Batch, Choice, Condition, Domain, Enqueue, Evaluated, ExportFormat, FunctionEvaluator, Param, Points,
+    Sampler, SamplerKind, SamplerSettings, Score, Scores, Space, Study, StudyFolder, StudyHeader,
+    StudySummary, export,
 };
 
 fn learning() -> impl Iterator<Item = SamplerKind> {
@@ -44,7 +43,7 @@ fn small_space() -> impl Strategy<Value = Space> {
         if is_conditional && space.len() > 1 {
             let first = space.params[0].domain.from_unit(0.0);
             let last = space.len() - 1;
-            space.params[last].when = Some(Arc::new(move |row| row[0] == first));
+            space.params[last].when = Some(Condition::new(move |row| row[0] == first));
         }
         space.validate().expect("a valid space");
         space
@@ -120,7 +119,7 @@ proptest! {
 fn mixed_space() -> Space {
     let float = Domain::Float { low: 0.0, high: 1.0, step: None, log: false };
     let mut space = space_of(vec![Domain::Bool, int(1, 9, 1, false), float]);
-    space.params[2].when = Some(Arc::new(|row| row[0] == 1.0));
+    space.params[2].when = Some(Condition::new(|row| row[0] == 1.0));
     space
 }
 
@@ -191,7 +190,7 @@ fn study(
     fails_at: Option<u64>,
 ) -> Option<StudySummary> {
     let mut space = space_of(vec![int(1, 11, 1, false), Domain::Bool, int(1, 12, 1, true)]);
-    space.params[2].when = Some(Arc::new(|row| row[1] == 1.0));
+    space.params[2].when = Some(Condition::new(|row| row[1] == 1.0));
     let settings = SamplerSettings { n_trials: Some(300), batch: 16, ..SamplerSettings::new(9) };
     let mut sampler = kind.build(&space, &settings).expect("a sampler for one objective");
     let mut evaluator = FunctionEvaluator::new(|batch: &Batch| match fails_at == Some(batch.index) {

@@ -1,10 +1,8 @@
 //! What the Parzen estimators learn, and what asking costs.
 
-use std::sync::Arc;
-
 use tidemill_search::quality::{Budget, Function, QualityRun, to_scores};
 use tidemill_search::{
-    Choice, Domain, Param, Points, Sampler, SamplerKind, SamplerSettings, Score, Scores, Space,
+    Choice, Condition, Domain, Param, Points, Sampler, SamplerKind, SamplerSettings, Score, Scores, Space,
 };
 
 const KINDS: [SamplerKind; 2] = [SamplerKind::Tpe, SamplerKind::TpeMultivariate];
@@ -92,7 +90,7 @@ fn the_number_of_threads_does_not_matter() {
 fn a_conditional_parameter_is_learned_from_the_trials_where_it_was_active() {
     let options = ["plain", "tailed", "other"].map(|name| Choice::Text(name.into())).to_vec();
     let mut tail = Param::new("tail", float(0.0, 1.0), 0.5);
-    tail.when = Some(Arc::new(|row| row[0] == 1.0));
+    tail.when = Some(Condition::new(|row| row[0] == 1.0));
     let space = Space { params: vec![Param::new("mode", Domain::Choice { options }, 0.0), tail] };
     for kind in KINDS {
         for batch in [1, 32] {

@@ -82,9 +82,7 @@ pub fn plateau(winner: f64, neighbors: &[Option<f64>]) -> Option<Plateau> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use tidemill_search::Domain;
+    use tidemill_search::{Condition, Domain};
 
     use super::*;
 
@@ -92,7 +90,7 @@ mod tests {
         let float = Domain::Float { low: 0.0, high: 10.0, step: None, log: false };
         let int = Domain::Int { low: 1, high: 3, step: 1, log: false };
         let mut hidden = Param::new("hidden", float.clone(), 5.0);
-        hidden.when = Some(Arc::new(|row: &[f64]| row[1] > 2.5));
+        hidden.when = Some(Condition::new(|row: &[f64]| row[1] > 2.5));
         let mut fixed = Param::new("fixed", float.clone(), 5.0);
         fixed.fixed = Some(4.0);
         Space {

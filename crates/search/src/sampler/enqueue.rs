@@ -221,9 +221,8 @@ impl Sampler for Enqueue {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
+    use crate::condition::Condition;
     use crate::domain::{Choice, Domain};
     use crate::sampler::{SamplerKind, SamplerSettings};
     use crate::space::Param;
@@ -231,7 +230,7 @@ mod tests {
     fn space() -> Space {
         let options = ["tight", "wide"].map(|name| Choice::Text(name.into())).to_vec();
         let mut tail = Param::new("tail", Domain::Float { low: 0.5, high: 3.0, step: None, log: false }, 1.0);
-        tail.when = Some(Arc::new(|row| row[1] == 1.0));
+        tail.when = Some(Condition::new(|row| row[1] == 1.0));
         let mut fixed = Param::new("fixed", Domain::Int { low: 1, high: 9, step: 1, log: false }, 1.0);
         fixed.fixed = Some(20.0);
         Space {

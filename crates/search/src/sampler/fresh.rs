@@ -230,6 +230,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::condition::Condition;
     use crate::domain::Domain;
     use crate::space::Param;
 
@@ -269,7 +270,7 @@ mod tests {
         let int = |high| Domain::Int { low: 1, high, step: 1, log: false };
         let mut params = vec![Param::new("a", int(20), 1.0), Param::new("s", Domain::Bool, 0.0)];
         params.push(Param::new("b", int(5), 1.0));
-        params[2].when = Some(Arc::new(|row| row[1] == 1.0));
+        params[2].when = Some(Condition::new(|row| row[1] == 1.0));
         Space { params }
     }
 
@@ -332,13 +333,13 @@ mod tests {
     fn a_continuum_that_is_never_active_is_counted_out_too() {
         let unit = Domain::Float { low: 0.0, high: 1.0, step: None, log: false };
         let mut params = vec![Param::new("s", Domain::Bool, 0.0), Param::new("x", unit, 0.5)];
-        params[1].when = Some(Arc::new(|_| false));
+        params[1].when = Some(Condition::new(|_| false));
         let mut fresh = stubborn(&Space { params: params.clone() }, &[1.0, f64::NAN]);
         assert_eq!(fresh.remaining(), None);
         assert_eq!(fresh.ask(10).len(), 2);
         assert_eq!((fresh.remaining(), fresh.ask(1).len()), (Some(0), 0));
         // Where it is active, there is no end.
-        params[1].when = Some(Arc::new(|row| row[0] == 1.0));
+        params[1].when = Some(Condition::new(|row| row[0] == 1.0));
         let points = stubborn(&Space { params }, &[0.0, f64::NAN]).ask(500);
         assert_eq!(fingerprints(&points).into_iter().collect::<FingerprintSet>().len(), 500);
     }

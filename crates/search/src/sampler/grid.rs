@@ -224,9 +224,8 @@ fn fitted_levels(space: &Space, n_trials: u64) -> Vec<Levels> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
+    use crate::condition::Condition;
     use crate::domain::Choice;
     use crate::space::Param;
 
@@ -262,7 +261,7 @@ mod tests {
     #[test]
     fn an_inactive_parameter_does_not_multiply_the_grid() {
         let mut tail = int("tail", 1, 3);
-        tail.when = Some(Arc::new(|row| row[0] == 1.0));
+        tail.when = Some(Condition::new(|row| row[0] == 1.0));
         let space = Space { params: vec![Param::new("wide", Domain::Bool, 0.0), tail, int("n", 7, 8)] };
         let all = rows(&Grid::new(&space, None).ask(100));
         assert_eq!(all.len(), 2 + 6);

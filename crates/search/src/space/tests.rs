@@ -109,9 +109,9 @@ fn cardinality_counts_free_parameters_only() {
 fn a_condition_on_an_inactive_parent_sees_its_default() {
     let switch = Param::new("on", Domain::Bool, 0.0);
     let mut child = Param::new("child", Domain::Bool, 1.0);
-    child.when = Some(Arc::new(|row| row[0] == 1.0));
+    child.when = Some(Condition::new(|row| row[0] == 1.0));
     let mut grandchild = Param::new("grandchild", Domain::Bool, 0.0);
-    grandchild.when = Some(Arc::new(|row| row[1] == 1.0));
+    grandchild.when = Some(Condition::new(|row| row[1] == 1.0));
     let space = Space { params: vec![switch, child, grandchild] };
     let mut points = Points::new(3);
     points.push(&[0.0, 0.0, 1.0]);

@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
 use tidemill_search::{
-    Choice, Domain, Param, Points, SamplerKind, SamplerSettings, Score, Scores, Space, StudyFolder,
-    StudyHeader, TrialBatch, read_trials,
+    Choice, Condition, Domain, Param, Points, SamplerKind, SamplerSettings, Score, Scores, Space,
+    StudyFolder, StudyHeader, TrialBatch, read_trials,
 };
 
 pub const METRICS: [&str; 2] = ["sharpe", "trades"];
@@ -14,7 +13,7 @@ pub const METRICS: [&str; 2] = ["sharpe", "trades"];
 pub fn space() -> Space {
     let text = |name: &str| Choice::Text(name.into());
     let mut tail = Param::new("tail", Domain::Float { low: 0.5, high: 3.0, step: None, log: false }, 1.0);
-    tail.when = Some(Arc::new(|row| row[1] == 1.0));
+    tail.when = Some(Condition::new(|row| row[1] == 1.0));
     Space {
         params: vec![
             Param::new("fast", Domain::Int { low: 5, high: 60, step: 1, log: false }, 20.0),

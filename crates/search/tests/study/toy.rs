@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use tidemill_search::rng::Stream;
 use tidemill_search::{
-    Batch, Choice, Domain, EvaluateError, Evaluated, Evaluator, Param, Points, Sampler, Score, Scores, Space,
+    Batch, Choice, Condition, Domain, EvaluateError, Evaluated, Evaluator, Param, Points, Sampler, Score,
+    Scores, Space,
 };
 
 pub fn space() -> Space {
     let float = Domain::Float { low: -1.0, high: 1.0, step: None, log: false };
     let mut tail = Param::new("tail", float.clone(), 0.5);
-    tail.when = Some(std::sync::Arc::new(|row| row[2] == 1.0));
+    tail.when = Some(Condition::new(|row| row[2] == 1.0));
     let options = vec![Choice::Text("a".into()), Choice::Number(2.5), Choice::Number(7.0)];
     Space {
         params: vec![
