@@ -1,20 +1,29 @@
 //! Parameter sets, stored compactly.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// Many parameter sets of one space: column-major, one `f64` per value.
 ///
 /// Integers are exact, a choice is the index of its option, a switch is 0 or 1, and NaN marks a parameter whose condition does not hold.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Points {
     len: usize,
     columns: Vec<Vec<f64>>,
+    /// A hash of each, once somebody needed them. Points that are proposed come back with their scores, and are recognised by these.
+    fingerprints: OnceLock<Vec<u64>>,
+}
+
+impl PartialEq for Points {
+    fn eq(&self, other: &Self) -> bool {
+        self.len == other.len && self.columns == other.columns
+    }
 }
 
 impl Points {
     /// No parameter sets yet, of a space with `n_params` parameters.
     pub fn new(n_params: usize) -> Self {
-        Self { len: 0, columns: vec![Vec::new(); n_params] }
+        Self { columns: vec![Vec::new(); n_params], ..Self::default() }
     }
 
     /// The parameter sets whose values are given as one column per parameter.
@@ -23,7 +32,7 @@ impl Points {
     /// If a column has not `len` values.
     pub fn from_columns(len: usize, columns: Vec<Vec<f64>>) -> Self {
         assert!(columns.iter().all(|column| column.len() == len), "a column has one value per point");
-        Self { len, columns }
+        Self { len, columns, ..Self::default() }
     }
 
     /// Number of parameter sets.
@@ -47,7 +56,7 @@ impl Points {
     /// If `row` has not one value per parameter.
     pub fn push(&mut self, row: &[f64]) {
         assert_eq!(row.len(), self.columns.len(), "a point has one value per parameter");
-        for (column, value) in self.columns.iter_mut().zip(row) {
+        for (column, value) in self.columns_mut().iter_mut().zip(row) {
             column.push(*value);
         }
         self.len += 1;
@@ -60,12 +69,22 @@ impl Points {
 
     /// All values of one parameter, to change.
     pub(crate) fn column_mut(&mut self, param_idx: usize) -> &mut [f64] {
-        &mut self.columns[param_idx]
+        &mut self.columns_mut()[param_idx]
     }
 
     /// All values, one column per parameter, to change.
     pub(crate) fn columns_mut(&mut self) -> &mut [Vec<f64>] {
+        self.fingerprints.take();
         &mut self.columns
+    }
+
+    /// The fingerprints, which `compute` finds at the first call. It may be called more than once, by threads that come at the same time: were
+    /// they to wait, one that helps out inside of `compute` might wait for itself.
+    pub(crate) fn fingerprints(&self, compute: impl FnOnce(&Self) -> Vec<u64>) -> &[u64] {
+        if self.fingerprints.get().is_none() {
+            drop(self.fingerprints.set(compute(self)));
+        }
+        self.fingerprints.get().map_or(&[], Vec::as_slice)
     }
 
     /// Adds the parameter sets `range` of other points of the same space.
@@ -75,7 +94,7 @@ impl Points {
     pub fn extend_from(&mut self, other: &Self, range: Range<usize>) {
         assert_eq!(other.columns.len(), self.columns.len(), "points of one space");
         assert!(range.end <= other.len, "a range inside the points");
-        for (column, more) in self.columns.iter_mut().zip(&other.columns) {
+        for (column, more) in self.columns_mut().iter_mut().zip(&other.columns) {
             column.extend_from_slice(&more[range.clone()]);
         }
         self.len += range.len();
@@ -84,18 +103,18 @@ impl Points {
     /// Some of the parameter sets, by their places.
     pub(crate) fn select(&self, chosen: &[usize]) -> Self {
         let pick = |column: &Vec<f64>| chosen.iter().map(|idx| column[*idx]).collect();
-        Self { len: chosen.len(), columns: self.columns.iter().map(pick).collect() }
+        Self::from_columns(chosen.len(), self.columns.iter().map(pick).collect())
     }
 
     /// The first `n` parameter sets.
     pub(crate) fn first(mut self, n: usize) -> Self {
-        self.columns.iter_mut().for_each(|column| column.truncate(n));
+        self.columns_mut().iter_mut().for_each(|column| column.truncate(n));
         Self { len: n.min(self.len), ..self }
     }
 
     /// Removes all parameter sets and keeps the memory.
     pub fn clear(&mut self) {
-        self.columns.iter_mut().for_each(Vec::clear);
+        self.columns_mut().iter_mut().for_each(Vec::clear);
         self.len = 0;
     }
 
@@ -127,6 +146,29 @@ mod tests {
         assert_eq!((tail.len(), tail.value(0, 1)), (1, 20.0));
         tail.clear();
         assert!(tail.is_empty() && tail.n_params() == 2);
+    }
+
+    #[test]
+    fn fingerprints_are_kept_until_a_point_changes() {
+        let first = |points: &Points| points.fingerprints(|points| vec![points.column(0)[0].to_bits()])[0];
+        let mut points = Points::from_columns(2, vec![vec![1.0, 2.0]]);
+        assert_eq!(first(&points), 1.0_f64.to_bits());
+        assert_eq!(points.fingerprints(|_| unreachable!("they are known")).len(), 1);
+        assert_eq!(points.clone().fingerprints(|_| unreachable!("a copy knows them too")).len(), 1);
+        let changes: [fn(&mut Points); 5] = [
+            |points| points.column_mut(0)[0] = 5.0,
+            |points| points.columns_mut()[0][0] = 6.0,
+            |points| points.push(&[3.0]),
+            |points| points.extend_from(&Points::from_columns(1, vec![vec![9.0]]), 0..1),
+            |points| *points = points.clone().first(1),
+        ];
+        for change in changes {
+            change(&mut points);
+            assert_eq!(points.fingerprints(|points| vec![7; points.len()]).len(), points.len());
+            assert_eq!(points.fingerprints(|_| Vec::new())[0], 7);
+        }
+        points.clear();
+        assert!(points.fingerprints(|_| Vec::new()).is_empty());
     }
 
     #[test]

@@ -11,14 +11,19 @@ use rayon::prelude::*;
 use crate::point::Points;
 use crate::rng::mix;
 
-/// Points that one thread hashes at a time.
-const CHUNK: usize = 256;
+/// Values that one thread hashes at a time: fewer are done before another thread is awake.
+const CHUNK_VALUES: usize = 1 << 14;
 
-/// One for each point.
-pub(super) fn fingerprints(points: &Points) -> Vec<u64> {
+/// One for each point, kept with them.
+pub(super) fn fingerprints(points: &Points) -> &[u64] {
+    points.fingerprints(compute)
+}
+
+fn compute(points: &Points) -> Vec<u64> {
     let mut hashes = vec![0_u64; points.len()];
-    hashes.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk_idx, hashes)| {
-        let first = chunk_idx * CHUNK;
+    let chunk = (CHUNK_VALUES / points.n_params().max(1)).max(64);
+    hashes.par_chunks_mut(chunk).enumerate().for_each(|(chunk_idx, hashes)| {
+        let first = chunk_idx * chunk;
         for param_idx in 0..points.n_params() {
             let values = &points.column(param_idx)[first..first + hashes.len()];
             for (hash, value) in hashes.iter_mut().zip(values) {
@@ -73,14 +78,14 @@ impl<T> Default for Pending<T> {
 impl<T: Copy> Pending<T> {
     /// Notes points and who proposed them.
     pub(super) fn push(&mut self, points: &Points, owners: impl IntoIterator<Item = T>) {
-        for (fingerprint, owner) in fingerprints(points).into_iter().zip(owners) {
-            self.owners.entry(fingerprint).or_insert((owner, 0)).1 += 1;
+        for (fingerprint, owner) in fingerprints(points).iter().zip(owners) {
+            self.owners.entry(*fingerprint).or_insert((owner, 0)).1 += 1;
         }
     }
 
     /// Who proposed these points, each of which is pending once less; `None` for a point of somebody else.
     pub(super) fn pop(&mut self, points: &Points) -> Vec<Option<T>> {
-        fingerprints(points).into_iter().map(|fingerprint| self.take(fingerprint)).collect()
+        fingerprints(points).iter().map(|fingerprint| self.take(*fingerprint)).collect()
     }
 
     fn take(&mut self, fingerprint: u64) -> Option<T> {
@@ -108,7 +113,7 @@ mod tests {
         let values: Vec<f64> = (0..100_000).map(|value| f64::from(value % 1000)).collect();
         let others: Vec<f64> = (0..100_000).map(|value| f64::from(value / 1000)).collect();
         let whole = Points::from_columns(100_000, vec![values, others]);
-        seen.extend(fingerprints(&whole));
+        seen.extend(fingerprints(&whole).iter().copied());
         assert_eq!(seen.len(), 100_000);
         let other_nan = f64::from_bits(f64::NAN.to_bits() ^ 1);
         let pair = Points::from_columns(2, vec![vec![0.0, -0.0], vec![f64::NAN, -other_nan]]);

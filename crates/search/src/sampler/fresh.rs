@@ -78,10 +78,10 @@ impl Fresh {
             let mut kept = Vec::with_capacity(drawn.len());
             let mut repeated = Vec::new();
             let mut others = Points::new(self.n_params);
-            for (idx, fingerprint) in fingerprints(&drawn).into_iter().enumerate() {
+            for (idx, fingerprint) in fingerprints(&drawn).iter().enumerate() {
                 if self.is_ended {
                     repeated.push(idx);
-                } else if self.asked.insert(fingerprint) {
+                } else if self.asked.insert(*fingerprint) {
                     kept.push(DrawnPoint::Own(idx));
                     n_repeats = 0;
                 } else {
@@ -135,8 +135,10 @@ impl Sampler for Fresh {
 
     fn tell(&mut self, points: &Points, scores: &Scores) {
         rayon::scope(|_| {
-            self.exclude(points);
-            self.inner.tell(points, scores);
+            // Once for both sides.
+            fingerprints(points);
+            let Self { asked, inner, .. } = self;
+            rayon::join(|| inner.tell(points, scores), || asked.extend(fingerprints(points)));
         });
     }
 
@@ -208,7 +210,7 @@ impl Supply {
         while !self.is_done && n_passed < max_passed {
             let Some(fingerprint) = self.fingerprints.get(self.n_taken) else {
                 self.block = self.sampler.ask(BLOCK);
-                self.fingerprints = fingerprints(&self.block);
+                self.fingerprints = fingerprints(&self.block).to_vec();
                 self.n_taken = 0;
                 self.is_done = self.block.is_empty();
                 continue;
@@ -227,6 +229,7 @@ impl Supply {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
     use std::sync::Arc;
 
     use super::*;
@@ -297,7 +300,7 @@ mod tests {
     fn a_space_is_counted_out_whatever_the_batches_and_conditions() {
         let whole = stubborn(&countable(), &[10.0, 0.0, f64::NAN]).ask(500);
         assert_eq!(whole.len(), 120);
-        assert_eq!(fingerprints(&whole).into_iter().collect::<FingerprintSet>().len(), 120);
+        assert_eq!(fingerprints(&whole).iter().collect::<HashSet<_>>().len(), 120);
         for idx in 0..120 {
             let row = [0, 1, 2].map(|param_idx| whole.value(idx, param_idx));
             assert!((1.0..=20.0).contains(&row[0]) && (row[1] == 0.0) == row[2].is_nan(), "{row:?}");
@@ -324,7 +327,7 @@ mod tests {
         let known = Points::from_columns(2, vec![vec![10.0, 3.0], vec![0.0; 2], vec![f64::NAN; 2]]);
         fresh.exclude(&known.select(&[0]));
         fresh.tell(&known.select(&[1]), &Scores::single(&[crate::score::Score::new(1.0)]));
-        let asked: FingerprintSet = fingerprints(&fresh.ask(500)).into_iter().collect();
+        let asked: FingerprintSet = fingerprints(&fresh.ask(500)).iter().copied().collect();
         assert_eq!(asked.len(), 118);
         assert!(fingerprints(&known).iter().all(|fingerprint| !asked.contains(fingerprint)));
     }
@@ -341,6 +344,6 @@ mod tests {
         // Where it is active, there is no end.
         params[1].when = Some(Condition::new(|row| row[0] == 1.0));
         let points = stubborn(&Space { params }, &[0.0, f64::NAN]).ask(500);
-        assert_eq!(fingerprints(&points).into_iter().collect::<FingerprintSet>().len(), 500);
+        assert_eq!(fingerprints(&points).iter().collect::<HashSet<_>>().len(), 500);
     }
 }
