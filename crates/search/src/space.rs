@@ -10,6 +10,14 @@ use crate::domain::{Choice, Domain, MAX_INT};
 use crate::point::Points;
 use crate::scale::Scale;
 
+/// Values that a thread draws at a time, at least: fewer are drawn before another thread is awake.
+const MIN_DRAWN: usize = 1 << 11;
+
+/// How many columns of `n_points` are worth a thread.
+pub(crate) fn min_columns(n_points: usize) -> usize {
+    (MIN_DRAWN / n_points.max(1)).max(1)
+}
+
 /// One parameter of a space.
 #[derive(Clone)]
 pub struct Param {
@@ -280,7 +288,8 @@ impl Space {
             }
             column
         };
-        let columns = (0..self.len()).into_par_iter().map(column_of).collect();
+        let columns =
+            (0..self.len()).into_par_iter().with_min_len(min_columns(n_points)).map(column_of).collect();
         let mut points = Points::from_columns(n_points, columns);
         self.deactivate(&mut points);
         points

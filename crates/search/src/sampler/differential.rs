@@ -4,6 +4,9 @@
 //! along a valley, so do their differences, and steps shrink as the elites draw together. It converges faster than the genetic
 //! algorithm where one basin leads to the optimum, and explores less.
 
+use std::ops::Range;
+
+use crate::rng::Stream;
 use crate::sampler::archive::Archive;
 use crate::sampler::archive::gene::{Streams, reflect};
 use crate::sampler::evolution::{Evolution, Operator, Parents};
@@ -50,25 +53,30 @@ impl Operator for Differences {
 
     type Recipe = Recipe;
 
-    fn recipe(archive: &Archive, streams: &Streams, trial: u64) -> Recipe {
+    fn recipes(archive: &Archive, streams: &Streams, trials: Range<u64>) -> Vec<Recipe> {
         let n_elites = archive.elites().len();
-        let unit = |purpose: u64| streams.point(purpose).unit(trial);
-        let place =
-            |purpose: u64, n_places: usize| ((unit(purpose) * n_places as f64) as usize).min(n_places - 1);
         let n_best = ((n_elites as f64 * BEST_SHARE) as usize).clamp(1, n_elites);
-        let current = place(0, n_elites);
-        // Distinct as long as there are enough elites.
-        let plus = if n_elites < 2 { current } else { (current + 1 + place(2, n_elites - 1)) % n_elites };
-        let minus = if n_elites < 2 { current } else { (plus + 1 + place(3, n_elites - 1)) % n_elites };
-        Recipe {
-            current: current as u16,
-            best: place(1, n_best) as u16,
-            plus: plus as u16,
-            minus: minus as u16,
-            step: STEP.0 + (STEP.1 - STEP.0) * unit(4),
-            change_share: CHANGE_SHARES[place(5, CHANGE_SHARES.len())],
-            sure_gene: place(6, archive.genes().len().max(1)) as u32,
-        }
+        let streams: [Stream; 7] = std::array::from_fn(|purpose| streams.point(purpose as u64));
+        let recipe = |trial: u64| {
+            let unit = |purpose: usize| streams[purpose].unit(trial);
+            let place = |purpose: usize, n_places: usize| {
+                ((unit(purpose) * n_places as f64) as usize).min(n_places - 1)
+            };
+            let current = place(0, n_elites);
+            // Distinct as long as there are enough elites.
+            let plus = if n_elites < 2 { current } else { (current + 1 + place(2, n_elites - 1)) % n_elites };
+            let minus = if n_elites < 2 { current } else { (plus + 1 + place(3, n_elites - 1)) % n_elites };
+            Recipe {
+                current: current as u16,
+                best: place(1, n_best) as u16,
+                plus: plus as u16,
+                minus: minus as u16,
+                step: STEP.0 + (STEP.1 - STEP.0) * unit(4),
+                change_share: CHANGE_SHARES[place(5, CHANGE_SHARES.len())],
+                sure_gene: place(6, archive.genes().len().max(1)) as u32,
+            }
+        };
+        trials.map(recipe).collect()
     }
 
     fn breed(parents: &Parents<'_>, first_trial: u64, recipes: &[Recipe], column: &mut [f64]) {

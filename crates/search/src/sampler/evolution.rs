@@ -5,6 +5,7 @@
 //! of elites in `differential.rs`.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use crate::point::Points;
 use crate::sampler::archive::gene::{Gene, Streams, points_from_genes};
@@ -27,8 +28,8 @@ pub(super) trait Operator {
     /// What is decided for a child as a whole.
     type Recipe: Send + Sync;
 
-    /// The recipe of a trial.
-    fn recipe(archive: &Archive, streams: &Streams, trial: u64) -> Self::Recipe;
+    /// The recipes of some trials.
+    fn recipes(archive: &Archive, streams: &Streams, trials: Range<u64>) -> Vec<Self::Recipe>;
 
     /// Fills a column with one gene of all children.
     fn breed(parents: &Parents<'_>, first_trial: u64, recipes: &[Self::Recipe], column: &mut [f64]);
@@ -105,8 +106,7 @@ impl<O: Operator + Send + Sync> Sampler for Evolution<O> {
         }
         let Self { archive, streams, .. } = &*self;
         let genes = archive.genes();
-        let recipes: Vec<O::Recipe> =
-            (0..n as u64).map(|idx| O::recipe(archive, streams, first_trial + idx)).collect();
+        let recipes = O::recipes(archive, streams, first_trial..self.n_asked);
         points_from_genes(&self.space, genes, n, |gene_idx, column| {
             let pool = &archive.pool(gene_idx);
             let parents = Parents { gene_idx, n_genes: genes.len(), gene: &genes[gene_idx], pool, streams };

@@ -1,7 +1,9 @@
 //! A genetic algorithm whose parents are the best points of the whole study. With 10^5 trials and more this beats density models by
 //! orders of magnitude.
 
-use crate::rng::to_unit;
+use std::ops::Range;
+
+use crate::rng::{Stream, to_unit};
 use crate::sampler::archive::Archive;
 use crate::sampler::archive::gene::{Streams, normal, reflect};
 use crate::sampler::evolution::{Evolution, Operator, Parents};
@@ -50,19 +52,23 @@ impl Operator for Breeding {
 
     type Recipe = Recipe;
 
-    fn recipe(archive: &Archive, streams: &Streams, trial: u64) -> Recipe {
+    fn recipes(archive: &Archive, streams: &Streams, trials: Range<u64>) -> Vec<Recipe> {
         let n_elites = archive.elites().len();
         let n_genes = archive.genes().len();
-        let place = |purpose: u64, n_places: usize| {
-            ((streams.point(purpose).unit(trial) * n_places as f64) as usize).min(n_places - 1)
+        let streams: [Stream; 5] = std::array::from_fn(|purpose| streams.point(purpose as u64));
+        let recipe = |trial: u64| {
+            let place = |purpose: usize, n_places: usize| {
+                ((streams[purpose].unit(trial) * n_places as f64) as usize).min(n_places - 1)
+            };
+            // Elites are ordered, so that the earlier of two places wins the tournament.
+            let first = place(0, n_elites).min(place(1, n_elites));
+            let second = if n_elites < 2 { first } else { (first + 1 + place(2, n_elites - 1)) % n_elites };
+            let is_crossed = streams[3].unit(trial) < CROSSOVER_SHARE;
+            // A child of one parent is a copy unless something mutates.
+            let sure_gene = if is_crossed || n_genes == 0 { u32::MAX } else { place(4, n_genes) as u32 };
+            Recipe { first: first as u16, second: second as u16, is_crossed, sure_gene }
         };
-        // Elites are ordered, so that the earlier of two places wins the tournament.
-        let first = place(0, n_elites).min(place(1, n_elites));
-        let second = if n_elites < 2 { first } else { (first + 1 + place(2, n_elites - 1)) % n_elites };
-        let is_crossed = streams.point(3).unit(trial) < CROSSOVER_SHARE;
-        // A child of one parent is a copy unless something mutates.
-        let sure_gene = if is_crossed || n_genes == 0 { u32::MAX } else { place(4, n_genes) as u32 };
-        Recipe { first: first as u16, second: second as u16, is_crossed, sure_gene }
+        trials.map(recipe).collect()
     }
 
     fn breed(parents: &Parents<'_>, first_trial: u64, recipes: &[Recipe], column: &mut [f64]) {
@@ -97,6 +103,7 @@ impl Parents<'_> {
         cross: impl Fn(&Recipe, u64) -> Crossed,
     ) {
         let [crossings, mutations] = [CROSSING, MUTATION].map(|p| self.streams.gene(self.gene.param_idx, p));
+        let steps = [0, 1, 2, 3].map(|idx| self.streams.gene(self.gene.param_idx, STEP + idx));
         let mutation_share = (2.0 / self.n_genes as f64).clamp(0.01, 1.0);
         let n_suspects = (mutation_share * 1024.0).ceil();
         let confirmed_share = mutation_share * 1024.0 / n_suspects;
@@ -125,7 +132,7 @@ impl Parents<'_> {
             let (slot, trial) = (&mut column[child_idx as usize], first_trial + u64::from(child_idx));
             let is_sure = recipes[child_idx as usize].sure_gene == self.gene_idx as u32;
             if is_sure || slot.is_nan() || mutations.unit(trial) < confirmed_share {
-                *slot = self.mutated(*slot, trial);
+                *slot = self.mutated(*slot, steps.map(|stream| stream.unit(trial)));
             }
         }
     }
@@ -150,18 +157,17 @@ impl Parents<'_> {
         Crossed { value, is_blended: false, place: f64::NAN }
     }
 
-    /// A gene after mutation; drawn uniformly if no parent has a value.
-    fn mutated(&self, value: f64, trial: u64) -> f64 {
-        let draw = |purpose: u64| self.streams.gene(self.gene.param_idx, purpose).unit(trial);
+    /// A gene after mutation, by numbers in `0..1`; drawn uniformly if no parent has a value.
+    fn mutated(&self, value: f64, draws: [f64; 4]) -> f64 {
         if self.gene.is_category {
-            return self.gene.other_option(value, draw(STEP));
+            return self.gene.other_option(value, draws[0]);
         }
-        let is_jump = draw(STEP + 3) < JUMP_SHARE;
+        let is_jump = draws[3] < JUMP_SHARE;
         if value.is_nan() || is_jump {
-            return self.gene.value(draw(STEP));
+            return self.gene.value(draws[0]);
         }
-        let length = libm::exp10(LOG_STEP.0 + (LOG_STEP.1 - LOG_STEP.0) * draw(STEP));
-        let step = length * normal(draw(STEP + 1), draw(STEP + 2));
+        let length = libm::exp10(LOG_STEP.0 + (LOG_STEP.1 - LOG_STEP.0) * draws[0]);
+        let step = length * normal(draws[1], draws[2]);
         self.gene.nudged(self.gene.unit(value), value, step)
     }
 }

@@ -7,7 +7,7 @@ use crate::domain::Domain;
 use crate::point::Points;
 use crate::rng::Stream;
 use crate::scale::Scale;
-use crate::space::Space;
+use crate::space::{Space, min_columns};
 
 /// A free parameter.
 #[derive(Clone, Debug)]
@@ -122,7 +122,8 @@ pub(in crate::sampler) fn points_from_genes(
         }
         None => vec![space.params[param_idx].fixed.unwrap_or(f64::NAN); n_points],
     };
-    let columns = (0..space.len()).into_par_iter().map(column_of).collect();
+    let columns =
+        (0..space.len()).into_par_iter().with_min_len(min_columns(n_points)).map(column_of).collect();
     let mut points = Points::from_columns(n_points, columns);
     space.deactivate(&mut points);
     points
