@@ -19,7 +19,7 @@ use crate::rng::{Stream, to_unit};
 use crate::sampler::fingerprint::Pending;
 use crate::sampler::{Differential, Genetic, Nsga2, Sampler, SamplerKnob, SamplerSettings, Sobol, Tpe};
 use crate::score::Scores;
-use crate::space::Space;
+use crate::space::{Space, min_columns};
 use credit::Credit;
 use migrant::Migrants;
 use surface::Surface;
@@ -184,13 +184,6 @@ fn members(space: &Space, settings: &SamplerSettings) -> Vec<Member> {
     std::iter::once(start).chain(plan.iter().enumerate().map(member)).collect()
 }
 
-/// Some of the points with their scores.
-fn select(points: &Points, scores: &Scores, chosen: &[usize]) -> (Points, Scores) {
-    let pick = |column: &[f64]| chosen.iter().map(|idx| column[*idx]).collect();
-    let score_columns = (0..scores.n_objectives()).map(|idx| pick(scores.column(idx))).collect();
-    (points.select(chosen), Scores::from_columns(chosen.len(), score_columns))
-}
-
 impl Sampler for Auto {
     fn name(&self) -> &'static str {
         "auto"
@@ -203,19 +196,20 @@ impl Sampler for Auto {
         }
         let owners: Vec<u8> = (0..n as u64).map(|idx| self.owner(self.n_asked + idx, &bounds)).collect();
         self.n_asked += n as u64;
-        let ask_own = |(member_idx, member): (usize, &mut Member)| {
-            let n_own = owners.iter().filter(|owner| usize::from(**owner) == member_idx).count();
-            member.sampler.ask(n_own)
-        };
-        let parts: Vec<Points> = self.members.par_iter_mut().enumerate().map(ask_own).collect();
+        // Where the points of each member go.
+        let mut places: Vec<Vec<usize>> = vec![Vec::new(); self.members.len()];
+        owners.iter().enumerate().for_each(|(place, owner)| places[usize::from(*owner)].push(place));
+        let asked = self.members.par_iter_mut().zip(&places);
+        let parts: Vec<Points> = asked.map(|(member, places)| member.sampler.ask(places.len())).collect();
         let column = |param_idx: usize| {
-            let mut rests: Vec<_> = parts.iter().map(|part| part.column(param_idx).iter()).collect();
-            owners
-                .iter()
-                .map(|owner| rests[usize::from(*owner)].next().copied().unwrap_or(f64::NAN))
-                .collect()
+            let mut column = vec![f64::NAN; n];
+            for (part, places) in parts.iter().zip(&places) {
+                places.iter().zip(part.column(param_idx)).for_each(|(place, value)| column[*place] = *value);
+            }
+            column
         };
-        let points = Points::from_columns(n, (0..self.n_params).into_par_iter().map(column).collect());
+        let columns = (0..self.n_params).into_par_iter().with_min_len(min_columns(n)).map(column).collect();
+        let points = Points::from_columns(n, columns);
         self.pending.push(&points, owners);
         points
     }
@@ -237,9 +231,13 @@ impl Sampler for Auto {
             let is_heard = |owner: Option<u8>| {
                 owner.is_none_or(|owner| owner == START || usize::from(owner) == member_idx)
             };
-            let heard: Vec<usize> = (0..points.len()).filter(|idx| is_heard(owners[*idx])).collect();
-            let (points, scores) = select(points, scores, &heard);
-            member.sampler.tell(&points, &scores);
+            // What is not heard is told as invalid: islands breed, and only what is valid breeds.
+            let hear = |column: &[f64]| {
+                let told = column.iter().zip(&owners);
+                told.map(|(score, owner)| if is_heard(*owner) { *score } else { f64::NAN }).collect()
+            };
+            let columns = (0..scores.n_objectives()).map(|idx| hear(scores.column(idx))).collect();
+            member.sampler.tell(points, &Scores::from_columns(scores.len(), columns));
             if let Some((points, scores)) = &migrants {
                 member.sampler.tell(points, scores);
             }

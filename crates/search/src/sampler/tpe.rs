@@ -29,7 +29,7 @@ use recency::Recency;
 use crate::point::Points;
 use crate::sampler::{Sampler, SamplerKnob, SamplerSettings, Sobol};
 use crate::score::Scores;
-use crate::space::Space;
+use crate::space::{Space, min_columns};
 
 /// Trials that fill the space evenly before anything is modelled.
 const N_STARTUP: u64 = 10;
@@ -42,6 +42,9 @@ const MAX_GOOD_BATCHED: usize = 64;
 
 /// Up to this many trials every observation has a kernel of its own; beyond, all kernels have the least width.
 const MAX_PLACES: u64 = 3000;
+
+/// In a portfolio, smaller batches are often not asked between two that are told.
+const MIN_EAGER_BATCH: usize = 8;
 
 /// Tree-structured Parzen estimator with independent parameters.
 #[derive(Clone, Debug)]
@@ -56,6 +59,8 @@ pub struct Tpe {
     best: BestTrials,
     dimensions: Vec<Dimension>,
     is_stale: bool,
+    /// Whether laws are made when trials are told, rather than when points are asked.
+    is_eager: bool,
     greed: TpeKnobs,
 }
 
@@ -115,15 +120,18 @@ impl Tpe {
             best: BestTrials::new(MAX_GOOD_BATCHED),
             dimensions: free.map(|(param_idx, param)| Dimension::new(param_idx, &param.domain)).collect(),
             is_stale: true,
+            is_eager: settings.batch >= MIN_EAGER_BATCH,
             greed: TpeKnobs::default(),
         }
     }
 
-    /// Makes the laws anew if something was told, and draws one column per free parameter.
-    fn draw(&mut self, n: usize) -> Vec<Vec<f64>> {
+    /// Takes in what was told, if there is something new, and makes the laws anew: in one go, so that threads are sent out once.
+    fn learn(&mut self, news: Option<(u64, &Points)>) {
+        let makes_laws = self.is_modelled() && (self.is_eager || news.is_none());
         let n_good = n_good(self.n_told, self.candidates, self.n_objectives);
         let good = self.best.first(self.greed.scaled(n_good));
-        let weights: Option<Vec<f64>> = (self.is_stale && self.n_told <= MAX_PLACES)
+        let keep_places = self.n_told <= MAX_PLACES;
+        let weights: Option<Vec<f64>> = (makes_laws && keep_places)
             .then(|| Recency::new(self.n_told, good).weights(0..self.n_told).collect());
         let standing = StudyState {
             seed: self.seed,
@@ -133,17 +141,31 @@ impl Tpe {
             prior_weight: self.greed.prior_weight,
             weights: weights.as_deref(),
         };
-        let (is_stale, first) = (self.is_stale, self.n_asked);
-        let draw = |dimension: &mut Dimension| {
-            if is_stale {
+        // A dimension is tens of microseconds of work.
+        self.dimensions.par_iter_mut().with_min_len(2).for_each(|dimension| {
+            if let Some((first, points)) = news {
+                dimension.observe(first, points.column(dimension.param_idx()), keep_places);
+            }
+            if makes_laws {
                 dimension.learn(&standing);
             }
-            dimension.draw(standing.seed, first, n)
-        };
-        // A dimension is tens of microseconds of work.
-        let columns = self.dimensions.par_iter_mut().with_min_len(4).map(draw).collect();
-        self.is_stale = false;
-        columns
+        });
+        self.is_stale = !makes_laws;
+    }
+
+    /// Whether there is something to make densities of.
+    fn is_modelled(&self) -> bool {
+        self.n_told >= N_STARTUP && !self.best.is_empty()
+    }
+
+    /// One column per free parameter.
+    fn draw(&mut self, n: usize) -> Vec<Vec<f64>> {
+        if self.is_stale {
+            self.learn(None);
+        }
+        let (seed, first) = (self.seed, self.n_asked);
+        let drawn = self.dimensions.par_iter().with_min_len(min_columns(n));
+        drawn.map(|dimension| dimension.draw(seed, first, n)).collect()
     }
 }
 
@@ -153,7 +175,7 @@ impl Sampler for Tpe {
     }
 
     fn ask(&mut self, n: usize) -> Points {
-        if self.n_told < N_STARTUP || self.best.is_empty() {
+        if !self.is_modelled() {
             self.n_asked += n as u64;
             return self.startup.ask(n);
         }
@@ -176,11 +198,7 @@ impl Sampler for Tpe {
         let first = self.n_told;
         self.n_told += points.len() as u64;
         self.best.offer(first, points, scores);
-        let keep_places = self.n_told <= MAX_PLACES;
-        self.dimensions.par_iter_mut().with_min_len(4).for_each(|dimension| {
-            dimension.observe(first, points.column(dimension.param_idx()), keep_places);
-        });
-        self.is_stale = true;
+        self.learn(Some((first, points)));
     }
 
     fn remaining(&self) -> Option<u64> {

@@ -7,9 +7,12 @@
 
 mod fit;
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use crate::point::Points;
+use crate::rng::Stream;
 use crate::sampler::archive::gene::{Gene, Streams, points_from_genes};
 use crate::sampler::{Sampler, SamplerSettings, Sobol};
 use crate::score::Scores;
@@ -47,6 +50,9 @@ const LOG_SCATTER: (f64, f64) = (-3.0, 0.0);
 /// Number of best trials that lend genes.
 const N_DONORS: usize = 16;
 
+/// In smaller batches it is often not asked at all between two that are told.
+const MIN_EAGER_BATCH: usize = 64;
+
 /// Keeps the streams of this sampler apart from those of others under the same seed.
 const SEED_TWIST: u64 = 0x5375_7266_6163_6573;
 
@@ -66,6 +72,8 @@ pub(super) struct Surface {
     /// By scores and by ranks; none if something was told since.
     summits: Option<[Vec<Peak>; 2]>,
     n_asked: u64,
+    /// Whether it is fitted when trials are told, beside the other members that learn, rather than when it is asked.
+    is_eager: bool,
 }
 
 /// One of the best trials.
@@ -108,6 +116,7 @@ impl Surface {
             kept: Vec::new(),
             summits: None,
             n_asked: 0,
+            is_eager: settings.batch >= MIN_EAGER_BATCH,
         }
     }
 
@@ -116,17 +125,22 @@ impl Surface {
         summits(&self.genes, |trial_idx| &self.kept[trial_idx].units, &scores)
     }
 
-    fn recipe(&self, trial: u64) -> Recipe {
-        let unit = |purpose: u64| self.streams.point(purpose).unit(trial);
-        let place =
-            |purpose: u64, n_places: usize| ((unit(purpose) * n_places as f64) as usize).min(n_places - 1);
-        Recipe {
-            summit_idx: usize::from(unit(0) < RANK_SHARE),
-            donor_idx: place(1, self.kept.len().min(N_DONORS)),
-            summit_share: SUMMIT_SHARES[place(2, SUMMIT_SHARES.len())],
-            draw: ((unit(3) - UNDRAWN_SHARE) / (1.0 - UNDRAWN_SHARE)).max(0.0),
-            scatter: libm::exp10(LOG_SCATTER.0 + (LOG_SCATTER.1 - LOG_SCATTER.0) * unit(4)),
-        }
+    fn recipes(&self, trials: Range<u64>) -> Vec<Recipe> {
+        let streams: [Stream; 5] = std::array::from_fn(|purpose| self.streams.point(purpose as u64));
+        let recipe = |trial: u64| {
+            let unit = |purpose: usize| streams[purpose].unit(trial);
+            let place = |purpose: usize, n_places: usize| {
+                ((unit(purpose) * n_places as f64) as usize).min(n_places - 1)
+            };
+            Recipe {
+                summit_idx: usize::from(unit(0) < RANK_SHARE),
+                donor_idx: place(1, self.kept.len().min(N_DONORS)),
+                summit_share: SUMMIT_SHARES[place(2, SUMMIT_SHARES.len())],
+                draw: ((unit(3) - UNDRAWN_SHARE) / (1.0 - UNDRAWN_SHARE)).max(0.0),
+                scatter: libm::exp10(LOG_SCATTER.0 + (LOG_SCATTER.1 - LOG_SCATTER.0) * unit(4)),
+            }
+        };
+        trials.map(recipe).collect()
     }
 
     /// Makes one gene of all children.
@@ -180,7 +194,7 @@ impl Sampler for Surface {
         let trials = self.n_asked..self.n_asked + n as u64;
         self.n_asked = trials.end;
         let summits = self.summits.take().unwrap_or_else(|| self.fit());
-        let recipes: Vec<Recipe> = trials.clone().map(|trial| self.recipe(trial)).collect();
+        let recipes = self.recipes(trials.clone());
         let points = points_from_genes(&self.space, &self.genes, n, |gene_idx, column| {
             let peaks = [summits[0][gene_idx], summits[1][gene_idx]];
             self.fill(gene_idx, peaks, trials.start, &recipes, column);
@@ -216,7 +230,7 @@ impl Sampler for Surface {
         };
         self.kept.dedup_by(|later, earlier| later.score == earlier.score && is_same(later, earlier));
         self.kept.truncate(self.capacity);
-        self.summits = None;
+        self.summits = (self.is_eager && self.kept.len() >= N_START).then(|| self.fit());
     }
 
     fn remaining(&self) -> Option<u64> {
