@@ -22,8 +22,11 @@ const LEAST_SPREAD: f64 = 1e-12;
 /// With more columns than this their products take longer than the rounds that they save, and much memory.
 const MAX_GRAM: usize = 1024;
 
-/// Genes whose units are read at a time: as many as lie beside each other in a line of the cache.
+/// Genes whose units are read at a time, at most: as many as lie beside each other in a line of the cache.
 const GENES_AT_ONCE: usize = 8;
+
+/// Few genes are read fewer at a time, so that there is something to do for so many threads.
+const N_TASKS: usize = 16;
 
 /// What a surface follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,15 +69,16 @@ pub(super) fn summits<'a>(
     units_of: impl Fn(usize) -> &'a [f64] + Sync,
     scores: &[f64],
 ) -> [Vec<Peak>; 2] {
+    let at_once = genes.len().div_ceil(N_TASKS).clamp(2, GENES_AT_ONCE);
     let terms_of = |(chunk_idx, some): (usize, &[Gene])| -> Vec<(Term, Vec<Vec<f64>>)> {
         let mut units = vec![Vec::with_capacity(scores.len()); some.len()];
         for trial_idx in 0..scores.len() {
-            let of_trial = &units_of(trial_idx)[chunk_idx * GENES_AT_ONCE..];
+            let of_trial = &units_of(trial_idx)[chunk_idx * at_once..];
             units.iter_mut().zip(of_trial).for_each(|(column, unit)| column.push(*unit));
         }
         some.iter().zip(&units).map(|(gene, units)| term(gene, units)).collect()
     };
-    let chunks = genes.par_chunks(GENES_AT_ONCE).enumerate();
+    let chunks = genes.par_chunks(at_once).enumerate();
     let terms: Vec<(Term, Vec<Vec<f64>>)> = chunks.flat_map_iter(terms_of).collect();
     let targets = [Target::Score, Target::Rank].map(|target| targets(scores, target));
     let columns = terms.iter().flat_map(|(_, columns)| columns).map(Vec::as_slice).collect();

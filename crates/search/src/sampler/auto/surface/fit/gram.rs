@@ -11,6 +11,9 @@ pub(super) const N_PARTS: usize = 8;
 /// Columns whose products with as many others are formed at once, so that a number that is read is used several times.
 const BLOCK: usize = 4;
 
+/// Up to so many products are formed before another thread is awake.
+const MAX_ALONE: usize = 1 << 19;
+
 /// The products of a block of columns with another, in parts.
 type BlockParts = [[[f64; N_PARTS]; BLOCK]; BLOCK];
 
@@ -41,7 +44,11 @@ impl Gram {
                 .map(|other| products(&own, &other).map(|row| row.map(|parts| parts.iter().sum())))
                 .collect()
         };
-        let panels: Vec<_> = (0..n_blocks).into_par_iter().with_max_len(1).map(panel).collect();
+        let panels: Vec<_> = if n_columns * n_columns * zeros.len() <= MAX_ALONE {
+            (0..n_blocks).map(panel).collect()
+        } else {
+            (0..n_blocks).into_par_iter().with_max_len(1).map(panel).collect()
+        };
         let row = |row_idx: usize| {
             let value = |column_idx: usize| {
                 let (above, below) = (row_idx.min(column_idx), row_idx.max(column_idx));
