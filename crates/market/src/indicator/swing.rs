@@ -3,8 +3,13 @@
 //! A bar is a confirmed high if no bar within `lookahead` on either side is higher (ties allowed). Seen from
 //! bar `i`, only bars up to `i-1` are looked at, so a confirmation never uses the future.
 
+use multiversion::multiversion;
+
 use super::column::{common_len, mask_windows};
-use super::extreme::{maximum_of, oriented, restored, rolling_max};
+use super::extreme::{larger, maximum_of, oriented, restored, rolling_max};
+
+/// Bars that are looked at together for a single swing.
+const LANES: usize = 8;
 
 /// The largest confirmed high among the bars `i-lookback+lookahead .. i-lookahead`, or, if none of them is
 /// confirmed, the plain maximum of the bars `i-lookback .. i-lookahead` (upper ends excluded).
@@ -68,6 +73,7 @@ fn swing<const LOW: bool>(x: &[f64], lookback: usize, lookahead: usize, out: &mu
     }
 }
 
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn swing_at<const LOW: bool>(x: &[f64], lookback: usize, lookahead: usize, i: usize) -> f64 {
     let first = lookback.saturating_add(lookahead);
     if lookback <= lookahead || i >= x.len() || i < first {
@@ -79,17 +85,45 @@ fn swing_at<const LOW: bool>(x: &[f64], lookback: usize, lookahead: usize, i: us
         return f64::NAN;
     }
     let mut best = f64::NEG_INFINITY;
-    for k in start + lookahead..end {
-        let v = oriented::<LOW>(x[k]);
-        let is_higher = |other: &f64| oriented::<LOW>(*other) > v;
-        if v > best && !x[k - lookahead..=k + lookahead].iter().any(is_higher) {
-            best = v;
+    let candidates = start + lookahead..end;
+    if candidates.len() < LANES {
+        for k in candidates {
+            let v = oriented::<LOW>(x[k]);
+            let is_higher = |other: &f64| oriented::<LOW>(*other) > v;
+            if v > best && !x[k - lookahead..=k + lookahead].iter().any(is_higher) {
+                best = v;
+            }
+        }
+    } else {
+        // The last ones overlap those before: a bar that is looked at twice changes nothing.
+        for from in candidates.step_by(LANES).map(|from| from.min(end - LANES)) {
+            best = larger(highest_confirmed::<LOW>(&x[from - lookahead..], lookahead, best), best);
         }
     }
     if best == f64::NEG_INFINITY {
         best = maximum_of::<LOW>(&x[start..end]);
     }
     restored::<LOW>(best)
+}
+
+/// The largest of the bars from `lookahead` on that are looked at together, if it is confirmed and above `least`; else `least` or less.
+#[inline(always)]
+fn highest_confirmed<const LOW: bool>(x: &[f64], lookahead: usize, least: f64) -> f64 {
+    let mut around = [f64::NEG_INFINITY; LANES];
+    let Some(here) = x[lookahead..].first_chunk::<LANES>() else { return least };
+    let here = here.map(oriented::<LOW>);
+    // Most swings are found early, and hardly any bar is above them.
+    if !here.iter().fold(false, |any, v| any | (*v > least)) {
+        return least;
+    }
+    for others in x[..2 * lookahead + LANES].windows(LANES) {
+        for lane in 0..LANES {
+            around[lane] = larger(oriented::<LOW>(others[lane]), around[lane]);
+        }
+    }
+    let confirmed =
+        here.iter().zip(around).map(|(v, around)| if *v >= around { *v } else { f64::NEG_INFINITY });
+    confirmed.fold(f64::NEG_INFINITY, |best, v| larger(v, best))
 }
 
 #[cfg(test)]
@@ -131,5 +165,42 @@ mod tests {
         }
         swing_high(&[], 3, 1, &mut []);
         assert!(swing_high_at(&[], 3, 1, 0).is_nan());
+    }
+
+    #[test]
+    fn single_swings_are_those_of_the_plain_scan() {
+        // Ties, plateaus, zeros of both signs, gaps; windows from too short for a vector to several of them.
+        let mut x: Vec<f64> =
+            (0..700_u32).map(|i| f64::from(i * i % 37) - 18.0 + f64::from(i / 90 % 3)).collect();
+        x.extend((0..200).map(|i| 100.0 - f64::from(i / 4)));
+        x.extend((0..40).map(|i| if i % 2 == 0 { 0.0 } else { -0.0 }));
+        (x[300], x[650]) = (f64::NAN, f64::INFINITY);
+        let negated: Vec<f64> = x.iter().map(|v| -v).collect();
+        let plain = |lookback: usize, lookahead: usize, i: usize| {
+            if lookback <= lookahead
+                || i < lookback + lookahead
+                || x[i - lookback..i].iter().any(|v| !v.is_finite())
+            {
+                return f64::NAN;
+            }
+            let is_confirmed = |k: &usize| x[k - lookahead..=k + lookahead].iter().all(|v| *v <= x[*k]);
+            let largest = |bars: &mut dyn Iterator<Item = usize>| bars.map(|k| x[k]).reduce(f64::max);
+            let confirmed = largest(&mut (i - lookback + lookahead..i - lookahead).filter(is_confirmed));
+            let largest = confirmed.or_else(|| largest(&mut (i - lookback..i - lookahead)));
+            largest.map_or(f64::NAN, |v| v + 0.0)
+        };
+        for lookahead in [0, 1, 2, 3, 5, 8, 11] {
+            for lookback in [1, 2, 3, 7, 10, 17, 23, 24, 25, 40, 96, 191] {
+                for i in 0..x.len() {
+                    let expected = plain(lookback, lookahead, i);
+                    let found = swing_high_at(&x, lookback, lookahead, i);
+                    let of_negated = swing_low_at(&negated, lookback, lookahead, i);
+                    let is_same =
+                        |v: f64| v.to_bits() == expected.to_bits() || v.is_nan() && expected.is_nan();
+                    assert!(is_same(found), "{lookback} {lookahead} at bar {i}: {found}, not {expected}");
+                    assert!(is_same(0.0 - of_negated), "{lookback} {lookahead} at bar {i}: {of_negated}");
+                }
+            }
+        }
     }
 }
