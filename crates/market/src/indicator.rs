@@ -117,7 +117,7 @@ pub use tema::tema;
 pub use true_range::true_range;
 pub use value_when::value_when;
 pub use wma::{wma, wma_from};
-pub use zscore::{zscore, zscore_at, zscore_from, zscore_may, zscore_test};
+pub use zscore::{zscore, zscore_at, zscore_from, zscore_may, zscore_screen, zscore_test};
 
 use Gaps::{Own, Recursive, Windowed};
 use Group::{Averages, Events, Extremes, Momentum, Spread, Trend};
@@ -256,6 +256,7 @@ pub static FUNCTIONS: &[Function] = &[
         |c, bar| zscore_at(c.column(0), c.sums(1), c.window(0), bar),
     )
     .test(Test {
+        screen: |c, limit, first, left| zscore_screen(c.sums(1), c.window(0), limit, first, left),
         may: |c, limit, first, left, out| {
             zscore_may(c.column(0), c.sums(1), c.window(0), limit, first, left, out)
         },

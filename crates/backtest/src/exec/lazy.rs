@@ -53,6 +53,11 @@ pub struct QuickTest<'a> {
 }
 
 impl QuickTest<'_> {
+    /// Takes from the bars from `first` on that are `left`, 64 to a word, some where the condition is not true, at next to no cost.
+    pub fn screen(&self, first: usize, left: &mut [u64]) {
+        (self.test.screen)(&self.lazy.call(), self.limit, first, left);
+    }
+
     /// For the bars from `first` on that are `left`, 64 to a word: where the condition may be true.
     pub fn may(&self, first: usize, left: &[u64], out: &mut [u64]) {
         (self.test.may)(&self.lazy.call(), self.limit, first, left, out);

@@ -365,6 +365,9 @@ impl<'a> Signal<'a> {
         for (word, bits) in (first..).zip(&mut block.bits[..block.len]) {
             *bits = self.masks.iter().fold(frame.valid(word), |bits, mask| bits & mask[word]);
         }
+        for quick in self.factors.iter().filter_map(|factor| factor.quick.as_ref()) {
+            quick.screen(first * WORD, &mut block.bits[..block.len]);
+        }
         let mut n_left = block.n_left();
         self.factors.sort_by(|a, b| a.rank.total_cmp(&b.rank));
         let mut are_settled = true;

@@ -162,6 +162,8 @@ pub struct Part {
 /// one on that are left, 64 to a word.
 #[derive(Clone, Copy)]
 pub struct Test {
+    /// Takes away bars where none is true, as far as that costs next to nothing. The first bar is that of a word.
+    pub screen: fn(&Call<'_>, Limit, usize, &mut [u64]),
     /// Where one of both may be true, at the least cost.
     pub may: fn(&Call<'_>, Limit, usize, &[u64], &mut [u64]),
     /// Where both are surely true, and where the value has to be asked.

@@ -34,6 +34,14 @@ pub fn zscore_at(x: &[f64], p: &Prefix, w: usize, i: usize) -> f64 {
 /// Of 64 bars fewer than this are tested one by one.
 const FEW: u32 = 6;
 
+/// For the bars from `first` on, 64 to a word, takes from those that are `left` some where `sign · zscore` reaches no threshold. `first` is the
+/// first bar of a word.
+///
+/// It costs a fraction of [`zscore_may`] where windows of about that length have been asked for often, and does nothing before.
+pub fn zscore_screen(p: &Prefix, w: usize, limit: Limit, first: usize, left: &mut [u64]) {
+    p.screen_scores(w, limit, first, left);
+}
+
 /// For the bars from `first` on, 64 to a word, where `sign · zscore` may reach a threshold. Only bars that are `left` are tested.
 ///
 /// It costs a fraction of [`zscore`], and less than [`zscore_test`].
@@ -160,13 +168,14 @@ mod tests {
         let late: Vec<f64> = [f64::NAN; 70].into_iter().chain(rough(false)).collect();
         let near: Vec<f64> = (0..2_000).map(|i| 100.0 + (f64::from(i) * 0.37).sin()).collect();
         let sharp = [rough(false), rough(true), late, far(1e-3), near];
+        let mut n_screened = 0;
         for (x, is_sharp) in sharp.map(|x| (x, true)).into_iter().chain(dull.map(|x| (x, false))) {
             let p = Prefix::new(&x, Moments::SumSquares);
             let n_words = x.len().div_ceil(64);
             let (mut z, mut sure) = (vec![0.0; x.len()], [0; 2]);
             let [mut yes, mut ask, mut may, mut some] = [0; 4].map(|none| vec![none; n_words]);
             let few: Vec<u64> = (0..n_words).map(|at| 1 << (at * 7 % 64) | 1 << 63 | 1).collect();
-            for w in [1, 2, 3, 10, 50, 300, 1_999, 2_001] {
+            for w in [1, 2, 3, 10, 16, 50, 300, 319, 1_999, 2_001] {
                 zscore(&x, &p, w, &mut z);
                 // Thresholds that are met exactly are among them.
                 let thresholds = z.clone().into_iter().step_by(13).chain([1.0, 1e-9, 7.0]).map(f64::abs);
@@ -184,6 +193,16 @@ mod tests {
                             sure[0] += usize::from(!yes && !ask);
                             sure[1] += usize::from(yes);
                         }
+                        // Screens know nothing at first, and rule out what they do from some question on.
+                        let mut left = vec![u64::MAX; n_words];
+                        zscore_screen(&p, w, limit, 0, &mut left);
+                        for (i, z) in z.iter().enumerate() {
+                            assert!(
+                                bit(&left, i) || sign * z < threshold || z.is_nan(),
+                                "{z} {threshold} {w}"
+                            );
+                            n_screened += usize::from(!bit(&left, i));
+                        }
                         // Whole words and single bars have the same answers.
                         zscore_may(&x, &p, w, limit, 0, &vec![u64::MAX; n_words], &mut may);
                         zscore_may(&x, &p, w, limit, 0, &few, &mut some);
@@ -197,6 +216,7 @@ mod tests {
             }
             assert!(!is_sharp || sure[0] > 50_000 && sure[1] > 1_000, "{sure:?}");
         }
+        assert!(n_screened > 1_000_000, "{n_screened}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use multiversion::multiversion;
 
+use super::ceiling::{Ceilings, Source};
 use super::window::{Bounds, ScoreTest, WordSums};
 use super::{BLOCK, is_available};
 use crate::indicator::double_double::DoubleDouble;
@@ -24,12 +25,14 @@ pub(in crate::indicator) struct Rough {
     clean_from: usize,
     /// Values not available before each bar; empty if all of them are leading ones.
     missing: Vec<u32>,
+    ceilings: Ceilings,
 }
 
 impl Rough {
     /// The sums of `x`, in the memory of these.
     pub fn refilled(self, x: &[f64]) -> Self {
-        let Self { x: mut held, mut sums, mut missing, .. } = self;
+        let Self { x: mut held, mut sums, mut missing, mut ceilings, .. } = self;
+        ceilings.clear();
         held.clear();
         held.extend_from_slice(x);
         sums.resize(x.len() + 1, [0.0; 2]);
@@ -45,7 +48,7 @@ impl Rough {
                 n_missing
             }));
         }
-        Self { x: held, sums, bounds, n_leading, clean_from, missing }
+        Self { x: held, sums, bounds, n_leading, clean_from, missing, ceilings }
     }
 
     pub fn series(&self) -> &[f64] {
@@ -56,6 +59,14 @@ impl Rough {
         self.x.capacity() * size_of::<f64>()
             + self.sums.capacity() * size_of::<[f64; 2]>()
             + self.missing.capacity() * size_of::<u32>()
+            + self.ceilings.bytes()
+    }
+
+    /// Takes from the words `left` of the bars from `first` on, the first of a word, those whose z-score over `w` bars surely does not reach
+    /// the limit, as far as that costs next to nothing.
+    pub fn screen(&self, w: usize, limit: Limit, first: usize, left: &mut [u64]) {
+        let Self { x, sums, bounds, clean_from, ceilings, .. } = self;
+        ceilings.screen(w, limit, first, left, &Source { x, sums, bounds, clean_from: *clean_from });
     }
 
     /// A test of z-scores over windows of `w` values, at least 1.

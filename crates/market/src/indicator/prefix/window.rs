@@ -76,21 +76,45 @@ pub(super) struct Bounds {
     pub exact: [f64; 3],
 }
 
-impl ScoreTest {
-    pub(super) fn new(bounds: &Bounds, w: usize, limit: Limit) -> Self {
+/// How far D and D² − t²·N may be off over windows of some length: the latter by `of_square` + t² · `of_spread`.
+pub(super) struct Margins {
+    pub of_d: f64,
+    pub of_square: f64,
+    pub of_spread: f64,
+}
+
+impl Margins {
+    pub fn new(bounds: &Bounds, w: usize) -> Self {
         const ROUNDING: f64 = 1.0 / (1_u64 << 46) as f64;
+        // Squares so small that they lose digits, or vanish, stay far below.
+        const TINY: f64 = 1e-290;
         let w_bars = w as f64;
         let Bounds { centre, sum, squares, value, exact } = *bounds;
-        let squared = limit.threshold * limit.threshold;
         // A window is the difference of two entries.
         let (s, wq, wx) = (2.0 * sum, 2.0 * (w_bars * squares), w_bars * value);
         let (d, n) = (wx + s, wq + s * s);
         let exact_d = d + w_bars * centre.abs();
-        let of_d = ROUNDING * exact_d + exact[0];
-        let of_sums = d * exact[0] + squared * (w_bars * exact[1] + exact[2]);
-        // Squares so small that they lose digits, or vanish, stay far below the last term.
-        let of_excess = ROUNDING * (d * exact_d + squared * n) + of_sums + (1.0 + squared) * 1e-290;
-        Self { w, centre, w_bars, sign: limit.sign, squared, of_d, of_excess }
+        Self {
+            of_d: ROUNDING * exact_d + exact[0],
+            of_square: ROUNDING * (d * exact_d) + d * exact[0] + TINY,
+            of_spread: ROUNDING * n + w_bars * exact[1] + exact[2] + TINY,
+        }
+    }
+}
+
+impl ScoreTest {
+    pub(super) fn new(bounds: &Bounds, w: usize, limit: Limit) -> Self {
+        let Margins { of_d, of_square, of_spread } = Margins::new(bounds, w);
+        let squared = limit.threshold * limit.threshold;
+        Self {
+            w,
+            centre: bounds.centre,
+            w_bars: w as f64,
+            sign: limit.sign,
+            squared,
+            of_d,
+            of_excess: of_square + squared * of_spread,
+        }
     }
 
     #[inline(always)]
