@@ -37,7 +37,7 @@ fn the_strategy_has_142_parameters_and_trades() {
     assert_eq!(engine.space().n_free(), 142);
     let mut points = Points::new(142);
     points.push(&engine.space().default_point());
-    for (bars, tally) in universe.symbols.iter().zip(&engine.evaluate(&points)[0].segments) {
+    for (bars, tally) in universe.symbols.iter().zip(engine.evaluate(&points)[0].segments()) {
         assert!((20..=200).contains(&tally.trades), "{} has {} trades", bars.symbol, tally.trades);
         assert!(tally.longs > 0 && tally.longs < tally.trades, "{}: both sides", bars.symbol);
     }

@@ -43,7 +43,7 @@ fn space() -> Space {
     let float = |low, high, log| Domain::Float { low, high, step: None, log };
     let options = vec![Choice::Text("calm".into()), Choice::Text("wild".into())];
     let mut tail = Param::new("tail", float(0.0, 1.0, false), 0.5);
-    tail.when = Some(std::sync::Arc::new(|row| row[2] == 1.0));
+    tail.when = Some(tidemill_search::Condition::new(|row| row[2] == 1.0));
     Space {
         params: vec![
             Param::new("x", float(-1.0, 1.0, false), 0.0),

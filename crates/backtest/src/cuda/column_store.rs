@@ -78,7 +78,7 @@ impl ColumnStore {
     /// what comes from prefix sums only where enough rows share what is new. What earlier batches have left costs nothing.
     pub(super) fn choose_written(&self, spans: &[Span], n_rows: usize) -> Option<Vec<bool>> {
         let plan = &self.plan.plan;
-        let most = self.plan.budget / 3 * 2;
+        let most = self.most_bytes();
         let mut written = vec![false; self.pools.len()];
         let mut bytes = 0;
         let choice = |slot: usize| match &plan.slots[slot] {
@@ -104,6 +104,11 @@ impl ColumnStore {
         (bytes <= most).then_some(written)
     }
 
+    /// Memory that columns may take.
+    fn most_bytes(&self) -> usize {
+        self.plan.budget / 3 * 2
+    }
+
     /// Memory that all pools would take, if all were written.
     pub(super) fn bytes(&self, spans: &[Span]) -> usize {
         let bytes = |(at, pool): (usize, &Pool)| pool.bytes(self.plan.keys.n_items(at, spans));
@@ -117,13 +122,20 @@ impl ColumnStore {
         written: &[bool],
         under_way: &mut UnderWay,
     ) -> Result<(), GpuError> {
+        let n_items = |at: usize| self.plan.keys.n_items(at, spans);
+        let of_written = self.pools.iter().enumerate().filter(|(at, _)| written[*at]);
+        let taken: usize = of_written.map(|(at, pool)| pool.bytes(n_items(at))).sum();
+        // What is taken for items to come must leave the columns where they fit the next time.
+        let mut spare = self.most_bytes().saturating_sub(taken);
         for (at, pool) in self.pools.iter_mut().enumerate() {
             if written[at] {
-                let n_items = self.plan.keys.n_items(at, spans);
+                let n_items = n_items(at);
                 if pool.moves(n_items) {
                     under_way.settle()?;
                 }
-                pool.reserve_items(self.plan.device(), &self.stream, n_items)?;
+                let before = pool.bytes(n_items);
+                pool.reserve_items(self.plan.device(), &self.stream, n_items, spare)?;
+                spare = spare.saturating_sub(pool.bytes(n_items) - before);
             } else {
                 if pool.n_items > 0 {
                     under_way.settle()?;

@@ -114,16 +114,18 @@ impl Pool {
         self.clear(stream)
     }
 
-    /// Takes in so many items in all; those that are known stay. Where they [move](Self::moves), nothing that reads them may be under way.
+    /// Takes in so many items in all, and so many bytes at most for items to come; those that are known stay. Where they
+    /// [move](Self::moves), nothing that reads them may be under way.
     pub(super) fn reserve_items(
         &mut self,
         device: &Device,
         stream: &Stream,
         n_items: usize,
+        most_spare: usize,
     ) -> Result<(), GpuError> {
         if !self.has_room(n_items) {
             let len = n_items * self.stride;
-            let spare = (n_items / 2).min(self.n_items) * self.stride;
+            let spare = ((n_items / 2).min(self.n_items) * self.stride).min(most_spare / 8);
             match self.items.as_mut().filter(|items| items.can_grow(len)) {
                 Some(items) => grow(items, len, spare.min(SPARE_BYTES / 8))?,
                 None => self.move_items(device, stream, len, spare)?,

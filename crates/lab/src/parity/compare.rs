@@ -128,7 +128,10 @@ type Fields = Vec<(&'static str, f64, f64)>;
 /// The first part in which two outcomes differ, and its fields.
 fn outcome_difference(segments: &[Segment], cpu: &Outcome, device: &Outcome) -> Option<(String, Fields)> {
     if cpu.segments().len() != device.segments().len() {
-        return Some((format!("{} segments, not {}", device.segments().len(), cpu.segments().len()), Vec::new()));
+        return Some((
+            format!("{} segments, not {}", device.segments().len(), cpu.segments().len()),
+            Vec::new(),
+        ));
     }
     let of_segments = cpu.segments().iter().zip(device.segments()).enumerate().map(|(at, (cpu, device))| {
         (

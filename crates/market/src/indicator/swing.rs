@@ -106,24 +106,36 @@ fn swing_at<const LOW: bool>(x: &[f64], lookback: usize, lookahead: usize, i: us
     restored::<LOW>(best)
 }
 
-/// The largest of the bars from `lookahead` on that are looked at together, if it is confirmed and above `least`; else `least` or less.
+/// The largest of the bars from `lookahead` on that are looked at together and are confirmed; `least` or less if none is above it.
 #[inline(always)]
 fn highest_confirmed<const LOW: bool>(x: &[f64], lookahead: usize, least: f64) -> f64 {
-    let mut around = [f64::NEG_INFINITY; LANES];
-    let Some(here) = x[lookahead..].first_chunk::<LANES>() else { return least };
-    let here = here.map(oriented::<LOW>);
+    let bars = |from: usize| x[from..].first_chunk::<LANES>().map(|bars| bars.map(oriented::<LOW>));
+    let Some(mut here) = bars(lookahead) else { return least };
     // Most swings are found early, and hardly any bar is above them.
     if !here.iter().fold(false, |any, v| any | (*v > least)) {
         return least;
     }
-    for others in x[..2 * lookahead + LANES].windows(LANES) {
+    // Before and after apart, so that neither waits for the other.
+    let (mut before, mut after) = (here, here);
+    for distance in 1..=lookahead {
+        let (Some(earlier), Some(later)) = (bars(lookahead - distance), bars(lookahead + distance)) else {
+            return least;
+        };
         for lane in 0..LANES {
-            around[lane] = larger(oriented::<LOW>(others[lane]), around[lane]);
+            before[lane] = larger(earlier[lane], before[lane]);
+            after[lane] = larger(later[lane], after[lane]);
         }
     }
-    let confirmed =
-        here.iter().zip(around).map(|(v, around)| if *v >= around { *v } else { f64::NEG_INFINITY });
-    confirmed.fold(f64::NEG_INFINITY, |best, v| larger(v, best))
+    for lane in 0..LANES {
+        let is_confirmed = (here[lane] >= before[lane]) & (here[lane] >= after[lane]);
+        here[lane] = if is_confirmed { here[lane] } else { f64::NEG_INFINITY };
+    }
+    for half in [4, 2, 1] {
+        for lane in 0..half {
+            here[lane] = larger(here[lane], here[lane + half]);
+        }
+    }
+    here[0]
 }
 
 #[cfg(test)]

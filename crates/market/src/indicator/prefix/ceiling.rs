@@ -20,8 +20,8 @@ const PER_OCTAVE: usize = 16;
 /// Steps of a ceiling to a score of 1.
 const STEPS: f64 = 32.0;
 
-/// Ceilings of a range are worth computing once so many trials have asked for all bars.
-const TRIALS: usize = 3;
+/// Ceilings of a range are worth computing once so many trials have asked for all bars: a series that few trials share never has any.
+const TRIALS: usize = 5;
 
 /// The ceilings of one series.
 #[derive(Debug, Default)]
@@ -114,8 +114,10 @@ fn codes(range: WindowRange, sign: f64, source: &Source<'_>) -> Vec<u8> {
         return codes;
     }
     let mut highest: Vec<f64> = sums[clean_from..].iter().map(|sums| sign * sums[0]).collect();
+    let mut wider = highest.clone();
     for step in (0..len.ilog2()).map(|power| 1 << power) {
-        widen(&mut highest, step);
+        widen(&highest, step, &mut wider);
+        std::mem::swap(&mut highest, &mut wider);
     }
     let sums = Ends { new: &sums[first + 1..], old: &sums[first + 1 - shortest..], highest: &highest };
     let margins = Margins::new(bounds, longest);
@@ -124,11 +126,13 @@ fn codes(range: WindowRange, sign: f64, source: &Source<'_>) -> Vec<u8> {
     codes
 }
 
-/// Makes the largest of some numbers that begin at each place the largest of those and as many more.
+/// From the largest of `step` numbers from each place on the largest of twice as many; what the last places have, which are not followed by
+/// so many, does not matter.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-fn widen(highest: &mut [f64], step: usize) {
-    for at in 0..highest.len().saturating_sub(step) {
-        highest[at] = larger(highest[at], highest[at + step]);
+fn widen(highest: &[f64], step: usize, wider: &mut [f64]) {
+    for (wider, (own, next)) in wider.iter_mut().zip(highest.iter().zip(&highest[step.min(highest.len())..]))
+    {
+        *wider = larger(*own, *next);
     }
 }
 

@@ -51,7 +51,7 @@ const LOG_SCATTER: (f64, f64) = (-3.0, 0.0);
 const N_DONORS: usize = 16;
 
 /// In smaller batches it is often not asked at all between two that are told.
-const MIN_EAGER_BATCH: usize = 64;
+const MIN_EAGER_BATCH: usize = 512;
 
 /// Keeps the streams of this sampler apart from those of others under the same seed.
 const SEED_TWIST: u64 = 0x5375_7266_6163_6573;
