@@ -100,6 +100,7 @@ pub const LIST: &[TestFile] = &[
         tests: &[
             ("changing_pinned_memory_waits_for_every_upload_from_it", None),
             ("dropping_memory_waits_for_its_work", None),
+            ("a_buffer_grows_where_it_is_while_its_work_goes_on", None),
             ("reading_pinned_memory_waits_for_the_download", None),
         ],
     },
