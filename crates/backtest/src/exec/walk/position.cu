@@ -171,7 +171,7 @@ template <int G> struct Walker {
 
     trade.entry = opening.entry;
     trade.risk = opening.risk;
-    if (ANY_SIZE) trade.share = share;
+    trade.share = ANY_SIZE ? share : 0.0;
     trade.entry_bar = fill.bar;
     trade.how = S::LONG ? LONG_BIT : 0;
     exit.by_signal = exit.is_open = false;
