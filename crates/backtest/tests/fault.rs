@@ -208,3 +208,17 @@ fn a_kernel_that_never_ends_is_a_lost_device_and_the_executor_leaves_it() {
         assert_eq!(error, again, "{kernel}: it stays lost");
     }
 }
+
+#[test]
+fn where_buffers_cannot_grow_columns_move_and_results_are_the_same() {
+    let Some(rig) = Rig::new() else { return };
+    let mut engine = rig.engine();
+    let points = points(&engine, 50);
+    let expected = bits(&engine.evaluate(&points));
+    let device = faulty(&[Fault::NoGrowth]);
+    assert!(!device.growable::<f64>(10).unwrap().can_grow(1));
+    let mut on_device = rig.on(&device, &engine).unwrap();
+    // Three parts: the columns of the first ones are there when those of the next need room.
+    assert!(bits(&on_device.evaluate(&points).unwrap()) == expected);
+    assert!(bits(&on_device.evaluate(&points).unwrap()) == expected, "again");
+}

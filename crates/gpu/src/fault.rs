@@ -37,4 +37,6 @@ pub enum Fault {
     },
     /// There is no compiler: nothing can be loaded.
     NoCompiler,
+    /// Buffers cannot grow where they are, as with a driver that does not put memory behind addresses.
+    NoGrowth,
 }

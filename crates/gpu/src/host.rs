@@ -265,6 +265,9 @@ impl Driver for HostDriver {
 
     /// Zeroed memory costs nothing until it is touched, where the system's allocator aligns it.
     fn reserve(&self, bytes: u64) -> Result<Option<u64>, GpuError> {
+        if self.faults.contains(&Fault::NoGrowth) {
+            return Ok(None);
+        }
         Ok(self.allocate(bytes, size_of::<u128>(), 0).ok())
     }
 
