@@ -99,23 +99,26 @@ impl Reservations {
             CUresult::CUDA_ERROR_OUT_OF_MEMORY => return Ok(None),
             other => check("cuMemCreate", other.result())?,
         }
-        // SAFETY: the addresses are reserved and nothing is behind them; the handle is new and as large.
-        let mapped = unsafe { sys::cuMemMap(at, more as usize, 0, handle, 0) };
-        if let Err(error) = check("cuMemMap", mapped.result()) {
-            // SAFETY: nothing uses it.
-            let _ = unsafe { sys::cuMemRelease(handle) };
-            return Err(error);
-        }
-        // From here on it goes with the reservation, whatever follows.
-        reservation.pieces.push((handle, more));
-        reservation.n_backed += more;
         let access = CUmemAccessDesc {
             location: self.location,
             flags: CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
         };
-        // SAFETY: just mapped with this size.
-        let allowed = unsafe { sys::cuMemSetAccess(at, more as usize, &access, 1) };
-        check("cuMemSetAccess", allowed.result()).map(Some)
+        // SAFETY: the addresses are reserved and nothing is behind them; the handle is new and as large.
+        let mapped = check("cuMemMap", unsafe { sys::cuMemMap(at, more as usize, 0, handle, 0) }.result());
+        let allowed = mapped.and_then(|()| {
+            // SAFETY: just mapped with this size.
+            let allowed = unsafe { sys::cuMemSetAccess(at, more as usize, &access, 1) };
+            check("cuMemSetAccess", allowed.result())
+        });
+        if let Err(error) = allowed {
+            // The first error is the one to tell; what was not mapped is not unmapped.
+            // SAFETY: nothing uses the addresses or the handle.
+            let _ = unsafe { (sys::cuMemUnmap(at, more as usize), sys::cuMemRelease(handle)) };
+            return Err(error);
+        }
+        reservation.pieces.push((handle, more));
+        reservation.n_backed += more;
+        Ok(Some(()))
     }
 
     /// What gives addresses back, and the memory behind them; `None` if they are none of these. Nothing may use them any more.

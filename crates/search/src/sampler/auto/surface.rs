@@ -50,7 +50,7 @@ const LOG_SCATTER: (f64, f64) = (-3.0, 0.0);
 /// Number of best trials that lend genes.
 const N_DONORS: usize = 16;
 
-/// In smaller batches it is often not asked at all between two that are told.
+/// In smaller batches it may not be asked at all between two that are told.
 const MIN_EAGER_BATCH: usize = 512;
 
 /// Keeps the streams of this sampler apart from those of others under the same seed.
