@@ -42,7 +42,7 @@ pub use module::{column_source, device_sources};
 use part::{Part, Staged, UnderWay, Walking};
 use plan::DevicePlan;
 
-/// Settings that change no result.
+/// Settings that change no number.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceOptions {
     /// Streams: as many batches, or parts of one, are on the device at a time. And the share of the free memory that may be used.
@@ -60,6 +60,8 @@ pub struct DeviceOptions {
     pub stretch_bars: Option<usize>,
     /// Trials, of each timeframe, up to which one block finds the distinct tuples of a key.
     pub most_chained: usize,
+    /// Leaves out of outcomes what each segment gave, if every role has several and only their pool is asked for.
+    pub pools_alone: bool,
 }
 
 impl Default for DeviceOptions {
@@ -72,6 +74,7 @@ impl Default for DeviceOptions {
             walk_threads: None,
             stretch_bars: None,
             most_chained: 8192,
+            pools_alone: false,
         }
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Something that ran on a device.
+/// Something that ran on a device, or beside the devices.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceSpan {
-    /// Number of the device.
+    /// Number of the device; the host comes behind all of them.
     pub device: usize,
     /// Number of the lane or stream on it.
     pub track: u64,
@@ -18,16 +18,21 @@ pub struct TraceSpan {
     pub end_ms: f64,
 }
 
-/// The trace: a process for each device that has a name, a thread for each track that has spans.
+/// The trace: a process for each device that has a name, and one for what ran on the host; a thread for each track that has spans.
 pub fn chrome_trace(devices: &[&str], track_name: impl Fn(u64) -> String, spans: &[TraceSpan]) -> String {
+    let host = devices.len();
     let mut events = Vec::new();
     for (device, name) in devices.iter().enumerate() {
         events.push(named("process_name", &format!("\"pid\":{device}"), &format!("device {device}: {name}")));
     }
     let used: BTreeSet<(usize, u64)> = spans.iter().map(|span| (span.device, span.track)).collect();
+    if used.range((host, 0)..).next().is_some() {
+        events.push(named("process_name", &format!("\"pid\":{host}"), "host"));
+    }
     for (device, track) in used {
         let place = format!("\"pid\":{device},\"tid\":{track}");
-        events.push(named("thread_name", &place, &track_name(track)));
+        let name = if device == host { "sampler".to_owned() } else { track_name(track) };
+        events.push(named("thread_name", &place, &name));
     }
     for TraceSpan { device, track, name, begin_ms, end_ms } in spans {
         let (begin_us, length_us) = (begin_ms * 1e3, (end_ms - begin_ms).max(0.0) * 1e3);
@@ -74,15 +79,18 @@ mod tests {
             begin_ms,
             end_ms: begin_ms + 0.5,
         };
-        let spans = [span(0, "walk", 2.0), span(1, "a \"book\"\n", 3.0)];
+        let spans = [span(0, "walk", 2.0), span(1, "a \"book\"\n", 3.0), span(2, "ask", -1.0)];
         let text = chrome_trace(&["A", "B"], |track| format!("lane {track}"), &spans);
         let expected = r#"{"displayTimeUnit":"ms","traceEvents":[
 {"ph":"M","pid":0,"name":"process_name","args":{"name":"device 0: A"}},
 {"ph":"M","pid":1,"name":"process_name","args":{"name":"device 1: B"}},
+{"ph":"M","pid":2,"name":"process_name","args":{"name":"host"}},
 {"ph":"M","pid":0,"tid":1,"name":"thread_name","args":{"name":"lane 1"}},
 {"ph":"M","pid":1,"tid":1,"name":"thread_name","args":{"name":"lane 1"}},
+{"ph":"M","pid":2,"tid":1,"name":"thread_name","args":{"name":"sampler"}},
 {"ph":"X","pid":0,"tid":1,"name":"walk","ts":2000.000,"dur":500.000},
-{"ph":"X","pid":1,"tid":1,"name":"a \"book\"\u000a","ts":3000.000,"dur":500.000}
+{"ph":"X","pid":1,"tid":1,"name":"a \"book\"\u000a","ts":3000.000,"dur":500.000},
+{"ph":"X","pid":2,"tid":1,"name":"ask","ts":-1000.000,"dur":500.000}
 ]}
 "#;
         assert_eq!(text, expected);

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use tidemill_backtest::strategy::Reduce;
 use tidemill_backtest::{DeviceEngine, DeviceOptions, Engine, Outcome, StageSpan, Strategy};
 use tidemill_gpu::GpuError;
 use tidemill_search::{Batch, EvaluateError, Evaluated, Evaluator};
@@ -112,6 +113,7 @@ impl<'e, 'a> StudyEvaluator<'e, 'a> {
             has_test: false,
             on_fallback,
         };
+        let options = DeviceOptions { pools_alone: strategy.reduce == Reduce::Pooled, ..options };
         for device in &devices.devices {
             match DeviceEngine::new(device, out.engine, strategy, options) {
                 Ok(engine) => out.devices.push(engine),

@@ -9,6 +9,7 @@ use tidemill_telemetry::hypertune::Proposal;
 use tidemill_telemetry::{DeviceMode, Event, Journal, SmolStr, format_smolstr};
 
 use crate::evaluator::BatchSpan;
+use crate::record::SamplerSpan;
 use crate::verdict::VerdictReport;
 use crate::walkforward::WindowResult;
 
@@ -82,8 +83,13 @@ pub enum SweepEvent {
         /// Milliseconds since the run began, where something began earlier.
         start_ms: Option<f64>,
     },
-    /// The search is over, and the runtime keeps spans: when each stage ran on the devices.
-    Spans(Arc<[BatchSpan]>),
+    /// The search is over, and the runtime keeps spans.
+    Spans {
+        /// When each stage ran on the devices.
+        devices: Arc<[BatchSpan]>,
+        /// When the sampler proposed and learned.
+        sampler: Arc<[SamplerSpan]>,
+    },
     /// The trials are done and the judging of the winners begins.
     Judging,
     /// The winners were judged.
@@ -192,7 +198,7 @@ impl SweepEvent {
             | Self::BatchFinished { .. }
             | Self::BatchTimed { .. }
             | Self::FellBack { .. }
-            | Self::Spans(_)
+            | Self::Spans { .. }
             | Self::Judging
             | Self::JournalFailed { .. } => return None,
             Self::Started { is_resumed, workload, title, n_trials, device, config } => {

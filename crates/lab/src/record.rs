@@ -115,6 +115,17 @@ impl Reporter {
     }
 }
 
+/// A piece of work of the sampler.
+#[derive(Clone, Copy, Debug)]
+pub struct SamplerSpan {
+    /// `ask` or `tell`.
+    pub phase: &'static str,
+    /// When it began.
+    pub began: Instant,
+    /// How long it took.
+    pub took: Duration,
+}
+
 /// Reports the batches of one search.
 pub struct BatchRecorder<'a> {
     reporter: Reporter,
@@ -126,7 +137,7 @@ pub struct BatchRecorder<'a> {
     /// Spans of batches whose times are not all known yet.
     waiting: BTreeMap<u64, Vec<BatchSpan>>,
     /// All spans, where they are kept.
-    kept: Option<Vec<BatchSpan>>,
+    kept: Option<(Vec<BatchSpan>, Vec<SamplerSpan>)>,
     best: Option<f64>,
 }
 
@@ -146,7 +157,7 @@ impl<'a> BatchRecorder<'a> {
             view,
             used: UseMeter::default(),
             waiting: BTreeMap::new(),
-            kept: keeps_spans.then(Vec::new),
+            kept: keeps_spans.then(Default::default),
             best: None,
         }
     }
@@ -186,7 +197,7 @@ impl<'a> BatchRecorder<'a> {
     /// The times of a batch are complete.
     pub fn timed(&mut self, index: u64, timing: &Timing, began: &BatchStart) {
         for span in self.view.take_spans() {
-            self.kept.iter_mut().for_each(|kept| kept.push(span));
+            self.kept.iter_mut().for_each(|(devices, _)| devices.push(span));
             self.waiting.entry(span.batch).or_default().push(span);
         }
         let step = format_smolstr!("{}batch_{index}", self.prefix);
@@ -222,15 +233,22 @@ impl<'a> BatchRecorder<'a> {
         self.used.in_all(ms(wall))
     }
 
-    /// All stages that ran on devices, where they are kept.
-    pub fn take_spans(&mut self) -> Vec<BatchSpan> {
-        let mut spans = self.kept.take().unwrap_or_default();
-        spans.extend(self.view.take_spans());
-        spans
+    /// All stages that ran on devices and all work of the sampler, where they are kept.
+    pub fn take_spans(&mut self) -> (Vec<BatchSpan>, Vec<SamplerSpan>) {
+        let (mut devices, sampler) = self.kept.take().unwrap_or_default();
+        devices.extend(self.view.take_spans());
+        (devices, sampler)
     }
 
-    fn sampler_worked(&self, phase: &'static str, step: &SmolStr, began: Option<Instant>, took: Duration) {
+    fn sampler_worked(
+        &mut self,
+        phase: &'static str,
+        step: &SmolStr,
+        began: Option<Instant>,
+        took: Duration,
+    ) {
         let Some(began) = began else { return };
+        self.kept.iter_mut().for_each(|(_, sampler)| sampler.push(SamplerSpan { phase, began, took }));
         self.reporter.report(SweepEvent::StageEnded(Work {
             phase,
             step: step.clone(),

@@ -215,7 +215,8 @@ impl Search<'_> {
         let Progress { best, front, n_valid, invalid, n_objectives, mut recorder, .. } = progress;
         if self.runtime.keeps_spans {
             // Also of a search that failed: when each stage ran is then wanted most.
-            self.reporter.report(SweepEvent::Spans(recorder.take_spans().into()));
+            let (devices, sampler) = recorder.take_spans();
+            self.reporter.report(SweepEvent::Spans { devices: devices.into(), sampler: sampler.into() });
         }
         let summary = summary?;
         let best = if n_objectives == 1 { best.into_trials() } else { best.of_front(&front) };

@@ -204,8 +204,9 @@ fn a_sweep_that_fails_reports_when_its_stages_ran() {
     let sweep = Experiment::new(strategy, place.data.clone()).runtime(runtime).sweep();
     let options = SearchOptions { trials: 160, batch: Some(16), ..SearchOptions::default() };
     let sweep = sweep.options(options).observe(move |event| {
-        if let SweepEvent::Spans(spans) = event {
-            *heard.lock().unwrap() = Some(spans.len());
+        if let SweepEvent::Spans { devices, sampler } = event {
+            assert!(!sampler.is_empty());
+            *heard.lock().unwrap() = Some(devices.len());
         }
     });
     assert!(sweep.run().is_err());

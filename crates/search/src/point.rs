@@ -1,15 +1,15 @@
 //! Parameter sets, stored compactly.
 
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-/// Many parameter sets of one space: column-major, one `f64` per value.
+/// Many parameter sets of one space: column-major, one `f64` per value. A copy shares the values until one of the two changes.
 ///
 /// Integers are exact, a choice is the index of its option, a switch is 0 or 1, and NaN marks a parameter whose condition does not hold.
 #[derive(Clone, Debug, Default)]
 pub struct Points {
     len: usize,
-    columns: Vec<Vec<f64>>,
+    columns: Arc<Vec<Vec<f64>>>,
     /// A hash of each, once somebody needed them. Points that are proposed come back with their scores, and are recognised by these.
     fingerprints: OnceLock<Vec<u64>>,
 }
@@ -23,7 +23,7 @@ impl PartialEq for Points {
 impl Points {
     /// No parameter sets yet, of a space with `n_params` parameters.
     pub fn new(n_params: usize) -> Self {
-        Self { columns: vec![Vec::new(); n_params], ..Self::default() }
+        Self { columns: Arc::new(vec![Vec::new(); n_params]), ..Self::default() }
     }
 
     /// The parameter sets whose values are given as one column per parameter.
@@ -32,7 +32,7 @@ impl Points {
     /// If a column has not `len` values.
     pub fn from_columns(len: usize, columns: Vec<Vec<f64>>) -> Self {
         assert!(columns.iter().all(|column| column.len() == len), "a column has one value per point");
-        Self { len, columns, ..Self::default() }
+        Self { len, columns: Arc::new(columns), ..Self::default() }
     }
 
     /// Number of parameter sets.
@@ -75,7 +75,7 @@ impl Points {
     /// All values, one column per parameter, to change.
     pub(crate) fn columns_mut(&mut self) -> &mut [Vec<f64>] {
         self.fingerprints.take();
-        &mut self.columns
+        Arc::make_mut(&mut self.columns).as_mut_slice()
     }
 
     /// The fingerprints, which `compute` finds at the first call. It may be called more than once, by threads that come at the same time: were
@@ -94,7 +94,7 @@ impl Points {
     pub fn extend_from(&mut self, other: &Self, range: Range<usize>) {
         assert_eq!(other.columns.len(), self.columns.len(), "points of one space");
         assert!(range.end <= other.len, "a range inside the points");
-        for (column, more) in self.columns_mut().iter_mut().zip(&other.columns) {
+        for (column, more) in self.columns_mut().iter_mut().zip(&*other.columns) {
             column.extend_from_slice(&more[range.clone()]);
         }
         self.len += range.len();
@@ -125,7 +125,7 @@ impl Points {
 
     /// Copies one parameter set into `row`.
     pub fn read_row(&self, point_idx: usize, row: &mut [f64]) {
-        for (slot, column) in row.iter_mut().zip(&self.columns) {
+        for (slot, column) in row.iter_mut().zip(&*self.columns) {
             *slot = column[point_idx];
         }
     }

@@ -5,21 +5,31 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
-use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
+use arrow_array::{ArrayRef, UInt64Array};
 use arrow_schema::{DataType, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, compute_leaves};
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnPath;
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::folder::column::number_array;
 use crate::folder::durable::{self, DurableFile};
 use crate::folder::layout::Layout;
 use crate::folder::{FolderError, ROWS_PER_PART};
+
+/// Up to so many values are encoded before another thread is there.
+const MIN_SHARED_VALUES: usize = 1 << 18;
+
+/// More threads would wait for the disk together.
+const MAX_THREADS: usize = 8;
 
 /// Path of a part by its number.
 pub(super) fn path(trials_dir: &Path, part_idx: usize) -> PathBuf {
@@ -106,18 +116,52 @@ fn write_rows(
     first_trial: u64,
     columns: &[&[f64]],
 ) -> Result<(), ParquetError> {
-    let n_rows = columns.first().map_or(0, |column| column.len()) as u64;
-    let n_params = layout.params.len();
-    let trials: ArrayRef = Arc::new(UInt64Array::from_iter_values(first_trial..first_trial + n_rows));
-    let params = layout.params.iter().zip(columns).map(|((_, kind), column)| kind.array(column));
-    let numbers = columns[n_params..].iter().map(|column| number_array(column));
+    let n_rows = columns.first().map_or(0, |column| column.len());
     let schema = Arc::new(layout.schema());
-    let batch =
-        RecordBatch::try_new(schema.clone(), std::iter::once(trials).chain(params).chain(numbers).collect())?;
-    let mut writer = arrow_writer(file, schema)?;
-    writer.write(&batch)?;
-    writer.close()?;
+    let (mut file, encoders) = arrow_writer(file, schema.clone())?.into_serialized_writer()?;
+    let encoding = encoding_threads(n_rows * columns.len());
+    for (group_idx, from) in (0..n_rows).step_by(ROWS_PER_PART).enumerate() {
+        let rows = from..n_rows.min(from + ROWS_PER_PART);
+        let array = |column_idx: usize| -> ArrayRef {
+            let Some(column_idx) = column_idx.checked_sub(1) else {
+                let trials = first_trial + rows.start as u64..first_trial + rows.end as u64;
+                return Arc::new(UInt64Array::from_iter_values(trials));
+            };
+            let values = &columns[column_idx][rows.clone()];
+            layout.params.get(column_idx).map_or_else(|| number_array(values), |(_, kind)| kind.array(values))
+        };
+        let encode = |(column_idx, mut encoder): (usize, ArrowColumnWriter)| {
+            for leaf in compute_leaves(schema.field(column_idx), &array(column_idx))? {
+                encoder.write(&leaf)?;
+            }
+            encoder.close()
+        };
+        let encoders = encoders.create_column_writers(group_idx)?;
+        let chunks: Result<Vec<ArrowColumnChunk>, ParquetError> = match &encoding {
+            Some(threads) => {
+                threads.install(|| encoders.into_par_iter().enumerate().with_max_len(1).map(encode).collect())
+            }
+            None => encoders.into_iter().enumerate().map(encode).collect(),
+        };
+        let mut group = file.next_row_group()?;
+        for chunk in chunks? {
+            chunk.append_to_row_group(&mut group)?;
+        }
+        group.close()?;
+    }
+    file.close()?;
     Ok(())
+}
+
+/// Threads that encode the columns of so many values; none if they are few, or none can be had.
+///
+/// They are not those of the pool that all share: a sampler whose next batch a device waits for would come behind whole columns there.
+fn encoding_threads(n_values: usize) -> Option<ThreadPool> {
+    let n_threads = thread::available_parallelism().map_or(1, |n| n.get() / 2).min(MAX_THREADS);
+    if n_values < MIN_SHARED_VALUES || n_threads < 2 {
+        return None;
+    }
+    ThreadPoolBuilder::new().num_threads(n_threads).build().ok()
 }
 
 /// A writer of trials as Parquet.

@@ -96,6 +96,8 @@ pub struct Auto {
     /// Which member proposed which trial.
     pending: Pending<u8>,
     migrants: Migrants,
+    /// What the members have yet to learn. Each does it when it is next asked, and goes on to propose while others still learn.
+    news: Option<News>,
     /// Where the sequence that spreads trials over members begins.
     offset: u64,
     n_asked: u64,
@@ -114,6 +116,36 @@ struct Member {
     floor: f64,
 }
 
+/// A batch that was told.
+struct News {
+    points: Points,
+    scores: Scores,
+    owners: Vec<Option<u8>>,
+    /// The best of the study, at times.
+    migrants: Option<(Points, Scores)>,
+}
+
+impl Member {
+    fn learn(&mut self, member_idx: usize, news: &News) {
+        if !self.is_island {
+            self.sampler.tell(&news.points, &news.scores);
+            return;
+        }
+        let is_heard =
+            |owner: Option<u8>| owner.is_none_or(|owner| owner == START || usize::from(owner) == member_idx);
+        // What is not heard is told as invalid: islands breed, and only what is valid breeds.
+        let hear = |column: &[f64]| {
+            let told = column.iter().zip(&news.owners);
+            told.map(|(score, owner)| if is_heard(*owner) { *score } else { f64::NAN }).collect()
+        };
+        let columns = (0..news.scores.n_objectives()).map(|idx| hear(news.scores.column(idx))).collect();
+        self.sampler.tell(&news.points, &Scores::from_columns(news.scores.len(), columns));
+        if let Some((points, scores)) = &news.migrants {
+            self.sampler.tell(points, scores);
+        }
+    }
+}
+
 impl Auto {
     /// A sampler over a valid space.
     pub fn new(space: &Space, settings: &SamplerSettings) -> Self {
@@ -126,6 +158,7 @@ impl Auto {
             credit,
             pending: Pending::default(),
             migrants: Migrants::default(),
+            news: None,
             offset: Stream::new(settings.seed ^ SEED_TWIST, 0).bits(0),
             n_asked: 0,
             n_told: 0,
@@ -136,6 +169,14 @@ impl Auto {
     /// The names of the members and the shares of the trials that they get until the next `tell`.
     pub fn shares(&self) -> impl Iterator<Item = (&'static str, f64)> {
         self.members.iter().map(|member| member.sampler.name()).zip(self.credit.shares())
+    }
+
+    /// Has the members learn what they have yet to.
+    fn learn(&mut self) {
+        if let Some(news) = self.news.take() {
+            let members = self.members.par_iter_mut().enumerate();
+            members.for_each(|(member_idx, member)| member.learn(member_idx, &news));
+        }
     }
 
     /// The member that proposes a trial.
@@ -199,8 +240,15 @@ impl Sampler for Auto {
         // Where the points of each member go.
         let mut places: Vec<Vec<usize>> = vec![Vec::new(); self.members.len()];
         owners.iter().enumerate().for_each(|(place, owner)| places[usize::from(*owner)].push(place));
-        let asked = self.members.par_iter_mut().zip(&places);
-        let parts: Vec<Points> = asked.map(|(member, places)| member.sampler.ask(places.len())).collect();
+        let news = self.news.take();
+        let propose = |(member_idx, (member, places)): (usize, (&mut Member, &Vec<usize>))| {
+            if let Some(news) = &news {
+                member.learn(member_idx, news);
+            }
+            member.sampler.ask(places.len())
+        };
+        let asked = self.members.par_iter_mut().zip(&places).enumerate();
+        let parts: Vec<Points> = asked.map(propose).collect();
         let column = |param_idx: usize| {
             let mut column = vec![f64::NAN; n];
             for (part, places) in parts.iter().zip(&places) {
@@ -225,25 +273,8 @@ impl Sampler for Auto {
         self.n_told += points.len() as u64;
         let is_exchange = self.n_told / self.exchange_period > n_before / self.exchange_period;
         let migrants = is_exchange.then(|| self.migrants.points(self.n_params));
-        self.members.par_iter_mut().enumerate().for_each(|(member_idx, member)| {
-            if !member.is_island {
-                member.sampler.tell(points, scores);
-                return;
-            }
-            let is_heard = |owner: Option<u8>| {
-                owner.is_none_or(|owner| owner == START || usize::from(owner) == member_idx)
-            };
-            // What is not heard is told as invalid: islands breed, and only what is valid breeds.
-            let hear = |column: &[f64]| {
-                let told = column.iter().zip(&owners);
-                told.map(|(score, owner)| if is_heard(*owner) { *score } else { f64::NAN }).collect()
-            };
-            let columns = (0..scores.n_objectives()).map(|idx| hear(scores.column(idx))).collect();
-            member.sampler.tell(points, &Scores::from_columns(scores.len(), columns));
-            if let Some((points, scores)) = &migrants {
-                member.sampler.tell(points, scores);
-            }
-        });
+        self.learn();
+        self.news = Some(News { points: points.clone(), scores: scores.clone(), owners, migrants });
     }
 
     fn remaining(&self) -> Option<u64> {
@@ -266,6 +297,8 @@ impl Sampler for Auto {
     }
 
     fn turn(&mut self, knob: &str, value: f64) -> bool {
+        // What was told before the knob was turned is learned as it was.
+        self.learn();
         let turned = self.members.iter_mut().map(|member| member.sampler.turn(knob, value));
         turned.fold(false, |any, one| any | one)
     }

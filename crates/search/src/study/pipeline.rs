@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded, unbounded};
 
+use crate::folder::ROWS_PER_PART;
 use crate::study::error::StudyError;
 use crate::study::evaluator::{Batch, Evaluated};
 use crate::study::in_flight::{Finished, InFlight};
@@ -24,8 +25,8 @@ use crate::study::timing::{BatchStart, BusyClock, SamplerWork, Timing};
 /// Batches that wait for the evaluator, at most, however long the lag.
 const MAX_WAITING: usize = 8;
 
-/// Batches that wait for the disk, at most.
-const MAX_UNSTORED: usize = 4;
+/// Trials that wait for the disk, at most, if they are more than two batches: as many as a part has, which take their time to encode.
+const MAX_UNSTORED: usize = ROWS_PER_PART;
 
 /// How long to wait for another batch before polling the evaluator again.
 const POLL_EVERY: Duration = Duration::from_micros(100);
@@ -46,6 +47,7 @@ pub(super) fn run(
     store: &mut Option<Store>,
     watch: &mut StudyMonitor,
 ) -> Result<bool, StudyError> {
+    let batch = schedule.batch();
     thread::scope(|scope| {
         // A batch gives rise to two messages.
         let (to_evaluator, from_sampler) = bounded(2 * MAX_WAITING);
@@ -61,7 +63,7 @@ pub(super) fn run(
         let (to_disk, writer) = match store.take() {
             None => (None, None),
             Some(store) => {
-                let (to_disk, finished) = bounded(MAX_UNSTORED);
+                let (to_disk, finished) = bounded((MAX_UNSTORED / batch).max(2));
                 (Some(to_disk), Some(scope.spawn(move || store.drain(finished))))
             }
         };

@@ -65,6 +65,11 @@ impl<'a> Schedule<'a> {
         }
     }
 
+    /// Trials that are asked at a time, at first.
+    pub(super) fn batch(&self) -> usize {
+        self.batch
+    }
+
     /// From here on there are new changes too, behind those that were recorded.
     pub(super) fn control(&mut self, controller: Option<&'a mut dyn Controller>) {
         self.controller = controller;

@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use tidemill_gpu::TraceSpan;
+use tidemill_lab::evaluator::BatchSpan;
+use tidemill_lab::record::SamplerSpan;
 use tidemill_lab::{DeviceChoice, Devices, Experiment, QueuedSets, Runtime, StudyPart, Sweep, TuneOptions};
 use tidemill_telemetry::hypertune::Mode;
 
@@ -188,15 +190,8 @@ fn run_on(
     let has_gpu = !experiment.runtime.devices.devices.is_empty() && !args.cluster.is_remote();
     let report = run_sweep(&sweep, args, &progress, has_gpu);
     if let Some(mut timeline) = timeline {
-        let spans = progress.take_spans();
-        let spans = spans.iter().map(|of| TraceSpan {
-            device: of.device,
-            track: of.span.lane as u64,
-            name: format!("{:?}", of.span.stage).to_lowercase(),
-            begin_ms: of.span.begin_ms,
-            end_ms: of.span.end_ms,
-        });
-        timeline.write(&experiment.runtime.devices, "lane", &spans.collect::<Vec<_>>());
+        let (on_devices, sampler) = progress.take_spans();
+        timeline.write(&experiment.runtime.devices, "lane", &trace_spans(&experiment, &on_devices, &sampler));
     }
     let report = report?;
     let finished = output::Finished {
@@ -227,6 +222,31 @@ fn run_on(
 }
 
 /// Runs the sweep; after an error it prints how many trials the study keeps.
+/// The stages on the devices, and on the host what the sampler did beside them.
+fn trace_spans(experiment: &Experiment, on_devices: &[BatchSpan], sampler: &[SamplerSpan]) -> Vec<TraceSpan> {
+    let stages = on_devices.iter().map(|of| TraceSpan {
+        device: of.device,
+        track: of.span.lane as u64,
+        name: format!("{:?}", of.span.stage).to_lowercase(),
+        begin_ms: of.span.begin_ms,
+        end_ms: of.span.end_ms,
+    });
+    let began = on_devices.first().map(|of| of.base);
+    let proposals = began.into_iter().flat_map(|base| {
+        sampler.iter().map(move |work| {
+            let begin_ms = work.began.saturating_duration_since(base).as_secs_f64() * 1e3;
+            TraceSpan {
+                device: experiment.runtime.devices.devices.len(),
+                track: 0,
+                name: work.phase.to_owned(),
+                begin_ms,
+                end_ms: begin_ms + work.took.as_secs_f64() * 1e3,
+            }
+        })
+    });
+    stages.chain(proposals).collect()
+}
+
 fn run_sweep(
     sweep: &Sweep,
     args: &SweepArgs,

@@ -101,6 +101,9 @@ fn a_timeline_shows_every_stage_on_its_device() {
             assert!(n >= 2, "{stage} on device {device}: {spans:?}");
         }
     }
+    for phase in ["ask", "tell"] {
+        assert!(spans.iter().any(|span| (span.0.as_str(), span.1) == (phase, 2)), "{phase} on the host");
+    }
 }
 
 #[test]

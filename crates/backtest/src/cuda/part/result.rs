@@ -24,8 +24,18 @@ impl<S> Part<S> {
         if n_sums > 0 {
             self.memory.blocks.download(&self.stream, 0..n_sums)?;
         }
-        let n_walks = self.n_walks();
-        self.memory.tallies.download(&self.stream, 0..n_walks)
+        if self.has_segments() {
+            let n_walks = self.n_walks();
+            self.memory.tallies.download(&self.stream, 0..n_walks)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the host gets to know what each segment gave.
+    fn has_segments(&self) -> bool {
+        let segments = &self.plan.segments;
+        let is_alone = |role: Role| segments.roles.contains(&role) && !segments.is_pooled(role);
+        !self.plan.options.pools_alone || is_alone(Role::Train) || is_alone(Role::Test)
     }
 
     fn pool_args(&self, role: Role) -> PoolArgs {
@@ -65,17 +75,16 @@ impl Part<Walking> {
     fn outcomes(&self) -> Result<Vec<Outcome>, GpuError> {
         let (segments, n_trials) = (&self.plan.segments, self.n_trials);
         let tallies = self.memory.tallies.host()?;
+        let n_kept = if self.has_segments() { segments.len() } else { 0 };
         let pooled = [self.memory.pooled[0].host()?, self.memory.pooled[1].host()?];
         let sums = self.memory.blocks.host()?;
         let of_role = |role: Role, tallies: &[Tally], trial: usize| {
-            let mut of =
-                segments.roles.iter().zip(tallies).filter(|(of, _)| **of == role).map(|(_, tally)| *tally);
-            let first = of.next()?;
-            Some(if of.next().is_none() { first } else { pooled[role as usize][trial] })
+            let at = segments.roles.iter().position(|of| *of == role)?;
+            Some(if segments.is_pooled(role) { pooled[role as usize][trial] } else { tallies[at] })
         };
         let outcome = |trial: usize| {
             let of_trial: Vec<Tally> =
-                (0..segments.len()).map(|segment| tallies[segment * n_trials + trial]).collect();
+                (0..n_kept).map(|segment| tallies[segment * n_trials + trial]).collect();
             let [train, test] = [Role::Train, Role::Test].map(|role| of_role(role, &of_trial, trial));
             let of_block = |block: usize| [0, 1].map(|which| sums[(2 * block + which) * n_trials + trial]);
             Outcome::new(of_trial, train, test, (0..segments.n_blocks).map(of_block).collect())

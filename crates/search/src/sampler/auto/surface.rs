@@ -50,9 +50,6 @@ const LOG_SCATTER: (f64, f64) = (-3.0, 0.0);
 /// Number of best trials that lend genes.
 const N_DONORS: usize = 16;
 
-/// In smaller batches it may not be asked at all between two that are told.
-const MIN_EAGER_BATCH: usize = 512;
-
 /// Keeps the streams of this sampler apart from those of others under the same seed.
 const SEED_TWIST: u64 = 0x5375_7266_6163_6573;
 
@@ -72,8 +69,6 @@ pub(super) struct Surface {
     /// By scores and by ranks; none if something was told since.
     summits: Option<[Vec<Peak>; 2]>,
     n_asked: u64,
-    /// Whether it is fitted when trials are told, beside the other members that learn, rather than when it is asked.
-    is_eager: bool,
 }
 
 /// One of the best trials.
@@ -116,7 +111,6 @@ impl Surface {
             kept: Vec::new(),
             summits: None,
             n_asked: 0,
-            is_eager: settings.batch >= MIN_EAGER_BATCH,
         }
     }
 
@@ -230,7 +224,7 @@ impl Sampler for Surface {
         };
         self.kept.dedup_by(|later, earlier| later.score == earlier.score && is_same(later, earlier));
         self.kept.truncate(self.capacity);
-        self.summits = (self.is_eager && self.kept.len() >= N_START).then(|| self.fit());
+        self.summits = None;
     }
 
     fn remaining(&self) -> Option<u64> {

@@ -10,12 +10,16 @@ use anyhow::{Context, Result};
 use indicatif::ProgressBar;
 use tidemill_lab::evaluator::BatchSpan;
 use tidemill_lab::event::Opening;
+use tidemill_lab::record::SamplerSpan;
 use tidemill_lab::{Experiment, SweepEvent, number};
 use tidemill_search::{SamplerKind, Timing};
 use tidemill_telemetry::{Journal, metrics, prometheus};
 
 use crate::cluster;
 use crate::progress::{ProgressLine, spinner};
+
+/// When each stage ran on the devices, and when the sampler worked.
+pub(super) type KeptSpans = (Arc<[BatchSpan]>, Arc<[SamplerSpan]>);
 
 /// Shows a sweep to the people who run it.
 #[derive(Clone)]
@@ -30,10 +34,10 @@ struct Shared {
     shown: Mutex<Option<Shown>>,
     /// Whether the times of every batch and the decisions of tuning rules are printed.
     is_verbose: AtomicBool,
-    /// When each stage ran on the devices, once the search is over.
     /// The workers in words, where there are any.
     workers: Mutex<Option<String>>,
-    spans: Mutex<Arc<[BatchSpan]>>,
+    /// Once the search is over.
+    spans: Mutex<KeptSpans>,
     /// Journal of the run, while it runs.
     journal: Arc<Mutex<Option<Arc<Journal>>>>,
     is_open: AtomicBool,
@@ -112,7 +116,9 @@ impl SweepProgress {
                 }
             }
             SweepEvent::FellBack { reason } => self.say(&fallback_warning("the rest", reason)),
-            SweepEvent::Spans(spans) => *lock(&self.0.spans) = spans.clone(),
+            SweepEvent::Spans { devices, sampler } => {
+                *lock(&self.0.spans) = (devices.clone(), sampler.clone())
+            }
             SweepEvent::Judging => {
                 self.replace(Some(Shown::Spinner(spinner("checking whether the winners hold up"))));
             }
@@ -127,8 +133,8 @@ impl SweepProgress {
         }
     }
 
-    /// When each stage ran on the devices, if the runtime keeps that.
-    pub fn take_spans(&self) -> Arc<[BatchSpan]> {
+    /// When each stage ran on the devices and the sampler worked, if the runtime keeps that.
+    pub fn take_spans(&self) -> KeptSpans {
         std::mem::take(&mut *lock(&self.0.spans))
     }
 
