@@ -190,13 +190,13 @@ impl DeviceEngine {
         let most = self.plan.most_trials(points.len(), self.lanes.len());
         let waiting = (0..points.len()).step_by(most).map(|at| at..(at + most).min(points.len())).collect();
         self.jobs.push_back(Job { points, waiting, n_under_way: 0, outcomes: Vec::new() });
-        self.pump()
+        self.begin_waiting()
     }
 
     /// Waits for the oldest submitted points, and returns their results in order.
     pub fn collect(&mut self) -> Result<Vec<Outcome>, GpuError> {
         loop {
-            self.pump()?;
+            self.begin_waiting()?;
             match self.jobs.front() {
                 None => return Ok(Vec::new()),
                 Some(job) if job.waiting.is_empty() && job.n_under_way == 0 => break,
@@ -251,8 +251,8 @@ impl DeviceEngine {
         self.collect()
     }
 
-    /// Begins as many parts as there are lanes.
-    fn pump(&mut self) -> Result<(), GpuError> {
+    /// Begins as many parts of what was submitted as there are lanes for.
+    pub fn begin_waiting(&mut self) -> Result<(), GpuError> {
         self.grow_or_shrink_lanes();
         while let Some(lane) = self.lanes.iter().position(|lane| !lane.is_busy()) {
             let Some(job) = self.jobs.iter().position(|job| !job.waiting.is_empty()) else { return Ok(()) };

@@ -204,6 +204,15 @@ impl<'a> Scoring<'a> {
         Self { strategy }
     }
 
+    /// Whether any of its expressions names a parameter; otherwise no parameters need be given.
+    pub fn reads_params(&self) -> bool {
+        let mut reads_params = false;
+        let mut look = |name: &str| reads_params |= !METRICS.iter().any(|(_, metric, _)| *metric == name);
+        self.strategy.objectives.iter().for_each(|objective| objective.expr.names(&mut look));
+        self.strategy.require.iter().for_each(|require| require.expr.names(&mut look));
+        reads_params
+    }
+
     /// Value of an objective for one set of metrics, if defined. `params` are decoded values.
     pub fn value(&self, objective: &Objective, metrics: &Metrics, params: &[f64]) -> Option<f64> {
         Some(self.eval(&objective.expr, metrics, params)).filter(|value| value.is_finite())

@@ -25,9 +25,9 @@ impl Clock {
         Ok(Self { near, near_ms: 0.0 })
     }
 
-    /// When the event happened; waits for it.
+    /// When an event happened that was waited for.
     fn at(&mut self, event: &Event) -> Result<f64, GpuError> {
-        let since = event.since_ms(&self.near)?;
+        let since = event.since_done_ms(&self.near)?;
         let at = self.near_ms + since;
         if since > NEAR_MS {
             self.near = event.clone();
@@ -69,6 +69,18 @@ impl Timeline {
         // Not under the lock: others may ask for what happened before.
         event.wait()?;
         self.clock.lock().unwrap_or_else(PoisonError::into_inner).at(event)
+    }
+
+    /// When events of one stream happened, which are in their order; waits for the last of them, before which the others did.
+    pub fn times<'e>(
+        &self,
+        events: impl DoubleEndedIterator<Item = &'e Event> + Clone,
+    ) -> Result<Vec<f64>, GpuError> {
+        if let Some(last) = events.clone().next_back() {
+            last.wait()?;
+        }
+        let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        events.map(|event| clock.at(event)).collect()
     }
 
     pub(crate) fn add(&self, span: Span) {

@@ -1,7 +1,9 @@
 //! What evaluates the trials of a study: the GPUs that were chosen, or the CPU.
 //!
-//! Each GPU gets whole batches in turn, and batches are collected in their order, so that no result depends on how many there are. Where the
+//! Each GPU has a thread and gets whole batches in turn, and batches are collected in their order, so that no result depends on how many there are. Where the
 //! devices were chosen by `auto`, a device that fails is dropped and the rest of the study runs on the CPU, with the same bits.
+
+mod device_thread;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,6 +21,7 @@ use crate::error::LabError;
 use crate::score;
 use crate::test_column;
 use crate::verdict::TrialSample;
+use device_thread::{DeviceThread, Done};
 
 /// Called with the reason when the CPU takes over from the devices.
 pub type OnFallback<'e> = Box<dyn Fn(&str) + Send + 'e>;
@@ -27,7 +30,7 @@ pub type OnFallback<'e> = Box<dyn Fn(&str) + Send + 'e>;
 pub struct StudyEvaluator<'e, 'a> {
     engine: &'e mut Engine<'a>,
     strategy: &'e Strategy,
-    devices: Vec<DeviceEngine>,
+    devices: Vec<DeviceThread>,
     /// Batches submitted and not collected, each with its device; on the CPU there is none.
     waiting: VecDeque<(Batch, Option<usize>)>,
     next: usize,
@@ -116,7 +119,7 @@ impl<'e, 'a> StudyEvaluator<'e, 'a> {
         let options = DeviceOptions { pools_alone: strategy.reduce == Reduce::Pooled, ..options };
         for device in &devices.devices {
             match DeviceEngine::new(device, out.engine, strategy, options) {
-                Ok(engine) => out.devices.push(engine),
+                Ok(engine) => out.devices.push(DeviceThread::start(engine)),
                 Err(error) if devices.may_fall_back => {
                     out.fall_back(&error);
                     return Ok(out);
@@ -161,17 +164,15 @@ impl<'e, 'a> StudyEvaluator<'e, 'a> {
         self.view.clone()
     }
 
-    /// Passes on the spans of the devices. Devices get batches in turn, so the number of a submission gives its batch.
-    fn pass_spans_on(&mut self) {
+    /// Passes on the spans of a device. Devices get batches in turn, so the number of a submission gives its batch.
+    fn pass_spans_on(&self, device: usize, spans: Vec<StageSpan>) {
         let (n, first) = (self.devices.len() as u64, self.first_index.unwrap_or(0));
-        let mut spans = self.view.spans.lock().unwrap_or_else(PoisonError::into_inner);
-        for (device, engine) in self.devices.iter_mut().enumerate() {
-            let base = engine.began();
-            spans.extend(engine.take_spans().into_iter().map(|span| {
-                let batch = first + span.job * n + device as u64;
-                BatchSpan { device, batch, base, span }
-            }));
-        }
+        let base = self.devices[device].began();
+        let spans = spans.into_iter().map(|span| {
+            let batch = first + span.job * n + device as u64;
+            BatchSpan { device, batch, base, span }
+        });
+        self.view.spans.lock().unwrap_or_else(PoisonError::into_inner).extend(spans);
     }
 
     fn set_mode(&self, mode: DeviceMode) {
@@ -180,7 +181,6 @@ impl<'e, 'a> StudyEvaluator<'e, 'a> {
 
     /// Drops the devices; everything from here on runs on the CPU.
     fn fall_back(&mut self, error: &GpuError) {
-        self.pass_spans_on();
         self.devices.clear();
         self.view.lanes.store(0, Ordering::Relaxed);
         self.waiting.iter_mut().for_each(|(_, device)| *device = None);
@@ -201,16 +201,8 @@ impl Evaluator for StudyEvaluator<'_, '_> {
         let device = self.next % self.devices.len();
         self.next += 1;
         self.first_index.get_or_insert(batch.index);
-        if let Some(lanes) = self.view.lanes() {
-            self.devices[device].set_lanes(lanes);
-        }
-        let submitted = self.devices[device].submit(batch.points.clone());
+        self.devices[device].submit(batch.points.clone(), self.view.lanes());
         self.waiting.push_back((batch, Some(device)));
-        match submitted {
-            Err(error) if self.may_fall_back => self.fall_back(&error),
-            Err(error) => return Err(Box::new(error)),
-            Ok(()) => {}
-        }
         Ok(())
     }
 
@@ -218,8 +210,8 @@ impl Evaluator for StudyEvaluator<'_, '_> {
         let (batch, device) = self.waiting.pop_front().ok_or("nothing was submitted")?;
         if let Some(device) = device {
             match self.devices[device].collect() {
-                Ok(outcomes) => {
-                    self.pass_spans_on();
+                Ok(Done { outcomes, spans }) => {
+                    self.pass_spans_on(device, spans);
                     return Ok(self.scored(&batch, &outcomes));
                 }
                 Err(error) if self.may_fall_back => self.fall_back(&error),
@@ -238,7 +230,7 @@ impl Evaluator for StudyEvaluator<'_, '_> {
 
     fn is_ready(&mut self) -> bool {
         match self.waiting.front() {
-            Some((_, Some(device))) => self.devices[*device].is_ready().unwrap_or(true),
+            Some((_, Some(device))) => self.devices[*device].is_ready(),
             _ => true,
         }
     }

@@ -45,16 +45,20 @@ impl Leaderboard {
 
     /// Takes the trials of a batch that are good enough.
     pub fn extend(&mut self, batch: &Batch, scores: &Scores) {
+        let mut has_news = false;
         for at in 0..scores.len() {
             if self.wants(scores.first(at)) {
                 self.trials.push(self.trial(batch, scores, at));
+                has_news = true;
                 // Twice as many as wanted are kept before the worse half goes, so that a large table costs no more than a sort.
                 if self.trials.len() >= 2 * self.keep.max(16) {
                     self.settle();
                 }
             }
         }
-        self.settle();
+        if has_news {
+            self.settle();
+        }
     }
 
     /// Takes the trials of a batch that are now in the front, and drops those that no longer are.

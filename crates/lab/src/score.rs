@@ -9,6 +9,9 @@ use tidemill_search::{Evaluated, Points, Scores};
 
 use crate::leaderboard::RankedTrial;
 
+/// Up to so many sets of metrics are scored before another thread is awake.
+const MAX_ALONE: usize = 256;
+
 /// The score of a trial for each objective, in their order.
 pub type ObjectiveScores = Vec<Result<f64, Invalid>>;
 
@@ -50,14 +53,18 @@ pub fn score_batch(
     points: &Points,
     outcomes: &[Outcome],
 ) -> Evaluated {
-    let scored: Vec<(ObjectiveScores, Metrics)> = outcomes
-        .par_iter()
-        .enumerate()
-        .map(|(at, outcome)| {
-            let train = engine.pool_metrics(&outcome.train, Role::Train);
-            (scores(engine, strategy, &row(points, at), outcome, Role::Train, &train), train)
-        })
-        .collect();
+    let reads_params = Scoring::new(strategy).reads_params();
+    let score = |(at, outcome): (usize, &Outcome)| {
+        let train = engine.pool_metrics(&outcome.train, Role::Train);
+        let row = if reads_params { row(points, at) } else { Vec::new() };
+        (scores(engine, strategy, &row, outcome, Role::Train, &train), train)
+    };
+    let n_scored = if strategy.reduce == Reduce::Pooled { 1 } else { engine.segments().len() };
+    let scored: Vec<(ObjectiveScores, Metrics)> = if outcomes.len() * n_scored <= MAX_ALONE {
+        outcomes.iter().enumerate().map(score).collect()
+    } else {
+        outcomes.par_iter().enumerate().map(score).collect()
+    };
     let column =
         |objective: usize| scored.iter().map(|(scores, _)| scores[objective].unwrap_or(f64::NAN)).collect();
     Evaluated {
@@ -91,7 +98,8 @@ pub fn score_trials(
     trials.into_iter().zip(&outcomes).map(scored).collect()
 }
 
-/// The score of a trial for each objective; out of sample it is reduced in the same way, and nothing is required.
+/// The score of a trial for each objective; out of sample it is reduced in the same way, and nothing is required. No row is needed if no
+/// objective reads parameters.
 pub fn scores(
     engine: &Engine<'_>,
     strategy: &Strategy,

@@ -18,6 +18,7 @@
 mod cells;
 pub mod condition;
 pub mod domain;
+pub mod eager;
 pub mod folder;
 pub mod importance;
 pub mod pareto;

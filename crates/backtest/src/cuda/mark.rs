@@ -59,15 +59,14 @@ impl Marks {
         timeline: &Timeline,
         began_ms: f64,
     ) -> Result<Vec<StageSpan>, GpuError> {
-        let begins: Vec<f64> =
-            self.0.iter().map(|mark| Ok(timeline.at(&mark.begin)? - began_ms)).collect::<Result<_, _>>()?;
+        let begins = timeline.times(self.0.iter().map(|mark| &mark.begin))?;
         let stages = self.0.iter().zip(begins.windows(2)).filter(|(mark, _)| mark.stage != Stage::Wait);
         let span = |(mark, times): (&Mark, &[f64])| StageSpan {
             stage: mark.stage,
             lane,
             job,
-            begin_ms: times[0],
-            end_ms: times[1],
+            begin_ms: times[0] - began_ms,
+            end_ms: times[1] - began_ms,
             fill: mark.load.share(),
         };
         Ok(stages.map(span).collect())

@@ -8,10 +8,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded, unbounded};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
 
+use crate::eager::{eagerly, next_message};
 use crate::folder::ROWS_PER_PART;
 use crate::study::error::StudyError;
 use crate::study::evaluator::{Batch, Evaluated};
@@ -27,9 +27,6 @@ const MAX_WAITING: usize = 8;
 
 /// Trials that wait for the disk, at most, if they are more than two batches: as many as a part has, which take their time to encode.
 const MAX_UNSTORED: usize = ROWS_PER_PART;
-
-/// How long to wait for another batch before polling the evaluator again.
-const POLL_EVERY: Duration = Duration::from_micros(100);
 
 /// Messages of the sampler's thread, in order.
 enum FromSampler {
@@ -100,7 +97,9 @@ fn propose(
             let Some(oldest) = untold.pop_front() else { break };
             let evaluated = match &oldest {
                 UntoldBatch::Replayed(_, evaluated) => Ok(evaluated.clone()),
-                UntoldBatch::Asked(_) | UntoldBatch::Completed(_) => from_evaluator.recv(),
+                UntoldBatch::Asked(_) | UntoldBatch::Completed(_) => {
+                    eagerly(|| from_evaluator.try_recv().ok()).map_or_else(|| from_evaluator.recv(), Ok)
+                }
             };
             let Ok(evaluated) = evaluated else { return Ok(false) };
             let (told, tell) = clock.measure(|| match &oldest {
@@ -220,13 +219,8 @@ impl Evaluation<'_, '_, '_> {
             }
             let message = if self.in_flight.is_empty() {
                 self.from_sampler.recv().map_err(|_| TryRecvError::Disconnected)
-            } else if self.in_flight.is_ready()? {
-                self.from_sampler.try_recv()
             } else {
-                self.from_sampler.recv_timeout(POLL_EVERY).map_err(|error| match error {
-                    RecvTimeoutError::Timeout => TryRecvError::Empty,
-                    RecvTimeoutError::Disconnected => TryRecvError::Disconnected,
-                })
+                next_message(&self.from_sampler, || self.in_flight.is_ready())?
             };
             match message {
                 Ok(FromSampler::Asked { batch, ask }) => {

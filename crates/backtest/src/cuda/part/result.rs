@@ -10,6 +10,9 @@ use crate::exec::engine::Outcome;
 use crate::segment::Role;
 use crate::tally::Tally;
 
+/// Up to so many results are put together before another thread is awake.
+const MAX_ALONE: usize = 512;
+
 impl<S> Part<S> {
     /// Pools the segments, and takes all sums back to the host.
     pub(super) fn send_results(&mut self) -> Result<(), GpuError> {
@@ -89,6 +92,9 @@ impl Part<Walking> {
             let of_block = |block: usize| [0, 1].map(|which| sums[(2 * block + which) * n_trials + trial]);
             Outcome::new(of_trial, train, test, (0..segments.n_blocks).map(of_block).collect())
         };
+        if n_trials * (1 + n_kept) <= MAX_ALONE {
+            return Ok((0..n_trials).map(outcome).collect());
+        }
         Ok((0..n_trials).into_par_iter().map(outcome).collect())
     }
 }
