@@ -39,7 +39,7 @@ pub use detail::{DeviceDetail, FoundTrade};
 use mark::Marks;
 use memory::Memory;
 pub use module::{column_source, device_sources};
-use part::{Part, Staged, UnderWay, Walking};
+use part::{LookingUp, Part, Staged, UnderWay};
 use plan::DevicePlan;
 
 /// Settings that change no number.
@@ -124,6 +124,8 @@ pub struct DeviceEngine {
     lanes: Vec<Lane>,
     n_lanes_wanted: usize,
     under_way: UnderWay,
+    /// The part that was begun last, until its tuples are found.
+    looking_up: Option<Part<LookingUp>>,
     jobs: VecDeque<Job>,
     /// Submissions that were collected.
     n_collected: u64,
@@ -171,6 +173,7 @@ impl DeviceEngine {
             lanes: Vec::new(),
             n_lanes_wanted: options.context.n_lanes(),
             under_way: UnderWay::new(device),
+            looking_up: None,
             jobs: VecDeque::new(),
             n_collected: 0,
             spans: Vec::new(),
@@ -200,16 +203,22 @@ impl DeviceEngine {
             match self.jobs.front() {
                 None => return Ok(Vec::new()),
                 Some(job) if job.waiting.is_empty() && job.n_under_way == 0 => break,
-                Some(_) => self.finish_oldest()?,
+                Some(_) => match &self.looking_up {
+                    // Its kernels come before what waits for those of others.
+                    Some(part) if self.under_way.is_empty() || !self.under_way.is_ready()? => part.wait()?,
+                    _ => self.finish_oldest()?,
+                },
             }
         }
         self.n_collected += 1;
         Ok(self.jobs.pop_front().map(|job| job.outcomes).unwrap_or_default())
     }
 
-    /// Whether [`collect`](Self::collect) would not have to wait long.
+    /// Whether [`collect`](Self::collect) would not have to wait long. Begins what can be begun, so that asking again and again is as good as
+    /// waiting.
     pub fn is_ready(&mut self) -> Result<bool, GpuError> {
-        self.under_way.is_ready()
+        self.begin_waiting()?;
+        if self.under_way.is_empty() { Ok(self.looking_up.is_none()) } else { self.under_way.is_ready() }
     }
 
     /// When its time began: spans are counted from here.
@@ -251,38 +260,28 @@ impl DeviceEngine {
         self.collect()
     }
 
-    /// Begins as many parts of what was submitted as there are lanes for.
+    /// Begins as many parts of what was submitted as there are lanes for, and goes on with the one whose tuples were looked up. Does not wait for
+    /// the device unless memory has run out.
     pub fn begin_waiting(&mut self) -> Result<(), GpuError> {
         self.grow_or_shrink_lanes();
-        while let Some(lane) = self.lanes.iter().position(|lane| !lane.is_busy()) {
+        loop {
+            if let Some(part) = self.looking_up.take() {
+                if !part.is_found()? {
+                    self.looking_up = Some(part);
+                    return Ok(());
+                }
+                self.go_on(part)?;
+                continue;
+            }
+            let Some(lane) = self.lanes.iter().position(|lane| !lane.is_busy()) else { return Ok(()) };
             let Some(job) = self.jobs.iter().position(|job| !job.waiting.is_empty()) else { return Ok(()) };
             let Some(range) = self.jobs[job].waiting.pop_front() else { return Ok(()) };
-            match self.begin(lane, job, range.clone()) {
-                Ok(part) => {
-                    self.lanes[lane] = Lane::Busy;
-                    self.under_way.push(part);
-                    self.jobs[job].n_under_way += 1;
-                }
-                // Too much at once: what is under way is finished first, then the part is cut in half.
-                Err(GpuError::OutOfMemory { .. }) if !self.under_way.is_empty() => {
-                    self.jobs[job].waiting.push_front(range);
-                    self.finish_oldest()?;
-                    self.release_memory();
-                }
-                Err(GpuError::OutOfMemory { .. }) if range.len() > 1 => {
-                    self.release_memory();
-                    let middle = range.start + range.len() / 2;
-                    self.jobs[job].waiting.push_front(middle..range.end);
-                    self.jobs[job].waiting.push_front(range.start..middle);
-                }
-                Err(error) => return Err(error),
-            }
+            self.begin(lane, job, range)?;
         }
-        Ok(())
     }
 
-    /// Sends a part to the device. On an error nothing of it is under way, and its memory is given back.
-    fn begin(&mut self, lane: usize, job: usize, range: Range<usize>) -> Result<Part<Walking>, GpuError> {
+    /// Sends the points of a part to the device.
+    fn begin(&mut self, lane: usize, job: usize, range: Range<usize>) -> Result<(), GpuError> {
         let (stream, memory) = match std::mem::replace(&mut self.lanes[lane], Lane::Empty) {
             Lane::Idle(stream, memory) => (stream, *memory),
             Lane::Empty | Lane::Busy => (self.plan.context.pool().lane(lane)?, Memory::default()),
@@ -298,8 +297,22 @@ impl DeviceEngine {
             share: self.plan.budget / self.lanes.len(),
             marks: Marks::default(),
             recording: self.details.as_ref().map(|_| Recording::default()),
-            state: Staged { points: self.jobs[job].points.clone(), range },
+            state: Staged { points: self.jobs[job].points.clone(), range: range.clone() },
         };
+        match part.look_up(&mut self.columns, &mut self.under_way) {
+            Ok(part) => {
+                self.lanes[lane] = Lane::Busy;
+                self.jobs[job].n_under_way += 1;
+                self.looking_up = Some(part);
+                Ok(())
+            }
+            Err(error) => self.begin_less(error, job, range),
+        }
+    }
+
+    /// Sends the rest of a part.
+    fn go_on(&mut self, part: Part<LookingUp>) -> Result<(), GpuError> {
+        let (lane, job, range) = (part.lane, (part.job - self.n_collected) as usize, part.range());
         let (columns, under_way) = (&mut self.columns, &mut self.under_way);
         let sent = part
             .find_distinct(columns, under_way)
@@ -307,12 +320,40 @@ impl DeviceEngine {
             .and_then(|part| part.compute_columns(columns))
             .and_then(Part::write_masks)
             .and_then(Part::walk);
-        if sent.is_err() {
-            // Tuples may be in the tables whose columns were never computed.
-            let _ = self.under_way.settle();
-            self.columns.release();
+        match sent {
+            Ok(part) => {
+                self.under_way.push(part);
+                Ok(())
+            }
+            Err(error) => {
+                self.lanes[lane] = Lane::Empty;
+                self.jobs[job].n_under_way -= 1;
+                self.begin_less(error, job, range)
+            }
         }
-        sent
+    }
+
+    /// After a part could not be begun, of which nothing is under way and whose memory was given back. If it was too much at once, what is
+    /// under way is finished first, then the part is cut in half.
+    fn begin_less(&mut self, error: GpuError, job: usize, range: Range<usize>) -> Result<(), GpuError> {
+        // Tuples may be in the tables whose columns were never computed.
+        let _ = self.under_way.settle();
+        self.columns.release();
+        match error {
+            GpuError::OutOfMemory { .. } if !self.under_way.is_empty() => {
+                self.jobs[job].waiting.push_front(range);
+                self.finish_oldest()?;
+                self.release_memory();
+            }
+            GpuError::OutOfMemory { .. } if range.len() > 1 => {
+                self.release_memory();
+                let middle = range.start + range.len() / 2;
+                self.jobs[job].waiting.push_front(middle..range.end);
+                self.jobs[job].waiting.push_front(range.start..middle);
+            }
+            error => return Err(error),
+        }
+        Ok(())
     }
 
     fn finish_oldest(&mut self) -> Result<(), GpuError> {
@@ -343,7 +384,7 @@ impl DeviceEngine {
 
     /// Gives back what can be had again: columns and the memory of idle lanes.
     fn release_memory(&mut self) {
-        if self.under_way.is_empty() {
+        if self.under_way.is_empty() && self.looking_up.is_none() {
             self.columns.release();
             self.lanes.iter_mut().for_each(|lane| *lane = Lane::Empty);
         }

@@ -1,11 +1,12 @@
 //! One part of a batch on its way through the device, with its memory.
 //!
-//! It moves through the states below, one method per stage; all of it is only sent, and the host waits once, for the numbers of distinct
-//! tuples:
+//! It moves through the states below, one method per stage; all of it is only sent, and the host needs one answer in between, the numbers
+//! of distinct tuples:
 //!
 //! | state | method | what happens |
 //! |---|---|---|
-//! | [`Staged`] | `find_distinct` | parameters become scalars; their distinct tuples are found |
+//! | [`Staged`] | `look_up` | parameters become scalars, whose tuples are looked up |
+//! | [`LookingUp`] | `find_distinct` | the answer: distinct tuples, and which columns are written |
 //! | [`Distinct`] | `describe` | memory is reserved; the structs that kernels read are uploaded |
 //! | [`Described`] | `compute_columns` | columns of new tuples |
 //! | [`Computed`] | `write_masks` | masks of factors and conditions |
@@ -56,9 +57,25 @@ pub(super) struct Part<S> {
 }
 
 /// Points that have a lane.
+#[derive(Clone)]
 pub(super) struct Staged {
     pub(super) points: Arc<Points>,
     pub(super) range: Range<usize>,
+}
+
+/// The tuples are being looked up.
+pub(super) struct LookingUp {
+    staged: Staged,
+    answer: Answer,
+}
+
+/// Where the numbers of distinct tuples will be.
+struct Answer {
+    /// For each key: items, places and rows.
+    rows: DevicePtr<u32>,
+    /// Numbers that stand before those of the keys.
+    n_counts: usize,
+    found: Event,
 }
 
 /// Distinct tuples are known, and so is which pools are written out as columns.

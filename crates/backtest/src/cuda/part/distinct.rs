@@ -1,9 +1,11 @@
 //! From points to the distinct tuples of every key.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use tidemill_gpu::{DevicePtr, GpuError, Stream};
 
-use super::{Distinct, Part, Span, Staged, UnderWay};
+use super::{Answer, Distinct, LookingUp, Part, Span, Staged, UnderWay};
 use crate::cuda::Stage;
 use crate::cuda::column_store::ColumnStore;
 use crate::cuda::layout::{DistinctArgs, Key, ScalarArgs};
@@ -29,14 +31,46 @@ struct Lookup {
     key: Key,
 }
 
+/// Up to so many parameters are copied before another thread is awake.
+const MAX_ALONE: usize = 1 << 16;
+
 impl Part<Staged> {
-    /// Finds the distinct tuples of every key, and decides which columns are written.
+    /// Uploads the points, computes their scalars and looks their tuples up.
+    pub(in crate::cuda) fn look_up(
+        mut self,
+        columns: &mut ColumnStore,
+        under_way: &mut UnderWay,
+    ) -> Result<Part<LookingUp>, GpuError> {
+        let staged = self.state.clone();
+        let answer = self.send_lookup(&staged, columns, under_way)?;
+        Ok(self.advance(|staged| LookingUp { staged, answer }))
+    }
+}
+
+impl Part<LookingUp> {
+    /// The part of a batch that it is.
+    pub(in crate::cuda) fn range(&self) -> Range<usize> {
+        self.state.staged.range.clone()
+    }
+
+    /// Whether the answer is there.
+    pub(in crate::cuda) fn is_found(&self) -> Result<bool, GpuError> {
+        self.state.answer.found.is_done()
+    }
+
+    /// Waits for the answer.
+    pub(in crate::cuda) fn wait(&self) -> Result<(), GpuError> {
+        self.state.answer.found.wait()
+    }
+
+    /// Finds the distinct tuples of every key, and decides which columns are written. Waits for the answer.
     pub(in crate::cuda) fn find_distinct(
         mut self,
         columns: &mut ColumnStore,
         under_way: &mut UnderWay,
     ) -> Result<Part<Distinct>, GpuError> {
-        let mut spans = self.look_up(columns, under_way)?;
+        let staged = self.state.staged.clone();
+        let mut spans = self.spans()?;
         let mut written = columns.choose_written(&spans, self.n_rows);
         // Columns of earlier batches make room: forgotten first, because their memory is mostly wanted for the same pools; then given back.
         for gives_back in [false, true] {
@@ -49,7 +83,8 @@ impl Part<Staged> {
             } else {
                 columns.clear()?;
             }
-            spans = self.look_up(columns, under_way)?;
+            self.state.answer = self.send_lookup(&staged, columns, under_way)?;
+            spans = self.spans()?;
             written = columns.choose_written(&spans, self.n_rows);
         }
         let Some(written) = written else {
@@ -59,41 +94,57 @@ impl Part<Staged> {
         Ok(self.advance(|_| Distinct { spans, written }))
     }
 
-    /// Uploads the points, computes their scalars and looks their tuples up. Waits for the numbers of items.
-    fn look_up(
-        &mut self,
-        columns: &mut ColumnStore,
-        under_way: &mut UnderWay,
-    ) -> Result<Vec<Span>, GpuError> {
-        let stream = columns.stream().clone();
-        self.compute_scalars(&stream)?;
-        columns.reserve_tuples(self.n_rows, under_way)?;
-        let tables = self.reserve_tables(&stream, columns)?;
-        let keys = self.keys(columns, &tables);
-        let (n_keys, n_rows) = (keys.len(), self.n_rows);
-        self.launch(&stream, keys)?;
-        self.memory.spans.download(&stream, tables.n_counts..tables.n_counts + 2 * n_keys)?;
-        self.marks.add(Stage::Wait, &stream)?;
-        let found = &self.memory.spans.host()?[tables.n_counts..];
+    /// What was found for each key.
+    fn spans(&self) -> Result<Vec<Span>, GpuError> {
+        let Answer { rows, n_counts, .. } = self.state.answer;
+        let found = &self.memory.spans.host()?[n_counts..];
         let span = |at: usize| Span {
             known: found[2 * at] as usize,
             all: found[2 * at + 1] as usize,
-            item_of: tables.rows.add(3 * at * n_rows),
-            row: tables.rows.add((3 * at + 2) * n_rows),
+            item_of: rows.add(3 * at * self.n_rows),
+            row: rows.add((3 * at + 2) * self.n_rows),
         };
-        Ok((0..n_keys).map(span).collect())
+        Ok((0..self.plan.keys.keys.len()).map(span).collect())
+    }
+}
+
+impl<S> Part<S> {
+    fn send_lookup(
+        &mut self,
+        staged: &Staged,
+        columns: &mut ColumnStore,
+        under_way: &mut UnderWay,
+    ) -> Result<Answer, GpuError> {
+        let stream = columns.stream().clone();
+        self.compute_scalars(staged, &stream)?;
+        columns.reserve_tuples(self.n_rows, under_way)?;
+        let tables = self.reserve_tables(&stream, columns)?;
+        let keys = self.keys(columns, &tables);
+        let n_keys = keys.len();
+        self.launch(&stream, keys)?;
+        self.memory.spans.download(&stream, tables.n_counts..tables.n_counts + 2 * n_keys)?;
+        let found = self.marks.add(Stage::Wait, &stream)?;
+        Ok(Answer { rows: tables.rows, n_counts: tables.n_counts, found })
     }
 
-    fn compute_scalars(&mut self, stream: &Stream) -> Result<(), GpuError> {
+    fn compute_scalars(
+        &mut self,
+        Staged { points, range }: &Staged,
+        stream: &Stream,
+    ) -> Result<(), GpuError> {
         let Self { plan, memory, n_trials, n_rows, .. } = self;
         let (n_trials, n_rows) = (*n_trials, *n_rows);
-        let Staged { points, range } = &self.state;
         let n_values = plan.n_params * n_trials;
         let device_points = memory.points.room(plan.device(), n_values)?;
-        memory.points.host_mut()?[..n_values]
-            .par_chunks_mut(n_trials)
-            .enumerate()
-            .for_each(|(param, out)| out.copy_from_slice(&points.column(param)[range.clone()]));
+        let copy = |(param, out): (usize, &mut [f64])| {
+            out.copy_from_slice(&points.column(param)[range.clone()]);
+        };
+        let to = &mut memory.points.host_mut()?[..n_values];
+        if n_values <= MAX_ALONE {
+            to.chunks_mut(n_trials).enumerate().for_each(copy);
+        } else {
+            to.par_chunks_mut(n_trials).enumerate().for_each(copy);
+        }
         self.marks.clear();
         self.marks.add(Stage::Upload, stream)?;
         memory.points.upload(stream, n_values)?;
