@@ -133,6 +133,15 @@ impl Metrics {
 
     /// Finishes the sums of a walk. `year_days` is the number of daily returns in a year.
     pub fn new(tally: &Tally, year_days: f64) -> Self {
+        Self::finish(tally, year_days, true)
+    }
+
+    /// The same without [`Metric::AnnualReturn`] and [`Metric::Calmar`], which take as long as all others.
+    pub fn without_annual(tally: &Tally, year_days: f64) -> Self {
+        Self::finish(tally, year_days, false)
+    }
+
+    fn finish(tally: &Tally, year_days: f64, has_annual: bool) -> Self {
         let mut values = [f64::NAN; METRICS.len()];
         let mut set = |metric: Metric, value: f64| {
             values[metric as usize] = if value.is_finite() { value } else { f64::NAN };
@@ -178,6 +187,9 @@ impl Metrics {
             }
             if tally.sum_down2 > 0.0 {
                 set(Metric::Sortino, mean / (tally.sum_down2 / days).sqrt() * year);
+            }
+            if !has_annual {
+                return Self(values);
             }
             if tally.equity > 0.0 {
                 let annual = libm::pow(tally.equity, year_days / days) - 1.0;
@@ -238,6 +250,28 @@ mod tests {
         assert_eq!(metrics.get(Metric::Trades), Some(0.0));
         for metric in [Metric::Sharpe, Metric::WinRate, Metric::ProfitFactor, Metric::Calmar, Metric::AvgR] {
             assert_eq!(metrics.get(metric), None);
+        }
+    }
+
+    #[test]
+    fn metrics_without_annual_ones_are_otherwise_the_same() {
+        let tally = Tally {
+            trades: 7,
+            wins: 4,
+            equity: 1.2,
+            days: 30,
+            bars: 700,
+            drawdown: -0.1,
+            sum_daily: 0.2,
+            sum_daily2: 0.01,
+            sum_down2: 0.004,
+            ..Tally::default()
+        };
+        let (all, some) = (Metrics::new(&tally, 365.0), Metrics::without_annual(&tally, 365.0));
+        for (metric, name, _) in METRICS {
+            let is_left_out = [Metric::AnnualReturn, Metric::Calmar].contains(&metric);
+            assert!(!is_left_out || (all.get(metric).is_some() && some.get(metric).is_none()), "{name}");
+            assert!(is_left_out || all.get(metric) == some.get(metric), "{name}");
         }
     }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::expr::{Binary, Expr, Kind, Unary};
 use crate::graph::{Op1, Op2};
-use crate::metric::{METRICS, Metrics};
+use crate::metric::{METRICS, Metric, Metrics};
 use crate::point;
 use crate::strategy::{Objective, Reduce, Strategy};
 use crate::synonym;
@@ -211,6 +211,15 @@ impl<'a> Scoring<'a> {
         self.strategy.objectives.iter().for_each(|objective| objective.expr.names(&mut look));
         self.strategy.require.iter().for_each(|require| require.expr.names(&mut look));
         reads_params
+    }
+
+    /// Whether an objective reads the return per year, or what is made of it.
+    pub fn reads_annual(&self) -> bool {
+        let mut reads_annual = false;
+        let annual = [Metric::AnnualReturn, Metric::Calmar].map(|metric| METRICS[metric as usize].1);
+        let mut look = |name: &str| reads_annual |= annual.contains(&name);
+        self.strategy.objectives.iter().for_each(|objective| objective.expr.names(&mut look));
+        reads_annual
     }
 
     /// Value of an objective for one set of metrics, if defined. `params` are decoded values.

@@ -108,12 +108,16 @@ pub fn scores(
     role: Role,
     pooled: &Metrics,
 ) -> ObjectiveScores {
+    if strategy.reduce == Reduce::Pooled {
+        return scores_of(strategy, &engine.decode(row), role, pooled, &[]);
+    }
+    let finish = if Scoring::new(strategy).reads_annual() { Metrics::new } else { Metrics::without_annual };
     let segments: Vec<Metrics> = engine
         .segments()
         .iter()
         .zip(outcome.segments())
-        .filter(|(segment, _)| segment.role == role && strategy.reduce != Reduce::Pooled)
-        .map(|(segment, tally)| engine.segment_metrics(segment, tally))
+        .filter(|(segment, _)| segment.role == role)
+        .map(|(segment, tally)| finish(tally, engine.symbol_year_days(segment.symbol)))
         .collect();
     scores_of(strategy, &engine.decode(row), role, pooled, &segments)
 }
@@ -139,4 +143,44 @@ pub(crate) fn row(points: &Points, at: usize) -> Vec<f64> {
     let mut row = vec![0.0; points.n_params()];
     points.read_row(at, &mut row);
     row
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemill_backtest::segment::Layout;
+    use tidemill_backtest::{EngineOptions, Overrides};
+
+    use super::*;
+    use crate::shipped::{shipped, universe};
+
+    /// The scores of some trials over several symbols, with what each objective is given left out where it is not read, and with all of it.
+    #[test]
+    fn what_an_objective_does_not_read_is_not_missed() {
+        let objectives = ["sharpe", "calmar", "annual_return + 0.001 * slow", "trades / fast"];
+        for (objective, reduce) in objectives.iter().flat_map(|one| [(*one, "mean"), (*one, "pooled")]) {
+            let text = shipped("ema-cross").unwrap();
+            let text = text
+                .replace(
+                    "maximize = \"sharpe\"",
+                    &format!("maximize = \"{objective}\"\nreduce = \"{reduce}\""),
+                )
+                .replace("trades >= 30 and max_drawdown > -0.6", "trades >= 1");
+            let strategy = Strategy::parse("test.toml", &text, &Overrides::default()).unwrap();
+            let universe = universe(20_000);
+            let segments = Layout::default().segments(&universe).unwrap();
+            let mut engine = Engine::new(&strategy, &universe, segments, EngineOptions::default()).unwrap();
+            let mut points = Points::new(strategy.params.len());
+            points.push(&strategy.params.iter().map(|param| param.default).collect::<Vec<_>>());
+            let outcomes = engine.evaluate(&points);
+            let found = score_batch(&engine, &strategy, &points, &outcomes).scores.first(0).value();
+            let metrics = |role: Role| engine.pool_metrics(&outcomes[0].train, role);
+            let segments = engine.segments().iter().zip(outcomes[0].segments());
+            let segments: Vec<Metrics> =
+                segments.map(|(segment, tally)| engine.segment_metrics(segment, tally)).collect();
+            let params = engine.decode(&row(&points, 0));
+            let expected = scores_of(&strategy, &params, Role::Train, &metrics(Role::Train), &segments);
+            assert_eq!(found, expected[0].ok(), "{objective}, {reduce}");
+            assert!(found.is_some(), "{objective}, {reduce}: {expected:?}");
+        }
+    }
 }

@@ -106,20 +106,22 @@ pub(super) fn write(
     columns: &[&[f64]],
 ) -> Result<(), FolderError> {
     let mut file = DurableFile::create(path)?;
-    write_rows(&mut file, layout, first_trial, columns).map_err(FolderError::parquet("write", path))?;
+    let n_values = columns.iter().map(|column| column.len()).sum();
+    write_rows(&mut file, layout, first_trial, columns, encoding_threads(n_values).as_ref())
+        .map_err(FolderError::parquet("write", path))?;
     file.commit()
 }
 
 fn write_rows(
-    file: &mut DurableFile,
+    out: impl Write + Send,
     layout: &Layout,
     first_trial: u64,
     columns: &[&[f64]],
+    threads: Option<&ThreadPool>,
 ) -> Result<(), ParquetError> {
     let n_rows = columns.first().map_or(0, |column| column.len());
     let schema = Arc::new(layout.schema());
-    let (mut file, encoders) = arrow_writer(file, schema.clone())?.into_serialized_writer()?;
-    let encoding = encoding_threads(n_rows * columns.len());
+    let (mut file, encoders) = arrow_writer(out, schema.clone())?.into_serialized_writer()?;
     for (group_idx, from) in (0..n_rows).step_by(ROWS_PER_PART).enumerate() {
         let rows = from..n_rows.min(from + ROWS_PER_PART);
         let array = |column_idx: usize| -> ArrayRef {
@@ -137,7 +139,7 @@ fn write_rows(
             encoder.close()
         };
         let encoders = encoders.create_column_writers(group_idx)?;
-        let chunks: Result<Vec<ArrowColumnChunk>, ParquetError> = match &encoding {
+        let chunks: Result<Vec<ArrowColumnChunk>, ParquetError> = match threads {
             Some(threads) => {
                 threads.install(|| encoders.into_par_iter().enumerate().with_max_len(1).map(encode).collect())
             }
@@ -178,4 +180,40 @@ pub(super) fn arrow_writer<W: Write + Send>(
         builder.set_column_dictionary_enabled(ColumnPath::new(vec![field.name().clone()]), false)
     });
     ArrowWriter::try_new(out, schema, Some(properties.build()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Choice, Domain};
+    use crate::space::{Param, Space};
+
+    #[test]
+    fn a_part_has_the_same_bytes_whatever_the_threads() {
+        let float = Domain::Float { low: 0.0, high: 1.0, step: None, log: false };
+        let options = vec![Choice::Number(1.0), Choice::Number(5.0)];
+        let domains = [float, Domain::Bool, Domain::Choice { options }];
+        let params = domains.into_iter().zip(["a", "b", "c"]);
+        let space = Space { params: params.map(|(domain, name)| Param::new(name, domain, 0.0)).collect() };
+        let layout = Layout::new(&space, &["trades"], 1).unwrap();
+        // More rows than a group has; every seventh value is missing.
+        let value = |column: usize, row: usize| match (row % 7, column) {
+            (0, _) => f64::NAN,
+            (_, 1 | 2) => (row % 2) as f64,
+            _ => row as f64 / 1e5,
+        };
+        let n_rows = ROWS_PER_PART + 1000;
+        let columns: Vec<Vec<f64>> = (0..layout.n_columns())
+            .map(|column| (0..n_rows).map(|row| value(column, row)).collect())
+            .collect();
+        let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+        let written = |threads: Option<&ThreadPool>| {
+            let mut bytes = Vec::new();
+            write_rows(&mut bytes, &layout, 7, &columns, threads).unwrap();
+            bytes
+        };
+        let threads = ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        let bytes = written(Some(&threads));
+        assert!(bytes == written(None) && bytes.len() > n_rows);
+    }
 }
