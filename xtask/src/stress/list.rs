@@ -190,6 +190,13 @@ pub const LIST: &[TestFile] = &[
         ],
     },
     TestFile {
+        path: "crates/search/src/eager.rs",
+        tests: &[
+            ("messages_come_first_and_what_is_ready_ends_the_wait", None),
+            ("what_is_there_is_had_at_once_and_what_never_comes_is_given_up", None),
+        ],
+    },
+    TestFile {
         path: "crates/search/src/study/timing.rs",
         tests: &[
             ("the_clock_counts_the_time_between_start_and_stop_only", None),
