@@ -71,7 +71,7 @@ impl Timeline {
         self.clock.lock().unwrap_or_else(PoisonError::into_inner).at(event)
     }
 
-    /// When events of one stream happened, which are in their order; waits for the last of them, before which the others did.
+    /// When events happened of which none comes after the last; waits for that one only.
     pub fn times<'e>(
         &self,
         events: impl DoubleEndedIterator<Item = &'e Event> + Clone,

@@ -10,18 +10,24 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, TryRecvError};
 /// batches of a device are shorter.
 const EAGER: Duration = Duration::from_micros(500);
 
-/// How long to sleep for a message before it is asked again whether something else is ready.
-const POLL_EVERY: Duration = Duration::from_micros(20);
+/// From then on it is asked again after this part of the time waited so far, so that a wait is never prolonged by more.
+const SHARE: u32 = 64;
+const SHORTEST_PAUSE: Duration = Duration::from_micros(20);
+const LONGEST_PAUSE: Duration = Duration::from_micros(500);
 
 /// With fewer processors somebody else needs the time more.
 const MIN_PROCESSORS: usize = 8;
 
 /// Asks for something again and again, for a moment; what comes later is to be waited for asleep.
-pub fn eagerly<T>(mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+pub fn eagerly<T>(ask: impl FnMut() -> Option<T>) -> Option<T> {
+    eagerly_since(Instant::now(), ask)
+}
+
+/// The same for a wait that began then.
+fn eagerly_since<T>(began: Instant, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     static IS_EAGER: OnceLock<bool> = OnceLock::new();
     let n_processors = || thread::available_parallelism().map_or(1, |n| n.get());
     let is_eager = *IS_EAGER.get_or_init(|| n_processors() >= MIN_PROCESSORS);
-    let began = Instant::now();
     loop {
         let answer = ask();
         if answer.is_some() || !is_eager || began.elapsed() >= EAGER {
@@ -31,23 +37,41 @@ pub fn eagerly<T>(mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     }
 }
 
-/// The next message; `Empty` as soon as something else is ready that comes without a message, or after a while.
-pub fn next_message<T, E>(
-    messages: &Receiver<T>,
-    mut is_ready: impl FnMut() -> Result<bool, E>,
-) -> Result<Result<T, TryRecvError>, E> {
-    let soon = eagerly(|| match messages.try_recv() {
-        Err(TryRecvError::Empty) => {
-            is_ready().map(|is_ready| is_ready.then_some(Err(TryRecvError::Empty))).transpose()
+/// A wait for messages, or for something that becomes ready without one.
+#[derive(Debug, Default)]
+pub struct MessageWait {
+    /// Since when nothing has come.
+    began: Option<Instant>,
+}
+
+impl MessageWait {
+    /// The next message; `Empty` as soon as something else is ready, or after a while.
+    pub fn next<T, E>(
+        &mut self,
+        messages: &Receiver<T>,
+        mut is_ready: impl FnMut() -> Result<bool, E>,
+    ) -> Result<Result<T, TryRecvError>, E> {
+        let began = *self.began.get_or_insert_with(Instant::now);
+        let soon = eagerly_since(began, || match messages.try_recv() {
+            Err(TryRecvError::Empty) => {
+                is_ready().map(|is_ready| is_ready.then_some(Err(TryRecvError::Empty))).transpose()
+            }
+            message => Some(Ok(message)),
+        });
+        if let Some(message) = soon {
+            self.began = None;
+            return message;
         }
-        message => Some(Ok(message)),
-    });
-    soon.unwrap_or_else(|| {
-        Ok(messages.recv_timeout(POLL_EVERY).map_err(|error| match error {
+        let pause = (began.elapsed() / SHARE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+        let message = messages.recv_timeout(pause);
+        if message.is_ok() {
+            self.began = None;
+        }
+        Ok(message.map_err(|error| match error {
             RecvTimeoutError::Timeout => TryRecvError::Empty,
             RecvTimeoutError::Disconnected => TryRecvError::Disconnected,
         }))
-    })
+    }
 }
 
 #[cfg(test)]
@@ -61,12 +85,17 @@ mod tests {
         let (sender, messages) = unbounded();
         sender.send(1).unwrap();
         let ready = || Ok::<_, ()>(true);
-        assert_eq!(next_message(&messages, ready), Ok(Ok(1)));
-        assert_eq!(next_message(&messages, ready), Ok(Err(TryRecvError::Empty)));
-        assert_eq!(next_message(&messages, || Ok::<_, ()>(false)), Ok(Err(TryRecvError::Empty)));
-        assert_eq!(next_message(&messages, || Err("lost")), Err("lost"));
+        let mut wait = MessageWait::default();
+        assert_eq!(wait.next(&messages, ready), Ok(Ok(1)));
+        assert_eq!(wait.next(&messages, ready), Ok(Err(TryRecvError::Empty)));
+        assert!(wait.began.is_none());
+        for _ in 0..2 {
+            assert_eq!(wait.next(&messages, || Ok::<_, ()>(false)), Ok(Err(TryRecvError::Empty)));
+            assert!(wait.began.is_some(), "it goes on");
+        }
+        assert_eq!(wait.next(&messages, || Err("lost")), Err("lost"));
         drop(sender);
-        assert_eq!(next_message(&messages, ready), Ok(Err(TryRecvError::Disconnected)));
+        assert_eq!(wait.next(&messages, ready), Ok(Err(TryRecvError::Disconnected)));
     }
 
     #[test]

@@ -59,6 +59,7 @@ impl Marks {
         timeline: &Timeline,
         began_ms: f64,
     ) -> Result<Vec<StageSpan>, GpuError> {
+        // The stream of a part waits for that of the columns, so that the last mark is the last on both.
         let begins = timeline.times(self.0.iter().map(|mark| &mark.begin))?;
         let stages = self.0.iter().zip(begins.windows(2)).filter(|(mark, _)| mark.stage != Stage::Wait);
         let span = |(mark, times): (&Mark, &[f64])| StageSpan {

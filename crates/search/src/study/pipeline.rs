@@ -11,7 +11,7 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
 
-use crate::eager::{eagerly, next_message};
+use crate::eager::{MessageWait, eagerly};
 use crate::folder::ROWS_PER_PART;
 use crate::study::error::StudyError;
 use crate::study::evaluator::{Batch, Evaluated};
@@ -64,8 +64,14 @@ pub(super) fn run(
                 (Some(to_disk), Some(scope.spawn(move || store.drain(finished))))
             }
         };
-        let evaluation =
-            Evaluation { in_flight, from_sampler, watch, asked: VecDeque::new(), untold: VecDeque::new() };
+        let evaluation = Evaluation {
+            in_flight,
+            from_sampler,
+            wait: MessageWait::default(),
+            watch,
+            asked: VecDeque::new(),
+            untold: VecDeque::new(),
+        };
         // All ends of the channels on this side go with the call, and with them the other threads end.
         let outcome = evaluation.run(to_sampler, to_disk);
         let is_complete = sampler.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
@@ -154,6 +160,7 @@ enum UntoldBatch {
 struct Evaluation<'a, 'b, 'c> {
     in_flight: InFlight<'a>,
     from_sampler: Receiver<FromSampler>,
+    wait: MessageWait,
     watch: &'b mut StudyMonitor<'c>,
     /// How the batches in flight were asked.
     asked: VecDeque<SamplerWork>,
@@ -220,7 +227,7 @@ impl Evaluation<'_, '_, '_> {
             let message = if self.in_flight.is_empty() {
                 self.from_sampler.recv().map_err(|_| TryRecvError::Disconnected)
             } else {
-                next_message(&self.from_sampler, || self.in_flight.is_ready())?
+                self.wait.next(&self.from_sampler, || self.in_flight.is_ready())?
             };
             match message {
                 Ok(FromSampler::Asked { batch, ask }) => {
