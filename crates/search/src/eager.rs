@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, TryRecvError};
+use crossbeam_channel::{Receiver, RecvError, RecvTimeoutError, TryRecvError};
 
 /// How long to ask without sleeping: to be woken takes up to a tenth of this, on virtual machines longer, and most waits between the
 /// batches of a device are shorter.
@@ -18,13 +18,13 @@ const LONGEST_PAUSE: Duration = Duration::from_micros(500);
 /// With fewer processors somebody else needs the time more.
 const MIN_PROCESSORS: usize = 8;
 
-/// Asks for something again and again, for a moment; what comes later is to be waited for asleep.
-pub fn eagerly<T>(ask: impl FnMut() -> Option<T>) -> Option<T> {
-    eagerly_since(Instant::now(), ask)
+/// Waits for a message.
+pub fn receive<T>(messages: &Receiver<T>) -> Result<T, RecvError> {
+    eagerly(Instant::now(), || messages.try_recv().ok()).map_or_else(|| messages.recv(), Ok)
 }
 
-/// The same for a wait that began then.
-fn eagerly_since<T>(began: Instant, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+/// Asks for something again and again in the first moment of a wait; what comes later is to be waited for asleep.
+fn eagerly<T>(began: Instant, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     static IS_EAGER: OnceLock<bool> = OnceLock::new();
     let n_processors = || thread::available_parallelism().map_or(1, |n| n.get());
     let is_eager = *IS_EAGER.get_or_init(|| n_processors() >= MIN_PROCESSORS);
@@ -52,7 +52,7 @@ impl MessageWait {
         mut is_ready: impl FnMut() -> Result<bool, E>,
     ) -> Result<Result<T, TryRecvError>, E> {
         let began = *self.began.get_or_insert_with(Instant::now);
-        let soon = eagerly_since(began, || match messages.try_recv() {
+        let soon = eagerly(began, || match messages.try_recv() {
             Err(TryRecvError::Empty) => {
                 is_ready().map(|is_ready| is_ready.then_some(Err(TryRecvError::Empty))).transpose()
             }
@@ -100,12 +100,16 @@ mod tests {
 
     #[test]
     fn what_is_there_is_had_at_once_and_what_never_comes_is_given_up() {
-        assert_eq!(eagerly(|| Some(7)), Some(7));
+        let (sender, messages) = unbounded();
+        sender.send(7).unwrap();
+        assert_eq!(receive(&messages), Ok(7));
         let mut n_asked = 0;
-        let never: Option<()> = eagerly(|| {
+        let never: Option<()> = eagerly(Instant::now(), || {
             n_asked += 1;
             None
         });
         assert!(never.is_none() && n_asked >= 1);
+        drop(sender);
+        assert_eq!(receive(&messages), Err(RecvError));
     }
 }

@@ -13,7 +13,7 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, unbounded};
 use tidemill_backtest::{DeviceEngine, Outcome, StageSpan};
 use tidemill_gpu::GpuError;
 use tidemill_search::Points;
-use tidemill_search::eager::{MessageWait, eagerly};
+use tidemill_search::eager::{MessageWait, receive};
 
 /// The thread of a device. Batches come back in the order in which they were submitted.
 pub(super) struct DeviceThread {
@@ -84,7 +84,7 @@ impl DeviceThread {
     /// # Panics
     /// If the thread did, or was asked for more than it was given.
     pub(super) fn collect(&self) -> Result<Done, GpuError> {
-        match eagerly(|| self.results.try_recv().ok()).map_or_else(|| self.results.recv(), Ok) {
+        match receive(&self.results) {
             Ok(BatchResult::Done(done)) => Ok(done),
             Ok(BatchResult::Failed(error)) => Err(error),
             Ok(BatchResult::Panicked(payload)) => resume_unwind(payload),

@@ -11,7 +11,7 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
 
-use crate::eager::{MessageWait, eagerly};
+use crate::eager::{MessageWait, receive};
 use crate::folder::ROWS_PER_PART;
 use crate::study::error::StudyError;
 use crate::study::evaluator::{Batch, Evaluated};
@@ -103,9 +103,7 @@ fn propose(
             let Some(oldest) = untold.pop_front() else { break };
             let evaluated = match &oldest {
                 UntoldBatch::Replayed(_, evaluated) => Ok(evaluated.clone()),
-                UntoldBatch::Asked(_) | UntoldBatch::Completed(_) => {
-                    eagerly(|| from_evaluator.try_recv().ok()).map_or_else(|| from_evaluator.recv(), Ok)
-                }
+                UntoldBatch::Asked(_) | UntoldBatch::Completed(_) => receive(from_evaluator),
             };
             let Ok(evaluated) = evaluated else { return Ok(false) };
             let (told, tell) = clock.measure(|| match &oldest {
