@@ -3,6 +3,11 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use rayon::prelude::*;
+
+/// Columns that one thread moves within: fewer are done before another thread is awake.
+const COLUMNS_AT_ONCE: usize = 16;
+
 /// Many parameter sets of one space: column-major, one `f64` per value. A copy shares the values until one of the two changes.
 ///
 /// Integers are exact, a choice is the index of its option, a switch is 0 or 1, and NaN marks a parameter whose condition does not hold.
@@ -94,10 +99,32 @@ impl Points {
     pub fn extend_from(&mut self, other: &Self, range: Range<usize>) {
         assert_eq!(other.columns.len(), self.columns.len(), "points of one space");
         assert!(range.end <= other.len, "a range inside the points");
+        let known = if self.is_empty() { Some(Vec::new()) } else { self.fingerprints.take() };
         for (column, more) in self.columns_mut().iter_mut().zip(&*other.columns) {
             column.extend_from_slice(&more[range.clone()]);
         }
+        if let (Some(mut known), Some(more)) = (known, other.fingerprints.get()) {
+            known.extend_from_slice(&more[range.clone()]);
+            self.fingerprints = known.into();
+        }
         self.len += range.len();
+    }
+
+    /// Leaves the parameter sets in these ranges, which rise, and keeps the memory.
+    pub(crate) fn keep(&mut self, kept: &[Range<usize>]) {
+        let mut known = self.fingerprints.take();
+        let columns = self.columns_mut().par_iter_mut().with_min_len(COLUMNS_AT_ONCE);
+        columns.for_each(|column| keep(column, kept));
+        if let Some(mut known) = known.take() {
+            keep(&mut known, kept);
+            self.fingerprints = known.into();
+        }
+        self.len = kept.iter().map(Range::len).sum();
+    }
+
+    /// Puts another parameter set in the place of one.
+    pub(crate) fn replace(&mut self, point_idx: usize, row: &[f64]) {
+        self.columns_mut().iter_mut().zip(row).for_each(|(column, value)| column[point_idx] = *value);
     }
 
     /// Some of the parameter sets, by their places.
@@ -131,6 +158,16 @@ impl Points {
     }
 }
 
+/// Leaves what lies in some ranges, which rise.
+fn keep<T: Copy>(column: &mut Vec<T>, kept: &[Range<usize>]) {
+    let mut n_kept = 0;
+    for range in kept {
+        column.copy_within(range.clone(), n_kept);
+        n_kept += range.len();
+    }
+    column.truncate(n_kept);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,11 +192,12 @@ mod tests {
         assert_eq!(first(&points), 1.0_f64.to_bits());
         assert_eq!(points.fingerprints(|_| unreachable!("they are known")).len(), 1);
         assert_eq!(points.clone().fingerprints(|_| unreachable!("a copy knows them too")).len(), 1);
-        let changes: [fn(&mut Points); 5] = [
+        let changes: [fn(&mut Points); 6] = [
             |points| points.column_mut(0)[0] = 5.0,
             |points| points.columns_mut()[0][0] = 6.0,
             |points| points.push(&[3.0]),
             |points| points.extend_from(&Points::from_columns(1, vec![vec![9.0]]), 0..1),
+            |points| points.replace(0, &[8.0]),
             |points| *points = points.clone().first(1),
         ];
         for change in changes {
@@ -169,6 +207,26 @@ mod tests {
         }
         points.clear();
         assert!(points.fingerprints(|_| Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn points_that_stay_and_points_that_join_keep_their_fingerprints() {
+        let bits = |points: &Points| points.column(0).iter().map(|value| value.to_bits()).collect();
+        let known = |values: &[f64]| {
+            let points = Points::from_columns(values.len(), vec![values.to_vec()]);
+            points.fingerprints(bits);
+            points
+        };
+        let mut points = known(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        points.keep(&[1..2, 3..5, 6..7]);
+        assert_eq!((points.len(), points.column(0)), (4, &[1.0, 3.0, 4.0, 6.0][..]));
+        points.extend_from(&known(&[7.0, 8.0, 9.0]), 1..3);
+        let mut empty = Points::new(1);
+        empty.extend_from(&points, 0..6);
+        let unreachable = |_: &Points| unreachable!("they are known");
+        assert_eq!(empty.fingerprints(unreachable), [1.0, 3.0, 4.0, 6.0, 8.0, 9.0].map(f64::to_bits));
+        empty.keep(&[]);
+        assert!(empty.is_empty() && empty.fingerprints(bits).is_empty());
     }
 
     #[test]

@@ -5,6 +5,8 @@
 
 pub(super) mod gene;
 
+use std::sync::OnceLock;
+
 use crate::point::Points;
 use crate::score::Scores;
 use crate::space::Space;
@@ -17,6 +19,8 @@ pub(super) struct Archive {
     capacity: usize,
     /// Best first; of equal scores the one told earlier.
     elites: Vec<Elite>,
+    /// The values of each gene in all elites, once somebody asked for them.
+    pools: Vec<OnceLock<Pool>>,
     n_valid: u64,
 }
 
@@ -31,6 +35,7 @@ pub(super) struct Elite {
 }
 
 /// The values of one gene in all elites.
+#[derive(Clone, Debug)]
 pub(super) struct Pool {
     pub(super) values: Vec<f64>,
     pub(super) units: Vec<f64>,
@@ -38,7 +43,9 @@ pub(super) struct Pool {
 
 impl Archive {
     pub(super) fn new(space: &Space, capacity: usize) -> Self {
-        Self { genes: Gene::of_space(space), capacity, elites: Vec::with_capacity(capacity + 1), n_valid: 0 }
+        let genes = Gene::of_space(space);
+        let pools = vec![OnceLock::new(); genes.len()];
+        Self { genes, capacity, elites: Vec::with_capacity(capacity + 1), pools, n_valid: 0 }
     }
 
     /// The free parameters, in the order of the space.
@@ -97,14 +104,15 @@ impl Archive {
         let units = self.genes.iter().zip(values).map(|(gene, value)| gene.unit(*value)).collect();
         self.elites.insert(place, Elite { score, values: values.to_vec(), units });
         self.elites.truncate(self.capacity);
+        self.pools.iter_mut().for_each(|pool| drop(pool.take()));
     }
 
     /// The values of one gene in all elites, best first.
-    pub(super) fn pool(&self, gene_idx: usize) -> Pool {
-        Pool {
+    pub(super) fn pool(&self, gene_idx: usize) -> &Pool {
+        self.pools[gene_idx].get_or_init(|| Pool {
             values: self.elites.iter().map(|elite| elite.values[gene_idx]).collect(),
             units: self.elites.iter().map(|elite| elite.units[gene_idx]).collect(),
-        }
+        })
     }
 }
 

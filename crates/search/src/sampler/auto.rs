@@ -259,6 +259,8 @@ impl Sampler for Auto {
         // Values are put in place several times quicker than they are drawn.
         let min_columns = 8 * min_columns(n);
         let columns = (0..self.n_params).into_par_iter().with_min_len(min_columns).map(column).collect();
+        // So many small pieces of memory are given back beside what follows.
+        rayon::spawn(move || drop(parts));
         let points = Points::from_columns(n, columns);
         self.pending.push(&points, owners);
         points

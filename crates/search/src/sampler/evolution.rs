@@ -108,7 +108,7 @@ impl<O: Operator + Send + Sync> Sampler for Evolution<O> {
         let genes = archive.genes();
         let recipes = O::recipes(archive, streams, first_trial..self.n_asked);
         points_from_genes(&self.space, genes, n, |gene_idx, column| {
-            let pool = &archive.pool(gene_idx);
+            let pool = archive.pool(gene_idx);
             let parents = Parents { gene_idx, n_genes: genes.len(), gene: &genes[gene_idx], pool, streams };
             O::breed(&parents, first_trial, &recipes, column);
         })

@@ -7,7 +7,7 @@
 //! A space whose points can be counted may be counted out. The last points are rare among those of a Sobol sequence; they come from the
 //! grid of all points, which says exactly when there is none left.
 
-use rayon::prelude::*;
+use std::ops::Range;
 
 use crate::point::Points;
 use crate::sampler::fingerprint::{FingerprintSet, fingerprints};
@@ -70,43 +70,48 @@ impl Fresh {
         while points.len() < n && !self.is_ended {
             let n_missing = n - points.len();
             // Each point that is missing takes one draw at least, so that none is drawn in vain.
-            let drawn = self.inner.ask(n_missing);
+            let mut drawn = self.inner.ask(n_missing);
             if drawn.is_empty() {
                 self.is_ended = true;
                 break;
             }
-            let mut kept = Vec::with_capacity(drawn.len());
+            let mut kept: Vec<Range<usize>> = Vec::new();
             let mut repeated = Vec::new();
-            let mut others = Points::new(self.n_params);
+            let mut replaced = Vec::new();
             for (idx, fingerprint) in fingerprints(&drawn).iter().enumerate() {
-                if self.is_ended {
-                    repeated.push(idx);
-                } else if self.asked.insert(*fingerprint) {
-                    kept.push(DrawnPoint::Own(idx));
+                let mut is_kept = !self.is_ended && self.asked.insert(*fingerprint);
+                if is_kept {
                     n_repeats = 0;
                 } else {
                     repeated.push(idx);
                     n_repeats += 1;
-                    if n_repeats > N_REDRAWS {
+                    if n_repeats > N_REDRAWS && !self.is_ended {
                         n_repeats = 0;
                         match self.next_unasked() {
                             Some(row) => {
-                                kept.push(DrawnPoint::Other(others.len()));
-                                others.push(&row);
+                                replaced.push((idx, row));
+                                is_kept = true;
                             }
                             None => self.is_ended = true,
                         }
                     }
                 }
-            }
-            if repeated.is_empty() && points.is_empty() {
-                points = drawn;
-                continue;
+                match kept.last_mut() {
+                    _ if !is_kept => {}
+                    Some(last) if last.end == idx => last.end += 1,
+                    _ => kept.push(idx..idx + 1),
+                }
             }
             if !repeated.is_empty() {
                 self.inner.retract(&drawn.select(&repeated));
+                replaced.iter().for_each(|(idx, row)| drawn.replace(*idx, row));
+                drawn.keep(&kept);
             }
-            append(&mut points, &kept, &drawn, &others);
+            if points.is_empty() {
+                points = drawn;
+            } else {
+                points.extend_from(&drawn, 0..drawn.len());
+            }
         }
         points
     }
@@ -169,25 +174,6 @@ impl Sampler for Fresh {
     fn facts(&self) -> Vec<(String, f64)> {
         self.inner.facts()
     }
-}
-
-/// A point that goes out: its place among those of the sampler, or among those that replace repeated ones.
-#[derive(Clone, Copy)]
-enum DrawnPoint {
-    Own(usize),
-    Other(usize),
-}
-
-fn append(points: &mut Points, kept: &[DrawnPoint], drawn: &Points, others: &Points) {
-    let column = |param_idx: usize| -> Vec<f64> {
-        let value = |point: &DrawnPoint| match *point {
-            DrawnPoint::Own(idx) => drawn.value(idx, param_idx),
-            DrawnPoint::Other(idx) => others.value(idx, param_idx),
-        };
-        kept.iter().map(value).collect()
-    };
-    let columns = (0..drawn.n_params()).into_par_iter().with_min_len(8).map(column).collect();
-    points.extend_from(&Points::from_columns(kept.len(), columns), 0..kept.len());
 }
 
 /// A sampler that learns nothing, from which points are taken one by one.

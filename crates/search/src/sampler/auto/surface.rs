@@ -16,7 +16,7 @@ use crate::rng::Stream;
 use crate::sampler::archive::gene::{Gene, Streams, points_from_genes};
 use crate::sampler::{Sampler, SamplerSettings, Sobol};
 use crate::score::Scores;
-use crate::space::Space;
+use crate::space::{Space, min_columns};
 use fit::{Peak, n_coefficients, summits};
 
 /// The fewest valid trials to fit a surface to.
@@ -66,16 +66,26 @@ pub(super) struct Surface {
     capacity: usize,
     /// Best first; of equal scores the one told earlier.
     kept: Vec<TopTrial>,
+    /// The trials of all slots, gene by gene.
+    columns: Vec<GeneColumn>,
+    n_slots: usize,
     /// By scores and by ranks; none if something was told since.
     summits: Option<[Vec<Peak>; 2]>,
     n_asked: u64,
 }
 
 /// One of the best trials.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct TopTrial {
     score: f64,
-    /// The values of the free parameters, NaN where inactive.
+    /// Where it is in the columns.
+    slot: usize,
+}
+
+/// One free parameter of the best trials, by slot.
+#[derive(Clone, Debug, Default)]
+struct GeneColumn {
+    /// NaN where it is inactive.
     values: Vec<f64>,
     /// The same as by `Gene::unit`.
     units: Vec<f64>,
@@ -98,6 +108,7 @@ impl Surface {
     /// A sampler over a valid space.
     pub(super) fn new(space: &Space, settings: &SamplerSettings) -> Self {
         let genes = Gene::of_space(space);
+        let columns = vec![GeneColumn::default(); genes.len()];
         let n_coefficients = n_coefficients(&genes).max(1);
         let by_budget =
             settings.n_trials.map_or(N_KEPT.1, |n_trials| (n_trials as f64 * BUDGET_SHARE) as usize);
@@ -109,6 +120,8 @@ impl Surface {
             genes,
             capacity: wanted.min(MAX_CELLS / n_coefficients).clamp(N_KEPT.0, N_KEPT.1),
             kept: Vec::new(),
+            columns,
+            n_slots: 0,
             summits: None,
             n_asked: 0,
         }
@@ -116,7 +129,31 @@ impl Surface {
 
     fn fit(&self) -> [Vec<Peak>; 2] {
         let scores: Vec<f64> = self.kept.iter().map(|kept| kept.score).collect();
-        summits(&self.genes, |trial_idx| &self.kept[trial_idx].units, &scores)
+        let slots: Vec<usize> = self.kept.iter().map(|kept| kept.slot).collect();
+        summits(&self.genes, |gene_idx| &self.columns[gene_idx].units, &slots, &scores)
+    }
+
+    /// Puts points of a batch into free slots, and says into which.
+    fn store(&mut self, points: &Points, point_idxs: &[usize]) -> Vec<usize> {
+        let mut is_taken = vec![false; self.n_slots];
+        self.kept.iter().for_each(|kept| is_taken[kept.slot] = true);
+        let free = (0..).filter(|slot| is_taken.get(*slot) != Some(&true));
+        let slots: Vec<usize> = free.take(point_idxs.len()).collect();
+        self.n_slots = slots.last().map_or(0, |last| last + 1).max(self.n_slots);
+        let n_slots = self.n_slots;
+        let columns =
+            self.columns.par_iter_mut().zip(&self.genes).with_min_len(min_columns(point_idxs.len()));
+        columns.for_each(|(column, gene)| {
+            let GeneColumn { values, units } = column;
+            values.resize(n_slots, f64::NAN);
+            units.resize(n_slots, f64::NAN);
+            let told = points.column(gene.param_idx);
+            for (&slot, &point_idx) in slots.iter().zip(point_idxs) {
+                values[slot] = told[point_idx];
+                units[slot] = gene.unit(told[point_idx]);
+            }
+        });
+        slots
     }
 
     fn recipes(&self, trials: Range<u64>) -> Vec<Recipe> {
@@ -148,10 +185,11 @@ impl Surface {
     ) {
         let gene = &self.genes[gene_idx];
         let [choice, steps] = [0, 1].map(|purpose| self.streams.gene(gene.param_idx, purpose));
+        let GeneColumn { values, units } = &self.columns[gene_idx];
         for ((trial, recipe), slot) in (first_trial..).zip(recipes).zip(column) {
             let peak = peaks[recipe.summit_idx];
-            let donor = &self.kept[recipe.donor_idx];
-            let (value, unit) = (donor.values[gene_idx], donor.units[gene_idx]);
+            let donor = self.kept[recipe.donor_idx].slot;
+            let (value, unit) = (values[donor], units[donor]);
             let is_from_summit = choice.unit(trial) < recipe.summit_share || value.is_nan();
             *slot = match (is_from_summit, gene.is_category) {
                 (false, _) => value,
@@ -209,20 +247,16 @@ impl Sampler for Surface {
         }
         order.sort_by(|&a, &b| column[b].total_cmp(&column[a]).then(a.cmp(&b)));
         order.truncate(self.capacity);
-        let keep = |&point_idx: &usize| {
-            let value = |gene: &Gene| points.value(point_idx, gene.param_idx);
-            let values: Vec<f64> = self.genes.iter().map(value).collect();
-            let units = self.genes.iter().zip(&values).map(|(gene, value)| gene.unit(*value)).collect();
-            TopTrial { score: column[point_idx], values, units }
-        };
-        let newcomers: Vec<TopTrial> = order.par_iter().with_min_len(64).map(keep).collect();
-        self.kept.extend(newcomers);
+        let slots = self.store(points, &order);
+        let newcomers = order.iter().zip(slots);
+        self.kept.extend(newcomers.map(|(&point_idx, slot)| TopTrial { score: column[point_idx], slot }));
         // The sort is stable, so that of equal scores the earlier stays first.
         self.kept.sort_by(|a, b| b.score.total_cmp(&a.score));
-        let is_same = |a: &TopTrial, b: &TopTrial| {
-            a.values.iter().zip(&b.values).all(|(a, b)| a.to_bits() == b.to_bits())
+        let is_same = |a: usize, b: usize| {
+            self.columns.iter().all(|of| of.values[a].to_bits() == of.values[b].to_bits())
         };
-        self.kept.dedup_by(|later, earlier| later.score == earlier.score && is_same(later, earlier));
+        self.kept
+            .dedup_by(|later, earlier| later.score == earlier.score && is_same(later.slot, earlier.slot));
         self.kept.truncate(self.capacity);
         self.summits = None;
     }

@@ -22,11 +22,8 @@ const LEAST_SPREAD: f64 = 1e-12;
 /// With more columns than this their products take longer than the rounds that they save, and much memory.
 const MAX_GRAM: usize = 1024;
 
-/// Genes whose units are read at a time, at most: as many as lie beside each other in a line of the cache.
+/// Genes that are looked at side by side: as many as lie in a line of the cache.
 const GENES_AT_ONCE: usize = 8;
-
-/// Few genes are read fewer at a time, so that there is something to do for so many threads.
-const N_TASKS: usize = 16;
 
 /// What a surface follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,23 +59,22 @@ pub(super) fn n_coefficients(genes: &[Gene]) -> usize {
     genes.iter().map(|gene| if gene.is_category { gene.n_options() } else { 2 }).sum()
 }
 
-/// Where surfaces through trials are highest: one by scores and one by ranks. `units_of` are the genes of a trial, NaN where one is
-/// inactive; scores are best first.
+/// Where surfaces through trials are highest: one by scores and one by ranks. `units_of` are the units of a gene, NaN where it is
+/// inactive; `slots` are the places of the trials among them. Trials are best first.
 pub(super) fn summits<'a>(
     genes: &[Gene],
     units_of: impl Fn(usize) -> &'a [f64] + Sync,
+    slots: &[usize],
     scores: &[f64],
 ) -> [Vec<Peak>; 2] {
-    let at_once = genes.len().div_ceil(N_TASKS).clamp(2, GENES_AT_ONCE);
-    let terms_of = |(chunk_idx, some): (usize, &[Gene])| -> Vec<(Term, Vec<Vec<f64>>)> {
-        let mut units = vec![Vec::with_capacity(scores.len()); some.len()];
-        for trial_idx in 0..scores.len() {
-            let of_trial = &units_of(trial_idx)[chunk_idx * at_once..];
-            units.iter_mut().zip(of_trial).for_each(|(column, unit)| column.push(*unit));
-        }
-        some.iter().zip(&units).map(|(gene, units)| term(gene, units)).collect()
+    let chunks = genes.par_chunks(GENES_AT_ONCE).enumerate();
+    let terms_of = |(chunk_idx, some): (usize, &[Gene])| {
+        let columns: [&[f64]; GENES_AT_ONCE] = std::array::from_fn(|at| {
+            // Where genes end, the last one stands in for those that are missing.
+            units_of(chunk_idx * GENES_AT_ONCE + at.min(some.len() - 1))
+        });
+        terms(some, slots.iter().map(|slot| columns.map(|column| column[*slot])).collect())
     };
-    let chunks = genes.par_chunks(at_once).enumerate();
     let terms: Vec<(Term, Vec<Vec<f64>>)> = chunks.flat_map_iter(terms_of).collect();
     let targets = [Target::Score, Target::Rank].map(|target| targets(scores, target));
     let columns = terms.iter().flat_map(|(_, columns)| columns).map(Vec::as_slice).collect();
@@ -110,27 +106,65 @@ fn targets(scores: &[f64], target: Target) -> Vec<f64> {
     })
 }
 
-/// The columns of a gene in the design matrix, one for each coefficient; zeros follow the trials.
-fn term(gene: &Gene, units: &[f64]) -> (Term, Vec<Vec<f64>>) {
-    if gene.is_category {
-        let column = |option: usize| {
-            let is_chosen = |unit: &f64| f64::from(u8::from(*unit == option as f64));
-            centred(units.iter().map(is_chosen).collect())
-        };
-        return (Term::Options, (0..gene.n_options()).map(column).collect());
+/// The columns of some genes in the design matrix, one for each coefficient; zeros follow the trials. Genes stand side by side, so that a
+/// processor adds up all of them at once, each in the order of the trials.
+fn terms(genes: &[Gene], mut units: Vec<[f64; GENES_AT_ONCE]>) -> Vec<(Term, Vec<Vec<f64>>)> {
+    let known = |unit: f64, number: f64| if unit.is_nan() { 0.0 } else { number };
+    let mut n_known = [0.0; GENES_AT_ONCE];
+    let mut means = [0.0; GENES_AT_ONCE];
+    let mut spreads = [0.0; GENES_AT_ONCE];
+    for units in &units {
+        for gene in 0..GENES_AT_ONCE {
+            n_known[gene] += known(units[gene], 1.0);
+            means[gene] += known(units[gene], units[gene]);
+        }
     }
-    let known = || units.iter().filter(|unit| !unit.is_nan());
-    let n_known = known().count().max(1) as f64;
-    let mean = known().sum::<f64>() / n_known;
-    let spread = (known().map(|unit| (unit - mean) * (unit - mean)).sum::<f64>() / n_known).sqrt();
-    if spread < LEAST_SPREAD {
-        return (Term::Constant { unit: known().next().copied().unwrap_or(0.5) }, Vec::new());
+    n_known = n_known.map(|n_known| f64::max(n_known, 1.0));
+    (0..GENES_AT_ONCE).for_each(|gene| means[gene] /= n_known[gene]);
+    for units in &units {
+        for gene in 0..GENES_AT_ONCE {
+            let distance = units[gene] - means[gene];
+            spreads[gene] += known(units[gene], distance * distance);
+        }
     }
-    let standard = |unit: &f64| if unit.is_nan() { 0.0 } else { (unit - mean) / spread };
-    let mut linear: Vec<f64> = units.iter().map(standard).collect();
-    let square = centred(linear.iter().map(|number| number * number).collect());
-    linear.resize(square.len(), 0.0);
-    (Term::Parabola { mean, spread }, vec![linear, square])
+    (0..GENES_AT_ONCE).for_each(|gene| spreads[gene] = (spreads[gene] / n_known[gene]).sqrt());
+    let first =
+        |gene: usize| units.iter().map(|units| units[gene]).find(|unit| !unit.is_nan()).unwrap_or(0.5);
+    let firsts: [f64; GENES_AT_ONCE] = std::array::from_fn(first);
+    let is_parabola =
+        |gene: usize| genes.get(gene).is_some_and(|gene| !gene.is_category) && spreads[gene] >= LEAST_SPREAD;
+    let is_parabola: [bool; GENES_AT_ONCE] = std::array::from_fn(is_parabola);
+    let mut squares = [0.0; GENES_AT_ONCE];
+    for units in &mut units {
+        for gene in 0..GENES_AT_ONCE {
+            let standard = known(units[gene], (units[gene] - means[gene]) / spreads[gene]);
+            units[gene] = if is_parabola[gene] { standard } else { units[gene] };
+            squares[gene] += standard * standard;
+        }
+    }
+    let n_trials = units.len();
+    let term = |(gene, of): (usize, &Gene)| {
+        if of.is_category {
+            let is_chosen =
+                |option: usize| column(&units, gene, |unit| f64::from(u8::from(unit == option as f64)));
+            return (Term::Options, (0..of.n_options()).map(is_chosen).map(centred).collect());
+        }
+        if !is_parabola[gene] {
+            return (Term::Constant { unit: firsts[gene] }, Vec::new());
+        }
+        let mean = squares[gene] / n_trials as f64;
+        let linear = column(&units, gene, |standard| standard);
+        let square = column(&units, gene, |standard| standard * standard - mean);
+        (Term::Parabola { mean: means[gene], spread: spreads[gene] }, vec![ended(linear), ended(square)])
+    };
+    genes.iter().enumerate().map(term).collect()
+}
+
+/// What is made of the units of one gene.
+fn column(units: &[[f64; GENES_AT_ONCE]], gene: usize, of: impl Fn(f64) -> f64) -> Vec<f64> {
+    let mut column = Vec::with_capacity(padded(units.len()));
+    column.extend(units.iter().map(|units| of(units[gene])));
+    column
 }
 
 fn peak(term: Term, coefficients: &[f64]) -> Peak {
@@ -154,6 +188,11 @@ fn peak(term: Term, coefficients: &[f64]) -> Peak {
 fn centred(mut column: Vec<f64>) -> Vec<f64> {
     let mean = column.iter().sum::<f64>() / column.len().max(1) as f64;
     column.iter_mut().for_each(|value| *value -= mean);
+    ended(column)
+}
+
+/// A column with zeros behind it.
+fn ended(mut column: Vec<f64>) -> Vec<f64> {
     column.resize(padded(column.len()), 0.0);
     column
 }
@@ -244,10 +283,6 @@ mod tests {
     use crate::rng::Stream;
     use crate::space::{Param, Space};
 
-    fn rows(columns: &[Vec<f64>]) -> Vec<Vec<f64>> {
-        (0..columns[0].len()).map(|trial| columns.iter().map(|column| column[trial]).collect()).collect()
-    }
-
     #[test]
     fn the_summit_of_a_sum_of_parabolas_and_options_is_found() {
         let unit = Domain::Float { low: 0.0, high: 1.0, step: None, log: false };
@@ -270,8 +305,8 @@ mod tests {
         trials.sort_by(|a, b| score(*b).total_cmp(&score(*a)));
         let column = |of: &dyn Fn(u64) -> f64| trials.iter().map(|trial| of(*trial)).collect::<Vec<_>>();
         let columns = [column(&|t| number(0, t)), column(&|t| number(1, t)), column(&third), column(&option)];
-        let rows = rows(&columns);
-        let summits = summits(&genes, |trial_idx| &rows[trial_idx], &column(&score));
+        let slots: Vec<usize> = (0..trials.len()).collect();
+        let summits = summits(&genes, |gene_idx| &columns[gene_idx], &slots, &column(&score));
         for (peaks, tolerance) in summits.iter().zip([0.01, 0.25]) {
             assert!((peaks[0].unit - 0.3).abs() < tolerance, "{peaks:?}");
             assert!((peaks[1].unit - 0.8).abs() < tolerance, "{peaks:?}");
@@ -300,8 +335,8 @@ mod tests {
         let space = Space { params: vec![Param::new("a", unit.clone(), 0.0), Param::new("b", unit, 0.0)] };
         let columns = [vec![0.4; 50], (0..50).map(|idx| f64::from(idx) / 49.0).collect()];
         let genes = Gene::of_space(&space);
-        let rows = rows(&columns);
-        let [peaks, _] = summits(&genes, |trial_idx| &rows[trial_idx], &[2.0; 50]);
+        let slots: Vec<usize> = (0..50).collect();
+        let [peaks, _] = summits(&genes, |gene_idx| &columns[gene_idx], &slots, &[2.0; 50]);
         assert_eq!(peaks[0], Peak { unit: 0.4, spread: 0.0 });
         assert!((peaks[1].unit - 0.5).abs() < 1e-9);
     }
