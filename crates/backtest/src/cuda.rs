@@ -203,10 +203,10 @@ impl DeviceEngine {
             match self.jobs.front() {
                 None => return Ok(Vec::new()),
                 Some(job) if job.waiting.is_empty() && job.n_under_way == 0 => break,
+                // Its kernels come first: the device may have no others.
                 Some(_) => match &self.looking_up {
-                    // Its kernels come before what waits for those of others.
-                    Some(part) if self.under_way.is_empty() || !self.under_way.is_ready()? => part.wait()?,
-                    _ => self.finish_oldest()?,
+                    Some(part) => part.wait()?,
+                    None => self.finish_oldest()?,
                 },
             }
         }
@@ -215,10 +215,11 @@ impl DeviceEngine {
     }
 
     /// Whether [`collect`](Self::collect) would not have to wait long. Begins what can be begun, so that asking again and again is as good as
-    /// waiting.
+    /// waiting. Results wait while tuples are looked up: the device may have nothing else to do until the kernels of that part are sent, which
+    /// takes the host less time than putting results together.
     pub fn is_ready(&mut self) -> Result<bool, GpuError> {
         self.begin_waiting()?;
-        if self.under_way.is_empty() { Ok(self.looking_up.is_none()) } else { self.under_way.is_ready() }
+        if self.looking_up.is_some() { Ok(false) } else { self.under_way.is_ready() }
     }
 
     /// When its time began: spans are counted from here.
@@ -323,6 +324,7 @@ impl DeviceEngine {
         match sent {
             Ok(part) => {
                 self.under_way.push(part);
+                self.columns.make_room();
                 Ok(())
             }
             Err(error) => {

@@ -146,6 +146,15 @@ impl ColumnStore {
         Ok(())
     }
 
+    /// Room for the columns of the next part, if it has as many new ones as the last one and there is memory.
+    pub(super) fn make_room(&mut self) {
+        let taken: usize = self.pools.iter().map(|pool| pool.bytes(0)).sum();
+        let mut spare = self.most_bytes().saturating_sub(taken);
+        for pool in &mut self.pools {
+            spare -= pool.make_room(spare);
+        }
+    }
+
     /// Where kernels find the column of each slot; nowhere if its pool is not written.
     pub(super) fn inputs(&self, spans: &[Span], written: &[bool]) -> Vec<Input> {
         let input = |place: &Place| match *place {

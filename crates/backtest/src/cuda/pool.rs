@@ -25,6 +25,8 @@ pub(super) struct Pool {
     n_room: usize,
     /// Items that are known.
     pub(super) n_items: usize,
+    /// Those of them that came last.
+    n_new: usize,
     table: Option<DeviceBuffer<u32>>,
     n_places: usize,
     keys: Option<DeviceBuffer<f64>>,
@@ -40,6 +42,7 @@ impl Pool {
             items: None,
             n_room: 0,
             n_items: 0,
+            n_new: 0,
             table: None,
             n_places: 0,
             keys: None,
@@ -86,7 +89,7 @@ impl Pool {
 
     /// Forgets all items. Nothing that reads them may be under way.
     pub(super) fn clear(&mut self, stream: &Stream) -> Result<(), GpuError> {
-        self.n_items = 0;
+        (self.n_items, self.n_new) = (0, 0);
         if let Some(table) = &self.table {
             stream.fill(table, 0, self.n_places, 0xff)?;
         }
@@ -132,8 +135,25 @@ impl Pool {
             }
             self.n_room = self.items.as_ref().map_or(0, |items| items.len() / self.stride.max(1));
         }
+        self.n_new = n_items.saturating_sub(self.n_items);
         self.n_items = n_items;
         Ok(())
+    }
+
+    /// Room for as many items more as came last, where those that are known can stay: memory is put behind them while the device works, and the
+    /// next part need not wait for it. How many bytes that took, `most` of them; none if there is not enough memory.
+    pub(super) fn make_room(&mut self, most: usize) -> usize {
+        let (n_items, before) = (self.n_items + self.n_new, self.bytes(0));
+        let spare = (n_items / 2).min(self.n_items);
+        let len = (n_items + spare) * self.stride;
+        if !self.has_room(n_items)
+            && len * 8 <= before + most.min(SPARE_BYTES)
+            && let Some(items) = self.items.as_mut().filter(|items| items.can_grow(len))
+            && items.grow(len).is_ok()
+        {
+            self.n_room = items.len() / self.stride.max(1);
+        }
+        self.bytes(0) - before
     }
 
     /// The items in a new buffer, which has addresses for all items that fit the memory if that is possible.
@@ -162,7 +182,7 @@ impl Pool {
     pub(super) fn release(&mut self) {
         self.items = None;
         self.n_room = 0;
-        self.n_items = 0;
+        (self.n_items, self.n_new) = (0, 0);
         (self.table, self.keys) = (None, None);
         self.n_places = 0;
     }
