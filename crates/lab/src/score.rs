@@ -12,6 +12,9 @@ use crate::leaderboard::RankedTrial;
 /// Up to so many sets of metrics are scored before another thread is awake.
 const MAX_ALONE: usize = 256;
 
+/// Trials that are scored one after the other.
+const CHUNK: usize = 16;
+
 /// The score of a trial for each objective, in their order.
 pub type ObjectiveScores = Vec<Result<f64, Invalid>>;
 
@@ -59,19 +62,36 @@ pub fn score_batch(
         let row = if reads_params { row(points, at) } else { Vec::new() };
         (scores(engine, strategy, &row, outcome, Role::Train, &train), train)
     };
-    let n_scored = if strategy.reduce == Reduce::Pooled { 1 } else { engine.segments().len() };
-    let scored: Vec<(ObjectiveScores, Metrics)> = if outcomes.len() * n_scored <= MAX_ALONE {
-        outcomes.iter().enumerate().map(score).collect()
-    } else {
-        outcomes.par_iter().enumerate().map(score).collect()
+    // The scores for each objective, then the metrics, of some trials: column by column, so that whoever scores them also sorts them.
+    let n_objectives = strategy.objectives.len();
+    let n_columns = n_objectives + METRICS.len();
+    let columns_of = |(chunk_idx, outcomes): (usize, &[Outcome])| {
+        let mut columns = vec![f64::NAN; n_columns * outcomes.len()];
+        for (at, outcome) in outcomes.iter().enumerate() {
+            let (scores, train) = score((chunk_idx * CHUNK + at, outcome));
+            let scores = scores.iter().map(|score| score.unwrap_or(f64::NAN));
+            let slots = columns.iter_mut().skip(at).step_by(outcomes.len());
+            slots.zip(scores.chain(train.values().iter().copied())).for_each(|(slot, value)| *slot = value);
+        }
+        columns
     };
-    let column =
-        |objective: usize| scored.iter().map(|(scores, _)| scores[objective].unwrap_or(f64::NAN)).collect();
+    let n_scored = if strategy.reduce == Reduce::Pooled { 1 } else { engine.segments().len() };
+    let chunks: Vec<Vec<f64>> = if outcomes.len() * n_scored <= MAX_ALONE {
+        outcomes.chunks(CHUNK).enumerate().map(columns_of).collect()
+    } else {
+        outcomes.par_chunks(CHUNK).enumerate().map(columns_of).collect()
+    };
+    let column = |at: usize| {
+        let mut column = Vec::with_capacity(outcomes.len());
+        for chunk in &chunks {
+            let n_trials = chunk.len() / n_columns;
+            column.extend_from_slice(&chunk[at * n_trials..][..n_trials]);
+        }
+        column
+    };
     Evaluated {
-        scores: Scores::from_columns(points.len(), (0..strategy.objectives.len()).map(column).collect()),
-        metrics: (0..METRICS.len())
-            .map(|metric| scored.iter().map(|(_, train)| train.values()[metric]).collect())
-            .collect(),
+        scores: Scores::from_columns(points.len(), (0..n_objectives).map(column).collect()),
+        metrics: (n_objectives..n_columns).map(column).collect(),
     }
 }
 
