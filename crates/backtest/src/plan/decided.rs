@@ -50,7 +50,8 @@ impl Tape {
 
     /// The same formula without the branches that the scalars of a trial rule out.
     pub fn pruned(&self, scalars: &[f64]) -> Cow<'_, Self> {
-        if !self.ops.iter().any(|op| matches!(op, Op::Truth(_))) {
+        // Of a switch alone there is nothing to rule out.
+        if self.ops.len() == 1 || self.switches().next().is_none() {
             return Cow::Borrowed(self);
         }
         let values = self.values(scalars);
@@ -64,6 +65,11 @@ impl Tape {
             },
             None => Self::default(),
         })
+    }
+
+    /// The scalars that decide branches.
+    pub fn switches(&self) -> impl Iterator<Item = usize> {
+        self.ops.iter().filter_map(|op| if let Op::Truth(scalar) = op { Some(*scalar) } else { None })
     }
 
     /// What each operation comes to.

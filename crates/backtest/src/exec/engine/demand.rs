@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::Engine;
 use crate::exec::distinct::{Distinct, Tuples};
 use crate::exec::tile;
@@ -77,7 +79,7 @@ pub(super) struct ConditionDemand {
     /// The factors of which trials share masks.
     pub(super) shared: Vec<usize>,
     /// What is left of the other factors, for each trial.
-    pub(super) left: Vec<Decided>,
+    pub(super) left: Vec<Arc<Decided>>,
 }
 
 /// What is needed of one slot.
@@ -256,16 +258,17 @@ fn demand_side(demand: &mut Demand, side: &SidePlan, tuples: &mut Tuples<'_>, sh
     let mut trials: Vec<bool> = vec![true; scalars.len()];
     let enter = condition(demand, &side.enter, &trials, tuples, sharing);
     for (enters, left) in trials.iter_mut().zip(&enter.left) {
-        *enters = *left != Decided::Never;
+        *enters = **left != Decided::Never;
     }
     demand.conditions.push(enter);
     for exit in &side.exits {
         let mut exists = trials.clone();
         if let Some(when) = &exit.when {
+            let mut remains = Remains::new(vec![when]);
             for (trial, exists) in exists.iter_mut().enumerate().filter(|(_, exists)| **exists) {
-                let left = when.decided(&scalars[trial]);
+                let left = remains.of(&scalars[trial]);
                 demand.read_left(&left, trial);
-                *exists = left != Decided::Never;
+                *exists = *left != Decided::Never;
             }
         }
         match &exit.value {
@@ -313,12 +316,32 @@ fn condition(
         .filter(|at| !out.is_shared && !out.shared.contains(at))
         .map(|at| &condition.factors[at].itself.tape)
         .collect();
+    let (mut remains, never) = (Remains::new(residual), Arc::new(Decided::Never));
     for (trial, asks) in trials.iter().enumerate() {
-        let left = if *asks { decide(&residual, &scalars[trial]) } else { Decided::Never };
+        let left = if *asks { remains.of(&scalars[trial]) } else { never.clone() };
         demand.read_in_order(&left, trial, &scalars[trial]);
         out.left.push(left);
     }
     out
+}
+
+/// What scalars leave of a conjunction, found out once for all trials whose switches stand the same.
+struct Remains<'a> {
+    factors: Vec<&'a Tape>,
+    switches: Vec<usize>,
+    known: FxHashMap<Vec<u64>, Arc<Decided>>,
+}
+
+impl<'a> Remains<'a> {
+    fn new(factors: Vec<&'a Tape>) -> Self {
+        let switches = factors.iter().flat_map(|tape| tape.switches()).collect();
+        Self { factors, switches, known: FxHashMap::default() }
+    }
+
+    fn of(&mut self, scalars: &[f64]) -> Arc<Decided> {
+        let switches = self.switches.iter().map(|scalar| scalars[*scalar].to_bits()).collect();
+        self.known.entry(switches).or_insert_with(|| Arc::new(decide(&self.factors, scalars))).clone()
+    }
 }
 
 /// What the scalars of a trial leave of a conjunction.
@@ -331,4 +354,33 @@ fn decide(factors: &[&Tape], scalars: &[f64]) -> Decided {
         }
     }
     Decided::Open(open)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Op2;
+
+    #[test]
+    fn trials_share_what_is_left_where_their_switches_stand_the_same() {
+        let column = |slot: usize| Op::Column { slot, shift: None };
+        // `switch 1 and x > scalar 0`.
+        let gate = Tape::new(vec![
+            column(0),
+            Op::Scalar(0),
+            Op::Compare(Op2::Gt, 0, 1),
+            Op::Truth(1),
+            Op::Logic(Op2::And, 2, 3),
+        ]);
+        let plain = Tape::new(vec![column(1), Op::Scalar(2), Op::Compare(Op2::Lt, 0, 1)]);
+        let factors = [&plain, &gate];
+        let mut remains = Remains::new(factors.to_vec());
+        let trials = [[3.0, 1.0, 4.0], [5.0, 0.0, 4.0], [7.0, 1.0, 8.0], [7.0, f64::NAN, 8.0]];
+        let left = trials.map(|scalars| remains.of(&scalars));
+        for (left, scalars) in left.iter().zip(&trials) {
+            assert_eq!(**left, decide(&factors, scalars), "{scalars:?}");
+        }
+        assert!(Arc::ptr_eq(&left[0], &left[2]) && *left[1] == Decided::Never);
+        assert_eq!(remains.known.len(), 3);
+    }
 }

@@ -46,7 +46,7 @@ pub(super) struct PreparedCondition {
     /// Shared masks: that of the whole, or the bits of factors, which need no index.
     pub(super) masks: Vec<Shared>,
     /// What no mask decides, for each trial.
-    pub(super) left: Vec<Decided>,
+    pub(super) left: Vec<Arc<Decided>>,
 }
 
 /// Items of distinct tuples, and which of them each trial uses.

@@ -16,7 +16,7 @@ use tidemill_market::indicator::window;
 impl PreparedCondition {
     /// Whether no mask decides all of it for a trial.
     pub(super) fn is_open(&self, trial: usize) -> bool {
-        !self.is_whole && self.left[trial] != Decided::Never
+        !self.is_whole && *self.left[trial] != Decided::Never
     }
 }
 
