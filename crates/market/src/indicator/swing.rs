@@ -84,8 +84,15 @@ fn swing_at<const LOW: bool>(x: &[f64], lookback: usize, lookahead: usize, i: us
     if !x[start..i].iter().fold(true, |all, v| all & v.is_finite()) {
         return f64::NAN;
     }
-    let mut best = f64::NEG_INFINITY;
     let candidates = start + lookahead..end;
+    // A candidate that no bar at all exceeds is confirmed, and the largest of them.
+    if let Some(bars) = x.get(candidates.clone())
+        && let (Some(largest), Some(of_all)) = (highest::<LOW>(bars), highest::<LOW>(&x[start..i]))
+        && largest >= of_all
+    {
+        return restored::<LOW>(largest);
+    }
+    let mut best = f64::NEG_INFINITY;
     if candidates.len() < LANES {
         for k in candidates {
             let v = oriented::<LOW>(x[k]);
@@ -104,6 +111,24 @@ fn swing_at<const LOW: bool>(x: &[f64], lookback: usize, lookahead: usize, i: us
         best = maximum_of::<LOW>(&x[start..end]);
     }
     restored::<LOW>(best)
+}
+
+/// The largest of many values; none if they are too few for it.
+#[inline(always)]
+fn highest<const LOW: bool>(x: &[f64]) -> Option<f64> {
+    // The last ones may be looked at twice.
+    let mut lanes = x.last_chunk::<{ 2 * LANES }>()?.map(oriented::<LOW>);
+    for values in x.as_chunks::<{ 2 * LANES }>().0 {
+        for (lane, v) in lanes.iter_mut().zip(values) {
+            *lane = larger(oriented::<LOW>(*v), *lane);
+        }
+    }
+    for half in [8, 4, 2, 1] {
+        for lane in 0..half {
+            lanes[lane] = larger(lanes[lane], lanes[lane + half]);
+        }
+    }
+    Some(lanes[0])
 }
 
 /// The largest of the bars from `lookahead` on that are looked at together and are confirmed; `least` or less if none is above it.
