@@ -141,6 +141,17 @@ impl<'a> Formula<'a> {
         }
     }
 
+    /// Relation, column and number, if it compares a column on the same bar with a number.
+    pub fn comparison(&self) -> Option<(Op2, &'a [f64], f64)> {
+        let (op, column, number) = match self.0 {
+            Form::Two(op, Leaf::Column(column, 0), Leaf::Constant(number)) => (op, column, number),
+            Form::Two(op, Leaf::Constant(number), Leaf::Column(column, 0)) => (op.mirrored(), column, number),
+            _ => return None,
+        };
+        let compares = matches!(op, Op2::Lt | Op2::Le | Op2::Gt | Op2::Ge | Op2::Eq | Op2::Ne);
+        compares.then_some((op, column, number))
+    }
+
     /// Value at a bar; truth is 1, 0 or NaN.
     #[inline(always)]
     pub fn value(&self, bar: usize, opening: &Opening, values: &mut Vec<f64>) -> f64 {

@@ -4,6 +4,7 @@ use super::formula::{Formula, value_at};
 use super::frame::{Frame, MOST_WORDS as BLOCK, Opening, Scratch, WORD};
 use super::lazy::QuickTest;
 use super::simd;
+use crate::graph::Op2;
 use crate::plan::{Decided, Tape};
 
 /// The bars on which a condition is true, written out.
@@ -97,6 +98,8 @@ struct Factor<'a> {
     tape: &'a Tape,
     formula: Formula<'a>,
     quick: Option<QuickTest<'a>>,
+    /// The column and the number that it compares, if it is a comparison of these.
+    comparison: Option<(Op2, &'a [f64], f64)>,
     /// About what a bar costs.
     cost: f64,
     /// Bars that it was asked for so far, and those where it was true.
@@ -116,9 +119,22 @@ impl<'a> Factor<'a> {
         let (formula, quick) = (Formula::new(tape, frame), frame.quick_test(tape));
         let cost = if quick.is_some() { QUICK } else { frame.cost(tape) };
         let reads_tiles = frame.reads_tiles(tape);
-        let (asked, passed, point) = (2.0, 1.0, POINT);
-        let mut factor =
-            Self { tape, formula, quick, cost, asked, passed, rank: 0.0, point, reads_tiles, compared: None };
+        let comparison = formula.comparison().filter(|_| !reads_tiles);
+        let (asked, passed, rank, point) = (2.0, 1.0, 0.0, POINT);
+        let compared = None;
+        let mut factor = Self {
+            tape,
+            formula,
+            quick,
+            comparison,
+            cost,
+            asked,
+            passed,
+            rank,
+            point,
+            reads_tiles,
+            compared,
+        };
         factor.count(0, 0);
         factor
     }
@@ -165,9 +181,18 @@ impl<'a> Factor<'a> {
         block.bits.iter_mut().zip(yes).for_each(|(bits, yes)| *bits |= yes);
     }
 
+    /// Compares the bars of some words, if it is a comparison with a number and the column has all of them;
+    /// says whether it was done.
+    fn compared_words(&self, word: usize, out: &mut [u64]) -> bool {
+        let Some((op, column, number)) = self.comparison else { return false };
+        let Some(values) = column.get(word * WORD..(word + out.len()) * WORD) else { return false };
+        simd::compare_scalar(op, values, number, out);
+        true
+    }
+
     /// Keeps the bits of the bars where it is true: bar by bar where few are left, else all words that have one.
     fn keep_exactly(&self, block: &mut Block, n_left: usize, frame: &Frame<'_>, scratch: &mut Scratch) {
-        if self.are_few(n_left, block) {
+        if self.comparison.is_none() && self.are_few(n_left, block) {
             let points = &mut scratch.points;
             return match self.reads_tiles {
                 true => block.retain(|bar| value_at(self.tape, frame, bar, points) == 1.0),
@@ -180,7 +205,11 @@ impl<'a> Factor<'a> {
             rest = &mut rest[empty..];
             word += empty;
             let n_words = rest.iter().position(|bits| *bits == 0).unwrap_or(rest.len());
-            let truths = frame.truth_words(self.tape, word, n_words, scratch);
+            let mut found = [0; BLOCK];
+            let truths = match self.compared_words(word, &mut found[..n_words]) {
+                true => &found[..n_words],
+                false => frame.truth_words(self.tape, word, n_words, scratch),
+            };
             rest.iter_mut().zip(truths).for_each(|(bits, truth)| *bits &= truth);
             rest = &mut rest[n_words..];
             word += n_words;
@@ -392,7 +421,7 @@ mod tests {
 
     use super::super::lazy::Lazy;
     use super::*;
-    use crate::graph::{Func, Op2};
+    use crate::graph::Func;
     use crate::plan::Op;
 
     /// `column of slot a ∘ column of slot b`, or a scalar where `b` is none.
