@@ -246,6 +246,35 @@ fn shared_bits_of_a_negation_are_those_of_single_trials() {
     }
 }
 
+/// A batch walks while it finds its signals, some bars at a time; a single trial finds them as it goes.
+#[test]
+fn trials_that_walk_some_bars_at_a_time_trade_as_they_do_alone() {
+    let strategy = open(
+        "[params]\nfast = { int = [2, 90] }\nslow = { int = [100, 900] }\nn = { int = [20, 400] }\nheight = { float = [0.1, 1.5] }\n\
+         hold = { int = [1, 1500] }\nstops = { bool = true }\n\
+         [long]\nenter = 'ema(close, fast) < ema(close, slow) and zscore(volume, n) > height'\n\
+         [[long.exits]]\nkind = 'time'\nbars = 'hold'\n\
+         [[long.exits]]\nkind = 'stop'\nlevel = 'entry - 3 * atr(14)'\nwhen = 'stops'\n\
+         [[long.exits]]\nkind = 'signal'\nsignal = 'close > 1.05 * sma(close, n)'\n",
+    );
+    let universe = Universe { symbols: vec![synth::lcg(12_001)] };
+    let mut n_trades = 0;
+    for range in [0..12_001, 0..1_024, 1_500..9_999, 2_047..2_049, 3_000..3_000] {
+        let mut segments = whole(&universe);
+        segments[0].range = range.clone();
+        let mut all = engine(&strategy, &universe, segments.clone());
+        let points = SamplerKind::Random.build(&all.space(), &SamplerSettings::new(5)).unwrap().ask(96);
+        let mut row = vec![0.0; points.n_params()];
+        for (at, outcome) in all.evaluate(&points).iter().enumerate() {
+            points.read_row(at, &mut row);
+            let alone = engine(&strategy, &universe, segments.clone()).detail(&row).remove(0);
+            assert_eq!(outcome.train, alone.tally, "bars {range:?}: {row:?}");
+            n_trades += alone.trades.len();
+        }
+    }
+    assert!(n_trades > 5_000, "{n_trades} trades");
+}
+
 /// What a switch leaves of a formula can be a number, compared with another one: it is so on every bar, whatever was computed before.
 #[test]
 fn a_number_that_a_switch_leaves_is_compared_as_it_is() {

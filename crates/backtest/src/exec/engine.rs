@@ -51,6 +51,7 @@ pub use pool::{POOL_NOTE, SegmentPool};
 use pool::{Pool, Row};
 use prepare::Prepared;
 pub use series::{LetSeries, let_series};
+use signal::{MOST_ALONG, can_go, tiles_of_signals};
 
 /// Memory for the daily returns of a chunk of trials.
 const DAILY_BYTES: usize = 128 << 20;
@@ -373,13 +374,17 @@ impl<'a> Engine<'a> {
             |a: usize, b: usize| masks.iter().map(|of| of[a].cmp(&of[b])).find(|order| order.is_ne());
         order.sort_by(|(a, _), (b, _)| by_mask(*a, *b).unwrap_or(a.cmp(b)));
         // Large groups share more, but every thread should have some.
-        let most = (scalars.len() / (2 * rayon::current_num_threads())).clamp(1, LANES);
+        let per_thread = scalars.len() / (2 * rayon::current_num_threads());
+        let most = per_thread.clamp(1, LANES);
+        let go_along = self.can_go_along(symbol) && prepared.tiled.iter().any(Option::is_some);
+        let most_alone = if go_along { most.max(MOST_ALONG.min(per_thread / 2)) } else { most };
         let mut groups: Vec<&mut [(usize, &mut Row)]> = Vec::new();
         // Only trials whose signals are masks walk together; the others only find their signals together, whatever their masks.
         let walks_alone = |trial: usize| prepared.conditions.iter().any(|condition| condition.is_open(trial));
         for alike in order
             .chunk_by_mut(|(a, _), (b, _)| by_mask(*a, *b).is_none() || walks_alone(*a) && walks_alone(*b))
         {
+            let most = if walks_alone(alike[0].0) { most_alone } else { most };
             let n_groups = alike.len().div_ceil(most);
             let size = alike.len().div_ceil(n_groups);
             groups.extend(alike.chunks_mut(size));
@@ -428,6 +433,13 @@ impl<'a> Engine<'a> {
             group.iter().zip(&frames).map(|((trial, _), frame)| self.bind(*trial, prepared, frame)).collect();
         let wanted: Vec<usize> =
             (0..self.segments.len()).filter(|at| self.segments[*at].symbol == symbol).collect();
+        tiles_of_signals(&mut sides, &frames, &mut tiles);
+        if let [at] = wanted[..]
+            && self.can_go_along(symbol)
+            && can_go(&sides, &tiles)
+        {
+            return self.walk_along(at, group, sides, &frames, &mut tiles, scratch);
+        }
         self.write_signals(symbol, &mut sides, &frames, &mut tiles, scratch);
         let alone = group.len() == 1 || sides.iter().any(|sides| sides.len() != 1);
         if !alone {
@@ -451,11 +463,11 @@ impl<'a> Engine<'a> {
             }
         }
         for (((_, row), sides), frame) in group.iter_mut().zip(sides).zip(frames) {
-            let mut walker = Walker::new(data, frame, &self.strategy.execution, sides, scratch);
+            let mut walker = Walker::new(data, frame, &self.strategy.execution, sides);
             for at in &wanted {
                 let segment = &self.segments[*at];
                 let mut pool = row.pool(segment.role, &data.calendar, &self.blocks);
-                let tally = walker.walk(segment.range.clone(), &mut pool);
+                let tally = walker.walk(segment.range.clone(), scratch, &mut pool);
                 drop(pool);
                 row.segments[*at] = tally;
             }

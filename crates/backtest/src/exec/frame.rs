@@ -69,8 +69,8 @@ impl Opening {
 pub struct Scratch {
     /// Steps of a formula at a single bar.
     pub points: Vec<f64>,
-    /// Trades found and not yet booked.
-    pub trades: Vec<Trade>,
+    /// Memory for the trades of walks to come.
+    pub trades: Vec<Vec<Trade>>,
     /// What they do to equity.
     pub moves: Vec<Move>,
     /// Results of number operations, one block each.

@@ -311,9 +311,17 @@ impl<'a> Signal<'a> {
         self.words.resize(n_words, 0);
         let number = bar / (self.block_words * WORD);
         let first = number * self.block_words;
-        self.compute(first, frame, scratch);
+        self.compute(first, 0, frame, scratch);
         self.words[first..][..self.block.len].copy_from_slice(&self.block.bits[..self.block.len]);
         self.written[number] = true;
+    }
+
+    /// Computes the block of a bar for those who ask for no bar before `from` any more.
+    pub fn look(&mut self, bar: usize, from: usize, frame: &Frame<'_>, scratch: &mut Scratch) {
+        if !self.never && self.exact.is_none() {
+            let block_bars = self.block_words * WORD;
+            self.compute(bar / block_bars * self.block_words, from, frame, scratch);
+        }
     }
 
     /// The mask, if there is one that decides everything.
@@ -321,19 +329,21 @@ impl<'a> Signal<'a> {
         self.exact
     }
 
-    /// First bar from `from` on where the condition is true, or `n_bars`.
+    /// First bar from `from` on where the condition is true, or something not before `upto`: bars from there on
+    /// need not be known.
     #[inline(always)]
-    pub fn next(&mut self, from: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> usize {
-        if from >= self.n_bars {
+    pub fn next(&mut self, from: usize, upto: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> usize {
+        let upto = upto.min(self.n_bars);
+        if from >= upto {
             return self.n_bars;
         }
         match self.exact {
             Some(mask) => mask.next(from).min(self.n_bars),
-            None => self.search(from, frame, scratch),
+            None => self.search(from, upto, frame, scratch),
         }
     }
 
-    fn search(&mut self, from: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> usize {
+    fn search(&mut self, from: usize, upto: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> usize {
         if self.never {
             return self.n_bars;
         }
@@ -341,16 +351,18 @@ impl<'a> Signal<'a> {
         if since <= from && from <= bar {
             return bar;
         }
-        let bar = self.scan(from, frame, scratch);
-        self.found = (from, bar);
+        let bar = self.scan(from, upto, frame, scratch);
+        if bar < upto || upto == self.n_bars {
+            self.found = (from, bar);
+        }
         bar
     }
 
     /// Looks through the words from a bar on.
-    fn scan(&mut self, from: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> usize {
+    fn scan(&mut self, from: usize, upto: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> usize {
         let mut word = from / WORD;
         let mut bits = self.word(word, frame, scratch) & (u64::MAX << (from % WORD));
-        let n_words = self.n_bars.div_ceil(WORD);
+        let n_words = upto.div_ceil(WORD);
         while bits == 0 {
             word += 1;
             if word == n_words {
@@ -372,27 +384,33 @@ impl<'a> Signal<'a> {
 
     #[inline(always)]
     fn word(&mut self, word: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> u64 {
-        if let Some(true) = self.written.get(word / self.block_words) {
+        // Nearly always, and there are many: a division would be felt.
+        let at = word.wrapping_sub(self.block.first);
+        if at < self.block.len {
+            return self.block.bits[at];
+        }
+        let number = word / self.block_words;
+        if let Some(true) = self.written.get(number) {
             return self.words[word];
         }
         if self.reads_tiles {
             // No trade enters or leaves there.
             return 0;
         }
-        let first = word / self.block_words * self.block_words;
-        if self.block.first != first {
-            self.compute(first, frame, scratch);
-        }
+        let first = number * self.block_words;
+        self.compute(first, 0, frame, scratch);
         self.block.bits[word - first]
     }
 
-    /// Computes a block: what masks leave, then factor by factor what the ones before have left.
-    fn compute(&mut self, first: usize, frame: &Frame<'_>, scratch: &mut Scratch) {
+    /// Computes a block from a bar on: what masks leave, then factor by factor what the ones before have left.
+    fn compute(&mut self, first: usize, from: usize, frame: &Frame<'_>, scratch: &mut Scratch) {
         let block = &mut self.block;
         let len = self.block_words.min(self.n_bars.div_ceil(WORD) - first);
         *block = Block { first, len, bits: [0; BLOCK] };
         for (word, bits) in (first..).zip(&mut block.bits[..block.len]) {
-            *bits = self.masks.iter().fold(frame.valid(word), |bits, mask| bits & mask[word]);
+            let past = from.saturating_sub(word * WORD);
+            let asked = if past < WORD { frame.valid(word) & u64::MAX << past } else { 0 };
+            *bits = self.masks.iter().fold(asked, |bits, mask| bits & mask[word]);
         }
         for quick in self.factors.iter().filter_map(|factor| factor.quick.as_ref()) {
             quick.screen(first * WORD, &mut block.bits[..block.len]);
@@ -477,6 +495,27 @@ mod tests {
                     .filter(|bar| truths.iter().all(|words| words[bar / WORD] >> (bar % WORD) & 1 == 1))
                     .collect();
                 let left = Decided::Open(tapes);
+                // Block by block, by one who is away for a while after each bar that he finds.
+                let (mut signal, mut from) = (Signal::new(None, Vec::new(), &left, &frame), 0);
+                let (mut found, mut taken) = (Vec::new(), Vec::new());
+                for bar in (0..x.len()).step_by(BLOCK * WORD) {
+                    signal.look(bar, from, &frame, &mut scratch);
+                    let upto = x.len().min(bar + BLOCK * WORD);
+                    loop {
+                        let next = signal.next(from, upto, &frame, &mut scratch);
+                        if next >= upto {
+                            break;
+                        }
+                        found.push(next);
+                        from = next + 1 + next * 7 % 150;
+                    }
+                }
+                for bar in &expected {
+                    if taken.last().is_none_or(|last| last + 1 + last * 7 % 150 <= *bar) {
+                        taken.push(*bar);
+                    }
+                }
+                assert_eq!(found, taken, "{op:?} {threshold}");
                 for point in [0, POINT, usize::MAX] {
                     for in_advance in [false, true] {
                         let mut signal = Signal::new(None, Vec::new(), &left, &frame);
@@ -490,7 +529,11 @@ mod tests {
                         for at in 0..200 {
                             let from = at * 1_237 % x.len();
                             let next = expected.iter().find(|bar| **bar >= from).copied().unwrap_or(x.len());
-                            assert_eq!(signal.next(from, &frame, &mut scratch), next, "from bar {from}");
+                            assert_eq!(
+                                signal.next(from, usize::MAX, &frame, &mut scratch),
+                                next,
+                                "from bar {from}"
+                            );
                         }
                         assert!(
                             found == expected,

@@ -212,8 +212,26 @@ pub struct Walker<'a> {
     execution: &'a Execution,
     /// The sides that the strategy has.
     sides: Vec<SideRun<'a>>,
-    scratch: &'a mut Scratch,
     costs: Costs,
+}
+
+/// How far a walk through a range of bars is.
+pub struct Course {
+    range: Range<usize>,
+    book: Book,
+    /// Trades found and not yet booked.
+    trades: Vec<Trade>,
+    /// Entries that were not taken since the last trade.
+    skipped: u32,
+    /// The first bar that may give the next signal; past the range if no trade follows.
+    from: usize,
+}
+
+impl Course {
+    /// Whether a signal before a bar may still matter.
+    pub fn looks_before(&self, bar: usize) -> bool {
+        self.from < bar.min(self.range.end)
+    }
 }
 
 impl<'a> Walker<'a> {
@@ -223,69 +241,116 @@ impl<'a> Walker<'a> {
         frame: Frame<'a>,
         execution: &'a Execution,
         sides: Vec<SideRun<'a>>,
-        scratch: &'a mut Scratch,
     ) -> Self {
-        Self { symbol, frame, execution, sides, scratch, costs: Costs::new(execution) }
+        Self { symbol, frame, execution, sides, costs: Costs::new(execution) }
     }
 
     /// Walks through the bars of a range.
-    pub fn walk(&mut self, range: Range<usize>, observer: &mut impl Observer) -> Tally {
+    pub fn walk(
+        &mut self,
+        range: Range<usize>,
+        scratch: &mut Scratch,
+        observer: &mut impl Observer,
+    ) -> Tally {
         if range.is_empty() {
             return Tally { equity: 1.0, ..Tally::default() };
         }
+        let mut course = self.begin(range, scratch);
+        self.go_on(&mut course, usize::MAX, scratch, observer);
+        self.finish(course, scratch, observer)
+    }
+
+    /// Before the first bar of a range that is not empty.
+    pub fn begin(&self, range: Range<usize>, scratch: &mut Scratch) -> Course {
         let (first_day, last_day) = (self.symbol.day[range.start], self.symbol.day[range.end - 1]);
-        let mut book = Book::new(self.costs, first_day, last_day, range.len());
-        let mut from = range.start;
+        let book = Book::new(self.costs, first_day, last_day, range.len());
+        let (trades, from) = (scratch.trades.pop().unwrap_or_default(), range.start);
+        Course { range, book, trades, skipped: 0, from }
+    }
+
+    /// Finds the entry signals of the block of a bar for the walk to go on, those that it may still ask for. The
+    /// frame has the tiles of the block.
+    pub fn look(&mut self, bar: usize, course: &Course, frame: &Frame<'_>, scratch: &mut Scratch) {
+        for side in &mut self.sides {
+            side.enter.look(bar, course.from, frame, scratch);
+        }
+    }
+
+    /// Takes the trades whose signals come before a bar.
+    pub fn go_on(
+        &mut self,
+        course: &mut Course,
+        upto: usize,
+        scratch: &mut Scratch,
+        observer: &mut impl Observer,
+    ) {
+        let end = course.range.end;
+        let upto = upto.min(end);
         let mut reversal: Option<(usize, usize)> = None;
         let mut opened = OpenPosition::NONE;
-        let mut skipped = 0;
-        self.scratch.trades.clear();
-        while let Some((signal, side)) = reversal.take().or_else(|| self.next_entry(from, range.end)) {
-            from = signal + 1;
-            if signal + 1 >= range.end {
+        while let Some((signal, side)) =
+            reversal.take().or_else(|| self.next_entry(course.from, upto, scratch))
+        {
+            course.from = signal + 1;
+            if signal + 1 >= end {
                 break;
             }
             observer.entry(signal);
-            if !self.open(signal, side, &mut opened) {
-                skipped += 1;
+            if !self.open(signal, side, &mut opened, scratch) {
+                course.skipped += 1;
                 continue;
             }
-            let exited = self.find_exit(&opened, side, range.end - 1);
+            let exited = self.find_exit(&opened, side, end - 1, scratch);
             if exited.is_discarded(self.execution) {
+                course.from = end;
                 break;
             }
             let OpenPosition { fill, opening, target, share, .. } = &opened;
-            let (long, before) = (self.sides[side].long, std::mem::take(&mut skipped));
-            self.scratch.trades.push(fill.trade(long, opening, *share, *target, &exited, before));
-            if exited.is_last() || (self.scratch.trades.len() == BLOCK && !self.book(&mut book, observer)) {
+            let (long, before) = (self.sides[side].long, std::mem::take(&mut course.skipped));
+            course.trades.push(fill.trade(long, opening, *share, *target, &exited, before));
+            if exited.is_last() || (course.trades.len() == BLOCK && !self.book(course, scratch, observer)) {
+                course.from = end;
                 break;
             }
-            from = fill::next_signal(self.execution, exited.bar);
+            course.from = fill::next_signal(self.execution, exited.bar);
             if exited.by_signal && self.execution.cooldown == 0 && self.sides.len() == 2 {
-                reversal = self.reversal(exited.bar - 1, side);
+                reversal = self.reversal(exited.bar - 1, side, scratch);
             }
         }
-        self.book(&mut book, observer);
+        // What was looked through is not asked for again: its signals may be gone.
+        course.from = course.from.max(upto);
+    }
+
+    /// Books what is left, and gives the sums.
+    pub fn finish(
+        &mut self,
+        mut course: Course,
+        scratch: &mut Scratch,
+        observer: &mut impl Observer,
+    ) -> Tally {
+        self.book(&mut course, scratch, observer);
+        let Course { mut book, trades, skipped, .. } = course;
+        scratch.trades.push(trades);
         book.skip(skipped);
         book.finish(&mut |day, change| observer.daily(day, change))
     }
 
-    fn book(&mut self, book: &mut Book, observer: &mut impl Observer) -> bool {
-        let Scratch { trades, moves, .. } = &mut *self.scratch;
-        book.book(trades, self.symbol, moves, observer)
+    fn book(&self, course: &mut Course, scratch: &mut Scratch, observer: &mut impl Observer) -> bool {
+        course.book.book(&mut course.trades, self.symbol, &mut scratch.moves, observer)
     }
 
     /// The next bar on which exactly one side wants to enter, and that side.
     #[inline(always)]
-    fn next_entry(&mut self, mut from: usize, end: usize) -> Option<(usize, usize)> {
-        let Self { sides, frame, scratch, .. } = self;
+    fn next_entry(&mut self, mut from: usize, end: usize, scratch: &mut Scratch) -> Option<(usize, usize)> {
+        let Self { sides, frame, .. } = self;
         match &mut sides[..] {
             [only] => {
-                let bar = only.enter.next(from, frame, scratch);
+                let bar = only.enter.next(from, end, frame, scratch);
                 (bar < end).then_some((bar, 0))
             }
             [long, short] => loop {
-                let (a, b) = (long.enter.next(from, frame, scratch), short.enter.next(from, frame, scratch));
+                let mut next = |side: &mut SideRun<'_>| side.enter.next(from, end, frame, scratch);
+                let (a, b) = (next(long), next(short));
                 if a.min(b) >= end {
                     return None;
                 }
@@ -299,17 +364,17 @@ impl<'a> Walker<'a> {
     }
 
     /// After a signal exit on `bar`: the other side enters if it alone wants to.
-    fn reversal(&mut self, bar: usize, side: usize) -> Option<(usize, usize)> {
-        let Self { sides, frame, scratch, .. } = self;
+    fn reversal(&mut self, bar: usize, side: usize, scratch: &mut Scratch) -> Option<(usize, usize)> {
+        let Self { sides, frame, .. } = self;
         let mut wants = |side: usize| sides[side].enter.at(bar, frame, scratch);
         (wants(1 - side) && !wants(side)).then_some((bar, 1 - side))
     }
 
     /// Fills an entry and fixes its levels; false if it must not be taken.
     #[inline(always)]
-    fn open(&mut self, signal: usize, side: usize, opened: &mut OpenPosition) -> bool {
+    fn open(&mut self, signal: usize, side: usize, opened: &mut OpenPosition, scratch: &mut Scratch) -> bool {
         let bars = &*self.symbol.bars;
-        let Self { sides, frame, scratch, execution, costs, symbol, .. } = self;
+        let Self { sides, frame, execution, costs, symbol, .. } = self;
         let run = &mut sides[side];
         let (long, sign) = (run.long, if run.long { 1.0 } else { -1.0 });
         let fill = Fill::new(bars, execution, signal);
@@ -368,7 +433,7 @@ impl<'a> Walker<'a> {
             let value = match &mut exit.watch {
                 ExitTrigger::Number(formula) => formula.value(signal, &opening, &mut scratch.points),
                 ExitTrigger::Signal(condition) => {
-                    let bar = condition.next(signal + 1, frame, scratch);
+                    let bar = condition.next(signal + 1, usize::MAX, frame, scratch);
                     opened.leave = exit::earlier(opened.leave, bar, exit.exit);
                     continue;
                 }
@@ -406,7 +471,13 @@ impl<'a> Walker<'a> {
 
     /// The first bar from the entry on that closes the position, and how.
     #[inline(always)]
-    fn find_exit(&mut self, opened: &OpenPosition, side: usize, last: usize) -> Exited {
+    fn find_exit(
+        &mut self,
+        opened: &OpenPosition,
+        side: usize,
+        last: usize,
+        scratch: &mut Scratch,
+    ) -> Exited {
         let (time, leave) = (opened.time, opened.leave);
         let until = last.min(time.0).min(leave.0);
         let bars = &*self.symbol.bars;
@@ -418,7 +489,7 @@ impl<'a> Walker<'a> {
             return exited;
         }
         if opened.moving {
-            if let Some(exited) = self.follow(side, until, opened) {
+            if let Some(exited) = self.follow(side, until, opened, scratch) {
                 return exited;
             }
         } else if opened.below > f64::NEG_INFINITY || opened.above < f64::INFINITY {
@@ -435,7 +506,13 @@ impl<'a> Walker<'a> {
 
     /// Bar by bar, for exits whose level moves: the trail follows the best price of the bars before, the break-even is armed by it, and
     /// a stop that follows a series has its value of the bar before.
-    fn follow(&mut self, side: usize, until: usize, opened: &OpenPosition) -> Option<Exited> {
+    fn follow(
+        &mut self,
+        side: usize,
+        until: usize,
+        opened: &OpenPosition,
+        scratch: &mut Scratch,
+    ) -> Option<Exited> {
         let bars = &*self.symbol.bars;
         let long = self.sides[side].long;
         let follows = self.sides[side].exits.iter().any(|exit| exit.follows);
@@ -450,7 +527,7 @@ impl<'a> Walker<'a> {
         }
         for bar in opened.fill.first..=until {
             if follows {
-                self.sides[side].follow_series(bar, &opened.opening, &mut self.scratch.points);
+                self.sides[side].follow_series(bar, &opened.opening, &mut scratch.points);
             }
             if let Some(exited) = self.resolve(&self.sides[side], bar, best, opened) {
                 return Some(exited);

@@ -56,10 +56,10 @@ impl Engine<'_> {
             this.with_columns(symbol, 0, &scalars[0], &prepared, |frame| {
                 let sides = this.bind(0, &prepared, frame);
                 let data = &this.symbols[symbol];
-                let mut walker = Walker::new(data, *frame, &this.strategy.execution, sides, &mut scratch);
+                let mut walker = Walker::new(data, *frame, &this.strategy.execution, sides);
                 for at in wanted {
                     let mut record = Record::default();
-                    let tally = walker.walk(this.segments[at].range.clone(), &mut record);
+                    let tally = walker.walk(this.segments[at].range.clone(), &mut scratch, &mut record);
                     let labels = record.trades.iter().map(|trade| this.label(trade, &scalars[0])).collect();
                     out[at] = Some(Detail { tally, trades: record.trades, labels, daily: record.daily });
                 }
@@ -79,7 +79,7 @@ impl Engine<'_> {
                 return Vec::new();
             };
             let (mut out, mut scratch) = (Vec::new(), Scratch::default());
-            let mut next = |from: usize| run.enter.next(from, frame, &mut scratch);
+            let mut next = |from: usize| run.enter.next(from, usize::MAX, frame, &mut scratch);
             let mut bar = next(0);
             while bar < frame.n_bars {
                 out.push(bar);

@@ -94,8 +94,8 @@ impl Engine<'_> {
             let execution = Execution { end_of_data: EndOfData::Close, ..this.strategy.execution.clone() };
             let mut walk = |execution: &Execution, first: usize| {
                 let (sides, mut record) = (this.bind(0, &prepared, frame), Record::default());
-                let mut walker = Walker::new(bars, *frame, execution, sides, &mut scratch);
-                let tally = walker.walk(first..n_bars, &mut record);
+                let mut walker = Walker::new(bars, *frame, execution, sides);
+                let tally = walker.walk(first..n_bars, &mut scratch, &mut record);
                 (record, tally.equity)
             };
             let (record, equity) = walk(&execution, 0);

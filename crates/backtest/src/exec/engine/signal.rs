@@ -1,17 +1,24 @@
 //! Finds the signals of a group of trials block by block, all of them one block after the other: what they read of the data, and of columns
-//! that they share, is still in the cache then, and averages that only one trial reads need no memory beyond the block.
+//! that they share, is still in the cache then, and averages that only one trial reads need no memory beyond the block. Where a trial can walk
+//! as far as its signals are known, it does: bars that it holds a position through are not looked at.
 
 use std::ops::Range;
 
 use super::Engine;
+use super::pool::{Pool, Row};
 use super::prepare::{Prepared, PreparedCondition};
 use crate::exec::column::Item;
 use crate::exec::frame::{Frame, Scratch, WORD};
 use crate::exec::mask::Signal;
 use crate::exec::tile::Tiles;
-use crate::exec::walk::{ExitTrigger, SideRun};
+use crate::exec::walk::{BoundExit, Course, ExitTrigger, SideRun, Walker};
 use crate::plan::{Decided, Slot};
+use crate::segment::Segment;
+use crate::tally::Tally;
 use tidemill_market::indicator::window;
+
+/// Trials that walk together while their signals are found, at most: what one reads, the next finds in the cache.
+pub(super) const MOST_ALONG: usize = 64;
 
 impl PreparedCondition {
     /// Whether no mask decides all of it for a trial.
@@ -27,6 +34,30 @@ fn signals<'a, 'b>(side: &'a mut SideRun<'b>) -> impl Iterator<Item = &'a mut Si
         ExitTrigger::Number(_) => None,
     });
     std::iter::once(&mut side.enter).chain(exits)
+}
+
+/// Asks for what the signals of trials read of tiles.
+pub(super) fn tiles_of_signals<'b>(
+    sides: &mut [Vec<SideRun<'_>>],
+    frames: &[Frame<'b>],
+    tiles: &mut Tiles<'b>,
+) {
+    for (at, (sides, frame)) in sides.iter_mut().zip(frames).enumerate() {
+        for signal in sides.iter_mut().flat_map(signals) {
+            signal.read_tiles(|tape| tiles.read(at, tape, frame.scalars, frame.columns));
+        }
+    }
+}
+
+/// Whether these trials walk while their signals are found: these read tiles, and no exit does, of which only one
+/// block is there.
+pub(super) fn can_go(sides: &[Vec<SideRun<'_>>], tiles: &Tiles<'_>) -> bool {
+    let reads_tiles = |exit: &BoundExit<'_>| match &exit.watch {
+        ExitTrigger::Signal(signal) => signal.reads_tiles(),
+        ExitTrigger::Number(_) => false,
+    };
+    let can_go = |side: &SideRun<'_>| side.enter.exact().is_none() && !side.exits.iter().any(reads_tiles);
+    !tiles.is_empty() && sides.iter().flatten().all(can_go)
 }
 
 impl Engine<'_> {
@@ -67,11 +98,6 @@ impl Engine<'_> {
         tiles: &mut Tiles<'b>,
         scratch: &mut Scratch,
     ) {
-        for (at, (sides, frame)) in sides.iter_mut().zip(frames).enumerate() {
-            for signal in sides.iter_mut().flat_map(signals) {
-                signal.read_tiles(|tape| tiles.read(at, tape, frame.scalars, frame.columns));
-            }
-        }
         if sides.len() == 1 && tiles.is_empty() {
             return;
         }
@@ -101,6 +127,62 @@ impl Engine<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// Whether trials may walk through a symbol while their signals are found: once, and with one side, so that
+    /// none asks for a bar again.
+    pub(super) fn can_go_along(&self, symbol: usize) -> bool {
+        let mut segments = self.segments.iter().filter(|segment| segment.symbol == symbol);
+        let is_one =
+            matches!((segments.next(), segments.next()), (Some(only), None) if !only.range.is_empty());
+        is_one && self.plan.sides.iter().flatten().count() == 1
+    }
+
+    /// Walks trials through a segment that is not empty block by block, each as far as its signals are known. What
+    /// a trial holds a position through is not looked at, and what trials read of the data for their signals and
+    /// their trades is still in the cache.
+    pub(super) fn walk_along<'b>(
+        &'b self,
+        segment: usize,
+        group: &mut [(usize, &mut Row)],
+        sides: Vec<Vec<SideRun<'b>>>,
+        frames: &[Frame<'b>],
+        tiles: &mut Tiles<'b>,
+        scratch: &mut Scratch,
+    ) {
+        let Segment { symbol, role, range, .. } = &self.segments[segment];
+        let (data, block_bars) = (&self.symbols[*symbol], self.block_words * WORD);
+        let mut walks: Vec<(Walker<'_>, Course, Pool<'_>)> = group
+            .iter_mut()
+            .zip(sides.into_iter().zip(frames))
+            .map(|((_, row), (sides, frame))| {
+                let walker = Walker::new(data, *frame, &self.strategy.execution, sides);
+                let course = walker.begin(range.clone(), scratch);
+                (walker, course, row.pool(*role, &data.calendar, &self.blocks))
+            })
+            .collect();
+        for first in (0..range.end).step_by(block_bars) {
+            let bars = first..data.bars.len().min(first + block_bars);
+            tiles.advance(bars.clone());
+            if bars.end <= range.start {
+                continue;
+            }
+            for (at, (walker, course, pool)) in walks.iter_mut().enumerate() {
+                if course.looks_before(bars.end) {
+                    let own = tiles.of(at, frames[at].columns.len());
+                    let frame = Frame { tiles: &own, compared: tiles.compared(), ..frames[at] };
+                    walker.look(first, course, &frame, scratch);
+                    walker.go_on(course, bars.end, scratch, pool);
+                }
+            }
+        }
+        let finish = |(mut walker, course, mut pool): (Walker<'_>, Course, Pool<'_>)| {
+            walker.finish(course, scratch, &mut pool)
+        };
+        let tallies: Vec<Tally> = walks.into_iter().map(finish).collect();
+        for ((_, row), tally) in group.iter_mut().zip(tallies) {
+            row.segments[segment] = tally;
         }
     }
 }
