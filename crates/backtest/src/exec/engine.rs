@@ -51,7 +51,7 @@ pub use pool::{POOL_NOTE, SegmentPool};
 use pool::{Pool, Row};
 use prepare::Prepared;
 pub use series::{LetSeries, let_series};
-use signal::{MOST_ALONG, can_go, tiles_of_signals};
+use signal::tiles_of_signals;
 
 /// Memory for the daily returns of a chunk of trials.
 const DAILY_BYTES: usize = 128 << 20;
@@ -376,8 +376,7 @@ impl<'a> Engine<'a> {
         // Large groups share more, but every thread should have some.
         let per_thread = scalars.len() / (2 * rayon::current_num_threads());
         let most = per_thread.clamp(1, LANES);
-        let go_along = self.can_go_along(symbol) && prepared.tiled.iter().any(Option::is_some);
-        let most_alone = if go_along { most.max(MOST_ALONG.min(per_thread / 2)) } else { most };
+        let most_alone = most.max(self.most_along(symbol, &prepared).min(per_thread / 2));
         let mut groups: Vec<&mut [(usize, &mut Row)]> = Vec::new();
         // Only trials whose signals are masks walk together; the others only find their signals together, whatever their masks.
         let walks_alone = |trial: usize| prepared.conditions.iter().any(|condition| condition.is_open(trial));
@@ -386,8 +385,7 @@ impl<'a> Engine<'a> {
         {
             let most = if walks_alone(alike[0].0) { most_alone } else { most };
             let n_groups = alike.len().div_ceil(most);
-            let size = alike.len().div_ceil(n_groups);
-            groups.extend(alike.chunks_mut(size));
+            groups.extend(alike.chunks_mut(alike.len().div_ceil(n_groups)));
         }
         groups.into_par_iter().for_each_init(Default::default, |memory, group| {
             this.walk_group(symbol, group, scalars, &prepared, memory);
@@ -435,8 +433,7 @@ impl<'a> Engine<'a> {
             (0..self.segments.len()).filter(|at| self.segments[*at].symbol == symbol).collect();
         tiles_of_signals(&mut sides, &frames, &mut tiles);
         if let [at] = wanted[..]
-            && self.can_go_along(symbol)
-            && can_go(&sides, &tiles)
+            && self.goes_along(symbol, &sides, &tiles)
         {
             return self.walk_along(at, group, sides, &frames, &mut tiles, scratch);
         }

@@ -216,7 +216,7 @@ pub struct Walker<'a> {
 }
 
 /// How far a walk through a range of bars is.
-pub struct Course {
+pub struct WalkState {
     range: Range<usize>,
     book: Book,
     /// Trades found and not yet booked.
@@ -227,7 +227,7 @@ pub struct Course {
     from: usize,
 }
 
-impl Course {
+impl WalkState {
     /// Whether a signal before a bar may still matter.
     pub fn looks_before(&self, bar: usize) -> bool {
         self.from < bar.min(self.range.end)
@@ -255,88 +255,88 @@ impl<'a> Walker<'a> {
         if range.is_empty() {
             return Tally { equity: 1.0, ..Tally::default() };
         }
-        let mut course = self.begin(range, scratch);
-        self.go_on(&mut course, usize::MAX, scratch, observer);
-        self.finish(course, scratch, observer)
+        let mut state = self.begin(range, scratch);
+        self.go_on(&mut state, usize::MAX, scratch, observer);
+        self.finish(state, scratch, observer)
     }
 
     /// Before the first bar of a range that is not empty.
-    pub fn begin(&self, range: Range<usize>, scratch: &mut Scratch) -> Course {
+    pub fn begin(&self, range: Range<usize>, scratch: &mut Scratch) -> WalkState {
         let (first_day, last_day) = (self.symbol.day[range.start], self.symbol.day[range.end - 1]);
         let book = Book::new(self.costs, first_day, last_day, range.len());
         let (trades, from) = (scratch.trades.pop().unwrap_or_default(), range.start);
-        Course { range, book, trades, skipped: 0, from }
+        WalkState { range, book, trades, skipped: 0, from }
     }
 
     /// Finds the entry signals of the block of a bar for the walk to go on, those that it may still ask for. The
     /// frame has the tiles of the block.
-    pub fn look(&mut self, bar: usize, course: &Course, frame: &Frame<'_>, scratch: &mut Scratch) {
+    pub fn look(&mut self, bar: usize, state: &WalkState, frame: &Frame<'_>, scratch: &mut Scratch) {
         for side in &mut self.sides {
-            side.enter.look(bar, course.from, frame, scratch);
+            side.enter.look(bar, state.from, frame, scratch);
         }
     }
 
     /// Takes the trades whose signals come before a bar.
     pub fn go_on(
         &mut self,
-        course: &mut Course,
+        state: &mut WalkState,
         upto: usize,
         scratch: &mut Scratch,
         observer: &mut impl Observer,
     ) {
-        let end = course.range.end;
+        let end = state.range.end;
         let upto = upto.min(end);
         let mut reversal: Option<(usize, usize)> = None;
         let mut opened = OpenPosition::NONE;
         while let Some((signal, side)) =
-            reversal.take().or_else(|| self.next_entry(course.from, upto, scratch))
+            reversal.take().or_else(|| self.next_entry(state.from, upto, scratch))
         {
-            course.from = signal + 1;
+            state.from = signal + 1;
             if signal + 1 >= end {
                 break;
             }
             observer.entry(signal);
             if !self.open(signal, side, &mut opened, scratch) {
-                course.skipped += 1;
+                state.skipped += 1;
                 continue;
             }
             let exited = self.find_exit(&opened, side, end - 1, scratch);
             if exited.is_discarded(self.execution) {
-                course.from = end;
+                state.from = end;
                 break;
             }
             let OpenPosition { fill, opening, target, share, .. } = &opened;
-            let (long, before) = (self.sides[side].long, std::mem::take(&mut course.skipped));
-            course.trades.push(fill.trade(long, opening, *share, *target, &exited, before));
-            if exited.is_last() || (course.trades.len() == BLOCK && !self.book(course, scratch, observer)) {
-                course.from = end;
+            let (long, before) = (self.sides[side].long, std::mem::take(&mut state.skipped));
+            state.trades.push(fill.trade(long, opening, *share, *target, &exited, before));
+            if exited.is_last() || (state.trades.len() == BLOCK && !self.book(state, scratch, observer)) {
+                state.from = end;
                 break;
             }
-            course.from = fill::next_signal(self.execution, exited.bar);
+            state.from = fill::next_signal(self.execution, exited.bar);
             if exited.by_signal && self.execution.cooldown == 0 && self.sides.len() == 2 {
                 reversal = self.reversal(exited.bar - 1, side, scratch);
             }
         }
         // What was looked through is not asked for again: its signals may be gone.
-        course.from = course.from.max(upto);
+        state.from = state.from.max(upto);
     }
 
     /// Books what is left, and gives the sums.
     pub fn finish(
         &mut self,
-        mut course: Course,
+        mut state: WalkState,
         scratch: &mut Scratch,
         observer: &mut impl Observer,
     ) -> Tally {
-        self.book(&mut course, scratch, observer);
-        let Course { mut book, trades, skipped, .. } = course;
+        self.book(&mut state, scratch, observer);
+        let WalkState { mut book, trades, skipped, .. } = state;
         scratch.trades.push(trades);
         book.skip(skipped);
         book.finish(&mut |day, change| observer.daily(day, change))
     }
 
-    fn book(&self, course: &mut Course, scratch: &mut Scratch, observer: &mut impl Observer) -> bool {
-        course.book.book(&mut course.trades, self.symbol, &mut scratch.moves, observer)
+    fn book(&self, state: &mut WalkState, scratch: &mut Scratch, observer: &mut impl Observer) -> bool {
+        state.book.book(&mut state.trades, self.symbol, &mut scratch.moves, observer)
     }
 
     /// The next bar on which exactly one side wants to enter, and that side.

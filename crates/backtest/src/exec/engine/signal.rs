@@ -11,14 +11,14 @@ use crate::exec::column::Item;
 use crate::exec::frame::{Frame, Scratch, WORD};
 use crate::exec::mask::Signal;
 use crate::exec::tile::Tiles;
-use crate::exec::walk::{BoundExit, Course, ExitTrigger, SideRun, Walker};
+use crate::exec::walk::{BoundExit, ExitTrigger, SideRun, WalkState, Walker};
 use crate::plan::{Decided, Slot};
 use crate::segment::Segment;
 use crate::tally::Tally;
 use tidemill_market::indicator::window;
 
 /// Trials that walk together while their signals are found, at most: what one reads, the next finds in the cache.
-pub(super) const MOST_ALONG: usize = 64;
+const MOST_ALONG: usize = 64;
 
 impl PreparedCondition {
     /// Whether no mask decides all of it for a trial.
@@ -47,17 +47,6 @@ pub(super) fn tiles_of_signals<'b>(
             signal.read_tiles(|tape| tiles.read(at, tape, frame.scalars, frame.columns));
         }
     }
-}
-
-/// Whether these trials walk while their signals are found: these read tiles, and no exit does, of which only one
-/// block is there.
-pub(super) fn can_go(sides: &[Vec<SideRun<'_>>], tiles: &Tiles<'_>) -> bool {
-    let reads_tiles = |exit: &BoundExit<'_>| match &exit.watch {
-        ExitTrigger::Signal(signal) => signal.reads_tiles(),
-        ExitTrigger::Number(_) => false,
-    };
-    let can_go = |side: &SideRun<'_>| side.enter.exact().is_none() && !side.exits.iter().any(reads_tiles);
-    !tiles.is_empty() && sides.iter().flatten().all(can_go)
 }
 
 impl Engine<'_> {
@@ -130,9 +119,25 @@ impl Engine<'_> {
         }
     }
 
+    /// How many trials may walk through a symbol together while their signals are found.
+    pub(super) fn most_along(&self, symbol: usize, prepared: &Prepared) -> usize {
+        let is_tiled = prepared.tiled.iter().any(Option::is_some);
+        if is_tiled && self.can_go_along(symbol) { MOST_ALONG } else { 0 }
+    }
+
+    /// Whether these trials walk while their signals are found: these read tiles, and no exit does, of which only one block is there.
+    pub(super) fn goes_along(&self, symbol: usize, sides: &[Vec<SideRun<'_>>], tiles: &Tiles<'_>) -> bool {
+        let reads_tiles = |exit: &BoundExit<'_>| match &exit.watch {
+            ExitTrigger::Signal(signal) => signal.reads_tiles(),
+            ExitTrigger::Number(_) => false,
+        };
+        let can_go = |side: &SideRun<'_>| side.enter.exact().is_none() && !side.exits.iter().any(reads_tiles);
+        self.can_go_along(symbol) && !tiles.is_empty() && sides.iter().flatten().all(can_go)
+    }
+
     /// Whether trials may walk through a symbol while their signals are found: once, and with one side, so that
     /// none asks for a bar again.
-    pub(super) fn can_go_along(&self, symbol: usize) -> bool {
+    fn can_go_along(&self, symbol: usize) -> bool {
         let mut segments = self.segments.iter().filter(|segment| segment.symbol == symbol);
         let is_one =
             matches!((segments.next(), segments.next()), (Some(only), None) if !only.range.is_empty());
@@ -153,13 +158,13 @@ impl Engine<'_> {
     ) {
         let Segment { symbol, role, range, .. } = &self.segments[segment];
         let (data, block_bars) = (&self.symbols[*symbol], self.block_words * WORD);
-        let mut walks: Vec<(Walker<'_>, Course, Pool<'_>)> = group
+        let mut walks: Vec<(Walker<'_>, WalkState, Pool<'_>)> = group
             .iter_mut()
             .zip(sides.into_iter().zip(frames))
             .map(|((_, row), (sides, frame))| {
                 let walker = Walker::new(data, *frame, &self.strategy.execution, sides);
-                let course = walker.begin(range.clone(), scratch);
-                (walker, course, row.pool(*role, &data.calendar, &self.blocks))
+                let state = walker.begin(range.clone(), scratch);
+                (walker, state, row.pool(*role, &data.calendar, &self.blocks))
             })
             .collect();
         for first in (0..range.end).step_by(block_bars) {
@@ -168,17 +173,17 @@ impl Engine<'_> {
             if bars.end <= range.start {
                 continue;
             }
-            for (at, (walker, course, pool)) in walks.iter_mut().enumerate() {
-                if course.looks_before(bars.end) {
+            for (at, (walker, state, pool)) in walks.iter_mut().enumerate() {
+                if state.looks_before(bars.end) {
                     let own = tiles.of(at, frames[at].columns.len());
                     let frame = Frame { tiles: &own, compared: tiles.compared(), ..frames[at] };
-                    walker.look(first, course, &frame, scratch);
-                    walker.go_on(course, bars.end, scratch, pool);
+                    walker.look(first, state, &frame, scratch);
+                    walker.go_on(state, bars.end, scratch, pool);
                 }
             }
         }
-        let finish = |(mut walker, course, mut pool): (Walker<'_>, Course, Pool<'_>)| {
-            walker.finish(course, scratch, &mut pool)
+        let finish = |(mut walker, state, mut pool): (Walker<'_>, WalkState, Pool<'_>)| {
+            walker.finish(state, scratch, &mut pool)
         };
         let tallies: Vec<Tally> = walks.into_iter().map(finish).collect();
         for ((_, row), tally) in group.iter_mut().zip(tallies) {
