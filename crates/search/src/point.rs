@@ -112,10 +112,10 @@ impl Points {
 
     /// Leaves the parameter sets in these ranges, which rise, and keeps the memory.
     pub(crate) fn keep(&mut self, kept: &[Range<usize>]) {
-        let mut known = self.fingerprints.take();
+        let known = self.fingerprints.take();
         let columns = self.columns_mut().par_iter_mut().with_min_len(COLUMNS_AT_ONCE);
         columns.for_each(|column| keep(column, kept));
-        if let Some(mut known) = known.take() {
+        if let Some(mut known) = known {
             keep(&mut known, kept);
             self.fingerprints = known.into();
         }
