@@ -60,6 +60,8 @@ pub struct DeviceOptions {
     pub stretch_bars: Option<usize>,
     /// Trials, of each timeframe, up to which one block finds the distinct tuples of a key.
     pub most_chained: usize,
+    /// Trials of the usual submission: its memory is taken before the first one, if there is enough.
+    pub usual_trials: usize,
     /// Leaves out of outcomes what each segment gave, if every role has several and only their pool is asked for.
     pub pools_alone: bool,
 }
@@ -74,6 +76,7 @@ impl Default for DeviceOptions {
             walk_threads: None,
             stretch_bars: None,
             most_chained: 8192,
+            usual_trials: 0,
             pools_alone: false,
         }
     }
@@ -180,7 +183,49 @@ impl DeviceEngine {
             details: None,
         };
         out.grow_or_shrink_lanes();
+        out.get_ready();
         Ok(out)
+    }
+
+    /// Takes the memory of the usual submission for all lanes. Pinning and mapping it takes as long as a few small batches, and the device would
+    /// have nothing to do meanwhile. Where it does not fit, the first submissions find out.
+    fn get_ready(&mut self) {
+        let n_trials = self.plan.options.usual_trials;
+        let most = self.plan.most_trials(n_trials, self.lanes.len());
+        for lane in 0..if n_trials > 0 { self.lanes.len() } else { 0 } {
+            let ready = self.staged(lane, 0, Arc::default(), 0..n_trials.min(most));
+            match ready.and_then(|part| part.get_ready(&mut self.columns, &mut self.under_way)) {
+                Ok((stream, memory)) => self.lanes[lane] = Lane::Idle(stream, Box::new(memory)),
+                Err(_) => return self.release_memory(),
+            }
+        }
+    }
+
+    /// A part on a lane that is not busy, with the memory of the one before it.
+    fn staged(
+        &mut self,
+        lane: usize,
+        job: u64,
+        points: Arc<Points>,
+        range: Range<usize>,
+    ) -> Result<Part<Staged>, GpuError> {
+        let (stream, memory) = match std::mem::replace(&mut self.lanes[lane], Lane::Empty) {
+            Lane::Idle(stream, memory) => (stream, *memory),
+            Lane::Empty | Lane::Busy => (self.plan.context.pool().lane(lane)?, Memory::default()),
+        };
+        Ok(Part {
+            plan: self.plan.clone(),
+            stream,
+            memory,
+            lane,
+            job,
+            n_trials: range.len(),
+            n_rows: range.len() * self.plan.n_timeframes,
+            share: self.plan.budget / self.lanes.len(),
+            marks: Marks::default(),
+            recording: self.details.as_ref().map(|_| Recording::default()),
+            state: Staged { points, range },
+        })
     }
 
     /// The device it runs on.
@@ -283,23 +328,8 @@ impl DeviceEngine {
 
     /// Sends the points of a part to the device.
     fn begin(&mut self, lane: usize, job: usize, range: Range<usize>) -> Result<(), GpuError> {
-        let (stream, memory) = match std::mem::replace(&mut self.lanes[lane], Lane::Empty) {
-            Lane::Idle(stream, memory) => (stream, *memory),
-            Lane::Empty | Lane::Busy => (self.plan.context.pool().lane(lane)?, Memory::default()),
-        };
-        let part = Part {
-            plan: self.plan.clone(),
-            stream,
-            memory,
-            lane,
-            job: self.n_collected + job as u64,
-            n_trials: range.len(),
-            n_rows: range.len() * self.plan.n_timeframes,
-            share: self.plan.budget / self.lanes.len(),
-            marks: Marks::default(),
-            recording: self.details.as_ref().map(|_| Recording::default()),
-            state: Staged { points: self.jobs[job].points.clone(), range: range.clone() },
-        };
+        let points = self.jobs[job].points.clone();
+        let part = self.staged(lane, self.n_collected + job as u64, points, range.clone())?;
         match part.look_up(&mut self.columns, &mut self.under_way) {
             Ok(part) => {
                 self.lanes[lane] = Lane::Busy;
@@ -319,7 +349,7 @@ impl DeviceEngine {
             .find_distinct(columns, under_way)
             .and_then(|part| part.describe(columns, under_way))
             .and_then(|part| part.compute_columns(columns))
-            .and_then(Part::write_masks)
+            .and_then(|part| part.write_masks(under_way))
             .and_then(Part::walk);
         match sent {
             Ok(part) => {

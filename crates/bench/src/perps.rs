@@ -54,8 +54,8 @@ pub fn run(args: PerpsArgs) -> Result<ExitCode> {
         SamplerSettings { seed: 1, n_trials: Some(args.trials), batch: args.batch, n_objectives: 1 };
     let kind: SamplerKind = args.sampler.parse().map_err(|error| anyhow::anyhow!("sampler: {error}"))?;
     let mut sampler = kind.build(&space, &settings)?;
-    let mut evaluator =
-        StudyEvaluator::new(&mut engine, &strategy, &devices, DeviceOptions::default(), None)?;
+    let options = DeviceOptions { usual_trials: args.batch, ..DeviceOptions::default() };
+    let mut evaluator = StudyEvaluator::new(&mut engine, &strategy, &devices, options, None)?;
     let names: Vec<&str> = METRICS.iter().map(|(_, name, _)| *name).collect();
     let stop = AtomicBool::new(false);
     let mut best = f64::NEG_INFINITY;

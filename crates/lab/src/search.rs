@@ -54,10 +54,10 @@ impl SearchPlan {
         let stored = folder.and_then(|folder| StudyFolder::open(folder).ok());
         let stored = stored.map(|folder| StudyConfig::read(folder.header()).sweep).unwrap_or_default();
         let trials = options.plan_trials.or(stored.plan_trials).unwrap_or(options.trials);
-        let batch = options.batch.or(stored.batch);
-        let batch = batch.unwrap_or_else(|| auto_batch(options.sampler, trials, n_bars));
-        let lag = options.lag.or(stored.lag);
         let n_free = space.params.iter().filter(|param| param.fixed.is_none()).count();
+        let batch = options.batch.or(stored.batch);
+        let batch = batch.unwrap_or_else(|| auto_batch(options.sampler, trials, n_bars, n_free));
+        let lag = options.lag.or(stored.lag);
         let lag = lag.unwrap_or_else(|| auto_lag(options.sampler, trials, n_free));
         let settings = SamplerSettings {
             seed: options.seed,
@@ -150,11 +150,13 @@ impl Search<'_> {
         let fell_back = move |reason: &str| {
             reporter.report(SweepEvent::FellBack { reason: reason.into() });
         };
+        let ChosenPlan { trials, batch, .. } = self.plan.chosen;
+        let usual_trials = usize::try_from(trials).map_or(batch, |trials| batch.min(trials));
         let mut evaluator = StudyEvaluator::new(
             engine,
             self.strategy,
             &self.runtime.devices,
-            self.device_options,
+            DeviceOptions { usual_trials, ..self.device_options },
             Some(Box::new(fell_back)),
         )?
         .sampled_by(self.sample.clone())

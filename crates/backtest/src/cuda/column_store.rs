@@ -14,6 +14,9 @@ use crate::plan::Slot;
 /// Something is shared where at least this many use it on average.
 pub(super) const SHARERS: usize = 4;
 
+/// The first columns get one of so many shares of the memory before their number is known.
+const READY_SHARE: usize = 16;
+
 /// Pools of columns, with the tables that find them.
 pub(super) struct ColumnStore {
     plan: Arc<DevicePlan>,
@@ -70,6 +73,13 @@ impl ColumnStore {
             pool.reserve_tuples(self.plan.device(), &self.stream, n_more)?;
         }
         Ok(())
+    }
+
+    /// Room for the columns of a first part of so many rows, if there is memory for many times as much.
+    pub(super) fn get_ready(&mut self, n_rows: usize) -> Result<(), GpuError> {
+        let most = self.plan.budget / READY_SHARE / self.pools.len().max(1);
+        let (device, stream) = (self.plan.device(), &self.stream);
+        self.pools.iter_mut().try_for_each(|pool| pool.get_ready(device, stream, n_rows, most))
     }
 
     /// Which pools are written out as columns; none if what must be written does not fit the memory.

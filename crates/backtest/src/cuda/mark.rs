@@ -36,12 +36,18 @@ impl Marks {
         Ok(begin)
     }
 
+    /// What the stream has launched since the last stage began.
+    pub(super) fn load(&mut self, stream: &Stream) -> Load {
+        let load = stream.take_load();
+        self.0.last_mut().map_or(load, |last| {
+            last.load += load;
+            last.load
+        })
+    }
+
     /// Gives the last stage what the stream has launched since it began. If it is alike the one before, both are one from here on.
     fn end(&mut self, stream: &Stream) {
-        let load = stream.take_load();
-        let Some(last) = self.0.last_mut() else { return };
-        last.load += load;
-        let load = last.load;
+        let load = self.load(stream);
         if let [.., before, last] = &mut self.0[..]
             && before.stage == last.stage
             && are_alike(before.load.share(), last.load.share())

@@ -18,6 +18,7 @@ mod describe;
 mod distinct;
 pub(super) mod group;
 mod mask;
+mod ready;
 mod result;
 mod walk;
 
@@ -101,12 +102,15 @@ pub(super) struct Computed(Described);
 pub(super) struct Masked {
     world: DevicePtr<World>,
     condition_masks: DevicePtr<ConditionMask>,
+    masked: Option<Event>,
 }
 
 /// The walks are sent, and what is to be done with their trades.
 pub(super) struct Walking {
     walk: WalkArgs,
     book: BookArgs,
+    /// When its masks are written, if others should wait for them.
+    masked: Option<Event>,
     done: Event,
 }
 
@@ -179,6 +183,11 @@ impl UnderWay {
 
     pub(super) fn pop(&mut self) -> Option<Part<Walking>> {
         self.parts.pop_front()
+    }
+
+    /// When the masks of the last one are written, if others should wait for them.
+    pub(super) fn masked(&self) -> Option<&Event> {
+        self.parts.back().and_then(|part| part.state.masked.as_ref())
     }
 
     /// Whether the oldest is done, or there is none.

@@ -140,6 +140,22 @@ impl Pool {
         Ok(())
     }
 
+    /// Room for the first items, so many of them if that takes no more than `most` bytes.
+    pub(super) fn get_ready(
+        &mut self,
+        device: &Device,
+        stream: &Stream,
+        n_items: usize,
+        most: usize,
+    ) -> Result<(), GpuError> {
+        let n_items = n_items.min(most / (8 * self.stride.max(1)));
+        if !self.has_room(n_items) {
+            self.move_items(device, stream, n_items * self.stride, 0)?;
+            self.n_room = n_items;
+        }
+        Ok(())
+    }
+
     /// Room for as many items more as came last, where those that are known can stay: memory is put behind them while the device works, and the
     /// next part need not wait for it. How many bytes that took, `most` of them; none if there is not enough memory.
     pub(super) fn make_room(&mut self, most: usize) -> usize {

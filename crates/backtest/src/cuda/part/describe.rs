@@ -10,7 +10,7 @@ use crate::cuda::memory::{GrowableBuffer, PackedStructs};
 use crate::cuda::plan::{ConditionPlan, FactorPlan};
 
 /// The share of bars that is believed to be left to test, at least: formulas tell little about the data.
-const LEAST_REACH: f64 = 1.0 / 16.0;
+const LEAST_REACH: f64 = 1.0 / 4.0;
 
 /// So many bytes of masks to test, of eight bars each, are worth masks at few levels: the device
 /// takes some two milliseconds for them.
@@ -59,19 +59,6 @@ impl Part<Distinct> {
             conditions,
             condition_masks,
         }))
-    }
-
-    /// Memory for the factors and groups of all conditions.
-    fn reserve_factors(&mut self) -> Result<(), GpuError> {
-        let Self { plan, memory, n_rows, .. } = self;
-        let (device, n_rows, n_factors) = (plan.device(), *n_rows, plan.keys.n_factors());
-        memory.masks.resize_with(plan.keys.conditions.len(), GrowableBuffer::default);
-        memory.factor_masks.resize_with(n_factors, GrowableBuffer::default);
-        memory.level_of.room(device, n_factors * n_rows)?;
-        memory.levels.room(device, n_factors * LEVELS)?;
-        // Of any condition: items are at most rows, and groups are fewer than items.
-        memory.groups.room(device, 3 * n_rows)?;
-        Ok(())
     }
 
     fn describe_condition(
@@ -130,5 +117,20 @@ impl Part<Distinct> {
             }
         }
         FactorMode { mode: EVALUATE, n_masks: 0, n_levels: 0, key: factor.key }
+    }
+}
+
+impl<S> Part<S> {
+    /// Memory for the factors and groups of all conditions.
+    pub(super) fn reserve_factors(&mut self) -> Result<(), GpuError> {
+        let Self { plan, memory, n_rows, .. } = self;
+        let (device, n_rows, n_factors) = (plan.device(), *n_rows, plan.keys.n_factors());
+        memory.masks.resize_with(plan.keys.conditions.len(), GrowableBuffer::default);
+        memory.factor_masks.resize_with(n_factors, GrowableBuffer::default);
+        memory.level_of.room(device, n_factors * n_rows)?;
+        memory.levels.room(device, n_factors * LEVELS)?;
+        // Of any condition: items are at most rows, and groups are fewer than items.
+        memory.groups.room(device, 3 * n_rows)?;
+        Ok(())
     }
 }

@@ -9,16 +9,18 @@ use super::{Answer, Distinct, LookingUp, Part, Span, Staged, UnderWay};
 use crate::cuda::Stage;
 use crate::cuda::column_store::ColumnStore;
 use crate::cuda::layout::{DistinctArgs, Key, ScalarArgs};
-use crate::cuda::memory::PackedStructs;
+use crate::cuda::memory::{Memory, PackedStructs};
 
 /// Where the tuples of a part are looked up.
-struct Tables {
+pub(super) struct Tables {
     /// For each key: items, places and rows.
     rows: DevicePtr<u32>,
     /// Numbers of items, then two numbers of each key.
     spans: DevicePtr<u32>,
     n_counts: usize,
     own_tables: DevicePtr<u32>,
+    /// Keys without a pool.
+    n_own: usize,
     own_places: usize,
     own_keys: DevicePtr<f64>,
 }
@@ -118,7 +120,8 @@ impl<S> Part<S> {
         let stream = columns.stream().clone();
         self.compute_scalars(staged, &stream)?;
         columns.reserve_tuples(self.n_rows, under_way)?;
-        let tables = self.reserve_tables(&stream, columns)?;
+        let tables = self.reserve_tables()?;
+        self.begin_tables(&tables, &stream, columns)?;
         let keys = self.keys(columns, &tables);
         let n_keys = keys.len();
         self.launch(&stream, keys)?;
@@ -132,10 +135,10 @@ impl<S> Part<S> {
         Staged { points, range }: &Staged,
         stream: &Stream,
     ) -> Result<(), GpuError> {
+        let (device_points, scalars) = self.reserve_scalars()?;
         let Self { plan, memory, n_trials, n_rows, .. } = self;
         let (n_trials, n_rows) = (*n_trials, *n_rows);
         let n_values = plan.n_params * n_trials;
-        let device_points = memory.points.room(plan.device(), n_values)?;
         let copy = |(param, out): (usize, &mut [f64])| {
             out.copy_from_slice(&points.column(param)[range.clone()]);
         };
@@ -149,33 +152,52 @@ impl<S> Part<S> {
         self.marks.add(Stage::Upload, stream)?;
         memory.points.upload(stream, n_values)?;
         self.marks.add(Stage::Distinct, stream)?;
-        let args = ScalarArgs {
-            points: device_points,
-            scalars: memory.scalars.room(plan.device(), plan.plan.scalars.len() * n_rows)?,
-            n_trials: n_trials as u32,
-            n_rows: n_rows as u32,
-        };
+        let args =
+            ScalarArgs { points: device_points, scalars, n_trials: n_trials as u32, n_rows: n_rows as u32 };
         plan.kernels.scalars(stream, &args)
     }
 
-    /// Room for what the keys find; tables of keys without a pool begin empty.
-    fn reserve_tables(&mut self, stream: &Stream, columns: &ColumnStore) -> Result<Tables, GpuError> {
+    /// Room for the points and their scalars.
+    pub(super) fn reserve_scalars(&mut self) -> Result<(DevicePtr<f64>, DevicePtr<f64>), GpuError> {
+        let Self { plan, memory, n_trials, n_rows, .. } = self;
+        let points = memory.points.room(plan.device(), plan.n_params * *n_trials)?;
+        let scalars = memory.scalars.room(plan.device(), plan.plan.scalars.len() * *n_rows)?;
+        Ok((points, scalars))
+    }
+
+    /// Room for what the keys find.
+    pub(super) fn reserve_tables(&mut self) -> Result<Tables, GpuError> {
         let Self { plan, memory, n_rows, .. } = self;
         let (device, keys, n_rows) = (plan.device(), &plan.keys.keys, *n_rows);
         let own = || keys.iter().filter(|key| key.pool.is_none());
         let (n_own, own_width) = (own().count(), own().map(|key| key.scalars.len()).sum::<usize>());
         let own_places = (2 * n_rows).next_power_of_two();
-        let own_tables = memory.own_tables.room(device, n_own * own_places)?;
-        memory.own_tables.fill(stream, 0..n_own * own_places, 0xff)?;
-        let own_keys = memory.own_keys.room(device, own_width * n_rows)?;
-        let rows = memory.rows.room(device, 3 * keys.len() * n_rows)?;
         // Counts of the pools, then of the keys of their own, then the spans.
-        let n_counts = columns.n_pools() + n_own;
-        let spans = memory.spans.room(device, n_counts + 2 * keys.len())?;
+        let n_counts = plan.keys.pools.len() + n_own;
+        Ok(Tables {
+            rows: memory.rows.room(device, 3 * keys.len() * n_rows)?,
+            spans: memory.spans.room(device, n_counts + 2 * keys.len())?,
+            n_counts,
+            own_tables: memory.own_tables.room(device, n_own * own_places)?,
+            n_own,
+            own_places,
+            own_keys: memory.own_keys.room(device, own_width * n_rows)?,
+        })
+    }
+
+    /// Has the tables of keys without a pool begin empty, and counts with what the pools have.
+    fn begin_tables(
+        &mut self,
+        tables: &Tables,
+        stream: &Stream,
+        columns: &ColumnStore,
+    ) -> Result<(), GpuError> {
+        let Memory { own_tables, spans, .. } = &mut self.memory;
+        own_tables.fill(stream, 0..tables.n_own * tables.own_places, 0xff)?;
         let counts = columns.n_items().map(|n_items| n_items as u32).chain(std::iter::repeat(0));
-        memory.spans.host_mut()?[..n_counts].iter_mut().zip(counts).for_each(|(to, count)| *to = count);
-        memory.spans.upload(stream, n_counts)?;
-        Ok(Tables { rows, spans, n_counts, own_tables, own_places, own_keys })
+        let to = &mut spans.host_mut()?[..tables.n_counts];
+        to.iter_mut().zip(counts).for_each(|(to, count)| *to = count);
+        spans.upload(stream, tables.n_counts)
     }
 
     /// What kernels read of each key.

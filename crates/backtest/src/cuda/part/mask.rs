@@ -2,22 +2,35 @@
 
 use tidemill_gpu::{DevicePtr, GpuError};
 
-use super::{Computed, ConditionWork, Masked, Part};
+use super::{Computed, ConditionWork, Masked, Part, UnderWay};
+use crate::cuda::Stage;
 use crate::cuda::layout::{EXACT, FactorMask, LEVEL, LEVELS, LevelArgs, MaskArgs, SpreadArgs};
 use crate::cuda::plan::ThresholdPlan;
 
+/// From this share on masks fill the device.
+const FULL: f64 = 0.75;
+
 impl Part<Computed> {
-    /// Writes the masks of all conditions.
-    pub(in crate::cuda) fn write_masks(self) -> Result<Part<Masked>, GpuError> {
+    /// Writes the masks of all conditions: after those of the part before, if these fill the device. Side by side, both parts would come to their
+    /// end at the same time, and the device would wait for the next ones.
+    pub(in crate::cuda) fn write_masks(mut self, under_way: &UnderWay) -> Result<Part<Masked>, GpuError> {
+        if let Some(masked) = under_way.masked() {
+            self.mark(Stage::Wait)?;
+            self.stream.wait(masked)?;
+            self.mark(Stage::Masks)?;
+        }
         for (at, work) in self.state.0.conditions.iter().enumerate() {
             for (factor, mask) in work.factors.iter().enumerate() {
                 self.write_factor(at, factor, mask)?;
             }
             self.write_condition(at, work)?;
         }
+        let is_full = self.marks.load(&self.stream).share() >= FULL;
+        let masked = if is_full { Some(self.stream.record()?) } else { None };
         Ok(self.advance(|Computed(described)| Masked {
             world: described.worlds[0],
             condition_masks: described.condition_masks,
+            masked,
         }))
     }
 

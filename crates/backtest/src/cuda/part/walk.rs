@@ -4,8 +4,9 @@ use tidemill_gpu::{DevicePtr, GpuError};
 
 use super::{Masked, Part, Walking};
 use crate::cuda::Stage;
-use crate::cuda::layout::{BookArgs, Trade, WalkArgs};
+use crate::cuda::layout::{BookArgs, BookState, Trade, WalkArgs, WalkState};
 use crate::segment::Role;
+use crate::tally::Tally;
 
 /// Trades of a walk that there is always room for, if there is memory.
 const USUAL_TRADES: usize = 1024;
@@ -25,11 +26,55 @@ impl Part<Masked> {
         self.round(&walk, &book)?;
         self.send_results()?;
         let done = self.marks.add(Stage::Wait, &self.stream)?;
-        Ok(self.advance(|_| Walking { walk, book, done }))
+        Ok(self.advance(|Masked { masked, .. }| Walking { walk, book, masked, done }))
     }
 
+    fn walk_args(&mut self) -> Result<WalkArgs, GpuError> {
+        let (trades, states, capacity) = self.reserve_walks()?;
+        let Self { plan, state, .. } = self;
+        Ok(WalkArgs {
+            world: state.world,
+            segments: plan.data.segments.ptr(),
+            conditions: state.condition_masks,
+            trades,
+            states,
+            n_segments: plan.segments.len() as u32,
+            capacity: capacity as u32,
+        })
+    }
+
+    fn book_args(
+        &mut self,
+        walk: &WalkArgs,
+        daily: [DevicePtr<f64>; 2],
+        has_blocks: bool,
+    ) -> Result<BookArgs, GpuError> {
+        let (books, tallies, n_open) = self.reserve_books()?;
+        let Self { plan, memory, n_trials, .. } = self;
+        // Of several segments the pool makes the blocks.
+        let has_blocks = has_blocks && !plan.segments.is_pooled(Role::Train);
+        Ok(BookArgs {
+            world: walk.world,
+            segments: walk.segments,
+            trades: walk.trades,
+            walks: walk.states,
+            books,
+            tallies,
+            daily,
+            blocks: if has_blocks { memory.blocks.ptr() } else { DevicePtr::NULL },
+            block_of: plan.data.block_of.ptr(),
+            n_open,
+            n_segments: walk.n_segments,
+            capacity: walk.capacity,
+            n_each: plan.segments.n_each(*n_trials) as u32,
+            n_days: plan.segments.n_days as u32,
+        })
+    }
+}
+
+impl<S> Part<S> {
     /// Memory for the daily returns of segments that are pooled, zeroed, and for what comes of them; by role.
-    fn reserve_pooled(&mut self) -> Result<[DevicePtr<f64>; 2], GpuError> {
+    pub(super) fn reserve_pooled(&mut self) -> Result<[DevicePtr<f64>; 2], GpuError> {
         let n_books = self.n_books();
         let Self { plan, memory, stream, n_trials, .. } = self;
         let mut daily = [DevicePtr::NULL; 2];
@@ -46,7 +91,7 @@ impl Part<Masked> {
     }
 
     /// Memory for the sums by block, zeroed; whether there are any.
-    fn reserve_blocks(&mut self) -> Result<bool, GpuError> {
+    pub(super) fn reserve_blocks(&mut self) -> Result<bool, GpuError> {
         let n_sums = 2 * self.plan.segments.n_blocks * self.n_trials;
         if n_sums > 0 {
             self.memory.blocks.room(self.plan.device(), n_sums)?;
@@ -55,55 +100,32 @@ impl Part<Masked> {
         Ok(n_sums > 0)
     }
 
-    fn walk_args(&mut self) -> Result<WalkArgs, GpuError> {
+    /// Room for the trades of a round and for the states of the walks; how many trades of each walk.
+    pub(super) fn reserve_walks(
+        &mut self,
+    ) -> Result<(DevicePtr<Trade>, DevicePtr<WalkState>, usize), GpuError> {
         let n_walks = self.n_walks();
-        let Self { plan, memory, share, state, recording, .. } = self;
+        let Self { plan, memory, share, recording, .. } = self;
         let bytes_each = n_walks.max(1) * size_of::<Trade>();
         let usual =
             if recording.is_some() { USUAL_TRADES } else { (TRADE_BYTES / bytes_each).max(USUAL_TRADES) };
         let room = (*share / 4 / bytes_each).min(usual);
         let capacity = room.max(4).min(plan.options.most_trades).min(plan.data.walked().longest + 1).max(1);
-        Ok(WalkArgs {
-            world: state.world,
-            segments: plan.data.segments.ptr(),
-            conditions: state.condition_masks,
-            trades: memory.trades.room(plan.device(), n_walks * capacity)?,
-            states: memory.walks.room(plan.device(), n_walks)?,
-            n_segments: plan.segments.len() as u32,
-            capacity: capacity as u32,
-        })
+        let trades = memory.trades.room(plan.device(), n_walks * capacity)?;
+        Ok((trades, memory.walks.room(plan.device(), n_walks)?, capacity))
     }
 
-    fn book_args(
+    /// Room for the books, for their sums, and for how many are open.
+    pub(super) fn reserve_books(
         &mut self,
-        walk: &WalkArgs,
-        daily: [DevicePtr<f64>; 2],
-        has_blocks: bool,
-    ) -> Result<BookArgs, GpuError> {
+    ) -> Result<(DevicePtr<BookState>, DevicePtr<Tally>, DevicePtr<u32>), GpuError> {
         let (n_walks, n_books) = (self.n_walks(), self.n_books());
         let Self { plan, memory, n_trials, .. } = self;
-        // Of several segments the pool makes the blocks.
-        let has_blocks = has_blocks && !plan.segments.is_pooled(Role::Train);
-        Ok(BookArgs {
-            world: walk.world,
-            segments: walk.segments,
-            trades: walk.trades,
-            walks: walk.states,
-            books: memory.books.room(plan.device(), *n_trials * n_books)?,
-            tallies: memory.tallies.room(plan.device(), n_walks)?,
-            daily,
-            blocks: if has_blocks { memory.blocks.ptr() } else { DevicePtr::NULL },
-            block_of: plan.data.block_of.ptr(),
-            n_open: memory.n_open.room(plan.device(), 1)?,
-            n_segments: walk.n_segments,
-            capacity: walk.capacity,
-            n_each: plan.segments.n_each(*n_trials) as u32,
-            n_days: plan.segments.n_days as u32,
-        })
+        let books = memory.books.room(plan.device(), *n_trials * n_books)?;
+        let tallies = memory.tallies.room(plan.device(), n_walks)?;
+        Ok((books, tallies, memory.n_open.room(plan.device(), 1)?))
     }
-}
 
-impl<S> Part<S> {
     /// Walks on until every buffer is full or every walk is done, and books what was found.
     fn round(&mut self, walk: &WalkArgs, book: &BookArgs) -> Result<(), GpuError> {
         self.memory.n_open.fill(&self.stream, 1, 0)?;

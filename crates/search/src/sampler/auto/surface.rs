@@ -6,8 +6,10 @@
 //! spread of the trials to all of it, mix it with the best trials, and are a part of the portfolio alone.
 
 mod fit;
+mod fitter;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -18,6 +20,7 @@ use crate::sampler::{Sampler, SamplerSettings, Sobol};
 use crate::score::Scores;
 use crate::space::{Space, min_columns};
 use fit::{Peak, n_coefficients, summits};
+use fitter::Fitter;
 
 /// The fewest valid trials to fit a surface to.
 const N_START: usize = 32;
@@ -47,6 +50,10 @@ const UNDRAWN_SHARE: f64 = 0.3;
 /// Decimal logarithm of the least and the most distance that a child strays, in standard deviations of the trials.
 const LOG_SCATTER: (f64, f64) = (-3.0, 0.0);
 
+/// From so many coefficients and trials on a surface is fitted beside the proposals that follow, and those climb the one before it. Such a fit
+/// is the longest step between results and proposals, and in a long study it learns little from one batch.
+const MIN_BESIDE: (usize, u64) = (128, 1 << 16);
+
 /// Number of best trials that lend genes.
 const N_DONORS: usize = 16;
 
@@ -56,23 +63,28 @@ const SEED_TWIST: u64 = 0x5375_7266_6163_6573;
 /// Fits a surface to the best trials and proposes points near its summit.
 ///
 /// Until enough valid points were told, points come from a scrambled Sobol sequence.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Surface {
     space: Space,
     streams: Streams,
     start: Sobol,
-    genes: Vec<Gene>,
+    genes: Arc<[Gene]>,
     /// Most trials that are fitted.
     capacity: usize,
     /// Best first; of equal scores the one told earlier.
     kept: Vec<TopTrial>,
     /// The trials of all slots, gene by gene.
-    columns: Vec<GeneColumn>,
+    columns: Arc<Vec<GeneColumn>>,
     n_slots: usize,
-    /// By scores and by ranks; none if something was told since.
-    summits: Option<[Vec<Peak>; 2]>,
+    /// What proposals climb; none if they have to be found first.
+    summits: Option<Summits>,
+    /// Finds those of all that was told beside the proposals, if that takes long.
+    fitter: Option<Fitter>,
     n_asked: u64,
 }
+
+/// Where the surface is highest: by scores and by ranks.
+type Summits = [Vec<Peak>; 2];
 
 /// One of the best trials.
 #[derive(Clone, Copy, Debug)]
@@ -107,11 +119,13 @@ struct Recipe {
 impl Surface {
     /// A sampler over a valid space.
     pub(super) fn new(space: &Space, settings: &SamplerSettings) -> Self {
-        let genes = Gene::of_space(space);
-        let columns = vec![GeneColumn::default(); genes.len()];
+        let genes: Arc<[Gene]> = Gene::of_space(space).into();
+        let columns = Arc::new(vec![GeneColumn::default(); genes.len()]);
         let n_coefficients = n_coefficients(&genes).max(1);
         let by_budget =
             settings.n_trials.map_or(N_KEPT.1, |n_trials| (n_trials as f64 * BUDGET_SHARE) as usize);
+        let is_beside = n_coefficients >= MIN_BESIDE.0
+            && settings.n_trials.is_none_or(|n_trials| n_trials >= MIN_BESIDE.1);
         let wanted = by_budget.max(TRIALS_PER_COEFFICIENT * n_coefficients);
         Self {
             space: space.clone(),
@@ -123,14 +137,19 @@ impl Surface {
             columns,
             n_slots: 0,
             summits: None,
+            fitter: is_beside.then(Fitter::new),
             n_asked: 0,
         }
     }
 
-    fn fit(&self) -> [Vec<Peak>; 2] {
-        let scores: Vec<f64> = self.kept.iter().map(|kept| kept.score).collect();
-        let slots: Vec<usize> = self.kept.iter().map(|kept| kept.slot).collect();
-        summits(&self.genes, |gene_idx| &self.columns[gene_idx].units, &slots, &scores)
+    /// A fit to what is kept now, to be done whenever.
+    fn fit(&self) -> impl FnOnce() -> Summits + Send + 'static {
+        let (genes, columns, kept) = (self.genes.clone(), self.columns.clone(), self.kept.clone());
+        move || {
+            let scores: Vec<f64> = kept.iter().map(|kept| kept.score).collect();
+            let slots: Vec<usize> = kept.iter().map(|kept| kept.slot).collect();
+            summits(&genes, |gene_idx| &columns[gene_idx].units, &slots, &scores)
+        }
     }
 
     /// Puts points of a batch into free slots, and says into which.
@@ -141,8 +160,8 @@ impl Surface {
         let slots: Vec<usize> = free.take(point_idxs.len()).collect();
         self.n_slots = slots.last().map_or(0, |last| last + 1).max(self.n_slots);
         let n_slots = self.n_slots;
-        let columns =
-            self.columns.par_iter_mut().zip(&self.genes).with_min_len(min_columns(point_idxs.len()));
+        let columns = Arc::make_mut(&mut self.columns).par_iter_mut().zip(&self.genes[..]);
+        let columns = columns.with_min_len(min_columns(point_idxs.len()));
         columns.for_each(|(column, gene)| {
             let GeneColumn { values, units } = column;
             values.resize(n_slots, f64::NAN);
@@ -225,7 +244,8 @@ impl Sampler for Surface {
         }
         let trials = self.n_asked..self.n_asked + n as u64;
         self.n_asked = trials.end;
-        let summits = self.summits.take().unwrap_or_else(|| self.fit());
+        let fitted = || self.fitter.as_mut().and_then(Fitter::finish);
+        let summits = self.summits.take().or_else(fitted).unwrap_or_else(|| self.fit()());
         let recipes = self.recipes(trials.clone());
         let points = points_from_genes(&self.space, &self.genes, n, |gene_idx, column| {
             let peaks = [summits[0][gene_idx], summits[1][gene_idx]];
@@ -236,6 +256,10 @@ impl Sampler for Surface {
     }
 
     fn tell(&mut self, points: &Points, scores: &Scores) {
+        // What was fitted beside the last proposals is what the next ones climb.
+        if let Some(fitted) = self.fitter.as_mut().and_then(Fitter::finish) {
+            self.summits = Some(fitted);
+        }
         let column = scores.column(0);
         let worst = match self.kept.last() {
             Some(last) if self.kept.len() == self.capacity => last.score,
@@ -258,7 +282,11 @@ impl Sampler for Surface {
         self.kept
             .dedup_by(|later, earlier| later.score == earlier.score && is_same(later.slot, earlier.slot));
         self.kept.truncate(self.capacity);
-        self.summits = None;
+        let fit = self.fit();
+        match &mut self.fitter {
+            Some(fitter) if self.kept.len() >= N_START => fitter.begin(fit),
+            _ => self.summits = None,
+        }
     }
 
     fn remaining(&self) -> Option<u64> {

@@ -5,8 +5,10 @@
 //! gathered by cell and spread together, so that the cost hardly depends on how many there are. Options carry smoothed counts.
 //! A wide prior, worth one observation unless it is turned, is part of every density.
 
+use std::sync::OnceLock;
+
 use super::normal::{Normal, REACH};
-use crate::cells::Cells;
+use crate::cells::{Cells, MAX_CELLS};
 
 /// The narrowest kernel there is, as a share of the range.
 const NARROWEST: f64 = 0.01;
@@ -67,8 +69,9 @@ impl Density {
     pub(super) fn finish(mut self) -> Vec<f64> {
         if self.is_ordered {
             self.spread_gathered();
-            let prior = kernel_mass(0.5, 1.0, self.mass.len(), self.prior_weight);
-            self.mass.iter_mut().zip(prior).for_each(|(mass, prior)| *mass += prior);
+            let prior = Prior::of(self.mass.len());
+            let weight = self.prior_weight / prior.inside;
+            self.mass.iter_mut().zip(&prior.shares).for_each(|(mass, share)| *mass += weight * share);
             return self.mass;
         }
         // Every kernel gives a small share to all options alike, and the prior is such shares alone.
@@ -116,16 +119,38 @@ impl Density {
         };
         let half: Vec<f64> = (0..=reach).map(share).collect();
         let shares: Vec<f64> = half.iter().rev().chain(&half[1..]).copied().collect();
-        let mut padded = vec![0.0; n_cells + 2 * reach];
-        for (cell, weight) in self.gathered.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
+        for (cell, weight) in self.gathered.iter_mut().enumerate().filter(|(_, weight)| **weight > 0.0) {
             let unit = (cell as f64 + 0.5) / n_cells as f64;
-            let is_whole = unit.min(1.0 - unit) > REACH * self.floor;
-            let weight = if is_whole { *weight } else { weight / normal.inside(unit, self.floor) };
-            for (mass, share) in padded[cell..].iter_mut().zip(&shares) {
-                *mass += weight * share;
+            if unit.min(1.0 - unit) <= REACH * self.floor {
+                *weight /= normal.inside(unit, self.floor);
             }
         }
+        let mut padded = vec![0.0; n_cells + 2 * reach];
+        spread(&self.gathered, &shares, &mut padded);
         self.mass.iter_mut().zip(&padded[reach..]).for_each(|(mass, more)| *mass += more);
+    }
+}
+
+/// Adds shares of each weight to the masses from its own place on, one weight after the other.
+fn spread(weights: &[f64], shares: &[f64], masses: &mut [f64]) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has what the function needs.
+        return unsafe { spread_avx2(weights, shares, masses) };
+    }
+    spread_anywhere(weights, shares, masses);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn spread_avx2(weights: &[f64], shares: &[f64], masses: &mut [f64]) {
+    spread_anywhere(weights, shares, masses);
+}
+
+#[inline(always)]
+fn spread_anywhere(weights: &[f64], shares: &[f64], masses: &mut [f64]) {
+    for (cell, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
+        masses[cell..].iter_mut().zip(shares).for_each(|(mass, share)| *mass += weight * share);
     }
 }
 
@@ -144,12 +169,25 @@ pub(super) fn neighbour_distance(before: Option<f64>, unit: f64, after: Option<f
     }
 }
 
-/// The masses of the cells under one kernel.
-fn kernel_mass(unit: f64, deviation: f64, n_cells: usize, weight: f64) -> impl Iterator<Item = f64> {
-    let normal = Normal::table();
-    let weight = weight / normal.inside(unit, deviation);
-    let below = move |cell: usize| normal.below((cell as f64 / n_cells as f64 - unit) / deviation);
-    (0..n_cells).map(move |cell| weight * (below(cell + 1) - below(cell)))
+/// The wide kernel that every density contains: a normal of width 1 around the middle.
+struct Prior {
+    /// What of it lies within the range.
+    inside: f64,
+    /// And in each cell.
+    shares: Vec<f64>,
+}
+
+impl Prior {
+    /// That of so many cells, made at first use.
+    fn of(n_cells: usize) -> &'static Self {
+        static PRIORS: [OnceLock<Prior>; MAX_CELLS + 1] = [const { OnceLock::new() }; MAX_CELLS + 1];
+        PRIORS[n_cells].get_or_init(|| {
+            let (normal, middle) = (Normal::table(), 0.5);
+            let below = |cell: usize| normal.below(cell as f64 / n_cells as f64 - middle);
+            let shares = (0..n_cells).map(|cell| below(cell + 1) - below(cell)).collect();
+            Self { inside: normal.inside(middle, 1.0), shares }
+        })
+    }
 }
 
 /// The range of cells that a kernel reaches.
