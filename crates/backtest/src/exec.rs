@@ -16,6 +16,7 @@ pub mod grid;
 pub mod lazy;
 pub mod mask;
 mod over;
+pub mod places;
 mod recursion;
 pub mod simd;
 mod spare;

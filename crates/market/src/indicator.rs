@@ -117,7 +117,7 @@ pub use tema::tema;
 pub use true_range::true_range;
 pub use value_when::value_when;
 pub use wma::{wma, wma_from};
-pub use zscore::{zscore, zscore_at, zscore_from, zscore_may, zscore_screen, zscore_test};
+pub use zscore::{ZscoreTest, zscore, zscore_at, zscore_from};
 
 use Gaps::{Own, Recursive, Windowed};
 use Group::{Averages, Events, Extremes, Momentum, Spread, Trend};
@@ -255,15 +255,7 @@ pub static FUNCTIONS: &[Function] = &[
         |c, first, out| zscore_from(c.column(0), c.sums(1), c.window(0), first, out),
         |c, bar| zscore_at(c.column(0), c.sums(1), c.window(0), bar),
     )
-    .test(Test {
-        screen: |c, limit, first, left| zscore_screen(c.sums(1), c.window(0), limit, first, left),
-        may: |c, limit, first, left, out| {
-            zscore_may(c.column(0), c.sums(1), c.window(0), limit, first, left, out)
-        },
-        decide: |c, limit, first, left, out| {
-            zscore_test(c.column(0), c.sums(1), c.window(0), limit, first, left, out)
-        },
-    })
+    .test(|c, limit| ZscoreTest::new(c.column(0), c.sums(1), c.window(0), limit))
     .without_unit()
     .twin(file!("zscore.cu"), 0, &[("zscore", Bars)]),
     Function::column("quantile", Windowed, &[X], &[Window, Scalar], |c, out| {

@@ -2,10 +2,11 @@
 //! through the same blocks.
 
 use multiversion::multiversion;
-use tidemill_market::indicator::{Call, Limit, Series};
+use tidemill_market::indicator::{Call, Limit, Series, ZscoreTest};
 
 use super::book::Move;
-use super::lazy::{Lazy, QuickTest};
+use super::lazy::Lazy;
+use super::places::Places;
 use super::simd;
 use super::tile::Compared;
 use crate::graph::{Func, Op1, Op2};
@@ -67,6 +68,8 @@ impl Opening {
 /// Scratch space for formulas; reused so that evaluation does not allocate.
 #[derive(Default)]
 pub struct Scratch {
+    /// Places of bars in a block.
+    pub places: Places,
     /// Steps of a formula at a single bar.
     pub points: Vec<f64>,
     /// Memory for the trades of walks to come.
@@ -169,7 +172,7 @@ impl<'a> Frame<'a> {
     }
 
     /// The quick test of a condition `series ∘ threshold` over a column that is computed where it is read.
-    pub fn quick_test(&self, tape: &Tape) -> Option<QuickTest<'a>> {
+    pub fn quick_test(&self, tape: &Tape) -> Option<ZscoreTest<'a>> {
         let (slot, op, scalar) = match tape.ops[..] {
             [Op::Column { slot, shift: None }, Op::Scalar(scalar), Op::Compare(op, 0, 1)] => {
                 (slot, op, scalar)

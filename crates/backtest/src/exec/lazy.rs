@@ -2,7 +2,7 @@
 //!
 //! A function over windows of prefix sums needs none of its other values, so that a block of bars, or a single one, costs what it holds.
 
-use tidemill_market::indicator::{Call, Limit, Part, Series, Test};
+use tidemill_market::indicator::{Call, Limit, Part, Series, ZscoreTest};
 
 use crate::point;
 
@@ -40,31 +40,7 @@ impl<'a> Lazy<'a> {
     }
 
     /// A quick test of a threshold, if the function has one.
-    pub fn test(&'a self, limit: Limit) -> Option<QuickTest<'a>> {
-        Some(QuickTest { lazy: self, test: self.part.test?, limit })
-    }
-}
-
-/// A test that finds out at a fraction of the cost what a condition is on most bars.
-pub struct QuickTest<'a> {
-    lazy: &'a Lazy<'a>,
-    test: Test,
-    limit: Limit,
-}
-
-impl QuickTest<'_> {
-    /// Takes from the bars from `first` on that are `left`, 64 to a word, some where the condition is not true, at next to no cost.
-    pub fn screen(&self, first: usize, left: &mut [u64]) {
-        (self.test.screen)(&self.lazy.call(), self.limit, first, left);
-    }
-
-    /// For the bars from `first` on that are `left`, 64 to a word: where the condition may be true.
-    pub fn may(&self, first: usize, left: &[u64], out: &mut [u64]) {
-        (self.test.may)(&self.lazy.call(), self.limit, first, left, out);
-    }
-
-    /// Likewise where it is true, and where it has to be asked.
-    pub fn decide(&self, first: usize, left: &[u64], out: [&mut [u64]; 2]) {
-        (self.test.decide)(&self.lazy.call(), self.limit, first, left, out);
+    pub fn test(&'a self, limit: Limit) -> Option<ZscoreTest<'a>> {
+        (self.part.test?)(&self.call(), limit)
     }
 }

@@ -1,11 +1,14 @@
 //! The bars on which a condition is true, found one after the other and computed word by word as far as needed.
 
+mod left;
+
 use super::formula::{Formula, value_at};
 use super::frame::{Frame, MOST_WORDS as BLOCK, Opening, Scratch, WORD};
-use super::lazy::QuickTest;
 use super::simd;
 use crate::graph::Op2;
 use crate::plan::{Decided, Tape};
+use left::Left;
+use tidemill_market::indicator::ZscoreTest;
 
 /// The bars on which a condition is true, written out.
 #[derive(Debug)]
@@ -97,7 +100,7 @@ fn halvings(ratio: f64) -> f64 {
 struct Factor<'a> {
     tape: &'a Tape,
     formula: Formula<'a>,
-    quick: Option<QuickTest<'a>>,
+    quick: Option<ZscoreTest<'a>>,
     /// The column and the number that it compares, if it is a comparison of these.
     comparison: Option<(Op2, &'a [f64], f64)>,
     /// About what a bar costs.
@@ -105,13 +108,16 @@ struct Factor<'a> {
     /// Bars that it was asked for so far, and those where it was true.
     asked: f64,
     passed: f64,
-    /// What it costs to get rid of half of the bars.
+    /// What it costs to get rid of half of the bars, as it was when this many had been asked for: divisions would be felt in every block.
     rank: f64,
+    ranked_at: f64,
     /// How many bars of a block are worth one bar alone; tests set it to take one way throughout.
     point: usize,
     reads_tiles: bool,
     /// Its number among the comparisons whose bits are there, if it is one of them.
     compared: Option<usize>,
+    /// Whether it may not be true on bars that it has left of the block at hand.
+    is_open: bool,
 }
 
 impl<'a> Factor<'a> {
@@ -131,9 +137,11 @@ impl<'a> Factor<'a> {
             asked,
             passed,
             rank,
+            ranked_at: 0.0,
             point,
             reads_tiles,
             compared,
+            is_open: false,
         };
         factor.count(0, 0);
         factor
@@ -143,7 +151,10 @@ impl<'a> Factor<'a> {
     fn count(&mut self, n_asked: usize, n_passed: usize) {
         self.asked += n_asked as f64;
         self.passed += n_passed as f64;
-        self.rank = self.cost / halvings(self.asked / self.passed);
+        if self.asked >= 2.0 * self.ranked_at {
+            self.ranked_at = self.asked;
+            self.rank = self.cost / halvings(self.asked / self.passed);
+        }
     }
 
     /// Whether so many bars are better asked for one by one.
@@ -151,34 +162,21 @@ impl<'a> Factor<'a> {
         n_left.saturating_mul(self.point) <= block.len * WORD
     }
 
-    /// Keeps the bits of the bars where it may be true, and tells whether that leaves none where it is not.
-    fn keep(&self, block: &mut Block, n_left: usize, frame: &Frame<'_>, scratch: &mut Scratch) -> bool {
-        if let Some(compared) = self.compared {
-            let words = &frame.compared[compared].words;
-            block.bits[..block.len].iter_mut().zip(words).for_each(|(bits, word)| *bits &= word);
-        } else if let Some(quick) = &self.quick {
-            let mut left = [0; BLOCK];
-            quick.may(block.first * WORD, &block.bits[..block.len], &mut left[..block.len]);
-            block.bits = left;
-            return false;
-        } else {
-            self.keep_exactly(block, n_left, frame, scratch);
+    /// Keeps the bits of the bars where it is true.
+    fn keep(&self, block: &mut Block, n_left: usize, frame: &Frame<'_>, scratch: &mut Scratch) {
+        match self.compared {
+            Some(compared) => {
+                let words = &frame.compared[compared].words;
+                block.bits[..block.len].iter_mut().zip(words).for_each(|(bits, word)| *bits &= word);
+            }
+            None => self.keep_exactly(block, n_left, frame, scratch),
         }
-        true
     }
 
-    /// Keeps the bits of the bars where it is true; few are left that it was not asked for.
-    fn settle(&self, block: &mut Block, frame: &Frame<'_>, scratch: &mut Scratch) {
-        let Some(quick) = &self.quick else { return };
-        let (mut yes, mut ask) = ([0; BLOCK], [0; BLOCK]);
-        let (left, out) = (&block.bits[..block.len], [&mut yes[..block.len], &mut ask[..block.len]]);
-        quick.decide(block.first * WORD, left, out);
-        block.bits = ask;
-        let n_left = block.n_left();
-        if n_left > 0 {
-            self.keep_exactly(block, n_left, frame, scratch);
-        }
-        block.bits.iter_mut().zip(yes).for_each(|(bits, yes)| *bits |= yes);
+    /// Whether it is true on a bar.
+    fn at(&self, bar: usize, points: &mut Vec<f64>) -> bool {
+        let passes = self.quick.as_ref().and_then(|quick| quick.passes(bar));
+        passes.unwrap_or_else(|| self.formula.value(bar, &Opening::NONE, points) == 1.0)
     }
 
     /// Compares the bars of some words, if it is a comparison with a number and the column has all of them;
@@ -290,7 +288,7 @@ impl<'a> Signal<'a> {
         for factor in self.factors.iter_mut().filter(|factor| factor.reads_tiles) {
             factor.compared = read(factor.tape);
             if factor.compared.is_some() {
-                factor.cost = COMPARED;
+                (factor.cost, factor.ranked_at) = (COMPARED, 0.0);
                 factor.count(0, 0);
             }
         }
@@ -415,21 +413,23 @@ impl<'a> Signal<'a> {
         for quick in self.factors.iter().filter_map(|factor| factor.quick.as_ref()) {
             quick.screen(first * WORD, &mut block.bits[..block.len]);
         }
-        let mut n_left = block.n_left();
+        let mut left = Left::new(block);
         self.factors.sort_by(|a, b| a.rank.total_cmp(&b.rank));
-        let mut are_settled = true;
         for factor in &mut self.factors {
-            if n_left == 0 {
-                return;
+            if left.n == 0 {
+                break;
             }
-            let n_asked = n_left;
-            are_settled &= factor.keep(block, n_asked, frame, scratch);
-            n_left = block.n_left();
-            factor.count(n_asked, n_left);
+            let n_asked = left.n;
+            left.keep(factor, block, frame, scratch);
+            factor.count(n_asked, left.n);
         }
-        if !are_settled && n_left > 0 {
-            self.factors.iter().for_each(|factor| factor.settle(block, frame, scratch));
+        for factor in self.factors.iter().filter(|factor| factor.is_open) {
+            if left.n == 0 {
+                break;
+            }
+            left.settle(factor, block, scratch);
         }
+        left.unlist(block, scratch);
     }
 }
 

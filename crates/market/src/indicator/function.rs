@@ -8,6 +8,7 @@ use std::hash::{Hash, Hasher};
 
 use super::device::{Output, Shape};
 use super::prefix::{Moments, Prefix};
+use super::zscore::ZscoreTest;
 
 /// What a function reads at each bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,20 +159,9 @@ pub struct Part {
     pub test: Option<Test>,
 }
 
-/// A quick test of `value > threshold` and `value >= threshold`, or of `value < −threshold` and `value <= −threshold`, for the bars from a first
-/// one on that are left, 64 to a word.
-#[derive(Clone, Copy)]
-pub struct Test {
-    /// Takes away bars where none is true, as far as that costs next to nothing. The first bar is that of a word.
-    pub screen: fn(&Call<'_>, Limit, usize, &mut [u64]),
-    /// Where one of both may be true, at the least cost.
-    pub may: fn(&Call<'_>, Limit, usize, &[u64], &mut [u64]),
-    /// Where both are surely true, and where the value has to be asked.
-    pub decide: Decide,
-}
-
-/// For the bars from one on that are left, 64 to a word: writes the words of those that pass, and of those that have to be asked.
-type Decide = fn(&Call<'_>, Limit, usize, &[u64], [&mut [u64]; 2]);
+/// A quick test of `value > threshold` and `value >= threshold`, or of `value < −threshold` and `value <= −threshold`; none where it has no
+/// use.
+pub type Test = for<'a> fn(&Call<'a>, Limit) -> Option<ZscoreTest<'a>>;
 
 /// What a quick test compares with.
 #[derive(Clone, Copy, Debug)]

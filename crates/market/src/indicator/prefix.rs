@@ -411,14 +411,6 @@ impl Prefix {
         self.rough.as_ref().map(|rough| (rough, rough.test(w, limit)))
     }
 
-    /// Takes from the words `left` of the bars from `first` on, the first of a word, those whose z-score surely does not reach the limit, as
-    /// far as that costs next to nothing. They are more the more often it is asked.
-    pub(super) fn screen_scores(&self, w: usize, limit: Limit, first: usize, left: &mut [u64]) {
-        if let Some(rough) = &self.rough {
-            rough.screen(w, limit, first, left);
-        }
-    }
-
     /// Sets the bars without a complete window to NaN; returns the others of `out`, which begins with bar `first`, and where the
     /// window of the first of them starts.
     fn begin<'a>(&self, w: usize, first: usize, out: &'a mut [f64]) -> Option<(usize, &'a mut [f64])> {

@@ -34,90 +34,90 @@ pub fn zscore_at(x: &[f64], p: &Prefix, w: usize, i: usize) -> f64 {
 /// Of 64 bars fewer than this are tested one by one.
 const FEW: u32 = 6;
 
-/// For the bars from `first` on, 64 to a word, takes from those that are `left` some where `sign · zscore` reaches no threshold. `first` is the
-/// first bar of a word.
-///
-/// It costs a fraction of [`zscore_may`] where windows of about that length have been asked for often, and does nothing before.
-pub fn zscore_screen(p: &Prefix, w: usize, limit: Limit, first: usize, left: &mut [u64]) {
-    p.screen_scores(w, limit, first, left);
+/// A threshold of the z-scores of one series over one window. It tells most of them from the threshold at a fraction of their cost.
+pub struct ZscoreTest<'a> {
+    x: &'a [f64],
+    sums: &'a Rough,
+    test: ScoreTest,
+    limit: Limit,
 }
 
-/// For the bars from `first` on, 64 to a word, where `sign · zscore` may reach a threshold. Only bars that are `left` are tested.
-///
-/// It costs a fraction of [`zscore`], and less than [`zscore_test`].
+impl<'a> ZscoreTest<'a> {
+    /// `p` holds the sums of the same `x`. None without squares, and without a window: then there is no score.
+    pub fn new(x: &'a [f64], p: &'a Prefix, w: usize, limit: Limit) -> Option<Self> {
+        let (sums, test) = p.score_test(w, limit).filter(|_| w > 0)?;
+        Some(Self { x, sums, test, limit })
+    }
+
+    /// For the bars from `first` on, 64 to a word, takes from those that are `left` some where `sign · zscore` reaches no threshold. `first`
+    /// is the first bar of a word.
+    ///
+    /// It costs next to nothing where windows of about that length have been asked for often, and does nothing before.
+    pub fn screen(&self, first: usize, left: &mut [u64]) {
+        self.sums.screen(self.test.w, self.limit, first, left);
+    }
+
+    /// The same for nearly all that do not reach it, at the cost of a test. Returns whether all that are left surely pass the threshold.
+    pub fn thin(&self, first: usize, left: &mut [u64]) -> bool {
+        thin(self, first, left)
+    }
+
+    /// Of some bars, counted from `first`, moves those to the front that may reach the threshold. Returns how many there are, and whether
+    /// all of them surely pass it.
+    pub fn keep(&self, first: usize, bars: &mut [u16]) -> (usize, bool) {
+        let (mut n_kept, mut are_sure) = (0, true);
+        // Nothing of this can be predicted, so that nothing branches.
+        for at in 0..bars.len() {
+            let bar = bars[at];
+            let said = self.said(first + usize::from(bar));
+            bars[n_kept] = bar;
+            n_kept += usize::from(said >= 0.0);
+            are_sure &= said != 0.0;
+        }
+        (n_kept, are_sure)
+    }
+
+    /// Whether a bar passes the threshold, if that can be told.
+    pub fn passes(&self, bar: usize) -> Option<bool> {
+        let quickly = self.said(bar);
+        let said =
+            if quickly == 0.0 { self.sums.test_closely(bar, self.test.w, self.limit) } else { quickly };
+        (said != 0.0).then_some(said > 0.0)
+    }
+
+    /// What the test says of one bar: 1 if it surely passes, −1 if it surely does not, else 0.
+    #[inline(always)]
+    fn said(&self, bar: usize) -> f64 {
+        self.x.get(bar).map_or(-1.0, |newest| self.sums.test_at(*newest, bar, &self.test))
+    }
+}
+
 #[multiversion(targets("x86_64+popcnt"))]
-pub fn zscore_may(
-    x: &[f64],
-    p: &Prefix,
-    w: usize,
-    limit: Limit,
-    first: usize,
-    left: &[u64],
-    out: &mut [u64],
-) {
-    // Without a window there is no score, and that passes no threshold.
-    if w == 0 {
-        return out.fill(0);
-    }
-    let Some((sums, test)) = p.score_test(w, limit) else { return out.copy_from_slice(left) };
-    for (at, (left, out)) in left.iter().zip(out).enumerate() {
+fn thin(test: &ZscoreTest<'_>, first: usize, left: &mut [u64]) -> bool {
+    let mut are_sure = true;
+    for (at, left) in left.iter_mut().enumerate() {
         let bar = first + at * 64;
-        let whole = || sums.may_word(x.get(bar..)?.first_chunk()?, bar, &test);
+        let whole = || test.sums.may_word(test.x.get(bar..)?.first_chunk()?, bar, &test.test);
         let many = if left.count_ones() < FEW { None } else { whole() };
-        *out = match many {
-            Some(may) => left & may,
-            None => kept(*left, |lane| said(x, sums, bar + lane, &test) >= 0.0),
-        };
+        let [may, sure] = many.unwrap_or_else(|| one_by_one(test, bar, *left));
+        *left &= may;
+        are_sure &= *left & !sure == 0;
     }
+    are_sure
 }
 
-/// For the bars from `first` on, 64 to a word, whether `sign · zscore` passes a threshold: `yes` where it surely does, `ask` where the score
-/// has to be asked. Only bars that are `left` are tested, one by one.
-pub fn zscore_test(
-    x: &[f64],
-    p: &Prefix,
-    w: usize,
-    limit: Limit,
-    first: usize,
-    left: &[u64],
-    [yes, ask]: [&mut [u64]; 2],
-) {
-    if w == 0 {
-        yes.fill(0);
-        return ask.fill(0);
-    }
-    let Some((sums, test)) = p.score_test(w, limit) else {
-        yes.fill(0);
-        return ask.copy_from_slice(left);
-    };
-    for (at, ((left, yes), ask)) in left.iter().zip(yes).zip(ask).enumerate() {
-        let bar = first + at * 64;
-        *yes = 0;
-        *ask = kept(*left, |lane| {
-            let quickly = said(x, sums, bar + lane, &test);
-            let said = if quickly == 0.0 { sums.test_closely(bar + lane, w, limit) } else { quickly };
-            *yes |= u64::from(said > 0.0) << lane;
-            said == 0.0
-        });
-    }
-}
-
-/// The bits of a word of which something is true.
+/// Of the bars from `first` on that are `left`, those that may reach the threshold, and those that surely pass it.
 #[inline(always)]
-fn kept(mut bits: u64, mut is_true: impl FnMut(usize) -> bool) -> u64 {
-    let mut out = 0;
-    while bits != 0 {
-        let lane = bits.trailing_zeros();
-        bits &= bits - 1;
-        out |= u64::from(is_true(lane as usize)) << lane;
+fn one_by_one(test: &ZscoreTest<'_>, first: usize, mut left: u64) -> [u64; 2] {
+    let [mut may, mut sure] = [0; 2];
+    while left != 0 {
+        let lane = left.trailing_zeros();
+        left &= left - 1;
+        let said = test.said(first + lane as usize);
+        may |= u64::from(said >= 0.0) << lane;
+        sure |= u64::from(said > 0.0) << lane;
     }
-    out
-}
-
-/// What a test says of one bar: 1 if it surely passes, −1 if it surely does not, else 0.
-#[inline(always)]
-fn said(x: &[f64], sums: &Rough, bar: usize, test: &ScoreTest) -> f64 {
-    x.get(bar).map_or(-1.0, |newest| sums.test_at(*newest, bar, test))
+    [may, sure]
 }
 
 /// The first bar from `first` on whose window is complete, the values from there on and their part of `out`; the rest of it is NaN.
@@ -173,8 +173,7 @@ mod tests {
             let p = Prefix::new(&x, Moments::SumSquares);
             let n_words = x.len().div_ceil(64);
             let (mut z, mut sure) = (vec![0.0; x.len()], [0; 2]);
-            let [mut yes, mut ask, mut may, mut some] = [0; 4].map(|none| vec![none; n_words]);
-            let few: Vec<u64> = (0..n_words).map(|at| 1 << (at * 7 % 64) | 1 << 63 | 1).collect();
+            let all: Vec<u16> = (0..x.len() as u16).collect();
             for w in [1, 2, 3, 10, 16, 50, 300, 319, 1_999, 2_001] {
                 zscore(&x, &p, w, &mut z);
                 // Thresholds that are met exactly are among them.
@@ -182,34 +181,32 @@ mod tests {
                 for threshold in thresholds.filter(|threshold| *threshold > 0.0) {
                     for sign in [1.0, -1.0] {
                         let limit = Limit { threshold, sign };
-                        zscore_test(&x, &p, w, limit, 0, &vec![u64::MAX; n_words], [&mut yes, &mut ask]);
+                        let Some(test) = ZscoreTest::new(&x, &p, w, limit) else {
+                            panic!("there are squares and a window")
+                        };
                         let bit = |words: &[u64], i: usize| words[i / 64] >> (i % 64) & 1 == 1;
-                        for (i, z) in z.iter().enumerate() {
-                            let (yes, ask) = (bit(&yes, i), bit(&ask, i));
-                            let what = || format!("{yes} {ask} of {z} against {threshold}, window {w}");
-                            let passes = sign * z >= threshold;
-                            assert!(yes || ask || !passes, "{}", what());
-                            assert!(!yes || sign * z > threshold && !ask, "{}", what());
-                            sure[0] += usize::from(!yes && !ask);
-                            sure[1] += usize::from(yes);
-                        }
+                        let mut bars = all.clone();
+                        let (n_kept, are_sure) = test.keep(0, &mut bars);
+                        let kept = &bars[..n_kept];
                         // Screens know nothing at first, and rule out what they do from some question on.
-                        let mut left = vec![u64::MAX; n_words];
-                        zscore_screen(&p, w, limit, 0, &mut left);
+                        let (mut screened, mut thinned) = (vec![u64::MAX; n_words], vec![u64::MAX; n_words]);
+                        test.screen(0, &mut screened);
+                        let are_thinned_sure = test.thin(0, &mut thinned);
+                        assert_eq!(are_thinned_sure, are_sure, "{threshold}, window {w}");
                         for (i, z) in z.iter().enumerate() {
-                            assert!(
-                                bit(&left, i) || sign * z < threshold || z.is_nan(),
-                                "{z} {threshold} {w}"
-                            );
-                            n_screened += usize::from(!bit(&left, i));
-                        }
-                        // Whole words and single bars have the same answers.
-                        zscore_may(&x, &p, w, limit, 0, &vec![u64::MAX; n_words], &mut may);
-                        zscore_may(&x, &p, w, limit, 0, &few, &mut some);
-                        for at in 0..n_words {
-                            let last = if at + 1 == n_words { (1 << (x.len() % 64)) - 1 } else { u64::MAX };
-                            assert_eq!((yes[at] | ask[at]) & !may[at] & last, 0, "word {at}, window {w}");
-                            assert_eq!(some[at], may[at] & few[at], "word {at}, window {w}");
+                            let (is_kept, passes) = (kept.binary_search(&all[i]).is_ok(), test.passes(i));
+                            let what =
+                                || format!("{is_kept} {passes:?} of {z} against {threshold}, window {w}");
+                            let may = is_kept && bit(&screened, i) && bit(&thinned, i);
+                            assert!(may || !(sign * z >= threshold), "{}", what());
+                            assert!(passes != Some(true) || sign * z > threshold, "{}", what());
+                            assert!(passes != Some(false) || !(sign * z >= threshold), "{}", what());
+                            assert!(!are_sure || is_kept == (passes == Some(true)), "{}", what());
+                            // Whole words and single bars have the same answers.
+                            assert_eq!(bit(&thinned, i), is_kept, "{}", what());
+                            sure[0] += usize::from(passes == Some(false));
+                            sure[1] += usize::from(passes == Some(true));
+                            n_screened += usize::from(!bit(&screened, i));
                         }
                     }
                 }

@@ -75,10 +75,10 @@ impl Rough {
         ScoreTest::new(&self.bounds, w, limit)
     }
 
-    /// Where `test` does not rule out the z-scores of the 64 bars from `first` on, of which `newest` are the values. None if a window is not
-    /// complete, or may hold a missing value.
+    /// Where `test` does not rule out the z-scores of the 64 bars from `first` on, of which `newest` are the values, and where it is sure of
+    /// them. None if a window is not complete, or may hold a missing value.
     #[inline(always)]
-    pub fn may_word(&self, newest: &[f64; 64], first: usize, test: &ScoreTest) -> Option<u64> {
+    pub fn may_word(&self, newest: &[f64; 64], first: usize, test: &ScoreTest) -> Option<[u64; 2]> {
         let start = (first + 1).checked_sub(test.w).filter(|start| *start >= self.clean_from)?;
         let old = self.sums.get(start..)?.first_chunk()?;
         let new = self.sums.get(start + test.w..)?.first_chunk()?;

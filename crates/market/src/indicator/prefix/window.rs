@@ -53,7 +53,7 @@ impl Spread {
 /// about 0 as it is; and the exact one takes sums that are good to about 2⁻¹⁰⁴ of all that is in them. The bounds are more than ten times all
 /// that, and a score within them is not decided.
 pub(in crate::indicator) struct ScoreTest {
-    pub(super) w: usize,
+    pub w: usize,
     centre: f64,
     w_bars: f64,
     sign: f64,
@@ -121,13 +121,13 @@ impl ScoreTest {
     pub(super) fn of(&self, newest: f64, s: f64, q: f64) -> f64 {
         let d = self.sign * (self.w_bars * (newest - self.centre) - s);
         let excess = d * d - self.squared * (self.w_bars * q - s * s);
-        let sure = if d > self.of_d && excess > self.of_excess { 1.0 } else { 0.0 };
-        if d < -self.of_d || excess < -self.of_excess { -1.0 } else { sure }
+        let sure = if (d > self.of_d) & (excess > self.of_excess) { 1.0 } else { 0.0 };
+        if (d < -self.of_d) | (excess < -self.of_excess) { -1.0 } else { sure }
     }
 
-    /// Of 64 windows those of which it does not say −1.
+    /// Of 64 windows those of which it does not say −1, and those of which it says 1.
     #[inline(always)]
-    pub(super) fn may(&self, sums: &WordSums<'_>) -> u64 {
+    pub(super) fn may(&self, sums: &WordSums<'_>) -> [u64; 2] {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f") {
             // SAFETY: the machine has AVX-512F, as was just asked.
@@ -137,11 +137,11 @@ impl ScoreTest {
     }
 
     /// The specification of [`Self::may`].
-    fn may_plain(&self, sums: &WordSums<'_>) -> u64 {
+    fn may_plain(&self, sums: &WordSums<'_>) -> [u64; 2] {
         let WordSums { newest, old, new } = sums;
-        (0..64).fold(0, |may, k| {
+        (0..64).fold([0; 2], |[may, sure], k| {
             let said = self.of(newest[k], new[k][0] - old[k][0], new[k][1] - old[k][1]);
-            may | u64::from(said >= 0.0) << k
+            [may | u64::from(said >= 0.0) << k, sure | u64::from(said > 0.0) << k]
         })
     }
 }
@@ -161,7 +161,7 @@ mod x86 {
 
     /// [`ScoreTest::of`] eight windows at a time, with the same operations in the same order.
     #[target_feature(enable = "avx512f")]
-    pub(super) fn may(test: &ScoreTest, sums: &WordSums<'_>) -> u64 {
+    pub(super) fn may(test: &ScoreTest, sums: &WordSums<'_>) -> [u64; 2] {
         let eight = |values: &[f64]| {
             assert!(values.len() == 8);
             // SAFETY: the slice holds the eight values that are read.
@@ -174,10 +174,11 @@ mod x86 {
         };
         let (firsts, seconds) =
             (_mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0), _mm512_set_epi64(15, 13, 11, 9, 7, 5, 3, 1));
-        let [centre, w, sign, squared, under_d, under_excess] =
-            [test.centre, test.w_bars, test.sign, test.squared, -test.of_d, -test.of_excess]
-                .map(|value| _mm512_set1_pd(value));
-        let mut may = 0;
+        let [centre, w, sign, squared] =
+            [test.centre, test.w_bars, test.sign, test.squared].map(|value| _mm512_set1_pd(value));
+        let [under_d, under_excess, over_d, over_excess] =
+            [-test.of_d, -test.of_excess, test.of_d, test.of_excess].map(|value| _mm512_set1_pd(value));
+        let (mut may, mut sure) = (0, 0);
         for part in 0..8 {
             let (a, b) = (four(2 * part), four(2 * part + 1));
             let (s, q) = (_mm512_permutex2var_pd(a, firsts, b), _mm512_permutex2var_pd(a, seconds, b));
@@ -189,8 +190,11 @@ mod x86 {
             let not_under = _mm512_cmp_pd_mask::<_CMP_NLT_UQ>(d, under_d);
             let open = _mm512_mask_cmp_pd_mask::<_CMP_NLT_UQ>(not_under, excess, under_excess);
             may |= u64::from(open) << (part * 8);
+            let over = _mm512_cmp_pd_mask::<_CMP_GT_OQ>(d, over_d);
+            let passed = _mm512_mask_cmp_pd_mask::<_CMP_GT_OQ>(over, excess, over_excess);
+            sure |= u64::from(passed) << (part * 8);
         }
-        may
+        [may, sure]
     }
 }
 
