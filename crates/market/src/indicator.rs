@@ -117,7 +117,7 @@ pub use tema::tema;
 pub use true_range::true_range;
 pub use value_when::value_when;
 pub use wma::{wma, wma_from};
-pub use zscore::{ZscoreTest, zscore, zscore_at, zscore_from};
+pub use zscore::{Tested, ZscoreTest, zscore, zscore_at, zscore_from};
 
 use Gaps::{Own, Recursive, Windowed};
 use Group::{Averages, Events, Extremes, Momentum, Spread, Trend};

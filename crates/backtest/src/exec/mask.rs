@@ -8,7 +8,7 @@ use super::simd;
 use crate::graph::Op2;
 use crate::plan::{Decided, Tape};
 use left::Left;
-use tidemill_market::indicator::ZscoreTest;
+use tidemill_market::indicator::{Tested, ZscoreTest};
 
 /// The bars on which a condition is true, written out.
 #[derive(Debug)]
@@ -320,6 +320,11 @@ impl<'a> Signal<'a> {
             let block_bars = self.block_words * WORD;
             self.compute(bar / block_bars * self.block_words, from, frame, scratch);
         }
+    }
+
+    /// The series that its quick tests read.
+    pub fn tested(&self) -> impl Iterator<Item = Tested<'a>> {
+        self.factors.iter().filter_map(|factor| Some(factor.quick.as_ref()?.series()))
     }
 
     /// The mask, if there is one that decides everything.

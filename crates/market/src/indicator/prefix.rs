@@ -26,7 +26,7 @@ use super::double_double::DoubleDouble;
 use super::function::Limit;
 use add_up::add_up;
 
-pub(super) use rough::Rough;
+pub(super) use rough::{Rough, fetch};
 pub(super) use window::{Mean, ScoreTest, Spread, Weighted};
 
 /// Magnitudes above this count as not available, so that sums of squares cannot overflow and spoil every

@@ -1,9 +1,11 @@
 //! Rolling z-score: how many standard deviations a value lies from its window's mean.
 
+use std::ops::Range;
+
 use multiversion::multiversion;
 
 use super::function::Limit;
-use super::prefix::{Mean, Prefix, Rough, ScoreTest, Spread};
+use super::prefix::{Mean, Prefix, Rough, ScoreTest, Spread, fetch};
 
 /// `(x - mean) / std` over the last `w` values including the current one, with the population standard
 /// deviation. `p` holds the sums of the same `x`.
@@ -49,6 +51,11 @@ impl<'a> ZscoreTest<'a> {
         Some(Self { x, sums, test, limit })
     }
 
+    /// What it reads.
+    pub fn series(&self) -> Tested<'a> {
+        Tested { x: self.x, sums: self.sums }
+    }
+
     /// For the bars from `first` on, 64 to a word, takes from those that are `left` some where `sign · zscore` reaches no threshold. `first`
     /// is the first bar of a word.
     ///
@@ -89,6 +96,27 @@ impl<'a> ZscoreTest<'a> {
     #[inline(always)]
     fn said(&self, bar: usize) -> f64 {
         self.x.get(bar).map_or(-1.0, |newest| self.sums.test_at(*newest, bar, &self.test))
+    }
+}
+
+/// A series of which z-scores are tested, and its sums. Two are equal if they lie in the same memory.
+#[derive(Clone, Copy)]
+pub struct Tested<'a> {
+    x: &'a [f64],
+    sums: &'a Rough,
+}
+
+impl PartialEq for Tested<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.x, other.x) && std::ptr::eq(self.sums, other.sums)
+    }
+}
+
+impl Tested<'_> {
+    /// Has what tests read of some bars brought into the second cache.
+    pub fn fetch(&self, bars: Range<usize>) {
+        fetch(self.x, bars.clone());
+        self.sums.fetch(bars);
     }
 }
 

@@ -15,10 +15,13 @@ use crate::exec::walk::{BoundExit, ExitTrigger, SideRun, WalkState, Walker};
 use crate::plan::{Decided, Slot};
 use crate::segment::Segment;
 use crate::tally::Tally;
-use tidemill_market::indicator::window;
+use tidemill_market::indicator::{Tested, window};
 
 /// Trials that walk together while their signals are found, at most: what one reads, the next finds in the cache.
 const MOST_ALONG: usize = 64;
+
+/// A series is brought into the cache as a whole if the tests of so many trials read it: one trial reads a bar in a hundred.
+const TRIALS_PER_FETCH: usize = 8;
 
 impl PreparedCondition {
     /// Whether no mask decides all of it for a trial.
@@ -34,6 +37,19 @@ fn signals<'a, 'b>(side: &'a mut SideRun<'b>) -> impl Iterator<Item = &'a mut Si
         ExitTrigger::Number(_) => None,
     });
     std::iter::once(&mut side.enter).chain(exits)
+}
+
+/// The series that the quick tests of many trials read.
+fn shared_series<'b>(sides: &[Vec<SideRun<'b>>]) -> Vec<Tested<'b>> {
+    let mut counted: Vec<(Tested<'b>, usize)> = Vec::new();
+    for series in sides.iter().flatten().flat_map(|side| side.enter.tested()) {
+        match counted.iter_mut().find(|(other, _)| *other == series) {
+            Some((_, n_trials)) => *n_trials += 1,
+            None => counted.push((series, 1)),
+        }
+    }
+    counted.retain(|(_, n_trials)| *n_trials >= TRIALS_PER_FETCH);
+    counted.into_iter().map(|(series, _)| series).collect()
 }
 
 /// Asks for what the signals of trials read of tiles.
@@ -157,6 +173,7 @@ impl Engine<'_> {
         scratch: &mut Scratch,
     ) {
         let Segment { symbol, role, range, .. } = &self.segments[segment];
+        let tested = shared_series(&sides);
         let (data, block_bars) = (&self.symbols[*symbol], self.block_words * WORD);
         let mut walks: Vec<(Walker<'_>, WalkState, Pool<'_>)> = group
             .iter_mut()
@@ -167,13 +184,18 @@ impl Engine<'_> {
                 (walker, state, row.pool(*role, &data.calendar, &self.blocks))
             })
             .collect();
+        let n_walks = walks.len();
         for first in (0..range.end).step_by(block_bars) {
             let bars = first..data.bars.len().min(first + block_bars);
             tiles.advance(bars.clone());
             if bars.end <= range.start {
                 continue;
             }
+            let next = bars.end..data.bars.len().min(bars.end + block_bars);
+            let part = |at: usize| next.start + next.len() * at / n_walks;
             for (at, (walker, state, pool)) in walks.iter_mut().enumerate() {
+                // Single bars of the next block would come from memory one by one: meanwhile a part of all of them is on its way.
+                tested.iter().for_each(|series| series.fetch(part(at)..part(at + 1)));
                 if state.looks_before(bars.end) {
                     let own = tiles.of(at, frames[at].columns.len());
                     let frame = Frame { tiles: &own, compared: tiles.compared(), ..frames[at] };

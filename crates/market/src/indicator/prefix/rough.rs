@@ -1,5 +1,7 @@
 //! Plain `f64` sums of one series, good enough to tell most z-scores from a threshold, at a fraction of the cost of double-double.
 
+use std::ops::Range;
+
 use multiversion::multiversion;
 
 use super::ceiling::{Ceilings, Source};
@@ -69,6 +71,11 @@ impl Rough {
         ceilings.screen(w, limit, first, left, &Source { x, sums, bounds, clean_from: *clean_from });
     }
 
+    /// Has the sums after some bars brought into the second cache.
+    pub fn fetch(&self, bars: Range<usize>) {
+        fetch(&self.sums, bars.start + 1..bars.end + 1);
+    }
+
     /// A test of z-scores over windows of `w` values, at least 1.
     #[inline(always)]
     pub fn test(&self, w: usize, limit: Limit) -> ScoreTest {
@@ -136,6 +143,18 @@ impl Rough {
     /// Whether a value is missing among the bars from `start` to before `end`, where some are missing from `start` on.
     fn is_spoilt(&self, start: usize, end: usize) -> bool {
         start < self.n_leading || self.missing.get(start) != self.missing.get(end)
+    }
+}
+
+/// Has some values brought into the second cache, as far as they are there.
+pub(in crate::indicator) fn fetch<T>(values: &[T], wanted: Range<usize>) {
+    for _line in values.get(wanted).unwrap_or_default().chunks(64 / size_of::<T>()) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+            // SAFETY: it reads nothing, whatever the address is.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(_line.as_ptr().cast()) };
+        }
     }
 }
 
