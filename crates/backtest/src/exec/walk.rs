@@ -264,7 +264,8 @@ impl<'a> Walker<'a> {
     pub fn begin(&self, range: Range<usize>, scratch: &mut Scratch) -> WalkState {
         let (first_day, last_day) = (self.symbol.day[range.start], self.symbol.day[range.end - 1]);
         let book = Book::new(self.costs, first_day, last_day, range.len());
-        let (trades, from) = (scratch.trades.pop().unwrap_or_default(), range.start);
+        let trades = scratch.trades.pop().unwrap_or_else(|| Vec::with_capacity(BLOCK));
+        let from = range.start;
         WalkState { range, book, trades, skipped: 0, from }
     }
 

@@ -110,8 +110,11 @@ impl Lanes {
     /// Compares up to 64 bars; on the bar `start` the averages begin with the value.
     fn word(&mut self, relation: Relation, x: &[f64], y: &[f64], start: Option<usize>) -> [u64; LANES] {
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
-            // SAFETY: the machine has AVX-512F and AVX-512BW, as was just asked.
+        if is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+        {
+            // SAFETY: the machine has AVX-512F, BW and DQ, as was just asked.
             return unsafe { x86::word(self, relation, x, y, start) };
         }
         self.word_plain(relation, x, y, start)
@@ -192,7 +195,8 @@ mod x86 {
         }
     }
 
-    #[target_feature(enable = "avx512f,avx512bw")]
+    // With DQ masks go to memory at once, and not through a port that arithmetic needs.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq")]
     pub(super) fn word(
         lanes: &mut Lanes,
         relation: Relation,
@@ -210,7 +214,7 @@ mod x86 {
     }
 
     #[inline]
-    #[target_feature(enable = "avx512f,avx512bw")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq")]
     fn run<const RELATION: i32>(lanes: &mut Lanes, x: &[f64], y: &[f64], start: usize) -> [u64; LANES] {
         // For each bar a bit per lane.
         let mut bits = [[0_u8; 64]; 2];
