@@ -226,9 +226,10 @@ mod tests {
                             let what =
                                 || format!("{is_kept} {passes:?} of {z} against {threshold}, window {w}");
                             let may = is_kept && bit(&screened, i) && bit(&thinned, i);
-                            assert!(may || !(sign * z >= threshold), "{}", what());
+                            let reaches = sign * z >= threshold;
+                            assert!(may || !reaches, "{}", what());
                             assert!(passes != Some(true) || sign * z > threshold, "{}", what());
-                            assert!(passes != Some(false) || !(sign * z >= threshold), "{}", what());
+                            assert!(passes != Some(false) || !reaches, "{}", what());
                             assert!(!are_sure || is_kept == (passes == Some(true)), "{}", what());
                             // Whole words and single bars have the same answers.
                             assert_eq!(bit(&thinned, i), is_kept, "{}", what());
