@@ -148,7 +148,7 @@ fn kernels_have_the_bits_of_the_cpu() {
         let expected = engine.evaluate(&points);
         assert!(expected.iter().filter(|outcome| outcome.train.trades > 5).count() > 20, "{source}");
         for most_trials in [40, 11] {
-            let options = DeviceOptions { most_trials, ..DeviceOptions::default() };
+            let options = DeviceOptions { most_trials, usual_trials: 40, ..DeviceOptions::default() };
             let mut on_device = DeviceEngine::new(&device, &engine, &strategy, options).unwrap();
             let found = on_device.evaluate(&points).unwrap();
             assert_eq!(found.len(), expected.len());

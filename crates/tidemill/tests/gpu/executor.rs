@@ -50,7 +50,8 @@ pub fn check(numbers: &[u32], device: &Device) -> Result<(), String> {
     let expected = engine.evaluate(&points);
     // A walk by a block and one by a few lanes, whatever the device would choose.
     let walks = [[None, Some(0)], [Some(64), Some(0)], [Some(0), Some(128)]][stream.below(3)];
-    let whole = DeviceOptions { context, walk_threads: walks[0], ..DeviceOptions::default() };
+    let whole =
+        DeviceOptions { context, walk_threads: walks[0], usual_trials: n_trials, ..DeviceOptions::default() };
     let parts = DeviceOptions {
         stretch_bars: Some([8, 50, 400][stream.below(3)]),
         most_trials: 1 + n_trials / 3,
@@ -59,6 +60,7 @@ pub fn check(numbers: &[u32], device: &Device) -> Result<(), String> {
         walk_threads: walks[1],
         most_chained: 0,
         pools_alone: stream.below(2) == 0,
+        usual_trials: [0, 1, 2 * n_trials][stream.below(3)],
         ..whole
     };
     let n_of = |role: Role| engine.segments().iter().filter(|segment| segment.role == role).count();

@@ -14,6 +14,21 @@ const USUAL_TRADES: usize = 1024;
 /// Memory for the trades of few walks: enough that one round finds them all.
 const TRADE_BYTES: usize = 1 << 30;
 
+/// Room for a round of walks.
+pub(super) struct WalkRoom {
+    trades: DevicePtr<Trade>,
+    states: DevicePtr<WalkState>,
+    /// Trades of each walk.
+    capacity: usize,
+}
+
+/// Room for the books, for their sums, and for how many are open.
+pub(super) struct BookRoom {
+    books: DevicePtr<BookState>,
+    tallies: DevicePtr<Tally>,
+    n_open: DevicePtr<u32>,
+}
+
 impl Part<Masked> {
     /// Walks and books for a first round, which is the last one for most parts, and takes the sums to the host.
     pub(in crate::cuda) fn walk(mut self) -> Result<Part<Walking>, GpuError> {
@@ -30,7 +45,7 @@ impl Part<Masked> {
     }
 
     fn walk_args(&mut self) -> Result<WalkArgs, GpuError> {
-        let (trades, states, capacity) = self.reserve_walks()?;
+        let WalkRoom { trades, states, capacity } = self.reserve_walks()?;
         let Self { plan, state, .. } = self;
         Ok(WalkArgs {
             world: state.world,
@@ -49,7 +64,7 @@ impl Part<Masked> {
         daily: [DevicePtr<f64>; 2],
         has_blocks: bool,
     ) -> Result<BookArgs, GpuError> {
-        let (books, tallies, n_open) = self.reserve_books()?;
+        let BookRoom { books, tallies, n_open } = self.reserve_books()?;
         let Self { plan, memory, n_trials, .. } = self;
         // Of several segments the pool makes the blocks.
         let has_blocks = has_blocks && !plan.segments.is_pooled(Role::Train);
@@ -100,10 +115,8 @@ impl<S> Part<S> {
         Ok(n_sums > 0)
     }
 
-    /// Room for the trades of a round and for the states of the walks; how many trades of each walk.
-    pub(super) fn reserve_walks(
-        &mut self,
-    ) -> Result<(DevicePtr<Trade>, DevicePtr<WalkState>, usize), GpuError> {
+    /// Room for a round of walks.
+    pub(super) fn reserve_walks(&mut self) -> Result<WalkRoom, GpuError> {
         let n_walks = self.n_walks();
         let Self { plan, memory, share, recording, .. } = self;
         let bytes_each = n_walks.max(1) * size_of::<Trade>();
@@ -111,19 +124,22 @@ impl<S> Part<S> {
             if recording.is_some() { USUAL_TRADES } else { (TRADE_BYTES / bytes_each).max(USUAL_TRADES) };
         let room = (*share / 4 / bytes_each).min(usual);
         let capacity = room.max(4).min(plan.options.most_trades).min(plan.data.walked().longest + 1).max(1);
-        let trades = memory.trades.room(plan.device(), n_walks * capacity)?;
-        Ok((trades, memory.walks.room(plan.device(), n_walks)?, capacity))
+        Ok(WalkRoom {
+            trades: memory.trades.room(plan.device(), n_walks * capacity)?,
+            states: memory.walks.room(plan.device(), n_walks)?,
+            capacity,
+        })
     }
 
-    /// Room for the books, for their sums, and for how many are open.
-    pub(super) fn reserve_books(
-        &mut self,
-    ) -> Result<(DevicePtr<BookState>, DevicePtr<Tally>, DevicePtr<u32>), GpuError> {
+    /// Room for the books.
+    pub(super) fn reserve_books(&mut self) -> Result<BookRoom, GpuError> {
         let (n_walks, n_books) = (self.n_walks(), self.n_books());
         let Self { plan, memory, n_trials, .. } = self;
-        let books = memory.books.room(plan.device(), *n_trials * n_books)?;
-        let tallies = memory.tallies.room(plan.device(), n_walks)?;
-        Ok((books, tallies, memory.n_open.room(plan.device(), 1)?))
+        Ok(BookRoom {
+            books: memory.books.room(plan.device(), *n_trials * n_books)?,
+            tallies: memory.tallies.room(plan.device(), n_walks)?,
+            n_open: memory.n_open.room(plan.device(), 1)?,
+        })
     }
 
     /// Walks on until every buffer is full or every walk is done, and books what was found.

@@ -312,6 +312,44 @@ mod tests {
         assert!(best(Function::Mixed142, 142, 40_000, 4096) < 1.0);
     }
 
+    /// A surface over 142 parameters after some batches, and its proposals. Scores of the last batch are multiplied.
+    fn after_batches(n_trials: u64, n_batches: usize, last_times: f64) -> (Surface, Vec<Points>) {
+        let space = Function::Mixed142.space(142);
+        let settings = SamplerSettings { n_trials: Some(n_trials), ..SamplerSettings::new(5) };
+        let mut surface = Surface::new(&space, &settings);
+        let mut proposals = Vec::new();
+        for batch in 1..=n_batches {
+            let points = surface.ask(200);
+            let times = if batch == n_batches { last_times } else { 1.0 };
+            let values = Function::Mixed142.evaluate(&points);
+            let values: Vec<f64> = values.iter().map(|value| value * times).collect();
+            surface.tell(&points, &crate::quality::to_scores(&values));
+            proposals.push(points);
+        }
+        (surface, proposals)
+    }
+
+    #[test]
+    fn a_long_study_climbs_the_surface_before_the_last_one_whatever_the_threads() {
+        let with_threads = |n_threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+            pool.install(|| after_batches(MIN_BESIDE.1, 6, 1.0).1)
+        };
+        let expected = with_threads(1);
+        assert!((2..=3).all(|n_threads| with_threads(n_threads) == expected));
+        // What was told last does not count yet, and counts after the next batch.
+        let climbed = |times: f64| after_batches(MIN_BESIDE.1, 5, times).0.summits;
+        assert!(climbed(1.0).is_some() && climbed(1.0) == climbed(0.5));
+        let after = |times: f64| {
+            let mut surface = after_batches(MIN_BESIDE.1, 5, times).0;
+            surface.tell(&Points::new(142), &Scores::single(&[]));
+            surface.summits
+        };
+        assert!(after(1.0) != after(0.5));
+        // In a shorter one everything counts at once.
+        assert!(after_batches(MIN_BESIDE.1 - 1, 5, 1.0).0.summits.is_none());
+    }
+
     #[test]
     fn scores_of_any_size_are_survived() {
         let space = Function::Mixed20.space(20);
