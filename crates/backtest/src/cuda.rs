@@ -190,10 +190,12 @@ impl DeviceEngine {
     /// Takes the memory of the usual submission for all lanes. Pinning and mapping it takes as long as a few small batches, and the device would
     /// have nothing to do meanwhile. Where it does not fit, the first submissions find out.
     fn get_ready(&mut self) {
-        let n_trials = self.plan.options.usual_trials;
-        let most = self.plan.most_trials(n_trials, self.lanes.len());
-        for lane in 0..if n_trials > 0 { self.lanes.len() } else { 0 } {
-            let ready = self.staged(lane, 0, Arc::default(), 0..n_trials.min(most));
+        if self.plan.options.usual_trials == 0 {
+            return;
+        }
+        let n_trials = self.plan.most_trials(self.plan.options.usual_trials, self.lanes.len());
+        for lane in 0..self.lanes.len() {
+            let ready = self.staged(lane, 0, Arc::default(), 0..n_trials);
             match ready.and_then(|part| part.get_ready(&mut self.columns, &mut self.under_way)) {
                 Ok((stream, memory)) => self.lanes[lane] = Lane::Idle(stream, Box::new(memory)),
                 Err(_) => return self.release_memory(),
