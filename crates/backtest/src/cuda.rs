@@ -60,6 +60,8 @@ pub struct DeviceOptions {
     pub stretch_bars: Option<usize>,
     /// Trials, of each timeframe, up to which one block finds the distinct tuples of a key.
     pub most_chained: usize,
+    /// Whether trials are walked in the order of their entries; `None`: where they are more than the device walks at a time.
+    pub orders_walks: Option<bool>,
     /// Trials of the usual submission: its memory is taken before the first one, if there is enough.
     pub usual_trials: usize,
     /// Leaves out of outcomes what each segment gave, if every role has several and only their pool is asked for.
@@ -76,6 +78,7 @@ impl Default for DeviceOptions {
             walk_threads: None,
             stretch_bars: None,
             most_chained: 8192,
+            orders_walks: None,
             usual_trials: 0,
             pools_alone: false,
         }
@@ -239,7 +242,8 @@ impl DeviceEngine {
     pub fn submit(&mut self, points: Arc<Points>) -> Result<(), GpuError> {
         let most = self.plan.most_trials(points.len(), self.lanes.len());
         let waiting = (0..points.len()).step_by(most).map(|at| at..(at + most).min(points.len())).collect();
-        self.jobs.push_back(Job { points, waiting, n_under_way: 0, outcomes: Vec::new() });
+        let outcomes = Vec::with_capacity(points.len());
+        self.jobs.push_back(Job { points, waiting, n_under_way: 0, outcomes });
         self.begin_waiting()
     }
 
@@ -393,7 +397,13 @@ impl DeviceEngine {
     fn finish_oldest(&mut self) -> Result<(), GpuError> {
         let Some(mut part) = self.under_way.pop() else { return Ok(()) };
         self.lanes[part.lane] = Lane::Empty;
-        let outcomes = part.finish()?;
+        // Parts are finished in the order in which they were begun, and begun in their order.
+        let mut none = Vec::new();
+        let mut job = self.jobs.iter_mut().find(|job| job.n_under_way > 0);
+        part.finish(job.as_mut().map_or(&mut none, |job| &mut job.outcomes))?;
+        if let Some(job) = job {
+            job.n_under_way -= 1;
+        }
         self.spans.extend(part.marks.spans(
             part.lane,
             part.job,
@@ -404,15 +414,6 @@ impl DeviceEngine {
             details.extend(recording.details);
         }
         self.lanes[part.lane] = Lane::Idle(part.stream, Box::new(part.memory));
-        // Parts are finished in the order in which they were begun, and begun in their order.
-        if let Some(job) = self.jobs.iter_mut().find(|job| job.n_under_way > 0) {
-            job.n_under_way -= 1;
-            if job.outcomes.is_empty() {
-                job.outcomes = outcomes;
-            } else {
-                job.outcomes.extend(outcomes);
-            }
-        }
         Ok(())
     }
 

@@ -6,6 +6,12 @@ __device__ inline bool is_na(double a) { return a != a; }
 __device__ inline double minimum(double a, double b) { return a < b ? a : (b <= a ? b : NA); }
 __device__ inline double maximum(double a, double b) { return a > b ? a : (b >= a ? b : NA); }
 
+// The sum of what all lanes of a warp have.
+template <class T> __device__ inline T sum_of(T value) {
+  for (u32 by = 16; by > 0; by /= 2) value += __shfl_xor_sync(0xffffffffu, value, by);
+  return value;
+}
+
 __device__ inline double known(double a, double b, bool value) { return is_na(a) || is_na(b) ? NA : truth(value); }
 __device__ inline double less(double a, double b) { return known(a, b, a < b); }
 __device__ inline double less_equal(double a, double b) { return known(a, b, a <= b); }

@@ -89,8 +89,7 @@ fn run(args: DeviceBenchArgs, work: Workload) -> Result<ExitCode> {
     let segments = Layout::default().segments(&work.universe)?;
     let mut engine = Engine::new(&work.strategy, &work.universe, segments, EngineOptions::default())?;
     let n_trials = args.trials.unwrap_or(work.n_trials);
-    let points =
-        Arc::new(SamplerKind::Random.build(&engine.space(), &SamplerSettings::new(1))?.ask(n_trials));
+    let points = SamplerKind::Random.build(&engine.space(), &SamplerSettings::new(1))?.ask(n_trials);
     let mut options = DeviceOptions::default();
     options.context.streams = args.streams.unwrap_or(options.context.streams);
     options.most_trials = args.part.unwrap_or(options.most_trials);
@@ -98,28 +97,12 @@ fn run(args: DeviceBenchArgs, work: Workload) -> Result<ExitCode> {
     let mut on_device = DeviceEngine::new(device, &engine, &work.strategy, options)?;
     let load_s = began.elapsed().as_secs_f64();
 
-    let mut runs: Vec<TimedRun> = Vec::new();
-    let mut outcomes = Vec::new();
-    let mut metrics: Vec<Metrics> = Vec::new();
-    // The first one allocates.
-    for _ in 0..=args.repeat.max(1) {
-        drop(std::mem::take(&mut outcomes));
-        on_device.clear()?;
-        on_device.take_spans();
-        let began = Instant::now();
-        on_device.submit(points.clone())?;
-        outcomes = on_device.collect()?;
-        let device_s = began.elapsed().as_secs_f64();
-        outcomes
-            .par_iter()
-            .map(|outcome| engine.pool_metrics(&outcome.train, Role::Train))
-            .collect_into_vec(&mut metrics);
-        let seconds = began.elapsed().as_secs_f64();
-        runs.push(TimedRun { seconds, device_s, spans: on_device.take_spans() });
-    }
-    runs.remove(0);
-    runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-    let median = &runs[runs.len() / 2];
+    let (in_two, halved) = timed_runs(&mut on_device, &engine, &halves(&points), args.repeat)?;
+    let whole = [Arc::new(points)];
+    let (runs, outcomes) = timed_runs(&mut on_device, &engine, &whole, args.repeat)?;
+    let [points] = whole;
+    let (median, best) = (&runs[runs.len() / 2], &runs[0]);
+    let in_two_s = in_two[in_two.len() / 2].seconds;
 
     let n_cpu = args.cpu_trials.unwrap_or(n_trials).min(n_trials);
     let mut compared = Points::new(points.n_params());
@@ -131,7 +114,9 @@ fn run(args: DeviceBenchArgs, work: Workload) -> Result<ExitCode> {
     let began = Instant::now();
     let expected = engine.evaluate(&compared);
     let cpu_s = began.elapsed().as_secs_f64();
-    let n_differ = outcomes.iter().zip(&expected).filter(|(a, b)| !same_bits(a, b)).count();
+    let n_different =
+        |a: &[Outcome], b: &[Outcome]| a.iter().zip(b).filter(|(a, b)| !same_bits(a, b)).count();
+    let n_differ = n_different(&outcomes, &expected) + n_different(&outcomes, &halved);
 
     let n_bars = work.universe.n_bars();
     let evals = n_trials as f64 * n_bars as f64;
@@ -141,14 +126,13 @@ fn run(args: DeviceBenchArgs, work: Workload) -> Result<ExitCode> {
             / 1e3;
     let stages: Vec<(String, f64)> =
         STAGES.iter().map(|stage| (format!("{stage:?}").to_lowercase(), median.stage_ms(*stage))).collect();
-    let best = &runs[0];
     let mut out = std::io::stdout().lock();
     if args.json {
         let stages: serde_json::Map<String, serde_json::Value> =
             stages.into_iter().map(|(name, ms)| (name, json!(ms))).collect();
         let result = json!({
             "bench": work.name, "device": device.info().name, "trials": n_trials, "bars": n_bars, "trades": trades,
-            "median_s": median.seconds, "best_s": best.seconds, "median_bar_evals_per_s": evals / median.seconds,
+            "median_s": median.seconds, "best_s": best.seconds, "in_two_s": in_two_s, "median_bar_evals_per_s": evals / median.seconds,
             "kernel_bar_evals_per_s": evals / kernel_s, "stages_ms": stages, "load_s": load_s,
             "cpu_trials": n_cpu, "cpu_s": cpu_s, "cpu_threads": rayon::current_num_threads(), "different": n_differ,
         });
@@ -170,6 +154,12 @@ fn run(args: DeviceBenchArgs, work: Workload) -> Result<ExitCode> {
             best.seconds * 1e3,
             evals / median.seconds
         )?;
+        writeln!(
+            out,
+            "  the same in two       {:8.2} ms                {:.3e} bar-evaluations/s",
+            in_two_s * 1e3,
+            evals / in_two_s
+        )?;
         writeln!(out, "  until sums are back   {:8.2} ms", median.device_s * 1e3)?;
         writeln!(
             out,
@@ -178,6 +168,9 @@ fn run(args: DeviceBenchArgs, work: Workload) -> Result<ExitCode> {
             evals / kernel_s
         )?;
         for (name, ms) in &stages {
+            writeln!(out, "    {name:<18}{ms:10.2} ms")?;
+        }
+        for (name, ms) in [("host, before", median.before_ms()), ("host, after", median.after_ms())] {
             writeln!(out, "    {name:<18}{ms:10.2} ms")?;
         }
         writeln!(out, "  load and compile      {:8.2} s", load_s)?;
@@ -196,6 +189,55 @@ fn run(args: DeviceBenchArgs, work: Workload) -> Result<ExitCode> {
     Ok(if n_differ == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Submits batches, each of the later ones before the one before it is read, and finishes the metrics of every trial: the runs from the fastest to
+/// the slowest, and the outcomes of the last one. Columns are cold in each.
+fn timed_runs(
+    on_device: &mut DeviceEngine,
+    engine: &Engine<'_>,
+    batches: &[Arc<Points>],
+    n_runs: usize,
+) -> Result<(Vec<TimedRun>, Vec<Outcome>)> {
+    let mut runs: Vec<TimedRun> = Vec::new();
+    let mut outcomes: Vec<Vec<Outcome>> = Vec::new();
+    let mut metrics: Vec<Vec<Metrics>> = vec![Vec::new(); batches.len()];
+    // The first one allocates.
+    for _ in 0..=n_runs.max(1) {
+        outcomes.clear();
+        on_device.clear()?;
+        on_device.take_spans();
+        let began = Instant::now();
+        batches.iter().try_for_each(|batch| on_device.submit(batch.clone()))?;
+        let mut device_s = 0.0;
+        for metrics in &mut metrics {
+            let batch = on_device.collect()?;
+            device_s = began.elapsed().as_secs_f64();
+            let of_trial = |outcome: &Outcome| engine.pool_metrics(&outcome.train, Role::Train);
+            batch.par_iter().map(of_trial).collect_into_vec(metrics);
+            outcomes.push(batch);
+        }
+        let seconds = began.elapsed().as_secs_f64();
+        let began_ms = (began - on_device.began()).as_secs_f64() * 1e3;
+        runs.push(TimedRun { seconds, device_s, began_ms, spans: on_device.take_spans() });
+    }
+    runs.remove(0);
+    runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    Ok((runs, outcomes.into_iter().flatten().collect()))
+}
+
+/// The points in two batches.
+fn halves(points: &Points) -> [Arc<Points>; 2] {
+    let mut row = vec![0.0; points.n_params()];
+    let middle = points.len() / 2;
+    [0..middle, middle..points.len()].map(|range| {
+        let mut half = Points::new(points.n_params());
+        for at in range {
+            points.read_row(at, &mut row);
+            half.push(&row);
+        }
+        Arc::new(half)
+    })
+}
+
 const STAGES: [Stage; 7] =
     [Stage::Upload, Stage::Distinct, Stage::Columns, Stage::Masks, Stage::Walk, Stage::Book, Stage::Download];
 
@@ -203,10 +245,22 @@ const STAGES: [Stage; 7] =
 struct TimedRun {
     seconds: f64,
     device_s: f64,
+    /// On the clock of the spans.
+    began_ms: f64,
     spans: Vec<StageSpan>,
 }
 
 impl TimedRun {
+    /// Until the first parameters go to the device.
+    fn before_ms(&self) -> f64 {
+        self.spans.iter().map(|span| span.begin_ms).fold(f64::INFINITY, f64::min) - self.began_ms
+    }
+
+    /// From the last sums on.
+    fn after_ms(&self) -> f64 {
+        self.began_ms + self.device_s * 1e3 - self.spans.iter().map(|span| span.end_ms).fold(0.0, f64::max)
+    }
+
     fn stage_ms(&self, stage: Stage) -> f64 {
         self.spans.iter().filter(|span| span.stage == stage).map(|span| span.end_ms - span.begin_ms).sum()
     }

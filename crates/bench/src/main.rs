@@ -16,6 +16,10 @@ mod study;
 
 use std::process::ExitCode;
 
+/// That of the program, which is what benchmarks measure.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 use clap::{Parser, Subcommand};
 
 /// Measure speed and search quality.

@@ -55,6 +55,7 @@ enum Place {
     Download,
     Prepare,
     Lane(usize),
+    Beside(usize),
 }
 
 impl StreamPool {
@@ -90,7 +91,13 @@ impl StreamPool {
         self.at(Place::Lane(lane))
     }
 
-    /// Where the stream with this number on the device stands in this pool: transfers first, then computations, then what prepares.
+    /// A second stream of a lane, for what its computations wait for and may run beside others of them.
+    pub fn beside(&self, lane: usize) -> Result<Stream, GpuError> {
+        self.at(Place::Beside(lane))
+    }
+
+    /// Where the stream with this number on the device stands in this pool: transfers first, then computations, then what prepares, then what runs
+    /// beside lanes.
     pub fn position(&self, number: u64) -> Option<usize> {
         let made = self.made();
         let (place, _) = made.iter().find(|(_, stream)| stream.number() == number)?;
@@ -100,6 +107,7 @@ impl StreamPool {
             (Place::Download, _) => 1,
             (Place::Lane(lane), _) => n_transfers + lane,
             (Place::Prepare, _) => self.n_streams,
+            (Place::Beside(lane), _) => self.n_streams + 1 + lane,
         })
     }
 
@@ -114,6 +122,7 @@ impl StreamPool {
             (Place::Download, _) => "downloads".into(),
             (Place::Prepare, _) => "preparations".into(),
             (Place::Lane(lane), _) => format!("computations {lane}"),
+            (Place::Beside(lane), _) => format!("beside computations {lane}"),
         })
     }
 

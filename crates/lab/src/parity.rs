@@ -385,6 +385,7 @@ fn run_case(
             walk_threads: Some([0, 64][at / 4 % 2]),
             stretch_bars: Some([40, 1_000][at / 2 % 2]),
             most_chained: [0, 8192][at / 8 % 2],
+            orders_walks: [Some(true), None][at / 8 % 2],
             usual_trials: [0, 100][at / 16 % 2],
             ..*options
         },

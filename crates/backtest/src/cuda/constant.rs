@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::data::TILE;
 use crate::exec::cost::Costs;
 use crate::plan::{ExitValue, Plan, SidePlan};
 use crate::strategy::{EndOfData, FillAt, FirstCheck, GapFill, InvalidLevel, Sizing, Strategy};
@@ -43,6 +44,7 @@ pub(super) fn constants(plan: &Plan, strategy: &Strategy) -> String {
         let _ = writeln!(out, "#define {name} {value}");
     };
     let truth = |value: bool| if value { "1" } else { "0" }.to_owned();
+    define("TILE", TILE.to_string());
     define("WALK_LANES", WALK_LANES.to_string());
     define("WALK_THREADS", WALK_THREADS.to_string());
     define("MOST_WALK_THREADS", MOST_WALK_THREADS.to_string());

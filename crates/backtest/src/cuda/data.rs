@@ -12,7 +12,7 @@ use crate::graph::{Node, Source as Series};
 use crate::plan::{Plan, Route, Slot};
 
 /// Bars of a tile: what one warp writes of a mask at a time; where there is much to write, and where there is little.
-const TILE: usize = 8192;
+pub(super) const TILE: usize = 8192;
 const SHORT_TILE: usize = 1024;
 
 /// Warps that keep a device busy. Fewer would each take long, so they take short tiles.

@@ -8,7 +8,7 @@
 //! - Indexes are in bounds: buffers are made for the counts that stand in the same struct (`GrowableBuffer::room`, `Pool::reserve_items`), items that
 //!   kernels read from memory were counted by kernels, and threads beyond a count return.
 //! - No stream writes what another reads: a part's memory belongs to its stream. The prepare stream, which uses it before, is waited for by the
-//!   host. Columns of earlier parts are only read, after the event that `ColumnStore` keeps; before they are moved or forgotten, everything
+//!   host; the one beside it writes other columns and its own scratch, and is waited for. Columns of earlier parts are only read, after the event that `ColumnStore` keeps; before they are moved or forgotten, everything
 //!   under way ends (`UnderWay::settle`).
 //!
 //! Each function adds what is its own: how many threads it starts, and for which count.
@@ -21,8 +21,8 @@ use tidemill_market::indicator::device::{self as columns, ColumnArgs, Shape};
 
 use super::constant;
 use super::layout::{
-    BookArgs, DistinctArgs, FormulaArgs, GatherArgs, GroupArgs, LevelArgs, MaskArgs, OverArgs, PoolArgs,
-    RecursionArgs, ScalarArgs, SpreadArgs, WARPS, WalkArgs,
+    BookArgs, DistinctArgs, FormulaArgs, GatherArgs, GroupArgs, LevelArgs, MaskArgs, OrderArgs, OverArgs,
+    PoolArgs, RecursionArgs, ScalarArgs, SpreadArgs, WARPS, WalkArgs,
 };
 use super::module::sources;
 use crate::plan::Plan;
@@ -267,6 +267,18 @@ impl Kernels {
     ) -> Result<(), GpuError> {
         // SAFETY: a thread for each trial and segment, which `states` has room for.
         unsafe { self.launch(stream, "begin_walks", threads(n_trials * args.n_segments as usize), args) }
+    }
+
+    /// Counts trials by how many entries they have.
+    pub(super) fn order_walks(&self, stream: &Stream, args: &OrderArgs) -> Result<(), GpuError> {
+        // SAFETY: a thread for each of `n_trials`, for which there is a row; masks count what they set.
+        unsafe { self.launch(stream, "order_walks", threads(args.n_trials as usize), args) }
+    }
+
+    /// Whether so many walks, by groups of lanes, are more than the device has under way at a time.
+    pub(super) fn walks_in_turn(&self, n_walks: usize, wanted: Option<usize>) -> bool {
+        self.threads_of_a_walk(n_walks, wanted).is_none()
+            && n_walks * constant::WALK_LANES > 2 * self.resident_threads
     }
 
     /// Walks on until every buffer is full or every walk is done.

@@ -105,6 +105,7 @@ kernel_structs! {
         pub row: DevicePtr<u32>,
         pub order: DevicePtr<u32>,
         pub out: DevicePtr<u64>,
+        pub n_set: DevicePtr<u32>,
         pub first: u32,
         pub count: u32,
         pub n_tiles: u32,
@@ -227,6 +228,15 @@ kernel_structs! {
     pub(super) struct ConditionMask {
         pub pool: DevicePtr<u64>,
         pub item_of: DevicePtr<u32>,
+        pub n_set: DevicePtr<u32>,
+    }
+
+    pub(super) struct OrderArgs {
+        pub conditions: DevicePtr<ConditionMask>,
+        pub group_of: DevicePtr<u32>,
+        pub counts: DevicePtr<u32>,
+        pub n_trials: u32,
+        pub n_groups: u32,
     }
 
     pub(super) struct WalkArgs {
@@ -235,6 +245,7 @@ kernel_structs! {
         pub conditions: DevicePtr<ConditionMask>,
         pub trades: DevicePtr<Trade>,
         pub states: DevicePtr<WalkState>,
+        pub order: DevicePtr<u32>,
         pub n_segments: u32,
         pub capacity: u32,
     }
@@ -269,6 +280,7 @@ kernel_structs! {
         pub blocks: DevicePtr<f64>,
         pub block_of: DevicePtr<u32>,
         pub n_open: DevicePtr<u32>,
+        pub order: DevicePtr<u32>,
         pub n_segments: u32,
         pub capacity: u32,
         pub n_each: u32,

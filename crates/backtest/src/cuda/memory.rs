@@ -28,9 +28,13 @@ pub(super) struct Memory {
     pub(super) factor_masks: Vec<GrowableBuffer<u64>>,
     pub(super) levels: GrowableBuffer<f64>,
     pub(super) level_of: GrowableBuffer<u32>,
-    /// Groups, their counts, and the order of the items of a condition.
+    /// Groups, their counts, and the order of the items of a condition or of the trials.
     pub(super) groups: GrowableBuffer<u32>,
+    /// Bars that are set in the masks of a condition: condition, item. Only where walks are ordered.
+    pub(super) n_set: GrowableBuffer<u32>,
+    /// What columns need only while they are computed: on the lane's stream, and on the one beside it.
     pub(super) scratch: GrowableBuffer<f64>,
+    pub(super) scratch_beside: GrowableBuffer<f64>,
     pub(super) trades: GrowableBuffer<Trade>,
     pub(super) walks: GrowableBuffer<WalkState>,
     pub(super) books: GrowableBuffer<BookState>,

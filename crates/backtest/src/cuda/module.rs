@@ -19,9 +19,9 @@ pub(super) fn sources(plan: &Plan, strategy: &Strategy, timeframes: &[i64]) -> V
     let before = [
         ("point.cu", include_str!("../point.cu")),
         ("frame.cu", include_str!("../exec/frame.cu")),
+        ("options.cu", &code.options),
         ("mask.cu", include_str!("../exec/mask.cu")),
         ("recursion.cu", include_str!("../exec/recursion.cu")),
-        ("options.cu", &code.options),
     ];
     let before = [&columns::point_pieces()[..], &before].concat();
     let position = [

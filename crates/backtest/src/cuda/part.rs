@@ -102,6 +102,8 @@ pub(super) struct Computed(Described);
 pub(super) struct Masked {
     world: DevicePtr<World>,
     condition_masks: DevicePtr<ConditionMask>,
+    /// In which trials are walked.
+    order: DevicePtr<u32>,
     masked: Option<Event>,
 }
 

@@ -20,6 +20,7 @@ struct BookArgs {
   double* blocks;    // block, sum and square, trial: of the one segment that counts; null where there are several, or no blocks
   const u32* block_of;  // by day of the calendar
   u32* n_open;       // books that are not done
+  const u32* order;  // in which order trials are booked; null: as they come
   u32 n_segments, capacity;
   u32 n_each, n_days;  // segments of a warp: one, or all; days of the calendar
 };
@@ -52,34 +53,48 @@ struct TradeMoves {
 
   __device__ double value(u32 item, u32 day) const { return worth(item, days.close[day]); }
 
-  // The fall of a position at its adverse extreme of a day, if it could be deeper than all before. A whole day's extreme is at least as bad as
-  // that of its bars with the position, and a multiplication tells whether even that would be deeper, so the bars are rarely looked at one by one.
-  __device__ double sink(u32 item, u32 day, double peak, double deepest) const {
-    double entry = ledger.entry[item], share = ledger.share[item], equity = ledger.before[item];
-    double extreme = is_long(item) ? days.low[day] : days.high[day];
-    double pnl = (is_long(item) ? 1.0 : -1.0) * (extreme - entry) - (entry + extreme) * (COST_MARKET_BPS * 1e-4);
-    double floor = floor_of(peak, deepest);
-    if (ADDITIVE ? equity + pnl > floor + 1e-9 * entry : equity * (entry + share * pnl) > floor * entry) return 0.0;
-    u32 start = day == 0 ? 0 : days.end[day - 1], end = days.end[day];
-    u32 from = ledger.held_from[item], to = ledger.held_to[item];
-    from = from > start ? from : start;
-    to = to < end ? to : end;
-    if (from >= to) return 0.0;
-    // The whole day's extreme, or that of the bars: several at once, so that their loads do not wait for each other.
-    if (from > start || to < end) {
-      const u32 AT_ONCE = 8;
-      const double* prices = is_long(item) ? days.bar_low : days.bar_high;
-      extreme = prices[from];
-      for (u32 bar = from + 1; bar < to; bar += AT_ONCE) {
-        double some[AT_ONCE];
-#pragma unroll
-        for (u32 k = 0; k < AT_ONCE; k++) some[k] = prices[bar + k < to ? bar + k : from];
-#pragma unroll
-        for (u32 k = 0; k < AT_ONCE; k++) extreme = is_long(item) ? minimum(extreme, some[k]) : maximum(extreme, some[k]);
-      }
+  // The fall of a position at its adverse extreme of a day, if it could be deeper than all before; 0 for lanes that are not `here`. A whole day's
+  // extreme is at least as bad as that of its bars with the position, and a multiplication tells whether even that would be deeper, so the bars are
+  // rarely looked at one by one.
+  __device__ double sink(bool here, u32 item, u32 day, double peak, double deepest) const {
+    double extreme = 0.0;
+    u32 from = 0, to = 0;
+    bool is_part = false;
+    if (here) {
+      double entry = ledger.entry[item], share = ledger.share[item], equity = ledger.before[item];
+      extreme = is_long(item) ? days.low[day] : days.high[day];
+      double pnl = (is_long(item) ? 1.0 : -1.0) * (extreme - entry) - (entry + extreme) * (COST_MARKET_BPS * 1e-4);
+      double floor = floor_of(peak, deepest);
+      here = !(ADDITIVE ? equity + pnl > floor + 1e-9 * entry : equity * (entry + share * pnl) > floor * entry);
     }
+    if (here) {
+      u32 start = day == 0 ? 0 : days.end[day - 1], end = days.end[day];
+      from = ledger.held_from[item] > start ? ledger.held_from[item] : start;
+      to = ledger.held_to[item] < end ? ledger.held_to[item] : end;
+      here = from < to;
+      is_part = here && (from > start || to < end);
+    }
+    // All lanes look at the bars of one position after the other.
+    for (u32 asking = __ballot_sync(EVERY_LANE, is_part); asking; asking &= asking - 1) {
+      u32 who = __ffs(asking) - 1, whose = __shfl_sync(EVERY_LANE, item, who);
+      double found = extreme_between(is_long(whose), __shfl_sync(EVERY_LANE, from, who), __shfl_sync(EVERY_LANE, to, who));
+      if (lane_of() == who) extreme = found;
+    }
+    if (!here) return 0.0;
     double fall = worth(item, extreme) / peak - 1.0;
     return fall < 0.0 ? fall : 0.0;
+  }
+
+  // The lowest low of some bars, or the highest high.
+  __device__ double extreme_between(bool low, u32 from, u32 to) const {
+    const double* prices = low ? days.bar_low : days.bar_high;
+    const double sign = low ? 1.0 : -1.0;
+    double least = INFINITE;
+    for (u32 bar = from + lane_of(); bar < to; bar += 32) {
+      double price = sign * prices[bar];
+      least = price < least ? price : least;
+    }
+    return sign * least_of(least);
   }
 };
 
@@ -210,7 +225,7 @@ struct DayMoves {
   static const bool HAS_CLOSE = false;
   const Ledger& ledger;
   __device__ double value(u32 item, u32) const { return ledger.after[item]; }
-  __device__ double sink(u32, u32, double, double) const { return 0.0; }
+  __device__ double sink(bool, u32, u32, double, double) const { return 0.0; }
 };
 
 __device__ inline void open_ledger(Ledger& ledger, u32 first_day, u32 last_day, u64 bars) {
@@ -243,13 +258,15 @@ __device__ inline void finish_book(Ledger& ledger, const Daily& daily) {
 KERNEL_BOUNDED(book, BookArgs, 32 * BOOK_WARPS, BOOK_BLOCKS) {
   __shared__ Ledger ledgers[BOOK_WARPS];
   const u32 lane = lane_of();
-  u64 warp = (u64)blockIdx.x * BOOK_WARPS + threadIdx.x / 32;
+  const u64 warp = (u64)blockIdx.x * BOOK_WARPS + threadIdx.x / 32;
   const World& world = *args.world;
   if (warp >= (u64)world.n_trials * (args.n_segments / args.n_each)) return;
   Ledger& ledger = ledgers[threadIdx.x / 32];
   u32 trial = (u32)(warp % world.n_trials), group = (u32)(warp / world.n_trials), first_segment = group * args.n_each;
-  u32 n_done = args.books[warp].n_done, is_open = args.books[warp].open;
-  if (lane == 0) ledger.book = args.books[warp].book;
+  if (args.order) trial = args.order[trial];
+  BookState& state = args.books[(u64)group * world.n_trials + trial];
+  u32 n_done = state.n_done, is_open = state.open;
+  if (lane == 0) ledger.book = state.book;
   __syncwarp();
   while (n_done < args.n_each) {
     u32 number = first_segment + n_done;
@@ -298,8 +315,8 @@ KERNEL_BOUNDED(book, BookArgs, 32 * BOOK_WARPS, BOOK_BLOCKS) {
     n_done++;
   }
   if (lane == 0) {
-    args.books[warp].book = ledger.book;
-    args.books[warp].n_done = n_done;
-    args.books[warp].open = is_open;
+    state.book = ledger.book;
+    state.n_done = n_done;
+    state.open = is_open;
   }
 }

@@ -90,12 +90,12 @@ pub struct Outcome {
 impl Outcome {
     /// Results of the segments in their order, of the pools that they make, and by the block.
     pub fn new(
-        segments: Vec<Tally>,
+        segments: impl ExactSizeIterator<Item = Tally>,
         train: Option<Tally>,
         test: Option<Tally>,
         blocks: Vec<[f64; 2]>,
     ) -> Self {
-        let segments = (segments.len() != 1).then(|| segments.into());
+        let segments = (segments.len() != 1).then(|| segments.collect());
         Self { segments, train: train.unwrap_or_default(), test: test.map(Box::new), blocks }
     }
 

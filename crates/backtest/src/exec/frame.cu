@@ -35,12 +35,15 @@ __device__ inline i64 bars_ago(double value) {
   return value < 4294967295.0 ? (i64)value : 4294967295LL;
 }
 
+// An item from one of its bars on; null if the slot has no columns.
+__device__ inline const double* column_of(const Input& input, u64 item, u32 start) {
+  return input.pool ? input.pool + item * input.stride + start : 0;
+}
+
 // The column of a row from the first bar of a symbol on; null if the slot has none.
 __device__ inline const double* column_of(const World& world, u32 slot, u32 row, u32 symbol) {
   const Input& input = world.slots[slot];
-  if (input.pool == 0) return 0;
-  u64 item = input.item_of ? input.item_of[row] : 0;
-  return input.pool + item * input.stride + world.start[symbol];
+  return column_of(input, input.pool && input.item_of ? input.item_of[row] : 0, world.start[symbol]);
 }
 
 // Prefix sums of a row over one symbol: as many entries as all symbols have bars, and one more for each; then the counts.
@@ -48,12 +51,14 @@ template <class T> struct Sums {
   const T* entries;
   const Counts* counts;
 };
+template <class T> __device__ inline Sums<T> sums_of(const World& world, const Input& input, u64 item, u32 first) {
+  const T* entries = (const T*)(input.pool + item * input.stride);
+  u64 n = (u64)world.n_bars + world.n_symbols;
+  return {entries + first, (const Counts*)(entries + n) + first};
+}
 template <class T> __device__ inline Sums<T> sums_of(const World& world, u32 slot, u32 row, u32 symbol) {
   const Input& input = world.slots[slot];
-  const double* item = input.pool + (input.item_of ? input.item_of[row] : 0) * input.stride;
-  u64 first = world.start[symbol] + symbol, n = (u64)world.n_bars + world.n_symbols;
-  const T* entries = (const T*)item;
-  return {entries + first, (const Counts*)(entries + n) + first};
+  return sums_of<T>(world, input, input.item_of ? input.item_of[row] : 0, world.start[symbol] + symbol);
 }
 
 // Where a field of a frame comes from.
@@ -70,17 +75,24 @@ struct Binding {
   u32 from;                 // slot or scalar
 };
 
+// What lanes read from memory they read before they part ways.
 __device__ inline void bind_field(char* frame, const Binding& binding, const World& world, u32 row, u32 symbol) {
+  const u32 kind = binding.kind, from = binding.from;
+  const bool is_scalar = kind == SCALAR_FIELD || kind == SHIFT_FIELD || kind == WINDOW_FIELD;
+  const u32 start = world.start[symbol], end = world.start[symbol + 1];
+  Input input = {};
+  if (!is_scalar && kind != LENGTH_FIELD) input = world.slots[from];
+  const double scalar = is_scalar ? scalar_of(world, from, row) : 0.0;
+  const u64 item = input.item_of ? input.item_of[row] : 0;
   char* field = frame + binding.at;
-  u32 from = binding.from;
-  switch (binding.kind) {
-    case COLUMN_FIELD: *(const double**)field = column_of(world, from, row, symbol); break;
-    case SCALAR_FIELD: *(double*)field = scalar_of(world, from, row); break;
-    case SHIFT_FIELD: *(i64*)field = bars_ago(scalar_of(world, from, row)); break;
-    case WINDOW_FIELD: *(u32*)field = window(scalar_of(world, from, row)); break;
-    case SUM_FIELD: *(Sums<DoubleDouble>*)field = sums_of<DoubleDouble>(world, from, row, symbol); break;
-    case PAIR_FIELD: *(Sums<PairSums>*)field = sums_of<PairSums>(world, from, row, symbol); break;
-    default: *(u32*)field = world.start[symbol + 1] - world.start[symbol];
+  switch (kind) {
+    case COLUMN_FIELD: *(const double**)field = column_of(input, item, start); break;
+    case SCALAR_FIELD: *(double*)field = scalar; break;
+    case SHIFT_FIELD: *(i64*)field = bars_ago(scalar); break;
+    case WINDOW_FIELD: *(u32*)field = window(scalar); break;
+    case SUM_FIELD: *(Sums<DoubleDouble>*)field = sums_of<DoubleDouble>(world, input, item, start + symbol); break;
+    case PAIR_FIELD: *(Sums<PairSums>*)field = sums_of<PairSums>(world, input, item, start + symbol); break;
+    default: *(u32*)field = end - start;
   }
 }
 

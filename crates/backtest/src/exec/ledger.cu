@@ -72,11 +72,6 @@ __device__ inline double least_of(double value) {
   return value;
 }
 
-template <class T> __device__ inline T sum_of(T value) {
-  for (u32 by = 16; by > 0; by /= 2) value += __shfl_xor_sync(EVERY_LANE, value, by);
-  return value;
-}
-
 // The number of an item's moves becomes where they end.
 __device__ inline u32 end_of_moves(u32 n_moves) {
   for (u32 by = 1; by < 32; by *= 2) {
@@ -197,10 +192,10 @@ template <class Source> __device__ inline void record_moves(Ledger& ledger, cons
     u32 since = __shfl_sync(EVERY_LANE, today, here_or_before ? 31 - __clz(here_or_before) : 0);
     since = here_or_before ? since : peak_day;
     longest = is_mark && today - since > longest ? today - since : longest;
-    if (here && !is_flat) {
-      double sunk = source.sink(item, day, before, drawdown < drawdown_bar ? drawdown : drawdown_bar);
-      drawdown_bar = sunk < drawdown_bar ? sunk : drawdown_bar;
-    }
+    // Nothing counts that is not deeper than any fall of any lane.
+    double deepest = least_of(drawdown < drawdown_bar ? drawdown : drawdown_bar);
+    double sunk = source.sink(here && !is_flat, item, day, before, deepest);
+    drawdown_bar = sunk < drawdown_bar ? sunk : drawdown_bar;
 
     // Each day of a segment is marked once, so that no two lanes write one place.
     ledger.terms[0][lane] = change;

@@ -3,8 +3,7 @@
 // A warp takes one item over one tile of bars. Masks of single factors, exact or a little too wide, are joined first; the bars that survive are tested one per lane.
 
 #define WARPS 4
-#define TILE 8192       // bars of a tile at most, as the host cuts them
-#define ENOUGH 512      // bars that are worth testing
+#define MOST_LISTED 1024  // bars that are tested together, at least those of one step
 #define MOST_FRAME 1792  // bytes of what a warp keeps for all its lanes
 #define EVALUATE 0
 #define EXACT 1
@@ -33,6 +32,7 @@ struct MaskArgs {
   const u32* row;    // a row of each new item
   const u32* order;  // in which order items are taken; null: as they come
   u32* out;          // pool of masks, two words of 32 bars per word of 64
+  u32* n_set;        // bars of each item that are set, added up, or null
   u32 first, count, n_tiles, n_factors;
 };
 
@@ -86,7 +86,7 @@ template <class C> __device__ void write_mask(const MaskArgs& args) {
   __shared__ double frames[WARPS][IS_SMALL ? (sizeof(Frame) + 7) / 8 : 1];
   __shared__ const u32* all_masks[WARPS][C::N];
   __shared__ u32 founds[WARPS][TILE / 32];
-  __shared__ unsigned short lists[WARPS][ENOUGH + 1024];
+  __shared__ unsigned short lists[WARPS][MOST_LISTED];
   const u32 all = 0xffffffffu;
   u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   u64 task = (u64)blockIdx.x * WARPS + warp;
@@ -140,54 +140,77 @@ template <class C> __device__ void write_mask(const MaskArgs& args) {
     for (u32 word = first_word + lane; word < last_word; word += 32) out[word] = 0;
     return;
   }
-  // The bits of a word that all masks leave.
-  auto joined = [&](u32 word) {
-    u32 bits = word < last_word ? valid_bits(word, n_bars) : 0;
-    if (word < last_word) {
-#pragma unroll 4
-      for (u32 k = 0; k < n_masks; k++) bits &= masks[k][word];
-    }
-    return bits;
-  };
-  u32 n_pending = 0;
-  // Those of the next word are on their way while bars are tested.
-  u32 ahead = joined(first_word + lane);
-  for (u32 word = first_word;; word += 32) {
-    u32 bits = ahead;
-    ahead = joined(word + 32 + lane);
-    bool is_end = word >= last_word;
-    if (n_pending > ENOUGH || is_end) {
+  // The bits that all masks leave, a word per lane and step. Every mask is read from end to end before the next one, so that its loads do not
+  // wait for each other.
+  u32 bits[TILE / 1024];
+#pragma unroll
+  for (u32 step = 0; step < TILE / 1024; step++) {
+    u32 word = first_word + 32 * step + lane;
+    bits[step] = word < last_word ? valid_bits(word, n_bars) : 0;
+  }
 #pragma unroll 1
-      for (int pass = 0; pass < 2; pass++) {
-        n_pending = sift<C>(pass == 0 ? first_tests : last_tests, frame, tile.first, list, n_pending);
-      }
-      for (u32 k = lane; k < n_pending; k += 32) atomicOr(&found[list[k] >> 5], 1u << (list[k] & 31));
-      n_pending = 0;
-      __syncwarp(all);
+  for (u32 k = 0; k < n_masks; k++) {
+    const u32* of_mask = masks[k] + first_word + lane;
+#pragma unroll
+    for (u32 step = 0; step < TILE / 1024; step++) {
+      if (first_word + 32 * step + lane < last_word) bits[step] &= of_mask[32 * step];
     }
-    if (is_end) break;
-    u32 mine = word + lane;
-    if (!(first_tests | last_tests)) {
-      if (mine < last_word) found[mine - first_word] = bits;
-      continue;
+  }
+  u32 n_left = 0;
+#pragma unroll
+  for (u32 step = 0; step < TILE / 1024; step++) {
+    if (first_word + 32 * step < last_word) found[32 * step + lane] = bits[step];
+    n_left += __popc(bits[step]);
+  }
+  const u32 tests = first_tests | last_tests, n_steps = (last_word - first_word + 31) / 32;
+  // Bars are tested together, all of the tile if they fit into the list.
+  const u32 at_once = sum_of(n_left) <= MOST_LISTED ? n_steps : 1;
+#pragma unroll 1
+  for (u32 begin = 0; tests && begin < n_steps; begin += at_once) {
+    u32 mass = 0, words = 0;
+    for (u32 step = 0; step < at_once; step++) {
+      u32 n = __popc(found[32 * (begin + step) + lane]);
+      mass += n;
+      words |= (n > 0) << step;
     }
-    u32 mass = __popc(bits), upto = mass;
+    u32 at = mass;
     for (u32 by = 1; by < 32; by *= 2) {
-      u32 before = __shfl_up_sync(all, upto, by);
-      if (lane >= by) upto += before;
+      u32 before = __shfl_up_sync(all, at, by);
+      if (lane >= by) at += before;
     }
-    u32 n_here = __shfl_sync(all, upto, 31);
-    // They are collected, and tested together.
-    if (mine < last_word) found[mine - first_word] = 0;
-    u32 at = n_pending + upto - mass;
-    while (bits) {
-      list[at++] = (unsigned short)((mine - first_word) * 32 + __ffs(bits) - 1);
-      bits &= bits - 1;
+    u32 n = __shfl_sync(all, at, 31);
+    at -= mass;
+    // A bar each time round, so that lanes whose bars lie in other words do not wait for each other.
+    u32 rest = 0, place = 0;
+    while (words | rest) {
+      if (!rest) {
+        place = 32 * (begin + __ffs(words) - 1) + lane;
+        words &= words - 1;
+        rest = found[place];
+        found[place] = 0;
+      }
+      list[at++] = (unsigned short)(32 * place + __ffs(rest) - 1);
+      rest &= rest - 1;
     }
-    n_pending += n_here;
+    __syncwarp(all);
+#pragma unroll 1
+    for (int pass = 0; pass < 2; pass++) {
+      n = sift<C>(pass == 0 ? first_tests : last_tests, frame, tile.first, list, n);
+    }
+    for (u32 k = lane; k < n; k += 32) atomicOr(&found[list[k] >> 5], 1u << (list[k] & 31));
     __syncwarp(all);
   }
-  for (u32 word = first_word + lane; word < last_word; word += 32) out[word] = found[word - first_word];
+  __syncwarp(all);
+  u32 n_found = 0;
+  for (u32 word = first_word + lane; word < last_word; word += 32) {
+    u32 bits = found[word - first_word];
+    out[word] = bits;
+    n_found += __popc(bits);
+  }
+  if (args.n_set) {
+    n_found = sum_of(n_found);
+    if (lane == 0 && n_found) atomicAdd(&args.n_set[item], n_found);
+  }
 }
 
 // Puts items that read the same columns and masks next to each other, so that the warps of a multiprocessor share them. The order within a
@@ -205,6 +228,22 @@ struct GroupArgs {
   u32* order;
   u32 count, n_sharers, n_groups, unused;
 };
+
+// Adds one to the count of a group for every lane that is here; the place of each among them. The lanes of one group are added together, because
+// some groups are large.
+__device__ inline u32 join_group(u32* counts, u32 group, bool here) {
+  const u32 all = 0xffffffffu, lane = threadIdx.x & 31;
+  u32 place = 0;
+  for (u32 waiting = __ballot_sync(all, here); waiting;) {
+    u32 first = __ffs(waiting) - 1, theirs = __shfl_sync(all, group, first), begin = 0;
+    u32 same = __ballot_sync(all, here && group == theirs);
+    if (lane == first) begin = atomicAdd(&counts[group], (u32)__popc(same));
+    begin = __shfl_sync(all, begin, first);
+    if (same >> lane & 1) place = begin + __popc(same & ((1u << lane) - 1));
+    waiting &= ~same;
+  }
+  return place;
+}
 
 KERNEL(group_count, GroupArgs) {
   u32 item = blockIdx.x * blockDim.x + threadIdx.x;
@@ -244,7 +283,9 @@ KERNEL(group_begin, GroupArgs) {
 
 KERNEL(group_place, GroupArgs) {
   u32 item = blockIdx.x * blockDim.x + threadIdx.x;
-  if (item < args.count) args.order[atomicAdd(&args.counts[args.group_of[item]], 1u)] = item;
+  bool here = item < args.count;
+  u32 place = join_group(args.counts, here ? args.group_of[item] : 0, here);
+  if (here) args.order[place] = item;
 }
 
 // Masks of `x > level` at up to 32 levels, for thresholds that differ from trial to trial.
@@ -258,6 +299,7 @@ struct LevelArgs {
 };
 
 template <class X> __device__ void write_levels(const LevelArgs& args) {
+  __shared__ double values[WARPS][64];
   const u32 all = 0xffffffffu;
   u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   u64 task = (u64)blockIdx.x * WARPS + warp;
@@ -273,18 +315,21 @@ template <class X> __device__ void write_levels(const LevelArgs& args) {
   double level = args.levels[has_level ? lane : 0];
   u32* out = args.out + ((u64)(args.first + item) * args.n_levels + (has_level ? lane : 0)) * stride + 2 * (u64)world.word_start[tile.symbol];
   u32 last_word = tile.end == n_bars ? n_words : tile.end / 32;
+  // A lane computes the series at two bars, then compares that of all 64 with its level.
   for (u32 word = tile.first / 32; word < last_word; word += 2) {
-    u32 keep[2];
+    u32 keep[2] = {0, 0};
 #pragma unroll
     for (u32 w = 0; w < 2; w++) {
       u32 bar = (word + w) * 32 + lane;
-      double x = bar < n_bars ? X::value(frame, bar) : NA;
-      keep[w] = 0;
-      for (u32 q = 0; q < args.n_levels; q++) {
-        u32 now = __ballot_sync(all, X::compare(x, __shfl_sync(all, level, q)));
-        if (lane == q) keep[w] = now;
-      }
+      values[warp][32 * w + lane] = bar < n_bars ? X::value(frame, bar) : NA;
     }
+    __syncwarp(all);
+#pragma unroll
+    for (u32 bit = 0; bit < 32; bit++) {
+#pragma unroll
+      for (u32 w = 0; w < 2; w++) keep[w] |= X::compare(values[warp][32 * w + bit], level) ? 1u << bit : 0;
+    }
+    __syncwarp(all);
     if (has_level) {
       out[word] = keep[0];
       out[word + 1] = keep[1];
@@ -304,11 +349,17 @@ struct SpreadArgs {
 KERNEL(spread_levels, SpreadArgs) {
   __shared__ double lows[1024], highs[1024];
   double low = INFINITE, high = -INFINITE;
-  for (u32 row = threadIdx.x; row < args.n_rows; row += blockDim.x) {
-    double t = args.threshold[row];
-    if (is_finite(t)) {
-      low = t < low ? t : low;
-      high = t > high ? t : high;
+  // Several at once, so that their loads do not wait for each other.
+  const u32 AT_ONCE = 8;
+  for (u32 base = threadIdx.x; base < args.n_rows; base += AT_ONCE * blockDim.x) {
+    double t[AT_ONCE];
+#pragma unroll
+    for (u32 k = 0; k < AT_ONCE; k++) t[k] = base + k * blockDim.x < args.n_rows ? args.threshold[base + k * blockDim.x] : NA;
+#pragma unroll
+    for (u32 k = 0; k < AT_ONCE; k++) {
+      if (!is_finite(t[k])) continue;
+      low = t[k] < low ? t[k] : low;
+      high = t[k] > high ? t[k] : high;
     }
   }
   lows[threadIdx.x] = low;

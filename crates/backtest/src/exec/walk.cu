@@ -11,14 +11,18 @@ template <int G> __device__ void walk_group(const WalkArgs& args) {
   const World& world = *args.world;
   WalkState state = {0, DONE, 0, 0};
   Segment segment = {};
+  u32 trial = 0;
   if (walk < (u64)args.n_segments * world.n_trials) {
+    u32 number = (u32)(walk / world.n_trials), place = (u32)(walk % world.n_trials);
+    trial = args.order ? args.order[place] : place;
+    walk = (u64)number * world.n_trials + trial;
     state = args.states[walk];
-    segment = args.segments[walk / world.n_trials];
+    segment = args.segments[number];
   }
   const Group<G> group;
   Ground own;
   Ground& ground = IS_SMALL ? *(Ground*)grounds[threadIdx.x / G] : own;
-  if (state.status == RUNNING && (!IS_SMALL || group.lane == 0)) look(ground, args, (u32)(walk % world.n_trials), segment);
+  if (state.status == RUNNING && (!IS_SMALL || group.lane == 0)) look(ground, args, trial, segment);
   __syncwarp();
   if (state.status != RUNNING) return;
   const Walker<G> walker = {group, ground};
@@ -53,6 +57,32 @@ template <int G> __device__ void walk_group(const WalkArgs& args) {
 }
 
 KERNEL_BOUNDED(walk, WalkArgs, WALK_THREADS, WALK_BLOCKS) { walk_group<WALK_LANES>(args); }
+
+// Puts trials with about as many entries next to each other, those with most of them first: the walks of a warp then come to their end together, and
+// long ones do not begin last. The order decides no result.
+struct OrderArgs {
+  const ConditionMask* conditions;
+  u32* group_of;  // by trial
+  u32* counts;    // by group, zero before
+  u32 n_trials, n_groups;
+};
+
+// Few entries make a group each; of more, a sixty-fourth part does.
+KERNEL(order_walks, OrderArgs) {
+  u32 trial = blockIdx.x * blockDim.x + threadIdx.x;
+  bool here = trial < args.n_trials;
+  u32 n = 0;
+  if (here) {
+    const ConditionMask &first = args.conditions[ENTER_0], &second = args.conditions[ENTER_1];
+    n = first.n_set[first.item_of[trial]];
+    if (N_SIDES == 2) n += second.n_set[second.item_of[trial]];
+  }
+  u32 power = n < 256 ? 8 : 31 - __clz(n);
+  u32 level = n < 256 ? n : 256 + (power - 8) * 64 + (n >> (power - 6) & 63);
+  u32 group = args.n_groups - 1 - (level < args.n_groups ? level : args.n_groups - 1);
+  if (here) args.group_of[trial] = group;
+  join_group(args.counts, group, here);
+}
 
 // Every walk at the first bar of its segment.
 KERNEL(begin_walks, WalkArgs) {

@@ -172,7 +172,8 @@ mod tests {
 
     fn outcome(equity: f64, wins: u32) -> Outcome {
         let tally = Tally { equity, wins, trades: 3, ..Tally::default() };
-        Outcome::new(vec![Tally { trades: 3, ..Tally::default() }, tally], Some(tally), None, Vec::new())
+        let segments = [Tally { trades: 3, ..Tally::default() }, tally];
+        Outcome::new(segments.into_iter(), Some(tally), None, Vec::new())
     }
 
     #[test]

@@ -59,6 +59,7 @@ pub fn check(numbers: &[u32], device: &Device) -> Result<(), String> {
         most_daily_bytes: 0,
         walk_threads: walks[1],
         most_chained: 0,
+        orders_walks: [None, Some(true)][stream.below(2)],
         pools_alone: stream.below(2) == 0,
         usual_trials: [0, 1, 2 * n_trials][stream.below(3)],
         ..whole

@@ -152,6 +152,7 @@ fn every_kernel_of_a_strategy() {
         walk_threads: Some(0),
         stretch_bars: Some(64),
         most_chained: 0,
+        orders_walks: Some(true),
         usual_trials: 160,
         ..whole
     };

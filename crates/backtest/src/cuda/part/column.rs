@@ -1,7 +1,7 @@
 //! Computes the columns of tuples that are new.
 
-use tidemill_gpu::{DevicePtr, GpuError};
-use tidemill_market::indicator::device::{ColumnArgs, stretches};
+use tidemill_gpu::{DevicePtr, Event, GpuError};
+use tidemill_market::indicator::device::{ColumnArgs, Shape, stretches};
 
 use super::{Computed, Described, Part, Span};
 use crate::cuda::Stage;
@@ -10,10 +10,17 @@ use crate::cuda::data::GridData;
 use crate::cuda::layout::{FormulaArgs, GatherArgs, MaskArgs, OverArgs, RecursionArgs};
 use crate::cuda::plan::Place;
 use crate::graph::{Func, Over};
-use crate::plan::Slot;
+use crate::plan::{Slot, Tape};
 
 /// Memory for what columns need only while they are computed.
 const SCRATCH_BYTES: usize = 256 << 20;
+
+/// Columns under way on the second stream of a lane.
+struct Beside {
+    done: Event,
+    /// By slot, whether it must wait for them.
+    readers: Vec<bool>,
+}
 
 impl Part<Described> {
     /// Computes the columns of new tuples in the pools that are written.
@@ -22,17 +29,100 @@ impl Part<Described> {
         columns: &mut ColumnStore,
     ) -> Result<Part<Computed>, GpuError> {
         // What reads sources alone needs no column of another lane, which may still be computed.
-        let (early, late): (Vec<usize>, Vec<usize>) =
-            (0..self.plan.plan.slots.len()).partition(|slot| self.reads_sources(*slot));
-        early.into_iter().try_for_each(|slot| self.compute_slot(slot, columns))?;
+        let new = (0..self.plan.plan.slots.len()).filter(|slot| self.is_new(*slot));
+        let (early, late): (Vec<usize>, Vec<usize>) = new.partition(|slot| self.reads_sources(*slot));
+        let mut beside = self.compute_early(early, columns)?;
         if let Some(computed) = columns.computed() {
             self.mark(Stage::Wait)?;
             self.stream.wait(computed)?;
         }
-        late.into_iter().try_for_each(|slot| self.compute_slot(slot, columns))?;
+        for slot in late {
+            self.mark(Stage::Columns)?;
+            if let Some(beside) = beside.take_if(|beside| beside.readers[slot]) {
+                self.stream.wait(&beside.done)?;
+            }
+            self.compute_slot(slot, columns)?;
+        }
+        if let Some(beside) = beside {
+            self.mark(Stage::Columns)?;
+            self.stream.wait(&beside.done)?;
+        }
         let computed = self.marks.add(Stage::Masks, &self.stream)?;
         columns.set_computed(computed);
         Ok(self.advance(Computed))
+    }
+
+    /// Computes slots that need nothing of each other. Those that go along time leave most of the device empty, so they run beside the rest.
+    fn compute_early(
+        &mut self,
+        slots: Vec<usize>,
+        columns: &ColumnStore,
+    ) -> Result<Option<Beside>, GpuError> {
+        if slots.is_empty() {
+            return Ok(None);
+        }
+        self.mark(Stage::Columns)?;
+        let (mut along, mut rest): (Vec<usize>, Vec<usize>) =
+            slots.into_iter().partition(|slot| self.goes_along(*slot));
+        if rest.is_empty() {
+            rest.extend(along.pop());
+        }
+        let beside = if along.is_empty() { None } else { Some(self.compute_beside(&along, columns)?) };
+        for slot in rest {
+            self.mark(Stage::Columns)?;
+            self.compute_slot(slot, columns)?;
+        }
+        Ok(beside)
+    }
+
+    /// Computes slots on the second stream of the lane, after what its first one has now.
+    fn compute_beside(&mut self, slots: &[usize], columns: &ColumnStore) -> Result<Beside, GpuError> {
+        let mut stream = self.plan.context.pool().beside(self.lane)?;
+        stream.wait(&self.stream.record()?)?;
+        let mut swap = |part: &mut Self| {
+            std::mem::swap(&mut part.stream, &mut stream);
+            std::mem::swap(&mut part.memory.scratch, &mut part.memory.scratch_beside);
+        };
+        swap(self);
+        let sent = slots.iter().try_for_each(|slot| self.compute_slot(*slot, columns));
+        let done = sent.and_then(|()| self.stream.record());
+        swap(self);
+        self.marks.load(&stream);
+        Ok(Beside { done: done?, readers: self.readers(slots) })
+    }
+
+    /// By slot, whether it reads a pool of some slots, itself or through others.
+    fn readers(&self, slots: &[usize]) -> Vec<bool> {
+        let (plan, places) = (&self.plan.plan, &self.plan.keys.places);
+        let pool_of = |slot: usize| match places[slot] {
+            Place::Pool { pool, .. } => Some(pool),
+            Place::Source(_) => None,
+        };
+        let pools: Vec<usize> = slots.iter().filter_map(|slot| pool_of(*slot)).collect();
+        let mut readers: Vec<bool> = Vec::with_capacity(plan.slots.len());
+        for slot in &plan.slots {
+            let formulas = slot.tapes().flat_map(Tape::slots);
+            let mut inputs = slot.inputs().iter().copied().chain(formulas);
+            let reads = |input: usize| {
+                readers.get(input).is_none_or(|reads| *reads)
+                    || pool_of(input).is_some_and(|pool| pools.contains(&pool))
+            };
+            let is_reader = inputs.any(reads);
+            readers.push(is_reader);
+        }
+        readers
+    }
+
+    /// Whether a slot has items to compute.
+    fn is_new(&self, slot: usize) -> bool {
+        let Place::Pool { key, .. } = self.plan.keys.places[slot] else { return false };
+        self.state.spans[key].n_new() > 0 && !self.state.inputs[slot].pool.is_null()
+    }
+
+    /// Whether a slot is computed bar after bar.
+    fn goes_along(&self, slot: usize) -> bool {
+        let along = |(_, shape): &(&str, Shape)| matches!(shape, Shape::Lanes | Shape::Stretches);
+        matches!(&self.plan.plan.slots[slot], Slot::Call { func, .. } if func.passes.iter().any(along))
     }
 
     /// Whether a slot is a function of nothing but sources.
@@ -47,10 +137,6 @@ impl Part<Described> {
         let plan = self.plan.clone();
         let Place::Pool { pool, key } = plan.keys.places[slot] else { return Ok(()) };
         let span = self.state.spans[key];
-        if span.n_new() == 0 || self.state.inputs[slot].pool.is_null() {
-            return Ok(());
-        }
-        self.mark(Stage::Columns)?;
         let out = columns.pool(pool).ptr();
         let (first, count) = (span.known as u32, span.n_new() as u32);
         let grid = &plan.data.grids[plan.plan.grid_of[slot]];
@@ -70,6 +156,7 @@ impl Part<Described> {
                     row: span.row,
                     order: DevicePtr::NULL,
                     out: out.cast(),
+                    n_set: DevicePtr::NULL,
                     first,
                     count,
                     n_tiles,

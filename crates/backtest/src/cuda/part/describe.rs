@@ -1,8 +1,9 @@
 //! Reserves the memory of a part, and uploads the structs that its kernels read.
 
-use tidemill_gpu::GpuError;
+use tidemill_gpu::{DevicePtr, GpuError};
 use tidemill_market::indicator::device::Input;
 
+use super::group::WALK_GROUPS;
 use super::{ConditionWork, Described, Distinct, Part, UnderWay};
 use crate::cuda::column_store::{ColumnStore, SHARERS};
 use crate::cuda::layout::{ConditionMask, EVALUATE, EXACT, FactorMask, LEVEL, LEVELS};
@@ -86,7 +87,9 @@ impl Part<Distinct> {
         let factors_at = structs.put(&factors);
         let sharers_at = structs.put(&sharers);
         let pool = self.memory.masks[at].room(plan.device(), whole.all * n_words)?;
-        let mask = ConditionMask { pool, item_of: whole.item_of };
+        let n_set =
+            if self.orders_walks() { self.memory.n_set.ptr().add(at * self.n_rows) } else { DevicePtr::NULL };
+        let mask = ConditionMask { pool, item_of: whole.item_of, n_set };
         Ok(ConditionWork { factors, factors_at, sharers, sharers_at, mask })
     }
 
@@ -123,6 +126,7 @@ impl Part<Distinct> {
 impl<S> Part<S> {
     /// Memory for the factors and groups of all conditions.
     pub(super) fn reserve_factors(&mut self) -> Result<(), GpuError> {
+        let orders_walks = self.orders_walks();
         let Self { plan, memory, n_rows, .. } = self;
         let (device, n_rows, n_factors) = (plan.device(), *n_rows, plan.keys.n_factors());
         memory.masks.resize_with(plan.keys.conditions.len(), GrowableBuffer::default);
@@ -130,7 +134,10 @@ impl<S> Part<S> {
         memory.level_of.room(device, n_factors * n_rows)?;
         memory.levels.room(device, n_factors * LEVELS)?;
         // Of any condition: items are at most rows, and groups are fewer than items.
-        memory.groups.room(device, 3 * n_rows)?;
+        memory.groups.room(device, (3 * n_rows).max(2 * n_rows + WALK_GROUPS))?;
+        if orders_walks {
+            memory.n_set.room(device, plan.keys.conditions.len() * n_rows)?;
+        }
         Ok(())
     }
 }

@@ -36,6 +36,9 @@ struct Lookup {
 /// Up to so many parameters are copied before another thread is awake.
 const MAX_ALONE: usize = 1 << 16;
 
+/// Parameters that a thread copies at a time.
+const PIECE: usize = 1 << 14;
+
 impl Part<Staged> {
     /// Uploads the points, computes their scalars and looks their tuples up.
     pub(in crate::cuda) fn look_up(
@@ -139,14 +142,17 @@ impl<S> Part<S> {
         let Self { plan, memory, n_trials, n_rows, .. } = self;
         let (n_trials, n_rows) = (*n_trials, *n_rows);
         let n_values = plan.n_params * n_trials;
-        let copy = |(param, out): (usize, &mut [f64])| {
-            out.copy_from_slice(&points.column(param)[range.clone()]);
-        };
+        let column = |param: usize| &points.column(param)[range.clone()];
         let to = &mut memory.points.host_mut()?[..n_values];
         if n_values <= MAX_ALONE {
-            to.chunks_mut(n_trials).enumerate().for_each(copy);
+            let columns = to.chunks_mut(n_trials).enumerate();
+            columns.for_each(|(param, out)| out.copy_from_slice(column(param)));
         } else {
-            to.par_chunks_mut(n_trials).enumerate().for_each(copy);
+            // In pieces, because there are about as many parameters as threads.
+            to.par_chunks_mut(n_trials).enumerate().for_each(|(param, out)| {
+                let pieces = out.par_chunks_mut(PIECE).zip(column(param).par_chunks(PIECE));
+                pieces.for_each(|(to, from)| to.copy_from_slice(from));
+            });
         }
         self.marks.clear();
         self.marks.add(Stage::Upload, stream)?;

@@ -4,12 +4,15 @@ use tidemill_gpu::{DevicePtr, GpuError};
 use tidemill_market::indicator::device::Input;
 
 use super::{Computed, ConditionWork, Distinct, Part, Span};
-use crate::cuda::layout::{EXACT, FactorMask, GroupArgs, LEVEL, Sharer};
+use crate::cuda::layout::{EXACT, FactorMask, GroupArgs, LEVEL, OrderArgs, Sharer};
 use crate::cuda::plan::{ConditionPlan, Place};
 use crate::plan::Slot;
 
 /// Masks and columns that decide the groups of a condition, at most.
 pub(in crate::cuda) const MOST_SHARERS: usize = 8;
+
+/// Groups of trials that have about as many entries.
+pub(super) const WALK_GROUPS: usize = 1024;
 
 /// Items of a group on average, at least: about the warps that a multiprocessor works on at a time.
 const GROUP: usize = 16;
@@ -78,31 +81,66 @@ impl Sharer {
     }
 }
 
+impl<S> Part<S> {
+    /// Whether trials are walked in an order of their own: where some walks wait for others. Those that are under way all at the same time would
+    /// be long ones on some multiprocessors and short ones on others.
+    pub(super) fn orders_walks(&self) -> bool {
+        let options = &self.plan.options;
+        let in_turn = || self.plan.kernels.walks_in_turn(self.n_walks(), options.walk_threads);
+        options.orders_walks.unwrap_or_else(in_turn)
+    }
+}
+
 impl Part<Computed> {
+    /// Finds the order in which trials are walked; null where they are walked as they come.
+    pub(super) fn order_walks(&self) -> Result<DevicePtr<u32>, GpuError> {
+        if !self.orders_walks() {
+            return Ok(DevicePtr::NULL);
+        }
+        let (kernels, n_trials) = (&self.plan.kernels, self.n_trials);
+        let args = self.groups(n_trials, WALK_GROUPS)?;
+        let GroupArgs { group_of, counts, n_groups, .. } = args;
+        let conditions = self.state.0.condition_masks;
+        let order = OrderArgs { conditions, group_of, counts, n_trials: n_trials as u32, n_groups };
+        kernels.order_walks(&self.stream, &order)?;
+        kernels.group_begin(&self.stream, &args)?;
+        kernels.group_place(&self.stream, &args)?;
+        Ok(args.order)
+    }
+
+    /// Room for so many items and groups, of which none has an item.
+    fn groups(&self, n_items: usize, n_groups: usize) -> Result<GroupArgs, GpuError> {
+        let group_of = self.memory.groups.ptr();
+        self.memory.groups.fill(&self.stream, n_items..n_items + n_groups, 0)?;
+        Ok(GroupArgs {
+            sharers: DevicePtr::NULL,
+            row: DevicePtr::NULL,
+            group_of,
+            counts: group_of.add(n_items),
+            order: group_of.add(n_items + n_groups),
+            count: n_items as u32,
+            n_sharers: 0,
+            n_groups: n_groups as u32,
+            unused: 0,
+        })
+    }
+
     /// Finds the order of the items of a condition; null where there is nothing to group by.
     pub(super) fn group(&self, span: Span, work: &ConditionWork) -> Result<DevicePtr<u32>, GpuError> {
         if work.sharers.is_empty() {
             return Ok(DevicePtr::NULL);
         }
         let n_groups: usize = work.sharers.iter().map(Sharer::n_different).product();
-        let group_of = self.memory.groups.ptr();
-        let (counts, order) = (group_of.add(span.all), group_of.add(span.all + n_groups));
         let args = GroupArgs {
             sharers: work.sharers_at,
             row: span.row,
-            group_of,
-            counts,
-            order,
-            count: span.all as u32,
             n_sharers: work.sharers.len() as u32,
-            n_groups: n_groups as u32,
-            unused: 0,
+            ..self.groups(span.all, n_groups)?
         };
-        self.memory.groups.fill(&self.stream, span.all..span.all + n_groups, 0)?;
         let kernels = &self.plan.kernels;
         kernels.group_count(&self.stream, &args)?;
         kernels.group_begin(&self.stream, &args)?;
         kernels.group_place(&self.stream, &args)?;
-        Ok(order)
+        Ok(args.order)
     }
 }

@@ -19,17 +19,23 @@ impl Part<Computed> {
             self.stream.wait(masked)?;
             self.mark(Stage::Masks)?;
         }
+        if self.orders_walks() {
+            let n_sets = self.state.0.conditions.len() * self.n_rows;
+            self.memory.n_set.fill(&self.stream, 0..n_sets, 0)?;
+        }
         for (at, work) in self.state.0.conditions.iter().enumerate() {
             for (factor, mask) in work.factors.iter().enumerate() {
                 self.write_factor(at, factor, mask)?;
             }
             self.write_condition(at, work)?;
         }
+        let order = self.order_walks()?;
         let is_full = self.marks.load(&self.stream).share() >= FULL;
         let masked = if is_full { Some(self.stream.record()?) } else { None };
         Ok(self.advance(|Computed(described)| Masked {
             world: described.worlds[0],
             condition_masks: described.condition_masks,
+            order,
             masked,
         }))
     }
@@ -81,6 +87,7 @@ impl Part<Computed> {
             order: self.group(self.state.0.spans[whole], work)?,
             factors: work.factors_at,
             n_factors: work.factors.len() as u32,
+            n_set: work.mask.n_set,
             ..self.mask_args(whole, work.mask.pool)
         };
         self.plan.kernels.condition(&self.stream, at, &args)
@@ -97,6 +104,7 @@ impl Part<Computed> {
             row: span.row,
             order: DevicePtr::NULL,
             out,
+            n_set: DevicePtr::NULL,
             first: 0,
             count: span.all as u32,
             n_tiles,

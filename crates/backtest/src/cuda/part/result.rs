@@ -8,7 +8,6 @@ use crate::cuda::Stage;
 use crate::cuda::layout::PoolArgs;
 use crate::exec::engine::Outcome;
 use crate::segment::Role;
-use crate::tally::Tally;
 
 /// Up to so many results are put together before another thread is awake.
 const MAX_ALONE: usize = 512;
@@ -69,32 +68,34 @@ impl<S> Part<S> {
 
 impl Part<Walking> {
     /// Waits until every trial is done, and reads the results.
-    pub(in crate::cuda) fn finish(&mut self) -> Result<Vec<Outcome>, GpuError> {
+    pub(in crate::cuda) fn finish(&mut self, outcomes: &mut Vec<Outcome>) -> Result<(), GpuError> {
         self.walk_on()?;
         self.marks.add(Stage::Wait, &self.stream)?.wait()?;
-        self.outcomes()
+        self.add_outcomes(outcomes)
     }
 
-    fn outcomes(&self) -> Result<Vec<Outcome>, GpuError> {
+    fn add_outcomes(&self, outcomes: &mut Vec<Outcome>) -> Result<(), GpuError> {
         let (segments, n_trials) = (&self.plan.segments, self.n_trials);
         let tallies = self.memory.tallies.host()?;
         let n_kept = if self.has_segments() { segments.len() } else { 0 };
         let pooled = [self.memory.pooled[0].host()?, self.memory.pooled[1].host()?];
         let sums = self.memory.blocks.host()?;
-        let of_role = |role: Role, tallies: &[Tally], trial: usize| {
+        let of_segment = |segment: usize, trial: usize| tallies[segment * n_trials + trial];
+        let of_role = |role: Role, trial: usize| {
             let at = segments.roles.iter().position(|of| *of == role)?;
-            Some(if segments.is_pooled(role) { pooled[role as usize][trial] } else { tallies[at] })
+            Some(if segments.is_pooled(role) { pooled[role as usize][trial] } else { of_segment(at, trial) })
         };
         let outcome = |trial: usize| {
-            let of_trial: Vec<Tally> =
-                (0..n_kept).map(|segment| tallies[segment * n_trials + trial]).collect();
-            let [train, test] = [Role::Train, Role::Test].map(|role| of_role(role, &of_trial, trial));
+            let of_trial = (0..n_kept).map(|segment| of_segment(segment, trial));
+            let [train, test] = [Role::Train, Role::Test].map(|role| of_role(role, trial));
             let of_block = |block: usize| [0, 1].map(|which| sums[(2 * block + which) * n_trials + trial]);
             Outcome::new(of_trial, train, test, (0..segments.n_blocks).map(of_block).collect())
         };
         if n_trials * (1 + n_kept) <= MAX_ALONE {
-            return Ok((0..n_trials).map(outcome).collect());
+            outcomes.extend((0..n_trials).map(outcome));
+        } else {
+            outcomes.par_extend((0..n_trials).into_par_iter().map(outcome));
         }
-        Ok((0..n_trials).into_par_iter().map(outcome).collect())
+        Ok(())
     }
 }

@@ -53,6 +53,7 @@ impl Part<Masked> {
             conditions: state.condition_masks,
             trades,
             states,
+            order: state.order,
             n_segments: plan.segments.len() as u32,
             capacity: capacity as u32,
         })
@@ -79,6 +80,7 @@ impl Part<Masked> {
             blocks: if has_blocks { memory.blocks.ptr() } else { DevicePtr::NULL },
             block_of: plan.data.block_of.ptr(),
             n_open,
+            order: walk.order,
             n_segments: walk.n_segments,
             capacity: walk.capacity,
             n_each: plan.segments.n_each(*n_trials) as u32,

@@ -118,7 +118,7 @@ impl Engine<'_> {
             }
         };
         let (train, test) = (pool(Role::Train), pool(Role::Test));
-        Outcome::new(row.segments, train, test, blocks)
+        Outcome::new(row.segments.into_iter(), train, test, blocks)
     }
 
     /// The days of a pool: from the first to the last of the calendar on which any of its segments has a bar.

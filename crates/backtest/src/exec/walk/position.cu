@@ -29,6 +29,7 @@ struct WalkState {
 struct ConditionMask {
   const u64* pool;
   const u32* item_of;
+  const u32* n_set;  // bars of each item that are set; null where walks are not ordered
 };
 
 struct WalkArgs {
@@ -37,6 +38,7 @@ struct WalkArgs {
   const ConditionMask* conditions;
   Trade* trades;
   WalkState* states;
+  const u32* order;  // in which order trials are walked; null: as they come
   u32 n_segments, capacity;
 };
 
