@@ -53,48 +53,72 @@ struct TradeMoves {
 
   __device__ double value(u32 item, u32 day) const { return worth(item, days.close[day]); }
 
-  // The fall of a position at its adverse extreme of a day, if it could be deeper than all before; 0 for lanes that are not `here`. A whole day's
-  // extreme is at least as bad as that of its bars with the position, and a multiplication tells whether even that would be deeper, so the bars are
-  // rarely looked at one by one.
+  // Whether a position could sink deeper than `deepest` on a day. A whole day's extreme is at least as bad as that of its bars with the position, and
+  // a multiplication tells whether even that would be deeper.
+  __device__ bool may_sink(u32 item, u32 day, double peak, double deepest) const {
+    double entry = ledger.entry[item], share = ledger.share[item], equity = ledger.before[item];
+    double extreme = is_long(item) ? days.low[day] : days.high[day];
+    double pnl = (is_long(item) ? 1.0 : -1.0) * (extreme - entry) - (entry + extreme) * (COST_MARKET_BPS * 1e-4);
+    double floor = floor_of(peak, deepest);
+    return !(ADDITIVE ? equity + pnl > floor + 1e-9 * entry : equity * (entry + share * pnl) > floor * entry);
+  }
+
+  // The fall of a position at its adverse extreme of a day, if it could be deeper than all before; 0 for lanes that are not `here`.
   __device__ double sink(bool here, u32 item, u32 day, double peak, double deepest) const {
+    here = here && may_sink(item, day, peak, deepest);
+    if (!__any_sync(EVERY_LANE, here)) return 0.0;
+    // Nothing counts that is not deeper than any fall of any lane.
+    deepest = least_of(deepest);
+    here = here && may_sink(item, day, peak, deepest);
     double extreme = 0.0;
     u32 from = 0, to = 0;
     bool is_part = false;
-    if (here) {
-      double entry = ledger.entry[item], share = ledger.share[item], equity = ledger.before[item];
-      extreme = is_long(item) ? days.low[day] : days.high[day];
-      double pnl = (is_long(item) ? 1.0 : -1.0) * (extreme - entry) - (entry + extreme) * (COST_MARKET_BPS * 1e-4);
-      double floor = floor_of(peak, deepest);
-      here = !(ADDITIVE ? equity + pnl > floor + 1e-9 * entry : equity * (entry + share * pnl) > floor * entry);
-    }
     if (here) {
       u32 start = day == 0 ? 0 : days.end[day - 1], end = days.end[day];
       from = ledger.held_from[item] > start ? ledger.held_from[item] : start;
       to = ledger.held_to[item] < end ? ledger.held_to[item] : end;
       here = from < to;
       is_part = here && (from > start || to < end);
+      extreme = is_long(item) ? days.low[day] : days.high[day];
     }
-    // All lanes look at the bars of one position after the other.
-    for (u32 asking = __ballot_sync(EVERY_LANE, is_part); asking; asking &= asking - 1) {
-      u32 who = __ffs(asking) - 1, whose = __shfl_sync(EVERY_LANE, item, who);
-      double found = extreme_between(is_long(whose), __shfl_sync(EVERY_LANE, from, who), __shfl_sync(EVERY_LANE, to, who));
-      if (lane_of() == who) extreme = found;
-    }
+    // The whole day's extreme, or that of the bars.
+    double of_bars = extremes_between(is_part, is_long(item), from, to);
     if (!here) return 0.0;
-    double fall = worth(item, extreme) / peak - 1.0;
+    double fall = worth(item, is_part ? of_bars : extreme) / peak - 1.0;
     return fall < 0.0 ? fall : 0.0;
   }
 
-  // The lowest low of some bars, or the highest high.
-  __device__ double extreme_between(bool low, u32 from, u32 to) const {
-    const double* prices = low ? days.bar_low : days.bar_high;
-    const double sign = low ? 1.0 : -1.0;
-    double least = INFINITE;
-    for (u32 bar = from + lane_of(); bar < to; bar += 32) {
-      double price = sign * prices[bar];
-      least = price < least ? price : least;
+  // For each lane that asks, the lowest low of some bars, or the highest high. Eight lanes look for one that asks, so that there are four at a time.
+  __device__ double extremes_between(bool asks, bool low, u32 from, u32 to) const {
+    const u32 lane = lane_of(), asking = __ballot_sync(EVERY_LANE, asks), rank = __popc(asking & ((1u << lane) - 1));
+    // The lane that these eight look for comes first among those that are left.
+    u32 left = asking;
+    for (u32 k = 0; k < lane / 8; k++) left &= left - 1;
+    double out = 0.0;
+    for (u32 n_done = 0; n_done < __popc(asking); n_done += 4) {
+      const u32 who = left ? __ffs(left) - 1 : 0;
+      const u32 first = __shfl_sync(EVERY_LANE, from, who), behind = __shfl_sync(EVERY_LANE, to, who), end = left ? behind : 0;
+      const bool is_low = __shfl_sync(EVERY_LANE, (u32)low, who);
+      const double* prices = is_low ? days.bar_low : days.bar_high;
+      const double sign = is_low ? 1.0 : -1.0;
+      double least = INFINITE;
+      for (u32 bar = first + lane % 8; bar < end; bar += 32) {
+        double some[4];
+#pragma unroll
+        for (u32 k = 0; k < 4; k++) some[k] = sign * prices[bar + 8 * k < end ? bar + 8 * k : first];
+#pragma unroll
+        for (u32 k = 0; k < 4; k++) least = some[k] < least ? some[k] : least;
+      }
+      for (u32 by = 4; by > 0; by /= 2) {
+        double other = __shfl_xor_sync(EVERY_LANE, least, by);
+        least = other < least ? other : least;
+      }
+      const bool is_served = asks && rank >= n_done && rank < n_done + 4;
+      const double found = __shfl_sync(EVERY_LANE, least, is_served ? 8 * (rank - n_done) : 0);
+      if (is_served) out = low ? found : -found;
+      for (u32 k = 0; k < 4; k++) left &= left - 1;
     }
-    return sign * least_of(least);
+    return out;
   }
 };
 

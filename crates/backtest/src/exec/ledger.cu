@@ -192,9 +192,7 @@ template <class Source> __device__ inline void record_moves(Ledger& ledger, cons
     u32 since = __shfl_sync(EVERY_LANE, today, here_or_before ? 31 - __clz(here_or_before) : 0);
     since = here_or_before ? since : peak_day;
     longest = is_mark && today - since > longest ? today - since : longest;
-    // Nothing counts that is not deeper than any fall of any lane.
-    double deepest = least_of(drawdown < drawdown_bar ? drawdown : drawdown_bar);
-    double sunk = source.sink(here && !is_flat, item, day, before, deepest);
+    double sunk = source.sink(here && !is_flat, item, day, before, drawdown < drawdown_bar ? drawdown : drawdown_bar);
     drawdown_bar = sunk < drawdown_bar ? sunk : drawdown_bar;
 
     // Each day of a segment is marked once, so that no two lanes write one place.
