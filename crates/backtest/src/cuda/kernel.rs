@@ -8,8 +8,8 @@
 //! - Indexes are in bounds: buffers are made for the counts that stand in the same struct (`GrowableBuffer::room`, `Pool::reserve_items`), items that
 //!   kernels read from memory were counted by kernels, and threads beyond a count return.
 //! - No stream writes what another reads: a part's memory belongs to its stream. The prepare stream, which uses it before, is waited for by the
-//!   host; the one beside it writes other columns and its own scratch, and is waited for. Columns of earlier parts are only read, after the event that `ColumnStore` keeps; before they are moved or forgotten, everything
-//!   under way ends (`UnderWay::settle`).
+//!   host; the one beside it writes columns and scratch of its own, and is waited for. Columns of earlier parts are only read, after the event that
+//!   `ColumnStore` keeps; before they are moved or forgotten, everything under way ends (`UnderWay::settle`).
 //!
 //! Each function adds what is its own: how many threads it starts, and for which count.
 

@@ -102,7 +102,7 @@ pub(super) struct Computed(Described);
 pub(super) struct Masked {
     world: DevicePtr<World>,
     condition_masks: DevicePtr<ConditionMask>,
-    /// In which trials are walked.
+    /// The order in which trials are walked, or null.
     order: DevicePtr<u32>,
     masked: Option<Event>,
 }
