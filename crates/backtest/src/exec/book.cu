@@ -109,10 +109,7 @@ struct TradeMoves {
 #pragma unroll
         for (u32 k = 0; k < 4; k++) least = some[k] < least ? some[k] : least;
       }
-      for (u32 by = 4; by > 0; by /= 2) {
-        double other = __shfl_xor_sync(EVERY_LANE, least, by);
-        least = other < least ? other : least;
-      }
+      least = least_of(least, 8);
       const bool is_served = asks && rank >= n_done && rank < n_done + 4;
       const double found = __shfl_sync(EVERY_LANE, least, is_served ? 8 * (rank - n_done) : 0);
       if (is_served) out = low ? found : -found;

@@ -64,8 +64,9 @@ template <class T> __device__ inline T largest_so_far(T value) {
   return value;
 }
 
-__device__ inline double least_of(double value) {
-  for (u32 by = 16; by > 0; by /= 2) {
+// The least of all lanes, or of each neighbouring `n_lanes`.
+__device__ inline double least_of(double value, u32 n_lanes = 32) {
+  for (u32 by = n_lanes / 2; by > 0; by /= 2) {
     double other = __shfl_xor_sync(EVERY_LANE, value, by);
     value = other < value ? other : value;
   }

@@ -1,4 +1,5 @@
-//! The order in which the items of a condition are taken: those that read the same masks and columns next to each other.
+//! The order in which the items of a condition are taken, those that read the same masks and columns next to each other; and that in which trials
+//! are walked, those with about as many entries next to each other.
 
 use tidemill_gpu::{DevicePtr, GpuError};
 use tidemill_market::indicator::device::Input;

@@ -33,6 +33,13 @@ fn every_lane_has_a_stream_of_its_own_and_keeps_it() {
             [1, 2, 3, 2].map(Some),
             "behind transfers"
         );
+        let beside = [0, 1, 0].map(|lane| context.pool().beside(lane).unwrap().number());
+        assert_eq!(
+            beside.map(|number| context.pool().position(number)),
+            [3, 4, 3].map(Some),
+            "behind what prepares"
+        );
+        assert!(beside.iter().all(|number| !lanes.contains(number)), "{beside:?} {lanes:?}");
     });
 }
 
@@ -45,7 +52,10 @@ fn in_sequential_mode_there_is_one_stream() {
         for purpose in [Purpose::Upload, Purpose::Compute, Purpose::Prepare, Purpose::Download] {
             assert_eq!(places(&context, purpose, 2), [0, 0]);
         }
-        assert_eq!(context.pool().position(context.pool().lane(3).unwrap().number()), Some(0));
+        let pool = context.pool();
+        for stream in [pool.lane(3).unwrap(), pool.beside(3).unwrap()] {
+            assert_eq!(pool.position(stream.number()), Some(0));
+        }
     });
 }
 
