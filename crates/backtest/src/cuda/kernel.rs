@@ -25,7 +25,7 @@ use super::layout::{
     PoolArgs, RecursionArgs, ScalarArgs, SpreadArgs, WARPS, WalkArgs,
 };
 use super::module::sources;
-use crate::plan::Plan;
+use crate::plan::{Plan, Slot};
 use crate::strategy::Strategy;
 
 /// Threads of a block where nothing asks for another number.
@@ -58,11 +58,26 @@ impl Kernels {
     ) -> Result<Self, GpuError> {
         let mut sources = sources(plan, strategy, timeframes);
         sources.push(columns::source());
-        Ok(Self {
+        let kernels = Self {
             modules: device.load_all(&sources)?,
             module_of: module_of(&sources),
             resident_threads: device.info().multiprocessors as usize * THREADS_OF_A_MULTIPROCESSOR,
-        })
+        };
+        kernels.get_ready(plan)?;
+        Ok(kernels)
+    }
+
+    /// Has the driver load what the plan may launch. It would do that at the first launch of each, and may wait for all running work: the second
+    /// batch would not be sent before the first one is done.
+    fn get_ready(&self, plan: &Plan) -> Result<(), GpuError> {
+        let columns = self.modules.len() - 1;
+        let of_strategy = self.module_of.iter().filter(|(_, module)| **module != columns);
+        of_strategy.map(|(name, _)| name.as_str()).try_for_each(|name| self.get(name).map(|_| ()))?;
+        let calls = plan.slots.iter().filter_map(|slot| match slot {
+            Slot::Call { func, .. } => Some(func.passes),
+            _ => None,
+        });
+        calls.flatten().try_for_each(|(name, _)| self.get(name).map(|_| ()))
     }
 
     fn get(&self, name: &str) -> Result<Kernel, GpuError> {
