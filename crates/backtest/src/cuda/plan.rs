@@ -68,7 +68,7 @@ pub(super) struct KeyPlan {
     pub(super) tuple_at: usize,
     /// The pool that keeps its items, or none where they are the batch's own.
     pub(super) pool: Option<usize>,
-    /// Among the keys of its pool: in large batches they are looked up one after the other.
+    /// Keys of one pool are looked up one after the other.
     pub(super) wave: usize,
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Tables {
     own_keys: DevicePtr<f64>,
 }
 
-/// A key whose tuples are looked up. Those of a chain share a table: one block takes them, or one waits for the other.
+/// A key whose tuples are looked up. Those of a chain share a table, so that one waits for the other.
 struct Lookup {
     chain: usize,
     /// Place in the chain.
@@ -243,7 +243,7 @@ impl<S> Part<S> {
         keys
     }
 
-    /// Looks the tuples of all keys up. Those of one pool share a table: of few rows a block takes all of them, else one follows the other.
+    /// Looks the tuples of all keys up: those of one pool one after the other, because they share its table.
     fn launch(&mut self, stream: &Stream, mut keys: Vec<Lookup>) -> Result<(), GpuError> {
         let Self { plan, memory, n_rows, .. } = self;
         let mut structs = PackedStructs::new(memory.structs.room(plan.device(), plan.struct_bytes())?);
