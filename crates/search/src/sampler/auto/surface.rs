@@ -12,7 +12,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::point::Points;
 use crate::rng::Stream;
@@ -55,11 +54,6 @@ const LOG_SCATTER: (f64, f64) = (-3.0, 0.0);
 /// is the longest step between results and proposals, and in a long study it learns little from one batch.
 const MIN_BESIDE: (usize, u64) = (128, 1 << 16);
 
-/// With so many threads a surface whose proposals wait for its fit has some of its own: in the common ones each of its steps would wait for what
-/// other members do there. One in two, at most so many.
-const MIN_OWN: usize = 8;
-const MAX_OWN: usize = 8;
-
 /// Number of best trials that lend genes.
 const N_DONORS: usize = 16;
 
@@ -86,8 +80,6 @@ pub(super) struct Surface {
     summits: Option<Summits>,
     /// Finds those of all that was told beside the proposals, if that takes long.
     fitter: Option<Fitter>,
-    /// Where everything else is done; the common threads if it has none.
-    threads: Option<Arc<ThreadPool>>,
     n_asked: u64,
 }
 
@@ -134,9 +126,6 @@ impl Surface {
             settings.n_trials.map_or(N_KEPT.1, |n_trials| (n_trials as f64 * BUDGET_SHARE) as usize);
         let is_beside = n_coefficients >= MIN_BESIDE.0
             && settings.n_trials.is_none_or(|n_trials| n_trials >= MIN_BESIDE.1);
-        let n_threads = rayon::current_num_threads();
-        let has_own = n_coefficients >= MIN_BESIDE.0 && !is_beside && n_threads >= MIN_OWN;
-        let own = || ThreadPoolBuilder::new().num_threads((n_threads / 2).min(MAX_OWN)).build().ok();
         let wanted = by_budget.max(TRIALS_PER_COEFFICIENT * n_coefficients);
         Self {
             space: space.clone(),
@@ -149,7 +138,6 @@ impl Surface {
             n_slots: 0,
             summits: None,
             fitter: is_beside.then(Fitter::new),
-            threads: has_own.then(own).flatten().map(Arc::new),
             n_asked: 0,
         }
     }
@@ -185,62 +173,6 @@ impl Surface {
             }
         });
         slots
-    }
-
-    /// Does something on the threads that it has.
-    fn on_threads<T: Send>(&mut self, work: impl FnOnce(&mut Self) -> T + Send) -> T {
-        match self.threads.clone() {
-            Some(threads) => threads.install(|| work(self)),
-            None => work(self),
-        }
-    }
-
-    fn propose(&mut self, n: usize) -> Points {
-        let trials = self.n_asked..self.n_asked + n as u64;
-        self.n_asked = trials.end;
-        let fitted = || self.fitter.as_mut().and_then(Fitter::finish);
-        let summits = self.summits.take().or_else(fitted).unwrap_or_else(|| self.fit()());
-        let recipes = self.recipes(trials.clone());
-        let points = points_from_genes(&self.space, &self.genes, n, |gene_idx, column| {
-            let peaks = [summits[0][gene_idx], summits[1][gene_idx]];
-            self.fill(gene_idx, peaks, trials.start, &recipes, column);
-        });
-        self.summits = Some(summits);
-        points
-    }
-
-    fn learn(&mut self, points: &Points, scores: &Scores) {
-        // What was fitted beside the last proposals is what the next ones climb.
-        if let Some(fitted) = self.fitter.as_mut().and_then(Fitter::finish) {
-            self.summits = Some(fitted);
-        }
-        let column = scores.column(0);
-        let worst = match self.kept.last() {
-            Some(last) if self.kept.len() == self.capacity => last.score,
-            _ => f64::NEG_INFINITY,
-        };
-        let mut order: Vec<usize> = (0..column.len()).filter(|&idx| column[idx] > worst).collect();
-        if order.is_empty() {
-            return;
-        }
-        order.sort_by(|&a, &b| column[b].total_cmp(&column[a]).then(a.cmp(&b)));
-        order.truncate(self.capacity);
-        let slots = self.store(points, &order);
-        let newcomers = order.iter().zip(slots);
-        self.kept.extend(newcomers.map(|(&point_idx, slot)| TopTrial { score: column[point_idx], slot }));
-        // The sort is stable, so that of equal scores the earlier stays first.
-        self.kept.sort_by(|a, b| b.score.total_cmp(&a.score));
-        let is_same = |a: usize, b: usize| {
-            self.columns.iter().all(|of| of.values[a].to_bits() == of.values[b].to_bits())
-        };
-        self.kept
-            .dedup_by(|later, earlier| later.score == earlier.score && is_same(later.slot, earlier.slot));
-        self.kept.truncate(self.capacity);
-        let fit = self.fit();
-        match &mut self.fitter {
-            Some(fitter) if self.kept.len() >= N_START => fitter.begin(fit),
-            _ => self.summits = None,
-        }
     }
 
     fn recipes(&self, trials: Range<u64>) -> Vec<Recipe> {
@@ -310,11 +242,51 @@ impl Sampler for Surface {
         if self.kept.len() < N_START || n == 0 {
             return self.start.ask(n);
         }
-        self.on_threads(|surface| surface.propose(n))
+        let trials = self.n_asked..self.n_asked + n as u64;
+        self.n_asked = trials.end;
+        let fitted = || self.fitter.as_mut().and_then(Fitter::finish);
+        let summits = self.summits.take().or_else(fitted).unwrap_or_else(|| self.fit()());
+        let recipes = self.recipes(trials.clone());
+        let points = points_from_genes(&self.space, &self.genes, n, |gene_idx, column| {
+            let peaks = [summits[0][gene_idx], summits[1][gene_idx]];
+            self.fill(gene_idx, peaks, trials.start, &recipes, column);
+        });
+        self.summits = Some(summits);
+        points
     }
 
     fn tell(&mut self, points: &Points, scores: &Scores) {
-        self.on_threads(|surface| surface.learn(points, scores));
+        // What was fitted beside the last proposals is what the next ones climb.
+        if let Some(fitted) = self.fitter.as_mut().and_then(Fitter::finish) {
+            self.summits = Some(fitted);
+        }
+        let column = scores.column(0);
+        let worst = match self.kept.last() {
+            Some(last) if self.kept.len() == self.capacity => last.score,
+            _ => f64::NEG_INFINITY,
+        };
+        let mut order: Vec<usize> = (0..column.len()).filter(|&idx| column[idx] > worst).collect();
+        if order.is_empty() {
+            return;
+        }
+        order.sort_by(|&a, &b| column[b].total_cmp(&column[a]).then(a.cmp(&b)));
+        order.truncate(self.capacity);
+        let slots = self.store(points, &order);
+        let newcomers = order.iter().zip(slots);
+        self.kept.extend(newcomers.map(|(&point_idx, slot)| TopTrial { score: column[point_idx], slot }));
+        // The sort is stable, so that of equal scores the earlier stays first.
+        self.kept.sort_by(|a, b| b.score.total_cmp(&a.score));
+        let is_same = |a: usize, b: usize| {
+            self.columns.iter().all(|of| of.values[a].to_bits() == of.values[b].to_bits())
+        };
+        self.kept
+            .dedup_by(|later, earlier| later.score == earlier.score && is_same(later.slot, earlier.slot));
+        self.kept.truncate(self.capacity);
+        let fit = self.fit();
+        match &mut self.fitter {
+            Some(fitter) if self.kept.len() >= N_START => fitter.begin(fit),
+            _ => self.summits = None,
+        }
     }
 
     fn remaining(&self) -> Option<u64> {
@@ -365,14 +337,6 @@ mod tests {
         };
         let expected = with_threads(1);
         assert!((2..=3).all(|n_threads| with_threads(n_threads) == expected));
-        // A shorter one has threads of its own where there are many.
-        let of_shorter = |n_threads: usize| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
-            let (surface, proposals) = pool.install(|| after_batches(MIN_BESIDE.1 - 1, 4, 1.0));
-            assert_eq!(surface.threads.is_some(), n_threads >= MIN_OWN);
-            proposals
-        };
-        assert_eq!(of_shorter(2), of_shorter(MIN_OWN));
         // What was told last does not count yet, and counts after the next batch.
         let climbed = |times: f64| after_batches(MIN_BESIDE.1, 5, times).0.summits;
         assert!(climbed(1.0).is_some() && climbed(1.0) == climbed(0.5));
