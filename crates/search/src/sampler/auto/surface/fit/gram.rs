@@ -2,13 +2,11 @@
 //!
 //! A least-squares problem of a few hundred columns is solved several times a second for each of its targets; with these products at hand a
 //! round of the solution no longer looks at the trials. Each product is formed in the same order whatever the processor and the threads.
-//!
-//! They have 24 bits: a surface is a rough model of few trials, and a processor forms twice as many of them at a time.
 
 use rayon::prelude::*;
 
 /// Parts in which a sum of products is formed, which a processor adds side by side.
-pub(super) const N_PARTS: usize = 16;
+pub(super) const N_PARTS: usize = 8;
 
 /// Columns whose products with as many others are formed at once, so that a number that is read is used several times.
 const BLOCK: usize = 4;
@@ -17,7 +15,7 @@ const BLOCK: usize = 4;
 const MAX_ALONE: usize = 1 << 19;
 
 /// The products of a block of columns with another, in parts.
-type BlockParts = [[[f32; N_PARTS]; BLOCK]; BLOCK];
+type BlockParts = [[[f64; N_PARTS]; BLOCK]; BLOCK];
 
 /// The length of columns of `n` numbers: they end with zeros.
 pub(super) fn padded(n: usize) -> usize {
@@ -27,67 +25,55 @@ pub(super) fn padded(n: usize) -> usize {
 /// The products of each column with each.
 pub(super) struct Gram {
     n_columns: usize,
-    /// Of each column with those from `first_of` on, as many as are a multiple of [`N_PARTS`].
-    rows: Vec<Vec<f32>>,
-}
-
-/// Where the row of a column begins. What stands before the column itself is zero: the rows of the others have it.
-fn first_of(column_idx: usize) -> usize {
-    column_idx / N_PARTS * N_PARTS
+    rows: Vec<Vec<f64>>,
 }
 
 impl Gram {
     /// Columns of equal length, which is a multiple of [`N_PARTS`].
-    pub(super) fn new(columns: &[&[f32]]) -> Self {
+    pub(super) fn new(columns: &[&[f64]]) -> Self {
         let n_columns = columns.len();
         let zeros = vec![0.0; columns.first().map_or(0, |column| column.len())];
         let at = |column_idx: usize| columns.get(column_idx).copied().unwrap_or(&zeros);
         let block_at = |block_idx: usize| std::array::from_fn(|k| at(block_idx * BLOCK + k));
         let n_blocks = n_columns.div_ceil(BLOCK);
-        // The first rows are the longest, so that they come first.
-        let block_rows = |block_idx: usize| {
-            let (own, first) = (block_at(block_idx), first_of(block_idx * BLOCK));
-            let mut rows = [(); BLOCK].map(|()| vec![0.0; padded(n_columns) - first]);
-            for other_idx in block_idx..n_blocks {
-                let parts = products(&own, &block_at(other_idx));
-                for (row, parts) in rows.iter_mut().zip(&parts) {
-                    let to = &mut row[other_idx * BLOCK - first..][..BLOCK];
-                    to.iter_mut().zip(parts).for_each(|(to, parts)| *to = sum_of(parts));
-                }
-            }
-            for (k, row) in rows.iter_mut().enumerate() {
-                row[block_idx * BLOCK - first..][..k].fill(0.0);
-            }
-            rows
+        // Only what stands at and behind the diagonal; the first rows are the longest, so that they come first.
+        let panel = |block_idx: usize| -> Vec<[[f64; BLOCK]; BLOCK]> {
+            let own = block_at(block_idx);
+            let others = (block_idx..n_blocks).map(block_at);
+            others
+                .map(|other| products(&own, &other).map(|row| row.map(|parts| parts.iter().sum())))
+                .collect()
         };
-        let mut rows: Vec<_> = if n_columns * n_columns * zeros.len() <= MAX_ALONE {
-            (0..n_blocks).flat_map(block_rows).collect()
+        let panels: Vec<_> = if n_columns * n_columns * zeros.len() <= MAX_ALONE {
+            (0..n_blocks).map(panel).collect()
         } else {
-            (0..n_blocks).into_par_iter().with_max_len(1).flat_map_iter(block_rows).collect()
+            (0..n_blocks).into_par_iter().with_max_len(1).map(panel).collect()
         };
-        rows.truncate(n_columns);
-        Self { n_columns, rows }
+        let row = |row_idx: usize| {
+            let value = |column_idx: usize| {
+                let (above, below) = (row_idx.min(column_idx), row_idx.max(column_idx));
+                panels[above / BLOCK][below / BLOCK - above / BLOCK][above % BLOCK][below % BLOCK]
+            };
+            (0..n_columns).map(value).collect()
+        };
+        Self { n_columns, rows: (0..n_columns).into_par_iter().with_min_len(32).map(row).collect() }
     }
 
     /// The product of two columns.
     pub(super) fn value(&self, a: usize, b: usize) -> f64 {
-        let (above, below) = (a.min(b), a.max(b));
-        f64::from(self.rows[above][below - first_of(above)])
+        self.rows[a][b]
     }
 
     /// The product of each of the first columns with the sum of them, each times its step.
     pub(super) fn apply(&self, steps: &[f64]) -> Vec<f64> {
-        let n = steps.len().min(self.n_columns);
-        let mut padded_steps = vec![0.0; padded(n)];
-        padded_steps.iter_mut().zip(&steps[..n]).for_each(|(to, step)| *to = *step as f32);
-        let mut sums = vec![0.0; padded(n)];
-        add_rows(&self.rows[..n], &padded_steps, &mut sums);
-        sums[..n].iter().map(|sum| f64::from(*sum)).collect()
+        let mut sums = vec![0.0; steps.len().min(self.n_columns)];
+        add_rows(&self.rows, steps, &mut sums);
+        sums
     }
 }
 
-/// Adds rows, each times its step, one after the other. What a row has beyond the diagonal counts for its own sum, too.
-fn add_rows(rows: &[Vec<f32>], steps: &[f32], sums: &mut [f32]) {
+/// Adds rows, each times its step, one after the other.
+fn add_rows(rows: &[Vec<f64>], steps: &[f64], sums: &mut [f64]) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has what the function needs.
@@ -98,37 +84,27 @@ fn add_rows(rows: &[Vec<f32>], steps: &[f32], sums: &mut [f32]) {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn add_rows_avx2(rows: &[Vec<f32>], steps: &[f32], sums: &mut [f32]) {
+fn add_rows_avx2(rows: &[Vec<f64>], steps: &[f64], sums: &mut [f64]) {
     add_rows_anywhere(rows, steps, sums);
 }
 
 #[inline(always)]
-fn add_rows_anywhere(rows: &[Vec<f32>], steps: &[f32], sums: &mut [f32]) {
-    for (row_idx, row) in rows.iter().enumerate() {
-        let (first, step) = (first_of(row_idx), steps[row_idx]);
-        let chunks = row.as_chunks::<N_PARTS>().0.iter().zip(steps[first..].as_chunks::<N_PARTS>().0);
-        let mut parts = [0.0; N_PARTS];
-        for ((row, steps), sums) in chunks.zip(sums[first..].as_chunks_mut::<N_PARTS>().0) {
-            for part in 0..N_PARTS {
-                sums[part] += step * row[part];
-                parts[part] += row[part] * steps[part];
-            }
+fn add_rows_anywhere(rows: &[Vec<f64>], steps: &[f64], sums: &mut [f64]) {
+    let n = sums.len();
+    let pairs = rows.chunks_exact(2).zip(steps.chunks_exact(2));
+    for (rows, steps) in pairs {
+        let (first, second) = (&rows[0][..n], &rows[1][..n]);
+        for ((sum, a), b) in sums.iter_mut().zip(first).zip(second) {
+            *sum = (*sum + steps[0] * a) + steps[1] * b;
         }
-        // The diagonal is in both.
-        sums[row_idx] += sum_of(&parts) - step * row[row_idx - first];
+    }
+    if let (Some(row), [step]) = (rows.get(steps.len() / 2 * 2), steps.chunks_exact(2).remainder()) {
+        sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += step * value);
     }
 }
 
-/// The sum of some parts, by halves. On its own, because the compiler would else keep the parts in pairs where they are added up.
-#[inline(never)]
-fn sum_of(parts: &[f32; N_PARTS]) -> f32 {
-    let eight: [f32; 8] = std::array::from_fn(|part| parts[part] + parts[part + 8]);
-    let four: [f32; 4] = std::array::from_fn(|part| eight[part] + eight[part + 4]);
-    (four[0] + four[2]) + (four[1] + four[3])
-}
-
 /// The products of each column of a block with each of another, in parts.
-fn products(a: &[&[f32]; BLOCK], b: &[&[f32]; BLOCK]) -> BlockParts {
+fn products(a: &[&[f64]; BLOCK], b: &[&[f64]; BLOCK]) -> BlockParts {
     let n = a.iter().chain(b).map(|column| column.len()).min().unwrap_or(0) / N_PARTS * N_PARTS;
     let (a, b) = (a.map(|column| &column[..n]), b.map(|column| &column[..n]));
     #[cfg(target_arch = "x86_64")]
@@ -145,8 +121,8 @@ fn products(a: &[&[f32]; BLOCK], b: &[&[f32]; BLOCK]) -> BlockParts {
     products_anywhere(&a, &b, n)
 }
 
-fn products_anywhere(a: &[&[f32]; BLOCK], b: &[&[f32]; BLOCK], n: usize) -> BlockParts {
-    let pair = |a: &[f32], b: &[f32]| {
+fn products_anywhere(a: &[&[f64]; BLOCK], b: &[&[f64]; BLOCK], n: usize) -> BlockParts {
+    let pair = |a: &[f64], b: &[f64]| {
         let mut parts = [0.0; N_PARTS];
         for at in (0..n).step_by(N_PARTS) {
             for (part, sum) in parts.iter_mut().enumerate() {
@@ -165,14 +141,14 @@ macro_rules! products_by {
         /// # Safety
         /// All columns have at least `n` numbers, which is a multiple of [`N_PARTS`].
         #[target_feature(enable = $feature)]
-        unsafe fn $name(a: &[&[f32]; BLOCK], b: &[&[f32]; BLOCK], n: usize) -> BlockParts {
+        unsafe fn $name(a: &[&[f64]; BLOCK], b: &[&[f64]; BLOCK], n: usize) -> BlockParts {
             use std::arch::x86_64::*;
             const N_VECTORS: usize = N_PARTS / $lanes;
             let begins = || (0..BLOCK).step_by($side);
             let mut out = [[[0.0; N_PARTS]; BLOCK]; BLOCK];
             for (from_a, from_b) in begins().flat_map(|from_a| begins().map(move |from_b| (from_a, from_b))) {
-                let of_a: [*const f32; $side] = std::array::from_fn(|k| a[from_a + k].as_ptr());
-                let of_b: [*const f32; $side] = std::array::from_fn(|k| b[from_b + k].as_ptr());
+                let of_a: [*const f64; $side] = std::array::from_fn(|k| a[from_a + k].as_ptr());
+                let of_b: [*const f64; $side] = std::array::from_fn(|k| b[from_b + k].as_ptr());
                 let mut sums = [[[$zero(); N_VECTORS]; $side]; $side];
                 let mut at = 0;
                 while at < n {
@@ -213,26 +189,26 @@ macro_rules! products_by {
 products_by!(
     products_avx2,
     "avx2",
-    8,
+    4,
     2,
-    _mm256_setzero_ps,
-    _mm256_loadu_ps,
-    _mm256_storeu_ps,
-    _mm256_add_ps,
-    _mm256_mul_ps
+    _mm256_setzero_pd,
+    _mm256_loadu_pd,
+    _mm256_storeu_pd,
+    _mm256_add_pd,
+    _mm256_mul_pd
 );
 
 #[cfg(target_arch = "x86_64")]
 products_by!(
     products_avx512,
     "avx512f",
-    16,
+    8,
     4,
-    _mm512_setzero_ps,
-    _mm512_loadu_ps,
-    _mm512_storeu_ps,
-    _mm512_add_ps,
-    _mm512_mul_ps
+    _mm512_setzero_pd,
+    _mm512_loadu_pd,
+    _mm512_storeu_pd,
+    _mm512_add_pd,
+    _mm512_mul_pd
 );
 
 #[cfg(test)]
@@ -240,13 +216,12 @@ mod tests {
     use super::*;
     use crate::rng::Stream;
 
-    fn columns(n_columns: u64, n: usize) -> Vec<Vec<f32>> {
+    fn columns(n_columns: u64, n: usize) -> Vec<Vec<f64>> {
         let numbers = Stream::new(3, 0);
         let number = |column: u64, at: u64| {
-            libm::exp10(20.0 * numbers.unit(9000 + column) - 10.0) * (numbers.unit(column * 4096 + at) - 0.5)
+            libm::exp10(40.0 * numbers.unit(9000 + column) - 20.0) * (numbers.unit(column * 4096 + at) - 0.5)
         };
-        let column = |column: u64| (0..n as u64).map(|at| number(column, at) as f32).collect();
-        (0..n_columns).map(column).collect()
+        (0..n_columns).map(|column| (0..n as u64).map(|at| number(column, at)).collect()).collect()
     }
 
     #[test]
@@ -260,8 +235,8 @@ mod tests {
             // SAFETY: the processor has what the function needs, and all columns have 48 numbers.
             assert_eq!(unsafe { products_avx2(&a, &b, 48) }, expected);
         }
-        let (steps, mut expected) = ([0.3, -7.0, 1e9, 2.0, 0.1, 0.0, 3.0, 1e-9].repeat(6), vec![0.0; 48]);
-        let mut found = expected.clone();
+        let (steps, mut expected) = ([0.3, -7.0, 1e9, 2.0, 0.1], [0.0; 5]);
+        let mut found = expected;
         add_rows_anywhere(&columns, &steps, &mut expected);
         add_rows(&columns, &steps, &mut found);
         assert_eq!(found, expected);
@@ -269,17 +244,15 @@ mod tests {
 
     #[test]
     fn products_are_those_of_the_columns_whatever_their_number() {
-        for n_columns in [1, 3, 4, 5, 9, 13, 45] {
-            let columns = columns(n_columns, 32);
-            let views: Vec<&[f32]> = columns.iter().map(Vec::as_slice).collect();
+        for n_columns in [1, 3, 4, 5, 9, 13] {
+            let columns = columns(n_columns, 24);
+            let views: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
             let gram = Gram::new(&views);
-            // What a sum of some numbers may be off by: a rounding for each, of the size of all.
-            let rounding = |n: usize| n as f64 * f64::from(f32::EPSILON);
             for (a, left) in columns.iter().enumerate() {
                 for (b, right) in columns.iter().enumerate() {
-                    let terms = left.iter().zip(right).map(|(a, b)| f64::from(*a) * f64::from(*b));
-                    let size: f64 = terms.clone().map(f64::abs).sum();
-                    assert!((gram.value(a, b) - terms.sum::<f64>()).abs() <= rounding(6) * size);
+                    let expected: f64 = left.iter().zip(right).map(|(left, right)| left * right).sum();
+                    let size: f64 = left.iter().zip(right).map(|(left, right)| (left * right).abs()).sum();
+                    assert!((gram.value(a, b) - expected).abs() <= 1e-14 * size);
                     assert_eq!(gram.value(a, b).to_bits(), gram.value(b, a).to_bits());
                 }
             }
@@ -289,8 +262,9 @@ mod tests {
             assert_eq!(applied.len(), steps.len().min(columns.len()));
             for (row, applied) in applied.iter().enumerate() {
                 let terms = steps.iter().enumerate().map(|(at, step)| step * gram.value(at, row));
-                let size = terms.clone().map(f64::abs).sum::<f64>();
-                assert!((applied - terms.clone().sum::<f64>()).abs() <= rounding(steps.len() + 1) * size);
+                assert!(
+                    (applied - terms.clone().sum::<f64>()).abs() <= 1e-14 * terms.map(f64::abs).sum::<f64>()
+                );
             }
         }
     }
