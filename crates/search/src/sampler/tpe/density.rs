@@ -98,14 +98,12 @@ impl Density {
         let weight = weight / normal.inside(unit, deviation);
         let step = 1.0 / (deviation * self.mass.len() as f64);
         let offset = unit / deviation;
-        // Each cell has what lies below its end and not below its beginning.
-        let mut below = [0.0; MAX_CELLS + 1];
-        let below = &mut below[..=last - first];
-        let ends = below.iter_mut().enumerate();
-        ends.for_each(|(at, below)| *below = (first + at) as f64 * step - offset);
-        normal.below_all(below);
-        let cells = self.mass[first..last].iter_mut().zip(below.windows(2));
-        cells.for_each(|(mass, ends)| *mass += weight * (ends[1] - ends[0]));
+        let mut below = normal.below(first as f64 * step - offset);
+        for (cell, mass) in (first..).zip(&mut self.mass[first..last]) {
+            let above = normal.below((cell + 1) as f64 * step - offset);
+            *mass += weight * (above - below);
+            below = above;
+        }
     }
 
     /// Spreads what was gathered with one kernel, cut at the ends of the range and scaled to keep its weight.

@@ -31,8 +31,6 @@ pub(super) struct StudyState<'a> {
     pub(super) seed: u64,
     pub(super) n_told: u64,
     pub(super) candidates: Candidates,
-    /// Points of a batch.
-    pub(super) batch: usize,
     pub(super) good: &'a [BestTrial],
     /// How many observations the prior is worth.
     pub(super) prior_weight: f64,
@@ -103,8 +101,7 @@ impl Dimension {
         }
         let chance =
             Stream::new(standing.seed ^ TIE_TWIST ^ standing.n_told.rotate_left(32), self.param_idx as u64);
-        let (good, other) = (good.finish(), other.finish());
-        self.law = Law::new(&good, &other, standing.candidates, standing.batch, &chance);
+        self.law = Law::new(&good.finish(), &other.finish(), standing.candidates, &chance);
     }
 
     /// The values of some trials, the first of which has the given index.

@@ -14,9 +14,6 @@ pub(super) const UNIFORM_BITS: u32 = 40;
 /// Buckets of the table that starts the search for a rank; many more than cells, so that it mostly ends there.
 const BUCKET_BITS: u32 = 10;
 
-/// With fewer draws the table takes longer to make than it saves.
-const MIN_INDEXED: usize = 64;
-
 /// How many candidates a winner is picked from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Candidates {
@@ -61,20 +58,14 @@ pub(super) struct Law {
 struct Ranks {
     /// The uniform number, as an integer of so many bits, at which each rank ends; the last rank ends at the top.
     end: [u64; MAX_CELLS],
-    /// Per bucket of uniform numbers, the first rank that may hold one; empty where few are drawn.
-    first: Vec<u8>,
+    /// Per bucket of uniform numbers, the first rank that may hold one.
+    first: [u8; 1 << BUCKET_BITS],
 }
 
 impl Law {
-    /// The law of two densities given as masses of cells, to draw about so many from. Ratios that are equal but for rounding are ordered by chance, so that
+    /// The law of two densities given as masses of cells. Ratios that are equal but for rounding are ordered by chance, so that
     /// no side of a plateau is preferred in the long run.
-    pub(super) fn new(
-        good: &[f64],
-        other: &[f64],
-        candidates: Candidates,
-        n_draws: usize,
-        chance: &Stream,
-    ) -> Self {
+    pub(super) fn new(good: &[f64], other: &[f64], candidates: Candidates, chance: &Stream) -> Self {
         debug_assert!(good.len() <= MAX_CELLS && good.len() == other.len());
         let key = |(cell, (good, other)): (usize, (&f64, &f64))| {
             let ratio = u64::from(((good / other) as f32).to_bits() >> 10);
@@ -90,8 +81,7 @@ impl Law {
             mass / total
         };
         let cumulative: Vec<f64> = order.iter().map(cumulate).collect();
-        let ranks = candidates.numbers().iter();
-        let ranks = ranks.map(|n_candidates| Ranks::new(&cumulative, *n_candidates, n_draws >= MIN_INDEXED));
+        let ranks = candidates.numbers().iter().map(|n_candidates| Ranks::new(&cumulative, *n_candidates));
         Self { ranks: ranks.collect(), order }
     }
 
@@ -104,28 +94,31 @@ impl Law {
 }
 
 impl Ranks {
-    fn new(cumulative: &[f64], n_candidates: u32, is_indexed: bool) -> Self {
+    fn new(cumulative: &[f64], n_candidates: u32) -> Self {
         const TOP: u64 = 1 << UNIFORM_BITS;
-        let mut end = [TOP; MAX_CELLS];
-        for (end, mass) in end.iter_mut().zip(&cumulative[..cumulative.len() - 1]) {
-            *end = ((power(*mass, n_candidates) * TOP as f64) as u64).min(TOP);
-        }
-        let mut first = Vec::with_capacity(if is_indexed { 1 << BUCKET_BITS } else { 0 });
-        for (rank, end) in end[..cumulative.len()].iter().enumerate().filter(|_| is_indexed) {
+        let mut ranks = Self { end: [TOP; MAX_CELLS], first: [0; 1 << BUCKET_BITS] };
+        let mut n_filled = 0;
+        for (rank, mass) in cumulative.iter().enumerate() {
+            let end = if rank + 1 == cumulative.len() {
+                TOP
+            } else {
+                ((power(*mass, n_candidates) * TOP as f64) as u64).min(TOP)
+            };
+            ranks.end[rank] = end;
             // A bucket that starts before the end of this rank is the first one of no later rank.
             let n_started = end.div_ceil(1 << (UNIFORM_BITS - BUCKET_BITS)) as usize;
-            first.resize(n_started.max(first.len()), rank as u8);
+            if n_started > n_filled {
+                ranks.first[n_filled..n_started].fill(rank as u8);
+                n_filled = n_started;
+            }
         }
-        Self { end, first }
+        ranks
     }
 
     #[inline]
     fn rank(&self, uniform: u64) -> usize {
         let uniform = uniform & ((1 << UNIFORM_BITS) - 1);
-        let Some(first) = self.first.get((uniform >> (UNIFORM_BITS - BUCKET_BITS)) as usize) else {
-            return self.end.partition_point(|end| *end <= uniform);
-        };
-        let mut rank = *first;
+        let mut rank = self.first[(uniform >> (UNIFORM_BITS - BUCKET_BITS)) as usize];
         while self.end[usize::from(rank)] <= uniform {
             rank += 1;
         }
@@ -162,7 +155,7 @@ mod tests {
         let good: Vec<f64> = (0..20).map(|cell| 1.0 + f64::from(cell * 7 % 20)).collect();
         let other: Vec<f64> = (0..20).map(|cell| 1.0 + f64::from(cell * 3 % 20)).collect();
         let total: f64 = good.iter().sum();
-        let law = Law::new(&good, &other, Candidates::Many, 1 << 20, &Stream::new(1, 1));
+        let law = Law::new(&good, &other, Candidates::Many, &Stream::new(1, 1));
         let (uniforms, draws) = (Stream::new(2, 0), Stream::new(2, 1));
         let n_trials = 200_000;
         let mut by_law = [0_i32; 20];
@@ -192,7 +185,7 @@ mod tests {
     #[test]
     fn candidates_in_turn_win_with_the_power_of_their_number() {
         // The second cell has the higher ratio; the first one wins if all candidates fall there.
-        let law = Law::new(&[1.0, 3.0], &[2.0, 1.0], Candidates::Spread, 1 << 20, &Stream::new(0, 0));
+        let law = Law::new(&[1.0, 3.0], &[2.0, 1.0], Candidates::Spread, &Stream::new(0, 0));
         for (trial_idx, n_candidates) in [(0, 1), (1, 2), (2, 4), (3, 8), (4, 1)] {
             let n_draws = 1 << 18;
             let draw = |idx: u32| law.cell(trial_idx, integer((f64::from(idx) + 0.5) / f64::from(n_draws)));
@@ -204,8 +197,7 @@ mod tests {
     #[test]
     fn every_cell_is_found_where_its_probability_lies() {
         let good: Vec<f64> = (0..256).map(|cell| f64::from(1 + cell * 37 % 101)).collect();
-        let [law, plain] = [1 << 20, MIN_INDEXED - 1]
-            .map(|n_draws| Law::new(&good, &[1.0; 256], Candidates::Spread, n_draws, &Stream::new(5, 5)));
+        let law = Law::new(&good, &[1.0; 256], Candidates::Spread, &Stream::new(5, 5));
         let total: f64 = good.iter().sum();
         let n_draws = 1 << 20;
         let mut counts = vec![0_u32; 256];
@@ -213,10 +205,5 @@ mod tests {
         for (count, good) in counts.iter().zip(&good) {
             assert!((f64::from(*count) - good / total * f64::from(n_draws)).abs() <= 2.0);
         }
-        // With and without the table.
-        let uniforms = Stream::new(6, 0);
-        let is_same =
-            |trial| law.cell(trial, uniforms.bits(trial)) == plain.cell(trial, uniforms.bits(trial));
-        assert!((0..100_000).all(is_same));
     }
 }

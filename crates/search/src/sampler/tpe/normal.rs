@@ -36,31 +36,9 @@ impl Normal {
     #[inline]
     pub(super) fn below(&self, deviations: f64) -> f64 {
         let place = (deviations.clamp(-REACH, REACH) + REACH) * PER_DEVIATION as f64;
-        // A smaller type than an index: processors convert several at once.
-        let entry_idx = (place as i32 as usize).min(N_INTERVALS);
+        let entry_idx = (place as usize).min(N_INTERVALS);
         let (low, high) = (self.table[entry_idx], self.table[entry_idx + 1]);
         low + (place - entry_idx as f64) * (high - low)
-    }
-
-    /// Replaces each number by the probability of one below it.
-    pub(super) fn below_all(&self, deviations: &mut [f64]) {
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has what the function needs.
-            return unsafe { self.below_all_avx2(deviations) };
-        }
-        self.below_all_anywhere(deviations);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    fn below_all_avx2(&self, deviations: &mut [f64]) {
-        self.below_all_anywhere(deviations);
-    }
-
-    #[inline(always)]
-    fn below_all_anywhere(&self, deviations: &mut [f64]) {
-        deviations.iter_mut().for_each(|deviations| *deviations = self.below(*deviations));
     }
 
     /// The number below which a standard normal falls with a given probability.
