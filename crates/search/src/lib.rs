@@ -31,6 +31,7 @@ pub mod score;
 pub mod space;
 pub mod study;
 pub mod value;
+mod widest;
 
 pub use condition::Condition;
 pub use domain::{Choice, Domain};

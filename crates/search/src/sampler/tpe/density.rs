@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 
 use super::normal::{Normal, REACH};
 use crate::cells::{Cells, MAX_CELLS};
+use crate::widest::widest;
 
 /// The narrowest kernel there is, as a share of the range.
 const NARROWEST: f64 = 0.01;
@@ -131,26 +132,16 @@ impl Density {
     }
 }
 
-/// Adds shares of each weight to the masses from its own place on, one weight after the other.
-fn spread(weights: &[f64], shares: &[f64], masses: &mut [f64]) {
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has what the function needs.
-        return unsafe { spread_avx2(weights, shares, masses) };
-    }
-    spread_anywhere(weights, shares, masses);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn spread_avx2(weights: &[f64], shares: &[f64], masses: &mut [f64]) {
-    spread_anywhere(weights, shares, masses);
-}
-
-#[inline(always)]
-fn spread_anywhere(weights: &[f64], shares: &[f64], masses: &mut [f64]) {
-    for (cell, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
-        masses[cell..].iter_mut().zip(shares).for_each(|(mass, share)| *mass += weight * share);
+widest! {
+    /// Adds shares of each weight to the masses from its own place on, one weight after the other.
+    fn spread(weights: &[f64], shares: &[f64], masses: &mut [f64]) {
+        for (cell, weight) in weights.iter().enumerate() {
+            if *weight > 0.0 {
+                for (mass, share) in masses[cell..].iter_mut().zip(shares) {
+                    *mass += weight * share;
+                }
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod gram;
 use rayon::prelude::*;
 
 use crate::sampler::archive::gene::Gene;
+use crate::widest::widest;
 use gram::{Gram, N_PARTS, padded};
 
 /// The summit lies at most this many standard deviations away from the mean of the trials.
@@ -79,8 +80,7 @@ pub(super) fn summits<'a>(
     let targets = [Target::Score, Target::Rank].map(|target| targets(scores, target));
     let columns = terms.iter().flat_map(|(_, columns)| columns).map(Vec::as_slice).collect();
     let problem = Problem::new(columns, &targets);
-    let summit = |target_idx: usize| {
-        let coefficients = problem.solve(target_idx, RIDGE * scores.len() as f64);
+    let peaks_of = |coefficients: Vec<f64>| {
         let mut rest = coefficients.as_slice();
         let peak_of = |(term, columns): &(Term, Vec<Vec<f64>>)| {
             let (own, others) = rest.split_at(columns.len());
@@ -89,8 +89,7 @@ pub(super) fn summits<'a>(
         };
         terms.iter().map(peak_of).collect()
     };
-    let (by_score, by_rank) = rayon::join(|| summit(0), || summit(1));
-    [by_score, by_rank]
+    problem.solve(RIDGE * scores.len() as f64).map(peaks_of)
 }
 
 fn targets(scores: &[f64], target: Target) -> Vec<f64> {
@@ -106,65 +105,88 @@ fn targets(scores: &[f64], target: Target) -> Vec<f64> {
     })
 }
 
-/// The columns of some genes in the design matrix, one for each coefficient; zeros follow the trials. Genes stand side by side, so that a
-/// processor adds up all of them at once, each in the order of the trials.
-fn terms(genes: &[Gene], mut units: Vec<[f64; GENES_AT_ONCE]>) -> Vec<(Term, Vec<Vec<f64>>)> {
-    let known = |unit: f64, number: f64| if unit.is_nan() { 0.0 } else { number };
-    let mut n_known = [0.0; GENES_AT_ONCE];
-    let mut means = [0.0; GENES_AT_ONCE];
-    let mut spreads = [0.0; GENES_AT_ONCE];
-    for units in &units {
-        for gene in 0..GENES_AT_ONCE {
-            n_known[gene] += known(units[gene], 1.0);
-            means[gene] += known(units[gene], units[gene]);
-        }
-    }
-    n_known = n_known.map(|n_known| f64::max(n_known, 1.0));
-    (0..GENES_AT_ONCE).for_each(|gene| means[gene] /= n_known[gene]);
-    for units in &units {
-        for gene in 0..GENES_AT_ONCE {
-            let distance = units[gene] - means[gene];
-            spreads[gene] += known(units[gene], distance * distance);
-        }
-    }
-    (0..GENES_AT_ONCE).for_each(|gene| spreads[gene] = (spreads[gene] / n_known[gene]).sqrt());
+/// The columns of some genes in the design matrix, one for each coefficient; zeros follow the trials.
+fn terms(genes: &[Gene], mut units: Vec<GenesSideBySide>) -> Vec<(Term, Vec<Vec<f64>>)> {
     let first =
         |gene: usize| units.iter().map(|units| units[gene]).find(|unit| !unit.is_nan()).unwrap_or(0.5);
     let firsts: [f64; GENES_AT_ONCE] = std::array::from_fn(first);
-    let is_parabola =
-        |gene: usize| genes.get(gene).is_some_and(|gene| !gene.is_category) && spreads[gene] >= LEAST_SPREAD;
-    let is_parabola: [bool; GENES_AT_ONCE] = std::array::from_fn(is_parabola);
-    let mut squares = [0.0; GENES_AT_ONCE];
-    for units in &mut units {
-        for gene in 0..GENES_AT_ONCE {
-            let standard = known(units[gene], (units[gene] - means[gene]) / spreads[gene]);
-            units[gene] = if is_parabola[gene] { standard } else { units[gene] };
-            squares[gene] += standard * standard;
-        }
-    }
+    let is_category = std::array::from_fn(|gene| genes.get(gene).is_none_or(|gene| gene.is_category));
+    let moments = standardise(&mut units, is_category);
     let n_trials = units.len();
     let term = |(gene, of): (usize, &Gene)| {
         if of.is_category {
-            let is_chosen =
-                |option: usize| column(&units, gene, |unit| f64::from(u8::from(unit == option as f64)));
+            let is_chosen = |option: usize| {
+                let chosen = |units: &GenesSideBySide| f64::from(u8::from(units[gene] == option as f64));
+                units.iter().map(chosen).collect()
+            };
             return (Term::Options, (0..of.n_options()).map(is_chosen).map(centred).collect());
         }
-        if !is_parabola[gene] {
+        if !moments.is_parabola[gene] {
             return (Term::Constant { unit: firsts[gene] }, Vec::new());
         }
-        let mean = squares[gene] / n_trials as f64;
-        let linear = column(&units, gene, |standard| standard);
-        let square = column(&units, gene, |standard| standard * standard - mean);
-        (Term::Parabola { mean: means[gene], spread: spreads[gene] }, vec![ended(linear), ended(square)])
+        let mean = moments.squares[gene] / n_trials as f64;
+        let [mut linear, mut square] = [0, 1].map(|_| vec![0.0; padded(n_trials)]);
+        for (units, (linear, square)) in units.iter().zip(linear.iter_mut().zip(&mut square)) {
+            *linear = units[gene];
+            *square = units[gene] * units[gene] - mean;
+        }
+        let term = Term::Parabola { mean: moments.means[gene], spread: moments.spreads[gene] };
+        (term, vec![linear, square])
     };
     genes.iter().enumerate().map(term).collect()
 }
 
-/// What is made of the units of one gene.
-fn column(units: &[[f64; GENES_AT_ONCE]], gene: usize, of: impl Fn(f64) -> f64) -> Vec<f64> {
-    let mut column = Vec::with_capacity(padded(units.len()));
-    column.extend(units.iter().map(|units| of(units[gene])));
-    column
+/// The units of some genes in one trial, which a processor adds up all at once, each in the order of the trials.
+type GenesSideBySide = [f64; GENES_AT_ONCE];
+
+/// Where the units of some genes lie.
+#[derive(Clone, Copy, Default)]
+struct Moments {
+    means: GenesSideBySide,
+    spreads: GenesSideBySide,
+    is_parabola: [bool; GENES_AT_ONCE],
+    /// Sums of the squares of what became of the units.
+    squares: GenesSideBySide,
+}
+
+widest! {
+    /// Turns the units of genes that have parabolas into distances from their mean as multiples of their spread, 0 where a gene is
+    /// inactive.
+    #[expect(clippy::needless_range_loop, reason = "several numbers of the same gene at a time")]
+    fn standardise(units: &mut [GenesSideBySide], is_category: [bool; GENES_AT_ONCE]) -> Moments {
+        let mut moments = Moments::default();
+        let mut n_known = [0.0; GENES_AT_ONCE];
+        for units in units.iter() {
+            for gene in 0..GENES_AT_ONCE {
+                let is_known = !units[gene].is_nan();
+                n_known[gene] += if is_known { 1.0 } else { 0.0 };
+                moments.means[gene] += if is_known { units[gene] } else { 0.0 };
+            }
+        }
+        for gene in 0..GENES_AT_ONCE {
+            n_known[gene] = f64::max(n_known[gene], 1.0);
+            moments.means[gene] /= n_known[gene];
+        }
+        for units in units.iter() {
+            for gene in 0..GENES_AT_ONCE {
+                let distance = units[gene] - moments.means[gene];
+                moments.spreads[gene] += if units[gene].is_nan() { 0.0 } else { distance * distance };
+            }
+        }
+        for gene in 0..GENES_AT_ONCE {
+            moments.spreads[gene] = (moments.spreads[gene] / n_known[gene]).sqrt();
+            moments.is_parabola[gene] = !is_category[gene] && moments.spreads[gene] >= LEAST_SPREAD;
+        }
+        for units in units {
+            for gene in 0..GENES_AT_ONCE {
+                let distance = (units[gene] - moments.means[gene]) / moments.spreads[gene];
+                let standard = if units[gene].is_nan() { 0.0 } else { distance };
+                units[gene] = if moments.is_parabola[gene] { standard } else { units[gene] };
+                moments.squares[gene] += standard * standard;
+            }
+        }
+        moments
+    }
 }
 
 fn peak(term: Term, coefficients: &[f64]) -> Peak {
@@ -221,45 +243,78 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// The product of each column with the sum of all columns, each times its step.
-    fn apply(&self, steps: &[f64]) -> Vec<f64> {
+    /// The product of each column with the sum of all columns, each times its step; for both lists of steps.
+    fn apply(&self, steps: [&[f64]; 2]) -> [Vec<f64>; 2] {
         if let Some(gram) = &self.gram {
             return gram.apply(steps);
         }
-        let mut image = vec![0.0; self.targets[0].len()];
-        for (column, step) in self.columns.iter().zip(steps) {
-            image.iter_mut().zip(*column).for_each(|(sum, value)| *sum += step * value);
-        }
-        self.columns.par_iter().map(|column| dot(column, &image)).collect()
+        let apply = |steps: &[f64]| {
+            let mut image = vec![0.0; self.targets[0].len()];
+            for (column, step) in self.columns.iter().zip(steps) {
+                image.iter_mut().zip(*column).for_each(|(sum, value)| *sum += step * value);
+            }
+            self.columns.par_iter().map(|column| dot(column, &image)).collect()
+        };
+        let (first, second) = rayon::join(|| apply(steps[0]), || apply(steps[1]));
+        [first, second]
     }
 
-    /// The coefficients for a target, with a ridge, by conjugate gradients.
-    fn solve(&self, target_idx: usize, ridge: f64) -> Vec<f64> {
-        let mut coefficients = vec![0.0; self.columns.len()];
-        let mut residual = self.with_target(target_idx);
-        let mut direction = residual.clone();
-        let mut size = dot(&residual, &residual);
-        let small = 1e-24 * size;
+    /// The coefficients for each target, with a ridge.
+    fn solve(&self, ridge: f64) -> [Vec<f64>; 2] {
+        let mut solutions = [0, 1].map(|target_idx| Solution::new(self.with_target(target_idx)));
         for _ in 0..N_ROUNDS {
-            if size <= small {
+            if solutions.iter().all(Solution::is_found) {
                 break;
             }
-            let mut applied = self.apply(&direction);
-            applied.iter_mut().zip(&direction).for_each(|(applied, step)| *applied += ridge * step);
-            let length = size / dot(&direction, &applied);
-            for (((coefficient, rest), step), applied) in
-                coefficients.iter_mut().zip(&mut residual).zip(&direction).zip(&applied)
-            {
-                *coefficient += length * step;
-                *rest -= length * applied;
+            let applied = self.apply([&solutions[0].direction, &solutions[1].direction]);
+            for (solution, applied) in solutions.iter_mut().zip(applied) {
+                if !solution.is_found() {
+                    solution.step(applied, ridge);
+                }
             }
-            let next = dot(&residual, &residual);
-            for (step, rest) in direction.iter_mut().zip(&residual) {
-                *step = rest + next / size * *step;
-            }
-            size = next;
         }
-        coefficients
+        solutions.map(|solution| solution.coefficients)
+    }
+}
+
+/// The solution for one target, by conjugate gradients.
+struct Solution {
+    coefficients: Vec<f64>,
+    residual: Vec<f64>,
+    direction: Vec<f64>,
+    /// Square of the length of the residual.
+    size: f64,
+    /// A residual so small is nothing.
+    small: f64,
+}
+
+impl Solution {
+    fn new(residual: Vec<f64>) -> Self {
+        let size = dot(&residual, &residual);
+        let coefficients = vec![0.0; residual.len()];
+        Self { coefficients, direction: residual.clone(), residual, size, small: 1e-24 * size }
+    }
+
+    fn is_found(&self) -> bool {
+        self.size <= self.small
+    }
+
+    /// Goes along the direction as far as it leads down; `applied` is the problem applied to it.
+    fn step(&mut self, mut applied: Vec<f64>, ridge: f64) {
+        let Self { coefficients, residual, direction, size, .. } = self;
+        applied.iter_mut().zip(direction.iter()).for_each(|(applied, step)| *applied += ridge * step);
+        let length = *size / dot(direction, &applied);
+        for (((coefficient, rest), step), applied) in
+            coefficients.iter_mut().zip(residual.iter_mut()).zip(direction.iter()).zip(&applied)
+        {
+            *coefficient += length * step;
+            *rest -= length * applied;
+        }
+        let next = dot(residual, residual);
+        for (step, rest) in direction.iter_mut().zip(residual.iter()) {
+            *step = rest + next / *size * *step;
+        }
+        *size = next;
     }
 }
 
@@ -316,6 +371,36 @@ mod tests {
     }
 
     #[test]
+    fn genes_side_by_side_become_what_each_becomes_alone() {
+        let numbers = Stream::new(4, 0);
+        // One gene in three trials of four, a constant and a category among them.
+        let unit = |trial: u64, gene: usize| match gene {
+            2 => 0.25,
+            _ if (trial + gene as u64).is_multiple_of(4) => f64::NAN,
+            _ => numbers.unit(trial * GENES_AT_ONCE as u64 + gene as u64),
+        };
+        let before: Vec<GenesSideBySide> =
+            (0..37).map(|trial| std::array::from_fn(|gene| unit(trial, gene))).collect();
+        let mut after = before.clone();
+        let moments = standardise(&mut after, std::array::from_fn(|gene| gene == 5));
+        for gene in 0..GENES_AT_ONCE {
+            let known = || before.iter().map(|units| units[gene]).filter(|unit| !unit.is_nan());
+            let n_known = known().count() as f64;
+            let mean = known().fold(0.0, |sum, unit| sum + unit) / n_known;
+            let spread =
+                (known().fold(0.0, |sum, unit| sum + (unit - mean) * (unit - mean)) / n_known).sqrt();
+            assert_eq!([moments.means[gene], moments.spreads[gene]], [mean, spread]);
+            assert_eq!(moments.is_parabola[gene], gene != 2 && gene != 5);
+            let standard = |unit: f64| if unit.is_nan() { 0.0 } else { (unit - mean) / spread };
+            for (before, after) in before.iter().zip(&after) {
+                let stays = !moments.is_parabola[gene];
+                let expected = if stays { before[gene] } else { standard(before[gene]) };
+                assert_eq!(after[gene].to_bits(), expected.to_bits());
+            }
+        }
+    }
+
+    #[test]
     fn a_problem_has_one_solution_with_and_without_the_products_of_its_columns() {
         let numbers = Stream::new(3, 0);
         let column = |at: u64| (0..40).map(|trial| numbers.unit(64 * at + trial) - 0.5).collect();
@@ -323,9 +408,8 @@ mod tests {
         let targets = [column(20), column(21)];
         let quick = Problem::new(columns.iter().map(Vec::as_slice).collect(), &targets);
         let plain = Problem { columns: quick.columns.clone(), targets: &targets, gram: None };
-        for target_idx in 0..2 {
-            let (quick, plain) = (quick.solve(target_idx, 0.04), plain.solve(target_idx, 0.04));
-            assert!(quick.iter().zip(&plain).all(|(a, b)| (a - b).abs() < 1e-9), "{quick:?} {plain:?}");
+        for (quick, plain) in quick.solve(0.04).iter().zip(&plain.solve(0.04)) {
+            assert!(quick.iter().zip(plain).all(|(a, b)| (a - b).abs() < 1e-9), "{quick:?} {plain:?}");
         }
     }
 

@@ -5,17 +5,45 @@
 
 use rayon::prelude::*;
 
+use crate::widest::widest;
+
 /// Parts in which a sum of products is formed, which a processor adds side by side.
 pub(super) const N_PARTS: usize = 8;
 
 /// Columns whose products with as many others are formed at once, so that a number that is read is used several times.
 const BLOCK: usize = 4;
 
+/// Blocks that go along all others together, so that those are fetched from afar once for all of them.
+const STRIP: usize = 4;
+
+/// Blocks that a strip goes along before another thread may take the rest.
+const RUN: usize = 16;
+
+/// Rows of a block that are looked at before those of the next one, so that a strip and a block lie close to the processor together.
+const TILE: usize = 32;
+
 /// Up to so many products are formed before another thread is awake.
 const MAX_ALONE: usize = 1 << 19;
 
-/// The products of a block of columns with another, in parts.
-type BlockParts = [[[f64; N_PARTS]; BLOCK]; BLOCK];
+/// Columns of a panel: so many sums stay in the processor while the rows of the panel are added up. A multiple of [`BLOCK`].
+const LANES: usize = 32;
+
+/// Right-hand sides of which all products are formed together.
+const N_SIDES: usize = 2;
+
+/// Numbers of a column, one for each part of a sum, where a processor reads them in one go.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
+struct Parts([f64; N_PARTS]);
+
+/// The parts of some columns that follow each other.
+type Row = [Parts; BLOCK];
+
+/// The products of a block of columns with another.
+type Block = [[f64; BLOCK]; BLOCK];
+
+/// The same, in parts.
+type BlockParts = [[Parts; BLOCK]; BLOCK];
 
 /// The length of columns of `n` numbers: they end with zeros.
 pub(super) fn padded(n: usize) -> usize {
@@ -25,191 +53,141 @@ pub(super) fn padded(n: usize) -> usize {
 /// The products of each column with each.
 pub(super) struct Gram {
     n_columns: usize,
-    rows: Vec<Vec<f64>>,
+    /// Panel by panel; zeros follow the products of the last columns.
+    panels: Vec<Lanes>,
 }
+
+/// What a row has in one panel.
+type Lanes = [f64; LANES];
 
 impl Gram {
     /// Columns of equal length, which is a multiple of [`N_PARTS`].
     pub(super) fn new(columns: &[&[f64]]) -> Self {
         let n_columns = columns.len();
-        let zeros = vec![0.0; columns.first().map_or(0, |column| column.len())];
-        let at = |column_idx: usize| columns.get(column_idx).copied().unwrap_or(&zeros);
-        let block_at = |block_idx: usize| std::array::from_fn(|k| at(block_idx * BLOCK + k));
+        let n_rows = columns.first().map_or(0, |column| column.len() / N_PARTS);
         let n_blocks = n_columns.div_ceil(BLOCK);
-        // Only what stands at and behind the diagonal; the first rows are the longest, so that they come first.
-        let panel = |block_idx: usize| -> Vec<[[f64; BLOCK]; BLOCK]> {
-            let own = block_at(block_idx);
-            let others = (block_idx..n_blocks).map(block_at);
-            others
-                .map(|other| products(&own, &other).map(|row| row.map(|parts| parts.iter().sum())))
-                .collect()
+        let is_little = n_columns * n_columns * n_rows * N_PARTS <= MAX_ALONE;
+        let alone = |n: usize| if is_little { n.max(1) } else { 1 };
+        let mut rows = vec![Row::default(); n_blocks * n_rows];
+        let blocks = rows.par_chunks_mut(n_rows.max(1)).zip(columns.par_chunks(BLOCK));
+        blocks.with_min_len(alone(n_blocks).max(8)).for_each(|(rows, columns)| interleave(columns, rows));
+        let block_at = |block_idx: usize| &rows[block_idx * n_rows..][..n_rows];
+        // A strip goes along what stands at and behind the diagonal.
+        let runs: Vec<(usize, usize)> = (0..n_blocks)
+            .step_by(STRIP)
+            .flat_map(|strip| (strip..n_blocks).step_by(RUN).map(move |from| (strip, from)))
+            .collect();
+        let run = |&(strip, from): &(usize, usize)| -> Vec<[Block; STRIP]> {
+            let strip: [_; STRIP] = std::array::from_fn(|k| block_at((strip + k).min(n_blocks - 1)));
+            (from..n_blocks.min(from + RUN)).map(|other| strip_products(strip, block_at(other))).collect()
         };
-        let panels: Vec<_> = if n_columns * n_columns * zeros.len() <= MAX_ALONE {
-            (0..n_blocks).map(panel).collect()
-        } else {
-            (0..n_blocks).into_par_iter().with_max_len(1).map(panel).collect()
+        let products = runs.par_iter().with_min_len(alone(runs.len())).with_max_len(alone(runs.len()));
+        let products: Vec<Vec<[Block; STRIP]>> = products.map(run).collect();
+        // The first run of each strip.
+        let mut firsts = vec![0; n_blocks.div_ceil(STRIP)];
+        for (run_idx, (strip, from)) in runs.iter().enumerate() {
+            if strip == from {
+                firsts[strip / STRIP] = run_idx;
+            }
+        }
+        let block = |row: usize, column: usize| {
+            let strip = row / STRIP;
+            let behind = column - strip * STRIP;
+            &products[firsts[strip] + behind / RUN][behind % RUN][row % STRIP]
         };
-        let row = |row_idx: usize| {
-            let value = |column_idx: usize| {
-                let (above, below) = (row_idx.min(column_idx), row_idx.max(column_idx));
-                panels[above / BLOCK][below / BLOCK - above / BLOCK][above % BLOCK][below % BLOCK]
-            };
-            (0..n_columns).map(value).collect()
+        let mut panels = vec![[0.0; LANES]; n_columns * n_columns.div_ceil(LANES)];
+        let fill = |(panel_idx, panel): (usize, &mut [Lanes])| {
+            let first = panel_idx * (LANES / BLOCK);
+            for column_block in first..n_blocks.min(first + LANES / BLOCK) {
+                let from = (column_block - first) * BLOCK;
+                for (row_block, rows) in panel.chunks_mut(BLOCK).enumerate() {
+                    for (k, row) in rows.iter_mut().enumerate() {
+                        let row = &mut row[from..from + BLOCK];
+                        if column_block >= row_block {
+                            row.copy_from_slice(&block(row_block, column_block)[k]);
+                        } else {
+                            let below = block(column_block, row_block);
+                            row.iter_mut().zip(below).for_each(|(value, below)| *value = below[k]);
+                        }
+                    }
+                }
+            }
         };
-        Self { n_columns, rows: (0..n_columns).into_par_iter().with_min_len(32).map(row).collect() }
+        let all = panels.par_chunks_mut(n_columns.max(1)).with_min_len(alone(n_blocks));
+        all.enumerate().for_each(fill);
+        Self { n_columns, panels }
     }
 
     /// The product of two columns.
     pub(super) fn value(&self, a: usize, b: usize) -> f64 {
-        self.rows[a][b]
+        self.panels[b / LANES * self.n_columns + a][b % LANES]
     }
 
-    /// The product of each of the first columns with the sum of them, each times its step.
-    pub(super) fn apply(&self, steps: &[f64]) -> Vec<f64> {
-        let mut sums = vec![0.0; steps.len().min(self.n_columns)];
-        add_rows(&self.rows, steps, &mut sums);
+    /// The product of each of the first columns with the sum of them, each times its step, for several lists of steps.
+    pub(super) fn apply(&self, steps: [&[f64]; N_SIDES]) -> [Vec<f64>; N_SIDES] {
+        let n = steps[0].len();
+        let mut sums = steps.map(|steps| Vec::with_capacity(steps.len() + LANES));
+        for panel in self.panels.chunks_exact(self.n_columns.max(1)) {
+            let parts = add_rows(&panel[..n], steps);
+            sums.iter_mut().zip(&parts).for_each(|(sums, parts)| sums.extend_from_slice(parts));
+        }
+        sums.iter_mut().for_each(|sums| sums.truncate(n));
         sums
     }
 }
 
-/// Adds rows, each times its step, one after the other.
-fn add_rows(rows: &[Vec<f64>], steps: &[f64], sums: &mut [f64]) {
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has what the function needs.
-        return unsafe { add_rows_avx2(rows, steps, sums) };
-    }
-    add_rows_anywhere(rows, steps, sums);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn add_rows_avx2(rows: &[Vec<f64>], steps: &[f64], sums: &mut [f64]) {
-    add_rows_anywhere(rows, steps, sums);
-}
-
-#[inline(always)]
-fn add_rows_anywhere(rows: &[Vec<f64>], steps: &[f64], sums: &mut [f64]) {
-    let n = sums.len();
-    let pairs = rows.chunks_exact(2).zip(steps.chunks_exact(2));
-    for (rows, steps) in pairs {
-        let (first, second) = (&rows[0][..n], &rows[1][..n]);
-        for ((sum, a), b) in sums.iter_mut().zip(first).zip(second) {
-            *sum = (*sum + steps[0] * a) + steps[1] * b;
+/// Puts columns side by side; missing ones are zeros.
+fn interleave(columns: &[&[f64]], rows: &mut [Row]) {
+    for (at, column) in columns.iter().enumerate() {
+        for (row, parts) in rows.iter_mut().zip(column.chunks_exact(N_PARTS)) {
+            row[at].0.copy_from_slice(parts);
         }
     }
-    if let (Some(row), [step]) = (rows.get(steps.len() / 2 * 2), steps.chunks_exact(2).remainder()) {
-        sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += step * value);
-    }
 }
 
-/// The products of each column of a block with each of another, in parts.
-fn products(a: &[&[f64]; BLOCK], b: &[&[f64]; BLOCK]) -> BlockParts {
-    let n = a.iter().chain(b).map(|column| column.len()).min().unwrap_or(0) / N_PARTS * N_PARTS;
-    let (a, b) = (a.map(|column| &column[..n]), b.map(|column| &column[..n]));
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has what the function needs, and all columns have `n` numbers.
-            return unsafe { products_avx512(&a, &b, n) };
-        }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: as above.
-            return unsafe { products_avx2(&a, &b, n) };
-        }
-    }
-    products_anywhere(&a, &b, n)
-}
-
-fn products_anywhere(a: &[&[f64]; BLOCK], b: &[&[f64]; BLOCK], n: usize) -> BlockParts {
-    let pair = |a: &[f64], b: &[f64]| {
-        let mut parts = [0.0; N_PARTS];
-        for at in (0..n).step_by(N_PARTS) {
-            for (part, sum) in parts.iter_mut().enumerate() {
-                *sum += a[at + part] * b[at + part];
+widest! {
+    /// Adds rows of a panel, each times its step, one after the other.
+    fn add_rows(rows: &[Lanes], steps: [&[f64]; N_SIDES]) -> [Lanes; N_SIDES] {
+        let mut sums = [[0.0; LANES]; N_SIDES];
+        for (at, row) in rows.iter().enumerate() {
+            for (sums, steps) in sums.iter_mut().zip(&steps) {
+                let step = steps[at];
+                for (sum, value) in sums.iter_mut().zip(row) {
+                    *sum += step * value;
+                }
             }
         }
-        parts
-    };
-    a.map(|a| b.map(|b| pair(a, b)))
+        sums
+    }
 }
 
-/// The same bits with vectors, `$side` columns with as many others at a time, as the processor has registers for.
-#[cfg(target_arch = "x86_64")]
-macro_rules! products_by {
-    ($name:ident, $feature:literal, $lanes:literal, $side:literal, $zero:ident, $load:ident, $store:ident, $add:ident, $mul:ident) => {
-        /// # Safety
-        /// All columns have at least `n` numbers, which is a multiple of [`N_PARTS`].
-        #[target_feature(enable = $feature)]
-        unsafe fn $name(a: &[&[f64]; BLOCK], b: &[&[f64]; BLOCK], n: usize) -> BlockParts {
-            use std::arch::x86_64::*;
-            const N_VECTORS: usize = N_PARTS / $lanes;
-            let begins = || (0..BLOCK).step_by($side);
-            let mut out = [[[0.0; N_PARTS]; BLOCK]; BLOCK];
-            for (from_a, from_b) in begins().flat_map(|from_a| begins().map(move |from_b| (from_a, from_b))) {
-                let of_a: [*const f64; $side] = std::array::from_fn(|k| a[from_a + k].as_ptr());
-                let of_b: [*const f64; $side] = std::array::from_fn(|k| b[from_b + k].as_ptr());
-                let mut sums = [[[$zero(); N_VECTORS]; $side]; $side];
-                let mut at = 0;
-                while at < n {
-                    for v in 0..N_VECTORS {
-                        let from = at + v * $lanes;
-                        // SAFETY: the vectors from here on lie within the columns.
-                        let of_b: [_; $side] = std::array::from_fn(|k| unsafe { $load(of_b[k].add(from)) });
-                        for i in 0..$side {
-                            // SAFETY: as above.
-                            let of_a = unsafe { $load(of_a[i].add(from)) };
-                            for j in 0..$side {
-                                sums[i][j][v] = $add(sums[i][j][v], $mul(of_a, of_b[j]));
-                            }
-                        }
-                    }
-                    at += N_PARTS;
-                }
-                for i in 0..$side {
-                    for j in 0..$side {
-                        for v in 0..N_VECTORS {
-                            // SAFETY: the last of these vectors ends where the parts do.
-                            unsafe {
-                                $store(
-                                    out[from_a + i][from_b + j].as_mut_ptr().add(v * $lanes),
-                                    sums[i][j][v],
-                                );
+/// The products of the columns of a strip with those of a block.
+fn strip_products(strip: [&[Row]; STRIP], other: &[Row]) -> [Block; STRIP] {
+    let mut sums = [BlockParts::default(); STRIP];
+    add_products(strip, other, &mut sums);
+    sums.map(|block| block.map(|row| row.map(|parts| parts.0.iter().sum())))
+}
+
+widest! {
+    /// Adds the products of each column of a strip with each of a block.
+    fn add_products(strip: [&[Row]; STRIP], other: &[Row], sums: &mut [BlockParts; STRIP]) {
+        for (tile, others) in other.chunks(TILE).enumerate() {
+            for (own, sums) in strip.iter().zip(sums.iter_mut()) {
+                let mut parts = *sums;
+                for (a, b) in own[tile * TILE..].iter().zip(others) {
+                    for (a, parts) in a.iter().zip(&mut parts) {
+                        for (b, Parts(sums)) in b.iter().zip(parts) {
+                            for ((sum, a), b) in sums.iter_mut().zip(&a.0).zip(&b.0) {
+                                *sum += a * b;
                             }
                         }
                     }
                 }
+                *sums = parts;
             }
-            out
         }
-    };
+    }
 }
-
-#[cfg(target_arch = "x86_64")]
-products_by!(
-    products_avx2,
-    "avx2",
-    4,
-    2,
-    _mm256_setzero_pd,
-    _mm256_loadu_pd,
-    _mm256_storeu_pd,
-    _mm256_add_pd,
-    _mm256_mul_pd
-);
-
-#[cfg(target_arch = "x86_64")]
-products_by!(
-    products_avx512,
-    "avx512f",
-    8,
-    4,
-    _mm512_setzero_pd,
-    _mm512_loadu_pd,
-    _mm512_storeu_pd,
-    _mm512_add_pd,
-    _mm512_mul_pd
-);
 
 #[cfg(test)]
 mod tests {
@@ -225,46 +203,36 @@ mod tests {
     }
 
     #[test]
-    fn all_processors_compute_the_same_bits() {
-        let columns = columns(8, 48);
-        let [a, b] = [0, 4].map(|first: usize| std::array::from_fn(|k| columns[first + k].as_slice()));
-        let expected = products_anywhere(&a, &b, 48);
-        assert_eq!(products(&a, &b), expected);
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has what the function needs, and all columns have 48 numbers.
-            assert_eq!(unsafe { products_avx2(&a, &b, 48) }, expected);
-        }
-        let (steps, mut expected) = ([0.3, -7.0, 1e9, 2.0, 0.1], [0.0; 5]);
-        let mut found = expected;
-        add_rows_anywhere(&columns, &steps, &mut expected);
-        add_rows(&columns, &steps, &mut found);
-        assert_eq!(found, expected);
-    }
-
-    #[test]
     fn products_are_those_of_the_columns_whatever_their_number() {
-        for n_columns in [1, 3, 4, 5, 9, 13] {
-            let columns = columns(n_columns, 24);
+        for n_columns in [1, 3, 4, 5, 9, 13, 77] {
+            // More rows than a tile has.
+            let columns = columns(n_columns, (2 * TILE + 3) * N_PARTS);
             let views: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
             let gram = Gram::new(&views);
             for (a, left) in columns.iter().enumerate() {
                 for (b, right) in columns.iter().enumerate() {
-                    let expected: f64 = left.iter().zip(right).map(|(left, right)| left * right).sum();
-                    let size: f64 = left.iter().zip(right).map(|(left, right)| (left * right).abs()).sum();
-                    assert!((gram.value(a, b) - expected).abs() <= 1e-14 * size);
-                    assert_eq!(gram.value(a, b).to_bits(), gram.value(b, a).to_bits());
+                    // In parts, then all parts, to the bit.
+                    let mut parts = [0.0; N_PARTS];
+                    for (at, (left, right)) in left.iter().zip(right).enumerate() {
+                        parts[at % N_PARTS] += left * right;
+                    }
+                    assert_eq!(gram.value(a, b).to_bits(), parts.iter().sum::<f64>().to_bits());
                 }
             }
             // Fewer steps than columns: the others are left out.
-            let steps: Vec<f64> = (0..n_columns.max(2) - 1).map(|at| at as f64 - 1.5).collect();
-            let applied = gram.apply(&steps);
-            assert_eq!(applied.len(), steps.len().min(columns.len()));
-            for (row, applied) in applied.iter().enumerate() {
-                let terms = steps.iter().enumerate().map(|(at, step)| step * gram.value(at, row));
-                assert!(
-                    (applied - terms.clone().sum::<f64>()).abs() <= 1e-14 * terms.map(f64::abs).sum::<f64>()
-                );
+            let n_steps = n_columns as usize - usize::from(n_columns > 1);
+            let steps = [1.5, -7.0].map(|less| (0..n_steps).map(|at| at as f64 - less).collect::<Vec<f64>>());
+            let all_applied = gram.apply([&steps[0], &steps[1]]);
+            for (applied, steps) in all_applied.iter().zip(&steps) {
+                assert_eq!(applied.len(), n_steps);
+                for (row, applied) in applied.iter().enumerate() {
+                    // One after the other, to the bit.
+                    let sum = steps
+                        .iter()
+                        .enumerate()
+                        .fold(0.0, |sum, (at, step)| sum + step * gram.value(at, row));
+                    assert_eq!(applied.to_bits(), sum.to_bits());
+                }
             }
         }
     }
