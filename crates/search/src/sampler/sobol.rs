@@ -7,6 +7,8 @@
 //! keeps every balance property of the sequence, makes each point uniform on its own, and fills the bits below the resolution of
 //! the sequence, so that even a range of a million integers is hit evenly.
 
+use std::sync::OnceLock;
+
 use ::sobol::params::JoeKuoD6;
 
 use crate::point::Points;
@@ -120,7 +122,9 @@ fn direction_numbers(n_dimensions: usize) -> Vec<[u64; INDEX_BITS]> {
         directions.push(std::array::from_fn(|bit_idx| 1 << (63 - bit_idx)));
     }
     if n_dimensions > 1 {
-        let table = JoeKuoD6::standard();
+        // Reading the table takes longer than all the rest of a sampler, and a portfolio has half a dozen of these sequences.
+        static TABLE: OnceLock<JoeKuoD6> = OnceLock::new();
+        let table = TABLE.get_or_init(JoeKuoD6::standard);
         directions.extend(table.dim_params.iter().take(n_dimensions - 1).map(|row| expand(row.a, &row.m)));
     }
     directions
