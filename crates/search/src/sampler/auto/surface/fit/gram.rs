@@ -78,8 +78,10 @@ impl Gram {
             .flat_map(|strip| (strip..n_blocks).step_by(RUN).map(move |from| (strip, from)))
             .collect();
         let run = |&(strip, from): &(usize, usize)| -> Vec<[Block; STRIP]> {
-            let strip: [_; STRIP] = std::array::from_fn(|k| block_at((strip + k).min(n_blocks - 1)));
-            (from..n_blocks.min(from + RUN)).map(|other| strip_products(strip, block_at(other))).collect()
+            let own: Vec<&[Row]> = (strip..n_blocks.min(strip + STRIP)).map(block_at).collect();
+            let at_or_above = |other: usize| &own[..own.len().min(other - strip + 1)];
+            let with = |other: usize| strip_products(at_or_above(other), block_at(other));
+            (from..n_blocks.min(from + RUN)).map(with).collect()
         };
         let products = runs.par_iter().with_min_len(alone(runs.len())).with_max_len(alone(runs.len()));
         let products: Vec<Vec<[Block; STRIP]>> = products.map(run).collect();
@@ -161,8 +163,8 @@ widest! {
     }
 }
 
-/// The products of the columns of a strip with those of a block.
-fn strip_products(strip: [&[Row]; STRIP], other: &[Row]) -> [Block; STRIP] {
+/// The products of the columns of a strip, or of its first blocks, with those of a block.
+fn strip_products(strip: &[&[Row]], other: &[Row]) -> [Block; STRIP] {
     let mut sums = [BlockParts::default(); STRIP];
     add_products(strip, other, &mut sums);
     sums.map(|block| block.map(|row| row.map(|parts| parts.0.iter().sum())))
@@ -170,7 +172,7 @@ fn strip_products(strip: [&[Row]; STRIP], other: &[Row]) -> [Block; STRIP] {
 
 widest! {
     /// Adds the products of each column of a strip with each of a block.
-    fn add_products(strip: [&[Row]; STRIP], other: &[Row], sums: &mut [BlockParts; STRIP]) {
+    fn add_products(strip: &[&[Row]], other: &[Row], sums: &mut [BlockParts; STRIP]) {
         for (tile, others) in other.chunks(TILE).enumerate() {
             for (own, sums) in strip.iter().zip(sums.iter_mut()) {
                 let mut parts = *sums;
