@@ -28,7 +28,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tidemill_gpu::{Context, ContextOptions, Device, GpuError, Stream};
+use tidemill_gpu::{Context, ContextOptions, Device, GpuError, Stream, StreamMode};
 use tidemill_search::Points;
 
 use crate::exec::engine::{Engine, Outcome};
@@ -128,7 +128,8 @@ pub struct DeviceEngine {
     plan: Arc<DevicePlan>,
     columns: ColumnStore,
     lanes: Vec<Lane>,
-    n_lanes_wanted: usize,
+    /// How many parts compute side by side.
+    n_computing: usize,
     under_way: UnderWay,
     /// The part that was begun last, until its tuples are found.
     looking_up: Option<Part<LookingUp>>,
@@ -177,7 +178,7 @@ impl DeviceEngine {
             plan,
             columns,
             lanes: Vec::new(),
-            n_lanes_wanted: options.context.n_lanes(),
+            n_computing: options.context.n_lanes(),
             under_way: UnderWay::new(device),
             looking_up: None,
             jobs: VecDeque::new(),
@@ -278,15 +279,19 @@ impl DeviceEngine {
         self.began
     }
 
-    /// How many parts are under way at a time, at least one. No result depends on it.
+    /// How many parts compute at a time, at least one. No result depends on it.
     pub fn set_lanes(&mut self, n_lanes: usize) {
-        self.n_lanes_wanted = n_lanes.max(1);
+        self.n_computing = n_lanes.max(1);
         self.grow_or_shrink_lanes();
     }
 
-    /// Busy lanes stay until they are done.
+    /// There is a lane more than compute: its part is sent, and begins when another is done, without the host. Busy lanes stay until they are
+    /// done.
     fn grow_or_shrink_lanes(&mut self) {
-        let wanted = self.n_lanes_wanted;
+        let wanted = match self.plan.options.context.mode {
+            StreamMode::Sequential => 1,
+            StreamMode::Parallel => self.n_computing + 1,
+        };
         while self.lanes.len() > wanted && self.lanes.last().is_some_and(|lane| !lane.is_busy()) {
             self.lanes.pop();
         }
@@ -351,11 +356,12 @@ impl DeviceEngine {
     fn go_on(&mut self, part: Part<LookingUp>) -> Result<(), GpuError> {
         let (lane, job, range) = (part.lane, (part.job - self.n_collected) as usize, part.range());
         let (columns, under_way) = (&mut self.columns, &mut self.under_way);
+        let n_computing = self.n_computing;
         let sent = part
             .find_distinct(columns, under_way)
             .and_then(|part| part.describe(columns, under_way))
             .and_then(|part| part.compute_columns(columns))
-            .and_then(|part| part.write_masks(under_way))
+            .and_then(|part| part.write_masks(under_way.turn(n_computing)))
             .and_then(Part::walk);
         match sent {
             Ok(part) => {

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use tidemill_backtest::strategy::Reduce;
 use tidemill_backtest::{DeviceEngine, DeviceOptions, Engine, Outcome, StageSpan, Strategy};
 use tidemill_gpu::GpuError;
@@ -23,6 +24,9 @@ use crate::test_column;
 use crate::verdict::TrialSample;
 use device_thread::{DeviceThread, Done};
 
+/// Threads beside those of the devices that read and score results.
+const MAX_HELPERS: usize = 8;
+
 /// Called with the reason when the CPU takes over from the devices.
 pub type OnFallback<'e> = Box<dyn Fn(&str) + Send + 'e>;
 
@@ -31,6 +35,8 @@ pub struct StudyEvaluator<'e, 'a> {
     engine: &'e mut Engine<'a>,
     strategy: &'e Strategy,
     devices: Vec<DeviceThread>,
+    /// Threads that read and score what devices found; none where threads are not to be had.
+    helpers: Option<Arc<ThreadPool>>,
     /// Batches submitted and not collected, each with its device; on the CPU there is none.
     waiting: VecDeque<(Batch, Option<usize>)>,
     next: usize,
@@ -94,6 +100,13 @@ impl EvaluatorView {
     }
 }
 
+/// Threads for the results of so many devices, each of which takes one.
+fn helpers(n_devices: usize) -> Option<Arc<ThreadPool>> {
+    let n_threads = n_devices + rayon::current_num_threads().min(MAX_HELPERS);
+    let pool = (n_devices > 0).then(|| ThreadPoolBuilder::new().num_threads(n_threads).build())?;
+    pool.ok().map(Arc::new)
+}
+
 impl<'e, 'a> StudyEvaluator<'e, 'a> {
     /// Prepares a strategy on the devices. Where the CPU may take over, `on_fallback` is called with the reason when it does.
     pub fn new(
@@ -107,6 +120,7 @@ impl<'e, 'a> StudyEvaluator<'e, 'a> {
             engine,
             strategy,
             devices: Vec::new(),
+            helpers: helpers(devices.devices.len()),
             waiting: VecDeque::new(),
             next: 0,
             may_fall_back: devices.may_fall_back,
@@ -119,7 +133,7 @@ impl<'e, 'a> StudyEvaluator<'e, 'a> {
         let options = DeviceOptions { pools_alone: strategy.reduce == Reduce::Pooled, ..options };
         for device in &devices.devices {
             match DeviceEngine::new(device, out.engine, strategy, options) {
-                Ok(engine) => out.devices.push(DeviceThread::start(engine)),
+                Ok(engine) => out.devices.push(DeviceThread::start(engine, out.helpers.clone())),
                 Err(error) if devices.may_fall_back => {
                     out.fall_back(&error);
                     return Ok(out);
@@ -149,7 +163,8 @@ impl<'e, 'a> StudyEvaluator<'e, 'a> {
     }
 
     fn scored(&self, batch: &Batch, outcomes: &[Outcome]) -> Evaluated {
-        let mut evaluated = score::score_batch(self.engine, self.strategy, &batch.points, outcomes);
+        let score = || score::score_batch(self.engine, self.strategy, &batch.points, outcomes);
+        let mut evaluated = self.helpers.as_ref().map_or_else(score, |helpers| helpers.install(score));
         if let Some(sample) = &self.sample {
             sample.offer_outcomes(batch.first_trial, outcomes, &evaluated.scores);
         }
@@ -182,6 +197,7 @@ impl<'e, 'a> StudyEvaluator<'e, 'a> {
     /// Drops the devices; everything from here on runs on the CPU.
     fn fall_back(&mut self, error: &GpuError) {
         self.devices.clear();
+        self.helpers = None;
         self.view.lanes.store(0, Ordering::Relaxed);
         self.waiting.iter_mut().for_each(|(_, device)| *device = None);
         let reason = error.to_string();

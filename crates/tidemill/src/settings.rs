@@ -73,7 +73,7 @@ pub struct GpuSettings {
     /// The default of `--device`; a number is that of a GPU.
     #[serde(alias = "device_id", deserialize_with = "number_or_text")]
     pub device: Option<String>,
-    /// Streams of a device. A sweep has as many batches, or parts of one, on it at a time; a scan has one for uploads and one for downloads
+    /// Streams of a device. A sweep computes as many batches, or parts of one, at a time; a scan has one for uploads and one for downloads
     /// among them; colourings give each phase one in turn.
     pub streams: Option<usize>,
     /// Whether streams run side by side.

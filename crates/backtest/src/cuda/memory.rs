@@ -24,8 +24,8 @@ pub(super) struct Memory {
     pub(super) spans: Mirror<u32>,
     /// By condition.
     pub(super) masks: Vec<GrowableBuffer<u64>>,
-    /// By number of the factor.
-    pub(super) factor_masks: Vec<GrowableBuffer<u64>>,
+    /// Those of all factors, one after the other: how many each has changes from part to part.
+    pub(super) factor_masks: GrowableBuffer<u64>,
     pub(super) levels: GrowableBuffer<f64>,
     pub(super) level_of: GrowableBuffer<u32>,
     /// Groups, their counts, and the order of the items of a condition or of the trials.

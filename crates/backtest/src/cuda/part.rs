@@ -187,9 +187,12 @@ impl UnderWay {
         self.parts.pop_front()
     }
 
-    /// When the masks of the last one are written, if others should wait for them.
-    pub(super) fn masked(&self) -> Option<&Event> {
-        self.parts.back().and_then(|part| part.state.masked.as_ref())
+    /// What the next part has to wait for: the end of the part so many before it, so that no more compute side by side; and the masks of the
+    /// last one, if these fill the device.
+    pub(super) fn turn(&self, n_computing: usize) -> impl Iterator<Item = &Event> {
+        let last = self.parts.back().and_then(|part| part.state.masked.as_ref());
+        let before = self.parts.len().checked_sub(n_computing).and_then(|at| self.parts.get(at));
+        before.map(|part| &part.state.done).into_iter().chain(last)
     }
 
     /// Whether the oldest is done, or there is none.

@@ -2,6 +2,9 @@
 //!
 //! Sending a batch takes the host as long as scoring one, and half as long as the device takes for a small one. On one thread with
 //! everything else, results that are there would wait for it, the sampler for them, and each device for all others.
+//!
+//! It is one of a few threads that help each other with results. Those of the common pool are full of proposals, and results would wait
+//! behind them.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -10,6 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, unbounded};
+use rayon::ThreadPool;
 use tidemill_backtest::{DeviceEngine, Outcome, StageSpan};
 use tidemill_gpu::GpuError;
 use tidemill_search::Points;
@@ -45,13 +49,17 @@ enum BatchResult {
 }
 
 impl DeviceThread {
-    /// Gives a device its thread.
-    pub(super) fn start(engine: DeviceEngine) -> Self {
+    /// Gives a device its thread, which is one of the helpers until it ends.
+    pub(super) fn start(engine: DeviceEngine, helpers: Option<Arc<ThreadPool>>) -> Self {
         let (orders, to_do) = unbounded();
         let (done, results) = unbounded();
         let began = engine.began();
         let thread = std::thread::spawn(move || {
-            let served = catch_unwind(AssertUnwindSafe(|| serve(engine, &to_do, &done)));
+            let serve = || serve(engine, &to_do, &done);
+            let served = catch_unwind(AssertUnwindSafe(|| match helpers {
+                Some(helpers) => helpers.install(serve),
+                None => serve(),
+            }));
             // Nobody may be left to hear of it.
             let _ = match served {
                 Ok(Ok(())) => Ok(()),
@@ -113,7 +121,7 @@ fn serve(
     let (mut n_under_way, mut wait) = (0, MessageWait::default());
     loop {
         let order = if n_under_way == 0 {
-            orders.recv().map_err(|_| TryRecvError::Disconnected)
+            receive(orders).map_err(|_| TryRecvError::Disconnected)
         } else {
             wait.next(orders, || engine.is_ready())?
         };

@@ -223,7 +223,7 @@ impl Evaluation<'_, '_, '_> {
                 return Ok(false);
             }
             let message = if self.in_flight.is_empty() {
-                self.from_sampler.recv().map_err(|_| TryRecvError::Disconnected)
+                receive(&self.from_sampler).map_err(|_| TryRecvError::Disconnected)
             } else {
                 self.wait.next(&self.from_sampler, || self.in_flight.is_ready())?
             };

@@ -20,8 +20,9 @@ const MANY_TESTS: f64 = 64e6;
 /// How the truth of a factor is found.
 struct FactorMode {
     mode: u32,
-    /// Masks of its own.
+    /// Masks of its own, and where they are.
     n_masks: usize,
+    masks: DevicePtr<u64>,
     /// Levels of each item.
     n_levels: usize,
     /// The key that tells them apart.
@@ -46,9 +47,10 @@ impl Part<Distinct> {
         let worlds = worlds.map(|grid| plan.data.world(grid, scalars, slots, self.n_trials, self.n_rows));
         let worlds = worlds.map(|world| structs.put(&[world])).collect();
         self.reserve_factors()?;
+        let modes = self.factor_modes()?;
         let mut conditions = Vec::with_capacity(plan.keys.conditions.len());
         for (at, condition) in plan.keys.conditions.iter().enumerate() {
-            conditions.push(self.describe_condition(at, condition, &inputs, &mut structs)?);
+            conditions.push(self.describe_condition(at, condition, &modes, &inputs, &mut structs)?);
         }
         let masks: Vec<ConditionMask> = conditions.iter().map(|condition| condition.mask).collect();
         let condition_masks = structs.put(&masks);
@@ -66,22 +68,23 @@ impl Part<Distinct> {
         &mut self,
         at: usize,
         condition: &ConditionPlan,
+        modes: &[FactorMode],
         inputs: &[Input],
         structs: &mut PackedStructs,
     ) -> Result<ConditionWork, GpuError> {
         let plan = self.plan.clone();
         let n_words = plan.data.walked().n_words;
-        let mut factors = Vec::with_capacity(condition.factors.len());
-        for factor in &condition.factors {
-            let FactorMode { mode, n_masks, n_levels, key } = self.factor_mode(condition, factor);
-            factors.push(FactorMask {
-                pool: self.memory.factor_masks[factor.number].room(plan.device(), n_masks * n_words)?,
+        let mask = |factor: &FactorPlan| {
+            let FactorMode { mode, masks, n_levels, key, .. } = modes[factor.number];
+            FactorMask {
+                pool: masks,
                 item_of: self.state.spans[key].item_of,
                 level_of: self.memory.level_of.ptr().add(factor.number * self.n_rows),
                 mode,
                 n_levels: n_levels as u32,
-            });
-        }
+            }
+        };
+        let factors: Vec<FactorMask> = condition.factors.iter().map(mask).collect();
         let whole = self.state.spans[condition.whole];
         let sharers = self.sharers(condition, &factors, inputs);
         let factors_at = structs.put(&factors);
@@ -93,10 +96,28 @@ impl Part<Distinct> {
         Ok(ConditionWork { factors, factors_at, sharers, sharers_at, mask })
     }
 
+    /// How the truth of each factor is found, by its number, with room for the masks of all of them.
+    fn factor_modes(&mut self) -> Result<Vec<FactorMode>, GpuError> {
+        let plan = self.plan.clone();
+        let of_condition = |condition: &ConditionPlan| -> Vec<FactorMode> {
+            condition.factors.iter().map(|factor| self.factor_mode(condition, factor)).collect()
+        };
+        let mut modes: Vec<FactorMode> = plan.keys.conditions.iter().flat_map(of_condition).collect();
+        let n_words = plan.data.walked().n_words;
+        let n_masks: usize = modes.iter().map(|mode| mode.n_masks).sum();
+        let mut masks = self.memory.factor_masks.room(plan.device(), n_masks * n_words)?;
+        for mode in &mut modes {
+            mode.masks = masks;
+            masks = masks.add(mode.n_masks * n_words);
+        }
+        Ok(modes)
+    }
+
     /// How the truth of a factor is found: by a mask of its own if enough items of the condition share it, by masks at levels if these are
     /// few enough, else bar by bar.
     fn factor_mode(&self, condition: &ConditionPlan, factor: &FactorPlan) -> FactorMode {
         let Distinct { spans, .. } = &self.state;
+        let masks = DevicePtr::NULL;
         let mask_bytes = self.plan.data.walked().n_words * 8;
         let most_bytes = self.share / 16;
         let (n_wholes, n_items) = (spans[condition.whole].all, spans[factor.key].all);
@@ -104,7 +125,7 @@ impl Part<Distinct> {
         let n_tests = n_wholes as f64 * factor.reach.max(LEAST_REACH);
         let is_shared = condition.factors.len() > 1 && (n_items * SHARERS) as f64 <= n_tests;
         if is_shared && n_items * mask_bytes <= most_bytes {
-            return FactorMode { mode: EXACT, n_masks: n_items, n_levels: 0, key: factor.key };
+            return FactorMode { mode: EXACT, n_masks: n_items, n_levels: 0, key: factor.key, masks };
         }
         if let Some(threshold) = &factor.threshold {
             let n_series = spans[threshold.key].all;
@@ -115,11 +136,11 @@ impl Part<Distinct> {
                     (n_series * SHARERS) as f64 <= n_tests && n_tests * mask_bytes as f64 >= MANY_TESTS;
                 let is_worth = n_levels == LEVELS || saves;
                 if is_worth && 2 * n_masks <= n_wholes && n_masks * mask_bytes <= most_bytes {
-                    return FactorMode { mode: LEVEL, n_masks, n_levels, key: threshold.key };
+                    return FactorMode { mode: LEVEL, n_masks, n_levels, key: threshold.key, masks };
                 }
             }
         }
-        FactorMode { mode: EVALUATE, n_masks: 0, n_levels: 0, key: factor.key }
+        FactorMode { mode: EVALUATE, n_masks: 0, n_levels: 0, key: factor.key, masks }
     }
 }
 
@@ -130,7 +151,6 @@ impl<S> Part<S> {
         let Self { plan, memory, n_rows, .. } = self;
         let (device, n_rows, n_factors) = (plan.device(), *n_rows, plan.keys.n_factors());
         memory.masks.resize_with(plan.keys.conditions.len(), GrowableBuffer::default);
-        memory.factor_masks.resize_with(n_factors, GrowableBuffer::default);
         memory.level_of.room(device, n_factors * n_rows)?;
         memory.levels.room(device, n_factors * LEVELS)?;
         // Of any condition: items are at most rows, and groups are fewer than items.

@@ -34,7 +34,7 @@ struct Lookup {
 }
 
 /// Up to so many parameters are copied before another thread is awake.
-const MAX_ALONE: usize = 1 << 16;
+const MAX_ALONE: usize = 1 << 18;
 
 /// Parameters that a thread copies at a time.
 const PIECE: usize = 1 << 14;

@@ -1,8 +1,8 @@
 //! Writes the masks of factors that are shared, then those of whole conditions.
 
-use tidemill_gpu::{DevicePtr, GpuError};
+use tidemill_gpu::{DevicePtr, Event, GpuError};
 
-use super::{Computed, ConditionWork, Masked, Part, UnderWay};
+use super::{Computed, ConditionWork, Masked, Part};
 use crate::cuda::Stage;
 use crate::cuda::layout::{EXACT, FactorMask, LEVEL, LEVELS, LevelArgs, MaskArgs, SpreadArgs};
 use crate::cuda::plan::ThresholdPlan;
@@ -11,12 +11,16 @@ use crate::cuda::plan::ThresholdPlan;
 const FULL: f64 = 0.75;
 
 impl Part<Computed> {
-    /// Writes the masks of all conditions: after those of the part before, if these fill the device. Side by side, both parts would come to their
-    /// end at the same time, and the device would wait for the next ones.
-    pub(in crate::cuda) fn write_masks(mut self, under_way: &UnderWay) -> Result<Part<Masked>, GpuError> {
-        if let Some(masked) = under_way.masked() {
+    /// Writes the masks of all conditions, after what has to come first: masks that fill the device are written part after part. Side by side,
+    /// parts would come to their end at the same time, and the device would wait for the next ones.
+    pub(in crate::cuda) fn write_masks<'a>(
+        mut self,
+        turn: impl Iterator<Item = &'a Event>,
+    ) -> Result<Part<Masked>, GpuError> {
+        let mut turn = turn.peekable();
+        if turn.peek().is_some() {
             self.mark(Stage::Wait)?;
-            self.stream.wait(masked)?;
+            turn.try_for_each(|event| self.stream.wait(event))?;
             self.mark(Stage::Masks)?;
         }
         if self.orders_walks() {

@@ -10,7 +10,7 @@ use crate::exec::engine::Outcome;
 use crate::segment::Role;
 
 /// Up to so many results are put together before another thread is awake.
-const MAX_ALONE: usize = 512;
+const MAX_ALONE: usize = 4096;
 
 impl<S> Part<S> {
     /// Pools the segments, and takes all sums back to the host.
