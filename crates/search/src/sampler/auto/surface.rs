@@ -19,7 +19,7 @@ use crate::sampler::archive::gene::{Gene, Streams, points_from_genes};
 use crate::sampler::{Sampler, SamplerSettings, Sobol};
 use crate::score::Scores;
 use crate::space::{Space, min_columns};
-use fit::{Peak, n_coefficients, summits};
+use fit::{MANY, Peak, Surfaces, n_coefficients};
 use fitter::Fitter;
 
 /// The fewest valid trials to fit a surface to.
@@ -50,9 +50,9 @@ const UNDRAWN_SHARE: f64 = 0.3;
 /// Decimal logarithm of the least and the most distance that a child strays, in standard deviations of the trials.
 const LOG_SCATTER: (f64, f64) = (-3.0, 0.0);
 
-/// From so many coefficients and trials on a surface is fitted beside the proposals that follow, and those climb the one before it. Such a fit
-/// is the longest step between results and proposals, and in a long study it learns little from one batch.
-const MIN_BESIDE: (usize, u64) = (128, 1 << 16);
+/// From so many trials on a surface of many coefficients is fitted beside the proposals that follow, and those climb the one before it. Such
+/// a fit is the longest step between results and proposals, and in a long study it learns little from one batch.
+const MIN_BESIDE: u64 = 1 << 13;
 
 /// Number of best trials that lend genes.
 const N_DONORS: usize = 16;
@@ -76,15 +76,14 @@ pub(super) struct Surface {
     /// The trials of all slots, gene by gene.
     columns: Arc<Vec<GeneColumn>>,
     n_slots: usize,
-    /// What proposals climb; none if they have to be found first.
-    summits: Option<Summits>,
-    /// Finds those of all that was told beside the proposals, if that takes long.
+    /// The last ones that were fitted, which proposals climb.
+    surfaces: Option<Arc<Surfaces>>,
+    /// Whether others have to be fitted first.
+    is_stale: bool,
+    /// Fits those through all that was told beside the proposals, if that takes long.
     fitter: Option<Fitter>,
     n_asked: u64,
 }
-
-/// Where the surface is highest: by scores and by ranks.
-type Summits = [Vec<Peak>; 2];
 
 /// One of the best trials.
 #[derive(Clone, Copy, Debug)]
@@ -124,8 +123,8 @@ impl Surface {
         let n_coefficients = n_coefficients(&genes).max(1);
         let by_budget =
             settings.n_trials.map_or(N_KEPT.1, |n_trials| (n_trials as f64 * BUDGET_SHARE) as usize);
-        let is_beside = n_coefficients >= MIN_BESIDE.0
-            && settings.n_trials.is_none_or(|n_trials| n_trials >= MIN_BESIDE.1);
+        let is_beside =
+            n_coefficients >= MANY && settings.n_trials.is_none_or(|n_trials| n_trials >= MIN_BESIDE);
         let wanted = by_budget.max(TRIALS_PER_COEFFICIENT * n_coefficients);
         Self {
             space: space.clone(),
@@ -136,19 +135,22 @@ impl Surface {
             kept: Vec::new(),
             columns,
             n_slots: 0,
-            summits: None,
+            surfaces: None,
+            is_stale: true,
             fitter: is_beside.then(Fitter::new),
             n_asked: 0,
         }
     }
 
     /// A fit to what is kept now, to be done whenever.
-    fn fit(&self) -> impl FnOnce() -> Summits + Send + 'static {
+    fn fit(&self) -> impl FnOnce() -> Arc<Surfaces> + Send + 'static {
         let (genes, columns, kept) = (self.genes.clone(), self.columns.clone(), self.kept.clone());
+        let before = self.surfaces.clone();
         move || {
             let scores: Vec<f64> = kept.iter().map(|kept| kept.score).collect();
             let slots: Vec<usize> = kept.iter().map(|kept| kept.slot).collect();
-            summits(&genes, |gene_idx| &columns[gene_idx].units, &slots, &scores)
+            let units_of = |gene_idx: usize| columns[gene_idx].units.as_slice();
+            Arc::new(Surfaces::fit(&genes, units_of, &slots, &scores, before.as_deref()))
         }
     }
 
@@ -244,21 +246,26 @@ impl Sampler for Surface {
         }
         let trials = self.n_asked..self.n_asked + n as u64;
         self.n_asked = trials.end;
-        let fitted = || self.fitter.as_mut().and_then(Fitter::finish);
-        let summits = self.summits.take().or_else(fitted).unwrap_or_else(|| self.fit()());
+        let surfaces = match self.surfaces.take_if(|_| !self.is_stale) {
+            Some(surfaces) => surfaces,
+            None => self.fitter.as_mut().and_then(Fitter::finish).unwrap_or_else(|| self.fit()()),
+        };
+        let summits = &surfaces.summits;
         let recipes = self.recipes(trials.clone());
         let points = points_from_genes(&self.space, &self.genes, n, |gene_idx, column| {
             let peaks = [summits[0][gene_idx], summits[1][gene_idx]];
             self.fill(gene_idx, peaks, trials.start, &recipes, column);
         });
-        self.summits = Some(summits);
+        self.surfaces = Some(surfaces);
+        self.is_stale = false;
         points
     }
 
     fn tell(&mut self, points: &Points, scores: &Scores) {
         // What was fitted beside the last proposals is what the next ones climb.
         if let Some(fitted) = self.fitter.as_mut().and_then(Fitter::finish) {
-            self.summits = Some(fitted);
+            self.surfaces = Some(fitted);
+            self.is_stale = false;
         }
         let column = scores.column(0);
         let worst = match self.kept.last() {
@@ -285,7 +292,7 @@ impl Sampler for Surface {
         let fit = self.fit();
         match &mut self.fitter {
             Some(fitter) if self.kept.len() >= N_START => fitter.begin(fit),
-            _ => self.summits = None,
+            _ => self.is_stale = true,
         }
     }
 
@@ -333,21 +340,21 @@ mod tests {
     fn a_long_study_climbs_the_surface_before_the_last_one_whatever_the_threads() {
         let with_threads = |n_threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
-            pool.install(|| after_batches(MIN_BESIDE.1, 6, 1.0).1)
+            pool.install(|| after_batches(MIN_BESIDE, 6, 1.0).1)
         };
         let expected = with_threads(1);
         assert!((2..=3).all(|n_threads| with_threads(n_threads) == expected));
         // What was told last does not count yet, and counts after the next batch.
-        let climbed = |times: f64| after_batches(MIN_BESIDE.1, 5, times).0.summits;
+        let climbed = |times: f64| after_batches(MIN_BESIDE, 5, times).0.surfaces;
         assert!(climbed(1.0).is_some() && climbed(1.0) == climbed(0.5));
         let after = |times: f64| {
-            let mut surface = after_batches(MIN_BESIDE.1, 5, times).0;
+            let mut surface = after_batches(MIN_BESIDE, 5, times).0;
             surface.tell(&Points::new(142), &Scores::single(&[]));
-            surface.summits
+            surface.surfaces
         };
         assert!(after(1.0) != after(0.5));
         // In a shorter one everything counts at once.
-        assert!(after_batches(MIN_BESIDE.1 - 1, 5, 1.0).0.summits.is_none());
+        assert!(after_batches(MIN_BESIDE - 1, 5, 1.0).0.is_stale);
     }
 
     #[test]

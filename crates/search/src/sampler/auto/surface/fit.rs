@@ -1,12 +1,12 @@
 //! A surface fitted to trials by least squares: a sum of a parabola for each number and of a constant for each option.
 
-mod gram;
+mod design;
 
 use rayon::prelude::*;
 
 use crate::sampler::archive::gene::Gene;
 use crate::widest::widest;
-use gram::{Gram, N_PARTS, padded};
+use design::{Coefficients, Design, Lanes, N_LANES, N_TARGETS, add, block, dot};
 
 /// The summit lies at most this many standard deviations away from the mean of the trials.
 const REACH: f64 = 3.0;
@@ -14,17 +14,21 @@ const REACH: f64 = 3.0;
 /// How much a coefficient is drawn to zero, as a share of what the trials say.
 const RIDGE: f64 = 1e-3;
 
-/// Rounds of conjugate gradients. More find weak parameters better and cost more.
-const N_ROUNDS: usize = 20;
+/// Rounds of conjugate gradients for a surface that is fitted anew, and for one that goes on from the one before it. More find weak parameters
+/// better and cost more.
+const N_ROUNDS: (usize, usize) = (20, 6);
+
+/// So many coefficients are many: such a surface goes on from the one before it, because a round takes its time. Others are fitted anew.
+pub(super) const MANY: usize = 128;
+
+/// A residual is nothing where its square is so small a part of what it was at first.
+const SMALL: f64 = 1e-24;
 
 /// A gene that varies less is constant.
 const LEAST_SPREAD: f64 = 1e-12;
 
-/// With more columns than this their products take longer than the rounds that they save, and much memory.
-const MAX_GRAM: usize = 1024;
-
-/// Genes that are looked at side by side: as many as lie in a line of the cache.
-const GENES_AT_ONCE: usize = 8;
+/// Blocks of options that one thread makes: fewer are done before another thread is awake.
+const OPTION_BLOCKS_AT_ONCE: usize = 4;
 
 /// What a surface follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,52 +48,77 @@ pub(super) struct Peak {
     pub(super) spread: f64,
 }
 
-/// The coefficients of a gene.
-#[derive(Clone, Copy, Debug)]
-enum Term {
-    /// The same in all trials.
-    Constant { unit: f64 },
-    /// A slope and a curvature, over units less their mean as multiples of their spread.
-    Parabola { mean: f64, spread: f64 },
-    /// One for each option.
-    Options,
-}
-
 /// Number of coefficients of a surface.
 pub(super) fn n_coefficients(genes: &[Gene]) -> usize {
     genes.iter().map(|gene| if gene.is_category { gene.n_options() } else { 2 }).sum()
 }
 
-/// Where surfaces through trials are highest: one by scores and one by ranks. `units_of` are the units of a gene, NaN where it is
-/// inactive; `slots` are the places of the trials among them. Trials are best first.
-pub(super) fn summits<'a>(
-    genes: &[Gene],
-    units_of: impl Fn(usize) -> &'a [f64] + Sync,
-    slots: &[usize],
-    scores: &[f64],
-) -> [Vec<Peak>; 2] {
-    let chunks = genes.par_chunks(GENES_AT_ONCE).enumerate();
-    let terms_of = |(chunk_idx, some): (usize, &[Gene])| {
-        let columns: [&[f64]; GENES_AT_ONCE] = std::array::from_fn(|at| {
-            // Where genes end, the last one stands in for those that are missing.
-            units_of(chunk_idx * GENES_AT_ONCE + at.min(some.len() - 1))
-        });
-        terms(some, slots.iter().map(|slot| columns.map(|column| column[*slot])).collect())
-    };
-    let terms: Vec<(Term, Vec<Vec<f64>>)> = chunks.flat_map_iter(terms_of).collect();
-    let targets = [Target::Score, Target::Rank].map(|target| targets(scores, target));
-    let columns = terms.iter().flat_map(|(_, columns)| columns).map(Vec::as_slice).collect();
-    let problem = Problem::new(columns, &targets);
-    let peaks_of = |coefficients: Vec<f64>| {
-        let mut rest = coefficients.as_slice();
-        let peak_of = |(term, columns): &(Term, Vec<Vec<f64>>)| {
-            let (own, others) = rest.split_at(columns.len());
-            rest = others;
-            peak(*term, own)
+/// Surfaces through trials: one by scores and one by ranks.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Surfaces {
+    coefficients: Coefficients,
+    /// What the units of numbers were measured by, eight genes at a time.
+    scales: Vec<Scale>,
+    /// Where each of them is highest, by gene.
+    pub(super) summits: [Vec<Peak>; N_TARGETS],
+}
+
+impl Surfaces {
+    /// Fits them. `units_of` are the units of a gene, NaN where it is inactive; `slots` are the places of the trials among them. Trials
+    /// are best first. Surfaces through mostly the same trials are a good place to begin.
+    pub(super) fn fit<'a>(
+        genes: &[Gene],
+        units_of: impl Fn(usize) -> &'a [f64] + Sync,
+        slots: &[usize],
+        scores: &[f64],
+        before: Option<&Self>,
+    ) -> Self {
+        let chunks = genes.par_chunks(N_LANES).enumerate();
+        let terms_of = |(chunk_idx, some): (usize, &[Gene])| {
+            let columns: [&[f64]; N_LANES] = std::array::from_fn(|at| {
+                // Where genes end, the last one stands in for those that are missing.
+                units_of(chunk_idx * N_LANES + at.min(some.len() - 1))
+            });
+            Terms::new(some, slots.len(), |row| Lanes(columns.map(|column| column[slots[row]])))
         };
-        terms.iter().map(peak_of).collect()
-    };
-    problem.solve(RIDGE * scores.len() as f64).map(peaks_of)
+        let mut terms: Vec<Terms> = chunks.map(terms_of).collect();
+        let mut blocks: Vec<Vec<Lanes>> =
+            terms.iter_mut().flat_map(|terms| std::mem::take(&mut terms.parabolas)).collect();
+        let options: Vec<Vec<f64>> =
+            terms.iter_mut().flat_map(|terms| std::mem::take(&mut terms.options)).collect();
+        let options = options.par_chunks(N_LANES).with_min_len(OPTION_BLOCKS_AT_ONCE);
+        blocks.par_extend(options.map(|columns| side_by_side(columns, slots.len())));
+        let are_many = n_coefficients(genes) >= MANY;
+        let design = Design::new(blocks, slots.len(), !are_many);
+        let targets = [Target::Score, Target::Rank].map(|target| targets(scores, target));
+        let ridge = RIDGE * scores.len() as f64;
+        let scales: Vec<Scale> = terms.iter().map(|terms| terms.moments.scale).collect();
+        let before = before.filter(|_| are_many);
+        let coefficients = solve(&design, &targets, ridge, before.map(|before| before.measured_by(&scales)));
+        let summits = [0, 1].map(|target: usize| peaks(genes, &terms, &coefficients[target]));
+        Self { coefficients, scales, summits }
+    }
+
+    /// The coefficients of the same surfaces where other scales measure the units.
+    fn measured_by(&self, scales: &[Scale]) -> Coefficients {
+        let mut coefficients = self.coefficients.clone();
+        for (chunk, (from, to)) in self.scales.iter().zip(scales).enumerate() {
+            for coefficients in &mut coefficients {
+                for gene in 0..N_LANES {
+                    let [slope, curvature] = [0, 1].map(|degree| coefficients[2 * chunk + degree].0[gene]);
+                    let stretched = to.spreads[gene] / from.spreads[gene];
+                    let moved = (to.means[gene] - from.means[gene]) / from.spreads[gene];
+                    let measured =
+                        [stretched * (slope + 2.0 * moved * curvature), stretched * stretched * curvature];
+                    for (degree, measured) in measured.into_iter().enumerate() {
+                        let is_known = from.is_parabola[gene] && to.is_parabola[gene];
+                        coefficients[2 * chunk + degree].0[gene] = if is_known { measured } else { 0.0 };
+                    }
+                }
+            }
+        }
+        coefficients
+    }
 }
 
 fn targets(scores: &[f64], target: Target) -> Vec<f64> {
@@ -105,183 +134,177 @@ fn targets(scores: &[f64], target: Target) -> Vec<f64> {
     })
 }
 
-/// The columns of some genes in the design matrix, one for each coefficient; zeros follow the trials.
-fn terms(genes: &[Gene], mut units: Vec<GenesSideBySide>) -> Vec<(Term, Vec<Vec<f64>>)> {
-    let first =
-        |gene: usize| units.iter().map(|units| units[gene]).find(|unit| !unit.is_nan()).unwrap_or(0.5);
-    let firsts: [f64; GENES_AT_ONCE] = std::array::from_fn(first);
-    let is_category = std::array::from_fn(|gene| genes.get(gene).is_none_or(|gene| gene.is_category));
-    let moments = standardise(&mut units, is_category);
-    let n_trials = units.len();
-    let term = |(gene, of): (usize, &Gene)| {
-        if of.is_category {
-            let is_chosen = |option: usize| {
-                let chosen = |units: &GenesSideBySide| f64::from(u8::from(units[gene] == option as f64));
-                units.iter().map(chosen).collect()
-            };
-            return (Term::Options, (0..of.n_options()).map(is_chosen).map(centred).collect());
-        }
-        if !moments.is_parabola[gene] {
-            return (Term::Constant { unit: firsts[gene] }, Vec::new());
-        }
-        let mean = moments.squares[gene] / n_trials as f64;
-        let [mut linear, mut square] = [0, 1].map(|_| vec![0.0; padded(n_trials)]);
-        for (units, (linear, square)) in units.iter().zip(linear.iter_mut().zip(&mut square)) {
-            *linear = units[gene];
-            *square = units[gene] * units[gene] - mean;
-        }
-        let term = Term::Parabola { mean: moments.means[gene], spread: moments.spreads[gene] };
-        (term, vec![linear, square])
-    };
-    genes.iter().enumerate().map(term).collect()
+/// The coefficients of some genes.
+struct Terms {
+    moments: Moments,
+    /// What each gene is in the first trial that knows it.
+    firsts: [f64; N_LANES],
+    /// A slope and a curvature for each number, over units less their mean as multiples of their spread; zeros for a category.
+    parabolas: [Vec<Lanes>; 2],
+    /// One column for each option of each category.
+    options: Vec<Vec<f64>>,
 }
 
-/// The units of some genes in one trial, which a processor adds up all at once, each in the order of the trials.
-type GenesSideBySide = [f64; GENES_AT_ONCE];
+impl Terms {
+    /// `units_of` has the units of all genes in a trial.
+    fn new(genes: &[Gene], n_trials: usize, units_of: impl Fn(usize) -> Lanes) -> Self {
+        let mut block_of_units = block(n_trials, units_of);
+        let units = &mut block_of_units[..n_trials];
+        let first =
+            |gene: usize| units.iter().map(|units| units.0[gene]).find(|unit| !unit.is_nan()).unwrap_or(0.5);
+        let firsts = std::array::from_fn(first);
+        let mut options = Vec::new();
+        for (at, gene) in genes.iter().enumerate().filter(|(_, gene)| gene.is_category) {
+            let chosen = |option: usize| {
+                centred(units.iter().map(|units| f64::from(u8::from(units.0[at] == option as f64))).collect())
+            };
+            options.extend((0..gene.n_options()).map(chosen));
+        }
+        let is_category = std::array::from_fn(|at| genes.get(at).is_none_or(|gene| gene.is_category));
+        let moments = standardise(units, is_category);
+        let means = moments.squares.map(|square| square / n_trials as f64);
+        let square = |Lanes(units): Lanes| Lanes(std::array::from_fn(|at| units[at] * units[at] - means[at]));
+        let squares = block(n_trials, |row| square(units[row]));
+        Self { moments, firsts, parabolas: [block_of_units, squares], options }
+    }
+}
+
+/// Columns of `n_rows` numbers in a block; missing ones are zeros.
+fn side_by_side(columns: &[Vec<f64>], n_rows: usize) -> Vec<Lanes> {
+    let number = |row: usize, lane: usize| columns.get(lane).map_or(0.0, |column| column[row]);
+    block(n_rows, |row| Lanes(std::array::from_fn(|lane| number(row, lane))))
+}
 
 /// Where the units of some genes lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Scale {
+    means: [f64; N_LANES],
+    spreads: [f64; N_LANES],
+    is_parabola: [bool; N_LANES],
+}
+
+/// The same, and more.
 #[derive(Clone, Copy, Default)]
 struct Moments {
-    means: GenesSideBySide,
-    spreads: GenesSideBySide,
-    is_parabola: [bool; GENES_AT_ONCE],
+    scale: Scale,
     /// Sums of the squares of what became of the units.
-    squares: GenesSideBySide,
+    squares: [f64; N_LANES],
 }
 
 widest! {
     /// Turns the units of genes that have parabolas into distances from their mean as multiples of their spread, 0 where a gene is
-    /// inactive.
+    /// inactive, and those of the others into zeros.
     #[expect(clippy::needless_range_loop, reason = "several numbers of the same gene at a time")]
-    fn standardise(units: &mut [GenesSideBySide], is_category: [bool; GENES_AT_ONCE]) -> Moments {
-        let mut moments = Moments::default();
-        let mut n_known = [0.0; GENES_AT_ONCE];
-        for units in units.iter() {
-            for gene in 0..GENES_AT_ONCE {
+    fn standardise(units: &mut [Lanes], is_category: [bool; N_LANES]) -> Moments {
+        let mut squares = [0.0; N_LANES];
+        let mut scale = Scale::default();
+        let mut n_known = [0.0; N_LANES];
+        for Lanes(units) in units.iter() {
+            for gene in 0..N_LANES {
                 let is_known = !units[gene].is_nan();
                 n_known[gene] += if is_known { 1.0 } else { 0.0 };
-                moments.means[gene] += if is_known { units[gene] } else { 0.0 };
+                scale.means[gene] += if is_known { units[gene] } else { 0.0 };
             }
         }
-        for gene in 0..GENES_AT_ONCE {
+        for gene in 0..N_LANES {
             n_known[gene] = f64::max(n_known[gene], 1.0);
-            moments.means[gene] /= n_known[gene];
+            scale.means[gene] /= n_known[gene];
         }
-        for units in units.iter() {
-            for gene in 0..GENES_AT_ONCE {
-                let distance = units[gene] - moments.means[gene];
-                moments.spreads[gene] += if units[gene].is_nan() { 0.0 } else { distance * distance };
+        for Lanes(units) in units.iter() {
+            for gene in 0..N_LANES {
+                let distance = units[gene] - scale.means[gene];
+                scale.spreads[gene] += if units[gene].is_nan() { 0.0 } else { distance * distance };
             }
         }
-        for gene in 0..GENES_AT_ONCE {
-            moments.spreads[gene] = (moments.spreads[gene] / n_known[gene]).sqrt();
-            moments.is_parabola[gene] = !is_category[gene] && moments.spreads[gene] >= LEAST_SPREAD;
+        for gene in 0..N_LANES {
+            scale.spreads[gene] = (scale.spreads[gene] / n_known[gene]).sqrt();
+            scale.is_parabola[gene] = !is_category[gene] && scale.spreads[gene] >= LEAST_SPREAD;
         }
-        for units in units {
-            for gene in 0..GENES_AT_ONCE {
-                let distance = (units[gene] - moments.means[gene]) / moments.spreads[gene];
-                let standard = if units[gene].is_nan() { 0.0 } else { distance };
-                units[gene] = if moments.is_parabola[gene] { standard } else { units[gene] };
-                moments.squares[gene] += standard * standard;
+        for Lanes(units) in units {
+            for gene in 0..N_LANES {
+                let distance = (units[gene] - scale.means[gene]) / scale.spreads[gene];
+                let is_zero = units[gene].is_nan() || !scale.is_parabola[gene];
+                units[gene] = if is_zero { 0.0 } else { distance };
+                squares[gene] += units[gene] * units[gene];
             }
         }
-        moments
+        Moments { scale, squares }
     }
 }
 
-fn peak(term: Term, coefficients: &[f64]) -> Peak {
-    match (term, coefficients) {
-        (Term::Constant { unit }, _) => Peak { unit, spread: 0.0 },
-        (Term::Parabola { mean, spread }, &[slope, curvature]) => {
-            let place = if curvature < 0.0 { -slope / (2.0 * curvature) } else { slope * f64::INFINITY };
-            // Neither a slope nor a curvature: there is no reason to leave the middle.
-            let place = if place.is_nan() { 0.0 } else { place.clamp(-REACH, REACH) };
-            Peak { unit: (mean + place * spread).clamp(0.0, 1.0), spread }
-        }
-        (_, effects) => {
+/// The summits of all genes.
+fn peaks(genes: &[Gene], terms: &[Terms], coefficients: &[Lanes]) -> Vec<Peak> {
+    let mut options = coefficients[2 * terms.len()..].iter().flat_map(|lanes| lanes.0);
+    let peak = |(gene_idx, gene): (usize, &Gene)| {
+        if gene.is_category {
+            let effects: Vec<f64> = options.by_ref().take(gene.n_options()).collect();
             let better =
                 |best: usize, option: usize| if effects[option] > effects[best] { option } else { best };
-            Peak { unit: (1..effects.len()).fold(0, better) as f64, spread: 0.0 }
+            return Peak { unit: (1..effects.len()).fold(0, better) as f64, spread: 0.0 };
         }
-    }
+        let (chunk, at) = (gene_idx / N_LANES, gene_idx % N_LANES);
+        let Terms { moments: Moments { scale, .. }, firsts, .. } = &terms[chunk];
+        if !scale.is_parabola[at] {
+            return Peak { unit: firsts[at], spread: 0.0 };
+        }
+        let [slope, curvature] = [0, 1].map(|degree| coefficients[2 * chunk + degree].0[at]);
+        let place = if curvature < 0.0 { -slope / (2.0 * curvature) } else { slope * f64::INFINITY };
+        // Neither a slope nor a curvature: there is no reason to leave the middle.
+        let place = if place.is_nan() { 0.0 } else { place.clamp(-REACH, REACH) };
+        let (mean, spread) = (scale.means[at], scale.spreads[at]);
+        Peak { unit: (mean + place * spread).clamp(0.0, 1.0), spread }
+    };
+    genes.iter().enumerate().map(peak).collect()
 }
 
-/// A column less its mean, with zeros behind it.
+/// A column less its mean.
 fn centred(mut column: Vec<f64>) -> Vec<f64> {
     let mean = column.iter().sum::<f64>() / column.len().max(1) as f64;
     column.iter_mut().for_each(|value| *value -= mean);
-    ended(column)
-}
-
-/// A column with zeros behind it.
-fn ended(mut column: Vec<f64>) -> Vec<f64> {
-    column.resize(padded(column.len()), 0.0);
     column
 }
 
-/// A least-squares problem with two targets.
-struct Problem<'a> {
-    columns: Vec<&'a [f64]>,
-    targets: &'a [Vec<f64>; 2],
-    /// The products of all columns, then of the targets.
-    gram: Option<Gram>,
-}
-
-impl<'a> Problem<'a> {
-    fn new(columns: Vec<&'a [f64]>, targets: &'a [Vec<f64>; 2]) -> Self {
-        let all = || columns.iter().copied().chain(targets.iter().map(Vec::as_slice)).collect::<Vec<_>>();
-        let gram = (columns.len() <= MAX_GRAM).then(|| Gram::new(&all()));
-        Self { columns, targets, gram }
-    }
-
-    /// The product of each column with a target.
-    fn with_target(&self, target_idx: usize) -> Vec<f64> {
-        let n_columns = self.columns.len();
-        match &self.gram {
-            Some(gram) => (0..n_columns).map(|at| gram.value(at, n_columns + target_idx)).collect(),
-            None => self.columns.par_iter().map(|column| dot(column, &self.targets[target_idx])).collect(),
+/// The coefficients for each target, with a ridge.
+fn solve(
+    design: &Design,
+    targets: &[Vec<f64>; N_TARGETS],
+    ridge: f64,
+    before: Option<Coefficients>,
+) -> Coefficients {
+    let wanted = design.with_targets(targets);
+    let (n_rounds, mut solutions) = match before {
+        None => (N_ROUNDS.0, wanted.map(Solution::new)),
+        Some(before) => {
+            let applied = design.apply([&before[0], &before[1]]);
+            let go_on = |target: usize| {
+                Solution::new(wanted[target].clone()).going_on(
+                    &before[target],
+                    applied[target].clone(),
+                    ridge,
+                )
+            };
+            (N_ROUNDS.1, [0, 1].map(go_on))
         }
-    }
-
-    /// The product of each column with the sum of all columns, each times its step; for both lists of steps.
-    fn apply(&self, steps: [&[f64]; 2]) -> [Vec<f64>; 2] {
-        if let Some(gram) = &self.gram {
-            return gram.apply(steps);
+    };
+    for _ in 0..n_rounds {
+        if solutions.iter().all(Solution::is_found) {
+            break;
         }
-        let apply = |steps: &[f64]| {
-            let mut image = vec![0.0; self.targets[0].len()];
-            for (column, step) in self.columns.iter().zip(steps) {
-                image.iter_mut().zip(*column).for_each(|(sum, value)| *sum += step * value);
-            }
-            self.columns.par_iter().map(|column| dot(column, &image)).collect()
-        };
-        let (first, second) = rayon::join(|| apply(steps[0]), || apply(steps[1]));
-        [first, second]
-    }
-
-    /// The coefficients for each target, with a ridge.
-    fn solve(&self, ridge: f64) -> [Vec<f64>; 2] {
-        let mut solutions = [0, 1].map(|target_idx| Solution::new(self.with_target(target_idx)));
-        for _ in 0..N_ROUNDS {
-            if solutions.iter().all(Solution::is_found) {
-                break;
-            }
-            let applied = self.apply([&solutions[0].direction, &solutions[1].direction]);
-            for (solution, applied) in solutions.iter_mut().zip(applied) {
-                if !solution.is_found() {
-                    solution.step(applied, ridge);
-                }
+        let applied = design.apply([&solutions[0].direction, &solutions[1].direction]);
+        for (solution, applied) in solutions.iter_mut().zip(applied) {
+            if !solution.is_found() {
+                solution.step(applied, ridge);
             }
         }
-        solutions.map(|solution| solution.coefficients)
     }
+    solutions.map(|solution| solution.coefficients)
 }
 
 /// The solution for one target, by conjugate gradients.
 struct Solution {
-    coefficients: Vec<f64>,
-    residual: Vec<f64>,
-    direction: Vec<f64>,
+    coefficients: Vec<Lanes>,
+    residual: Vec<Lanes>,
+    direction: Vec<Lanes>,
     /// Square of the length of the residual.
     size: f64,
     /// A residual so small is nothing.
@@ -289,10 +312,24 @@ struct Solution {
 }
 
 impl Solution {
-    fn new(residual: Vec<f64>) -> Self {
-        let size = dot(&residual, &residual);
-        let coefficients = vec![0.0; residual.len()];
-        Self { coefficients, direction: residual.clone(), residual, size, small: 1e-24 * size }
+    /// From nothing; `wanted` is the product of each column with the target.
+    fn new(wanted: Vec<Lanes>) -> Self {
+        let size = dot(&wanted, &wanted);
+        let coefficients = vec![Lanes::default(); wanted.len()];
+        Self { coefficients, direction: wanted.clone(), residual: wanted, size, small: SMALL * size }
+    }
+
+    /// Goes from nothing towards some coefficients first, as far as that leads down; `applied` is the problem applied to them.
+    fn going_on(mut self, towards: &[Lanes], mut applied: Vec<Lanes>, ridge: f64) -> Self {
+        add(&mut applied, ridge, towards);
+        let length = dot(towards, &self.residual) / dot(towards, &applied);
+        if length.is_finite() {
+            add(&mut self.coefficients, length, towards);
+            add(&mut self.residual, -length, &applied);
+            self.direction.clone_from(&self.residual);
+            self.size = dot(&self.residual, &self.residual);
+        }
+        self
     }
 
     fn is_found(&self) -> bool {
@@ -300,35 +337,18 @@ impl Solution {
     }
 
     /// Goes along the direction as far as it leads down; `applied` is the problem applied to it.
-    fn step(&mut self, mut applied: Vec<f64>, ridge: f64) {
-        let Self { coefficients, residual, direction, size, .. } = self;
-        applied.iter_mut().zip(direction.iter()).for_each(|(applied, step)| *applied += ridge * step);
-        let length = *size / dot(direction, &applied);
-        for (((coefficient, rest), step), applied) in
-            coefficients.iter_mut().zip(residual.iter_mut()).zip(direction.iter()).zip(&applied)
-        {
-            *coefficient += length * step;
-            *rest -= length * applied;
+    fn step(&mut self, mut applied: Vec<Lanes>, ridge: f64) {
+        add(&mut applied, ridge, &self.direction);
+        let length = self.size / dot(&self.direction, &applied);
+        add(&mut self.coefficients, length, &self.direction);
+        add(&mut self.residual, -length, &applied);
+        let next = dot(&self.residual, &self.residual);
+        let share = next / self.size;
+        for (step, rest) in self.direction.iter_mut().zip(&self.residual) {
+            *step = Lanes(std::array::from_fn(|at| rest.0[at] + share * step.0[at]));
         }
-        let next = dot(residual, residual);
-        for (step, rest) in direction.iter_mut().zip(residual.iter()) {
-            *step = rest + next / *size * *step;
-        }
-        *size = next;
+        self.size = next;
     }
-}
-
-/// A sum of products in parts, then of those that are left.
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let (whole, rest) = (a.chunks_exact(N_PARTS), a.chunks_exact(N_PARTS).remainder());
-    let mut parts = [0.0; N_PARTS];
-    for (a, b) in whole.zip(b.chunks_exact(N_PARTS)) {
-        for (part, sum) in parts.iter_mut().enumerate() {
-            *sum += a[part] * b[part];
-        }
-    }
-    let others = rest.iter().zip(b.chunks_exact(N_PARTS).remainder()).map(|(a, b)| a * b);
-    parts.iter().sum::<f64>() + others.sum::<f64>()
 }
 
 #[cfg(test)]
@@ -361,8 +381,9 @@ mod tests {
         let column = |of: &dyn Fn(u64) -> f64| trials.iter().map(|trial| of(*trial)).collect::<Vec<_>>();
         let columns = [column(&|t| number(0, t)), column(&|t| number(1, t)), column(&third), column(&option)];
         let slots: Vec<usize> = (0..trials.len()).collect();
-        let summits = summits(&genes, |gene_idx| &columns[gene_idx], &slots, &column(&score));
-        for (peaks, tolerance) in summits.iter().zip([0.01, 0.25]) {
+        let units_of = |gene_idx: usize| columns[gene_idx].as_slice();
+        let fitted = Surfaces::fit(&genes, units_of, &slots, &column(&score), None);
+        for (peaks, tolerance) in fitted.summits.iter().zip([0.01, 0.25]) {
             assert!((peaks[0].unit - 0.3).abs() < tolerance, "{peaks:?}");
             assert!((peaks[1].unit - 0.8).abs() < tolerance, "{peaks:?}");
             assert!(peaks[2].unit > 0.7, "{peaks:?}");
@@ -377,39 +398,51 @@ mod tests {
         let unit = |trial: u64, gene: usize| match gene {
             2 => 0.25,
             _ if (trial + gene as u64).is_multiple_of(4) => f64::NAN,
-            _ => numbers.unit(trial * GENES_AT_ONCE as u64 + gene as u64),
+            _ => numbers.unit(trial * N_LANES as u64 + gene as u64),
         };
-        let before: Vec<GenesSideBySide> =
-            (0..37).map(|trial| std::array::from_fn(|gene| unit(trial, gene))).collect();
+        let before: Vec<Lanes> =
+            (0..37).map(|trial| Lanes(std::array::from_fn(|gene| unit(trial, gene)))).collect();
         let mut after = before.clone();
-        let moments = standardise(&mut after, std::array::from_fn(|gene| gene == 5));
-        for gene in 0..GENES_AT_ONCE {
-            let known = || before.iter().map(|units| units[gene]).filter(|unit| !unit.is_nan());
+        let Moments { scale, .. } = standardise(&mut after, std::array::from_fn(|gene| gene == 5));
+        for gene in 0..N_LANES {
+            let known = || before.iter().map(|units| units.0[gene]).filter(|unit| !unit.is_nan());
             let n_known = known().count() as f64;
             let mean = known().fold(0.0, |sum, unit| sum + unit) / n_known;
             let spread =
                 (known().fold(0.0, |sum, unit| sum + (unit - mean) * (unit - mean)) / n_known).sqrt();
-            assert_eq!([moments.means[gene], moments.spreads[gene]], [mean, spread]);
-            assert_eq!(moments.is_parabola[gene], gene != 2 && gene != 5);
-            let standard = |unit: f64| if unit.is_nan() { 0.0 } else { (unit - mean) / spread };
+            assert_eq!([scale.means[gene], scale.spreads[gene]], [mean, spread]);
+            let is_parabola = gene != 2 && gene != 5;
+            assert_eq!(scale.is_parabola[gene], is_parabola);
+            let standard = |unit: f64| {
+                let is_zero = unit.is_nan() || !is_parabola;
+                if is_zero { 0.0 } else { (unit - mean) / spread }
+            };
             for (before, after) in before.iter().zip(&after) {
-                let stays = !moments.is_parabola[gene];
-                let expected = if stays { before[gene] } else { standard(before[gene]) };
-                assert_eq!(after[gene].to_bits(), expected.to_bits());
+                assert_eq!(after.0[gene].to_bits(), standard(before.0[gene]).to_bits());
             }
         }
     }
 
     #[test]
-    fn a_problem_has_one_solution_with_and_without_the_products_of_its_columns() {
+    fn a_solution_that_goes_on_comes_to_the_same_end() {
         let numbers = Stream::new(3, 0);
-        let column = |at: u64| (0..40).map(|trial| numbers.unit(64 * at + trial) - 0.5).collect();
-        let columns: Vec<Vec<f64>> = (0..13).map(column).collect();
-        let targets = [column(20), column(21)];
-        let quick = Problem::new(columns.iter().map(Vec::as_slice).collect(), &targets);
-        let plain = Problem { columns: quick.columns.clone(), targets: &targets, gram: None };
-        for (quick, plain) in quick.solve(0.04).iter().zip(&plain.solve(0.04)) {
-            assert!(quick.iter().zip(plain).all(|(a, b)| (a - b).abs() < 1e-9), "{quick:?} {plain:?}");
+        let number = |at: usize| numbers.unit(at as u64) - 0.5;
+        let row = |at: usize| Lanes(std::array::from_fn(|lane| number(at * N_LANES + lane)));
+        let design = Design::new([0, 40].map(|from| block(40, |at| row(from + at))).into(), 40, false);
+        let targets = [4000, 5000].map(|from| (0..40).map(|row| number(from + row)).collect());
+        let first = solve(&design, &targets, 0.04, None);
+        let nearly = first.clone().map(|mut coefficients| {
+            coefficients[0].0[3] += 0.1;
+            coefficients
+        });
+        let length = |a: &[Lanes], b: &[Lanes]| {
+            let mut distance = a.to_vec();
+            add(&mut distance, -1.0, b);
+            dot(&distance, &distance).sqrt()
+        };
+        let again = solve(&design, &targets, 0.04, Some(nearly));
+        for (first, again) in first.iter().zip(&again) {
+            assert!(length(first, again) < 0.02, "{first:?} {again:?}");
         }
     }
 
@@ -420,7 +453,8 @@ mod tests {
         let columns = [vec![0.4; 50], (0..50).map(|idx| f64::from(idx) / 49.0).collect()];
         let genes = Gene::of_space(&space);
         let slots: Vec<usize> = (0..50).collect();
-        let [peaks, _] = summits(&genes, |gene_idx| &columns[gene_idx], &slots, &[2.0; 50]);
+        let units_of = |gene_idx: usize| columns[gene_idx].as_slice();
+        let [peaks, _] = Surfaces::fit(&genes, units_of, &slots, &[2.0; 50], None).summits;
         assert_eq!(peaks[0], Peak { unit: 0.4, spread: 0.0 });
         assert!((peaks[1].unit - 0.5).abs() < 1e-9);
     }

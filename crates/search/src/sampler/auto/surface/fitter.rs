@@ -1,9 +1,11 @@
 //! The fit of a surface beside the proposals that follow it.
 
+use std::sync::Arc;
+
 use crossbeam_channel::Receiver;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use super::Summits;
+use super::fit::Surfaces;
 
 /// Threads that fit.
 const MAX_THREADS: usize = 4;
@@ -15,7 +17,7 @@ const MAX_THREADS: usize = 4;
 pub(super) struct Fitter {
     /// None where threads are not to be had: then a fit is done at once.
     pool: Option<ThreadPool>,
-    on_its_way: Option<Receiver<Summits>>,
+    on_its_way: Option<Receiver<Arc<Surfaces>>>,
 }
 
 impl Fitter {
@@ -24,7 +26,7 @@ impl Fitter {
         Self { pool: ThreadPoolBuilder::new().num_threads(n_threads).build().ok(), on_its_way: None }
     }
 
-    pub(super) fn begin(&mut self, fit: impl FnOnce() -> Summits + Send + 'static) {
+    pub(super) fn begin(&mut self, fit: impl FnOnce() -> Arc<Surfaces> + Send + 'static) {
         let (sender, receiver) = crossbeam_channel::bounded(1);
         let fit = move || sender.send(fit()).unwrap_or_default();
         match &self.pool {
@@ -35,7 +37,7 @@ impl Fitter {
     }
 
     /// What was begun last, if it was not taken yet.
-    pub(super) fn finish(&mut self) -> Option<Summits> {
+    pub(super) fn finish(&mut self) -> Option<Arc<Surfaces>> {
         self.on_its_way.take()?.recv().ok()
     }
 }
