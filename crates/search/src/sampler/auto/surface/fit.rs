@@ -383,6 +383,12 @@ mod tests {
         let slots: Vec<usize> = (0..trials.len()).collect();
         let units_of = |gene_idx: usize| columns[gene_idx].as_slice();
         let fitted = Surfaces::fit(&genes, units_of, &slots, &column(&score), None);
+        // Few coefficients are fitted anew, whatever was before.
+        let far = Surfaces {
+            coefficients: fitted.coefficients.clone().map(|of| vec![Lanes([9.0; N_LANES]); of.len()]),
+            ..fitted.clone()
+        };
+        assert_eq!(Surfaces::fit(&genes, units_of, &slots, &column(&score), Some(&far)), fitted);
         for (peaks, tolerance) in fitted.summits.iter().zip([0.01, 0.25]) {
             assert!((peaks[0].unit - 0.3).abs() < tolerance, "{peaks:?}");
             assert!((peaks[1].unit - 0.8).abs() < tolerance, "{peaks:?}");
@@ -420,6 +426,35 @@ mod tests {
             for (before, after) in before.iter().zip(&after) {
                 assert_eq!(after.0[gene].to_bits(), standard(before.0[gene]).to_bits());
             }
+        }
+    }
+
+    #[test]
+    fn a_surface_is_the_same_by_whatever_it_is_measured() {
+        let scale = |mean: f64, spread: f64| {
+            let is_parabola = std::array::from_fn(|gene| gene != 3);
+            Scale { means: [mean; N_LANES], spreads: [spread; N_LANES], is_parabola }
+        };
+        let (from, to) = (scale(0.3, 0.1), scale(0.42, 0.25));
+        let coefficients = [0; N_TARGETS]
+            .map(|_| vec![Lanes([2.0; N_LANES]), Lanes([-1.5; N_LANES]), Lanes([7.0; N_LANES])]);
+        let surfaces = Surfaces { coefficients, scales: vec![from], summits: Default::default() };
+        let measured = surfaces.measured_by(&[to]);
+        let height = |of: &[Lanes], scale: &Scale, unit: f64| {
+            let place = (unit - scale.means[0]) / scale.spreads[0];
+            of[0].0[0] * place + of[1].0[0] * place * place
+        };
+        for (before, after) in surfaces.coefficients.iter().zip(&measured) {
+            let rise =
+                |of: &[Lanes], scale: &Scale, unit: f64| height(of, scale, unit) - height(of, scale, 0.5);
+            for unit in [0.0, 0.3, 0.8, 1.0] {
+                assert!((rise(before, &from, unit) - rise(after, &to, unit)).abs() < 1e-9);
+            }
+            assert_eq!(
+                (after[0].0[3], after[1].0[3], after[2]),
+                (0.0, 0.0, before[2]),
+                "a category, and its options"
+            );
         }
     }
 
