@@ -148,18 +148,25 @@ widest! {
     }
 }
 
+/// Columns whose products are formed together: their sums stay in the processor, those of all would not.
+const TOGETHER: usize = 4;
+
 widest! {
     /// The products of the columns of two blocks.
     fn products(first: &[Lanes], second: &[Lanes]) -> Products {
-        let mut sums = Products::default();
-        for (Lanes(first), Lanes(second)) in first.iter().zip(second) {
-            for column in 0..N_LANES {
-                for lane in 0..N_LANES {
-                    sums[column][lane] += first[column] * second[lane];
+        let mut products = Products::default();
+        for from in (0..N_LANES).step_by(TOGETHER) {
+            let mut sums = [[0.0; N_LANES]; TOGETHER];
+            for (Lanes(first), Lanes(second)) in first.iter().zip(second) {
+                for column in 0..TOGETHER {
+                    for lane in 0..N_LANES {
+                        sums[column][lane] += first[from + column] * second[lane];
+                    }
                 }
             }
+            products[from..from + TOGETHER].copy_from_slice(&sums);
         }
-        sums
+        products
     }
 }
 
