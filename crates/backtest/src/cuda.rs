@@ -255,10 +255,10 @@ impl DeviceEngine {
             match self.jobs.front() {
                 None => return Ok(Vec::new()),
                 Some(job) if job.waiting.is_empty() && job.n_under_way == 0 => break,
-                // Its kernels come first: the device may have no others.
+                // Its kernels come first, unless results are there already: the device may have no others.
                 Some(_) => match &self.looking_up {
-                    Some(part) => part.wait()?,
-                    None => self.finish_oldest()?,
+                    Some(part) if !self.under_way.is_done()? => part.wait()?,
+                    _ => self.finish_oldest()?,
                 },
             }
         }
@@ -267,11 +267,11 @@ impl DeviceEngine {
     }
 
     /// Whether [`collect`](Self::collect) would not have to wait long. Begins what can be begun, so that asking again and again is as good as
-    /// waiting. Results wait while tuples are looked up: the device may have nothing else to do until the kernels of that part are sent, which
-    /// takes the host less time than putting results together.
+    /// waiting. Where tuples were looked up their kernels are sent first, because the device may have nothing else to do; until then there is
+    /// time for results.
     pub fn is_ready(&mut self) -> Result<bool, GpuError> {
         self.begin_waiting()?;
-        if self.looking_up.is_some() { Ok(false) } else { self.under_way.is_ready() }
+        Ok((self.under_way.is_empty() && self.looking_up.is_none()) || self.under_way.is_done()?)
     }
 
     /// When its time began: spans are counted from here.

@@ -28,8 +28,8 @@ pub const SEMANTICS: u32 = 6;
 
 pub use cuda::{DeviceDetail, DeviceEngine, DeviceOptions, FoundTrade, Stage, StageSpan};
 pub use exec::engine::{
-    Benchmark, Detail, Engine, EngineOptions, LetSeries, Outcome, Outlook, OutlookLevel, OutlookPosition,
-    POOL_NOTE, SegmentPool, let_series, pool_year_days,
+    Benchmark, Detail, Engine, EngineOptions, LetSeries, Measure, Outcome, Outlook, OutlookLevel,
+    OutlookPosition, POOL_NOTE, SegmentPool, let_series, pool_year_days,
 };
 pub use metric::{METRICS, Metric, Metrics};
 pub use strategy::{Overrides, Strategy, StrategyError};

@@ -294,6 +294,14 @@ impl Strategy {
 }
 
 impl Strategy {
+    /// Values that expressions see for an encoded point: inactive parameters are their defaults, choices of numbers are the numbers.
+    pub fn decode(&self, row: &[f64]) -> Vec<f64> {
+        let value = |(param, encoded): (&ParamSpec, &f64)| {
+            param.decode(if encoded.is_nan() { param.default } else { *encoded })
+        };
+        self.params.iter().zip(row).map(value).collect()
+    }
+
     /// The expressions of series and sides, in the order written; labels hold no series.
     pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
         let sides = [&self.long, &self.short].into_iter().flatten();

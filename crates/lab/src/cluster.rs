@@ -81,9 +81,9 @@ pub(crate) fn fleet<'f>(
     };
     let reference = Box::new(move |points: &_| {
         let outcomes = engine.evaluate(points);
-        let mut evaluated = score::score_batch(engine, strategy, points, &outcomes);
+        let mut evaluated = score::score_batch(engine.measure(), strategy, points, &outcomes);
         if has_test {
-            test_column::extend(&mut evaluated, engine, strategy, points, &outcomes);
+            test_column::extend(&mut evaluated, engine.measure(), strategy, points, &outcomes);
         }
         Ok(evaluated)
     });

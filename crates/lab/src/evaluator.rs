@@ -1,9 +1,11 @@
 //! What evaluates the trials of a study: the GPUs that were chosen, or the CPU.
 //!
-//! Each GPU has a thread and gets whole batches in turn, and batches are collected in their order, so that no result depends on how many there are. Where the
-//! devices were chosen by `auto`, a device that fails is dropped and the rest of the study runs on the CPU, with the same bits.
+//! Each GPU has threads of its own and gets whole batches in turn, and batches are collected in their order, so that no result depends on how
+//! many there are. Where the devices were chosen by `auto`, a device that fails is dropped and the rest of the study runs on the CPU, with the
+//! same bits.
 
 mod device_thread;
+mod scorer;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,19 +14,18 @@ use std::time::Instant;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tidemill_backtest::strategy::Reduce;
-use tidemill_backtest::{DeviceEngine, DeviceOptions, Engine, Outcome, StageSpan, Strategy};
+use tidemill_backtest::{DeviceEngine, DeviceOptions, Engine, StageSpan, Strategy};
 use tidemill_gpu::GpuError;
 use tidemill_search::{Batch, EvaluateError, Evaluated, Evaluator};
 use tidemill_telemetry::DeviceMode;
 
 use crate::device::Devices;
 use crate::error::LabError;
-use crate::score;
-use crate::test_column;
 use crate::verdict::TrialSample;
 use device_thread::{DeviceThread, Done};
+pub(crate) use scorer::Scorer;
 
-/// Threads beside those of the devices that read and score results.
+/// Threads beside those of the devices that help to read and to score results.
 const MAX_HELPERS: usize = 8;
 
 /// Called with the reason when the CPU takes over from the devices.
@@ -33,7 +34,7 @@ pub type OnFallback<'e> = Box<dyn Fn(&str) + Send + 'e>;
 /// Evaluates batches for a study.
 pub struct StudyEvaluator<'e, 'a> {
     engine: &'e mut Engine<'a>,
-    strategy: &'e Strategy,
+    scorer: Arc<Scorer>,
     devices: Vec<DeviceThread>,
     /// Threads that read and score what devices found; none where threads are not to be had.
     helpers: Option<Arc<ThreadPool>>,
@@ -44,10 +45,6 @@ pub struct StudyEvaluator<'e, 'a> {
     view: Arc<EvaluatorView>,
     /// Number of the first batch submitted.
     first_index: Option<u64>,
-    /// Keeps what a verdict needs of all trials.
-    sample: Option<Arc<TrialSample>>,
-    /// Whether trials have out-of-sample columns.
-    has_test: bool,
     on_fallback: Option<OnFallback<'e>>,
 }
 
@@ -100,9 +97,9 @@ impl EvaluatorView {
     }
 }
 
-/// Threads for the results of so many devices, each of which takes one.
+/// Threads for the results of so many devices, each of which takes two.
 fn helpers(n_devices: usize) -> Option<Arc<ThreadPool>> {
-    let n_threads = n_devices + rayon::current_num_threads().min(MAX_HELPERS);
+    let n_threads = 2 * n_devices + rayon::current_num_threads().min(MAX_HELPERS);
     let pool = (n_devices > 0).then(|| ThreadPoolBuilder::new().num_threads(n_threads).build())?;
     pool.ok().map(Arc::new)
 }
@@ -117,8 +114,8 @@ impl<'e, 'a> StudyEvaluator<'e, 'a> {
         on_fallback: Option<OnFallback<'e>>,
     ) -> Result<Self, LabError> {
         let mut out = Self {
+            scorer: Arc::new(Scorer::new(engine, strategy)),
             engine,
-            strategy,
             devices: Vec::new(),
             helpers: helpers(devices.devices.len()),
             waiting: VecDeque::new(),
@@ -126,8 +123,6 @@ impl<'e, 'a> StudyEvaluator<'e, 'a> {
             may_fall_back: devices.may_fall_back,
             view: Arc::new(EvaluatorView::of_cpu()),
             first_index: None,
-            sample: None,
-            has_test: false,
             on_fallback,
         };
         let options = DeviceOptions { pools_alone: strategy.reduce == Reduce::Pooled, ..options };
@@ -152,26 +147,14 @@ impl<'e, 'a> StudyEvaluator<'e, 'a> {
 
     /// Offers the results of all trials to the sample of a verdict.
     pub fn sampled_by(mut self, sample: Option<Arc<TrialSample>>) -> Self {
-        self.sample = sample;
+        Arc::make_mut(&mut self.scorer).sample = sample;
         self
     }
 
     /// Adds out-of-sample columns to the metrics of all trials.
     pub(crate) fn with_test_columns(mut self, has_test: bool) -> Self {
-        self.has_test = has_test;
+        Arc::make_mut(&mut self.scorer).has_test = has_test;
         self
-    }
-
-    fn scored(&self, batch: &Batch, outcomes: &[Outcome]) -> Evaluated {
-        let score = || score::score_batch(self.engine, self.strategy, &batch.points, outcomes);
-        let mut evaluated = self.helpers.as_ref().map_or_else(score, |helpers| helpers.install(score));
-        if let Some(sample) = &self.sample {
-            sample.offer_outcomes(batch.first_trial, outcomes, &evaluated.scores);
-        }
-        if self.has_test {
-            test_column::extend(&mut evaluated, self.engine, self.strategy, &batch.points, outcomes);
-        }
-        evaluated
     }
 
     /// The part that others can read while a study owns the evaluator.
@@ -217,7 +200,7 @@ impl Evaluator for StudyEvaluator<'_, '_> {
         let device = self.next % self.devices.len();
         self.next += 1;
         self.first_index.get_or_insert(batch.index);
-        self.devices[device].submit(batch.points.clone(), self.view.lanes());
+        self.devices[device].submit(batch.clone(), self.scorer.clone(), self.view.lanes());
         self.waiting.push_back((batch, Some(device)));
         Ok(())
     }
@@ -226,16 +209,16 @@ impl Evaluator for StudyEvaluator<'_, '_> {
         let (batch, device) = self.waiting.pop_front().ok_or("nothing was submitted")?;
         if let Some(device) = device {
             match self.devices[device].collect() {
-                Ok(Done { outcomes, spans }) => {
+                Ok(Done { evaluated, spans }) => {
                     self.pass_spans_on(device, spans);
-                    return Ok(self.scored(&batch, &outcomes));
+                    return Ok(evaluated);
                 }
                 Err(error) if self.may_fall_back => self.fall_back(&error),
                 Err(error) => return Err(Box::new(error)),
             }
         }
         let outcomes = self.engine.evaluate(&batch.points);
-        Ok(self.scored(&batch, &outcomes))
+        Ok(self.scorer.score(&batch, &outcomes))
     }
 
     fn in_flight_limit(&self) -> usize {

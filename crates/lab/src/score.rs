@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use tidemill_backtest::objective::{Invalid, Scoring};
 use tidemill_backtest::segment::Role;
 use tidemill_backtest::strategy::Reduce;
-use tidemill_backtest::{Engine, METRICS, Metrics, Outcome, Strategy};
+use tidemill_backtest::{Engine, METRICS, Measure, Metrics, Outcome, Strategy};
 use tidemill_search::{Evaluated, Points, Scores};
 
 use crate::leaderboard::RankedTrial;
@@ -46,21 +46,21 @@ impl ScoredTrial {
 /// Evaluates a batch on the CPU.
 pub fn evaluate(engine: &mut Engine<'_>, strategy: &Strategy, points: &Points) -> Evaluated {
     let outcomes = engine.evaluate(points);
-    score_batch(engine, strategy, points, &outcomes)
+    score_batch(engine.measure(), strategy, points, &outcomes)
 }
 
 /// Scores and metrics of a batch, wherever its outcomes were computed.
 pub fn score_batch(
-    engine: &Engine<'_>,
+    measure: &Measure,
     strategy: &Strategy,
     points: &Points,
     outcomes: &[Outcome],
 ) -> Evaluated {
     let reads_params = Scoring::new(strategy).reads_params();
     let score = |(at, outcome): (usize, &Outcome)| {
-        let train = engine.pool_metrics(&outcome.train, Role::Train);
+        let train = measure.pool_metrics(&outcome.train, Role::Train);
         let row = if reads_params { row(points, at) } else { Vec::new() };
-        (scores(engine, strategy, &row, outcome, Role::Train, &train), train)
+        (scores(measure, strategy, &row, outcome, Role::Train, &train), train)
     };
     // The scores for each objective, then the metrics, of some trials: column by column, so that whoever scores them also sorts them.
     let n_objectives = strategy.objectives.len();
@@ -75,7 +75,7 @@ pub fn score_batch(
         }
         columns
     };
-    let n_scored = if strategy.reduce == Reduce::Pooled { 1 } else { engine.segments().len() };
+    let n_scored = if strategy.reduce == Reduce::Pooled { 1 } else { measure.segments().len() };
     let chunks: Vec<Vec<f64>> = if outcomes.len() * n_scored <= MAX_ALONE {
         outcomes.chunks(CHUNK).enumerate().map(columns_of).collect()
     } else {
@@ -105,14 +105,14 @@ pub fn score_trials(
     let mut points = Points::new(first.row.len());
     trials.iter().for_each(|trial| points.push(&trial.row));
     let outcomes = engine.evaluate(&points);
-    let engine = &*engine;
+    let measure = engine.measure();
     let scored = |(trial, outcome): (RankedTrial, &Outcome)| {
-        let train = engine.pool_metrics(&outcome.train, Role::Train);
+        let train = measure.pool_metrics(&outcome.train, Role::Train);
         let test = outcome.test.as_ref().map(|tally| {
-            let metrics = engine.pool_metrics(tally, Role::Test);
-            (scores(engine, strategy, &trial.row, outcome, Role::Test, &metrics), metrics)
+            let metrics = measure.pool_metrics(tally, Role::Test);
+            (scores(measure, strategy, &trial.row, outcome, Role::Test, &metrics), metrics)
         });
-        let scores = scores(engine, strategy, &trial.row, outcome, Role::Train, &train);
+        let scores = scores(measure, strategy, &trial.row, outcome, Role::Train, &train);
         ScoredTrial { trial, scores, train, test }
     };
     trials.into_iter().zip(&outcomes).map(scored).collect()
@@ -121,7 +121,7 @@ pub fn score_trials(
 /// The score of a trial for each objective; out of sample it is reduced in the same way, and nothing is required. No row is needed if no
 /// objective reads parameters.
 pub fn scores(
-    engine: &Engine<'_>,
+    measure: &Measure,
     strategy: &Strategy,
     row: &[f64],
     outcome: &Outcome,
@@ -129,17 +129,17 @@ pub fn scores(
     pooled: &Metrics,
 ) -> ObjectiveScores {
     if strategy.reduce == Reduce::Pooled {
-        return scores_of(strategy, &engine.decode(row), role, pooled, &[]);
+        return scores_of(strategy, &strategy.decode(row), role, pooled, &[]);
     }
     let finish = if Scoring::new(strategy).reads_annual() { Metrics::new } else { Metrics::without_annual };
-    let segments: Vec<Metrics> = engine
+    let segments: Vec<Metrics> = measure
         .segments()
         .iter()
         .zip(outcome.segments())
         .filter(|(segment, _)| segment.role == role)
-        .map(|(segment, tally)| finish(tally, engine.symbol_year_days(segment.symbol)))
+        .map(|(segment, tally)| finish(tally, measure.symbol_year_days(segment.symbol)))
         .collect();
-    scores_of(strategy, &engine.decode(row), role, pooled, &segments)
+    scores_of(strategy, &strategy.decode(row), role, pooled, &segments)
 }
 
 /// The same from the metrics of the pool and of its segments, which count only where the objective is reduced over them.
@@ -192,7 +192,7 @@ mod tests {
             let mut points = Points::new(strategy.params.len());
             points.push(&strategy.params.iter().map(|param| param.default).collect::<Vec<_>>());
             let outcomes = engine.evaluate(&points);
-            let found = score_batch(&engine, &strategy, &points, &outcomes).scores.first(0).value();
+            let found = score_batch(engine.measure(), &strategy, &points, &outcomes).scores.first(0).value();
             let metrics = |role: Role| engine.pool_metrics(&outcomes[0].train, role);
             let segments = engine.segments().iter().zip(outcomes[0].segments());
             let segments: Vec<Metrics> =

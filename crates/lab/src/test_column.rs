@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 use tidemill_backtest::segment::Role;
-use tidemill_backtest::{Engine, METRICS, Metric, Metrics, Outcome, Strategy};
+use tidemill_backtest::{Engine, METRICS, Measure, Metric, Metrics, Outcome, Strategy};
 use tidemill_search::{Evaluated, Points, StudyFolder};
 
 use crate::error::LabError;
@@ -63,7 +63,7 @@ pub(crate) fn are_stored(engine: &Engine<'_>, folder: Option<&StudyFolder>) -> R
 /// Adds the out-of-sample columns to the results of a batch.
 pub(crate) fn extend(
     evaluated: &mut Evaluated,
-    engine: &Engine<'_>,
+    measure: &Measure,
     strategy: &Strategy,
     points: &Points,
     outcomes: &[Outcome],
@@ -72,8 +72,8 @@ pub(crate) fn extend(
     let row = |(at, outcome): (usize, &Outcome)| {
         let mut values = vec![f64::NAN; n_objectives + TEST_METRICS.len()];
         let Some(tally) = &outcome.test else { return values };
-        let metrics: Metrics = engine.pool_metrics(tally, Role::Test);
-        let scores = score::scores(engine, strategy, &score::row(points, at), outcome, Role::Test, &metrics);
+        let metrics: Metrics = measure.pool_metrics(tally, Role::Test);
+        let scores = score::scores(measure, strategy, &score::row(points, at), outcome, Role::Test, &metrics);
         let scores = scores.into_iter().map(|score| score.unwrap_or(f64::NAN));
         let all = metrics.values();
         let chosen = TEST_METRICS.iter().map(|(metric, ..)| all[*metric as usize]);

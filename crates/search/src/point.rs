@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
-/// Columns that one thread moves within: fewer are done before another thread is awake.
-const COLUMNS_AT_ONCE: usize = 16;
+/// Values that one thread moves: fewer are moved before another thread is awake.
+const VALUES_AT_ONCE: usize = 1 << 16;
 
 /// Many parameter sets of one space: column-major, one `f64` per value. A copy shares the values until one of the two changes.
 ///
@@ -113,7 +113,8 @@ impl Points {
     /// Leaves the parameter sets in these ranges, which rise, and keeps the memory.
     pub(crate) fn keep(&mut self, kept: &[Range<usize>]) {
         let known = self.fingerprints.take();
-        let columns = self.columns_mut().par_iter_mut().with_min_len(COLUMNS_AT_ONCE);
+        let min_columns = VALUES_AT_ONCE / self.len.max(1);
+        let columns = self.columns_mut().par_iter_mut().with_min_len(min_columns.max(1));
         columns.for_each(|column| keep(column, kept));
         if let Some(mut known) = known {
             keep(&mut known, kept);

@@ -14,8 +14,8 @@ use crate::plan::Slot;
 /// Something is shared where at least this many use it on average.
 pub(super) const SHARERS: usize = 4;
 
-/// The first columns get one of so many shares of the memory before their number is known.
-const READY_SHARE: usize = 16;
+/// The first columns, and scratch memory for them, get one of so many shares of the memory before their number is known.
+pub(super) const READY_SHARE: usize = 16;
 
 /// Pools of columns, with the tables that find them.
 pub(super) struct ColumnStore {

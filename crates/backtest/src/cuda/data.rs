@@ -256,7 +256,7 @@ fn segments(engine: &Engine<'_>) -> Vec<Segment> {
         end: segment.range.end as u32,
         role: segment.role as u32,
     };
-    engine.segments.iter().map(segment).collect()
+    engine.segments().iter().map(segment).collect()
 }
 
 /// The timeframes of the data, ascending; where the strategy does not ask for the time, one stands for all.

@@ -48,7 +48,7 @@ pub(super) struct Memory {
 }
 
 /// From so many bytes on a buffer grows where it is.
-const LARGE: usize = 1 << 20;
+pub(super) const LARGE: usize = 1 << 20;
 
 /// A buffer that grows when needed. One that cannot grow where it is is replaced by a larger one, which waits for the device; its contents are
 /// lost then.

@@ -195,9 +195,9 @@ impl UnderWay {
         before.map(|part| &part.state.done).into_iter().chain(last)
     }
 
-    /// Whether the oldest is done, or there is none.
-    pub(super) fn is_ready(&self) -> Result<bool, GpuError> {
-        self.parts.front().map_or(Ok(true), |part| part.state.done.is_done())
+    /// Whether there is an oldest one that is done.
+    pub(super) fn is_done(&self) -> Result<bool, GpuError> {
+        self.parts.front().map_or(Ok(false), |part| part.state.done.is_done())
     }
 
     /// Lets everything come to its end, so that columns may be moved or forgotten.

@@ -253,7 +253,7 @@ impl Keys {
 impl SegmentPlan {
     fn new(engine: &Engine<'_>, most_daily_bytes: usize) -> Self {
         Self {
-            roles: engine.segments.iter().map(|segment| segment.role).collect(),
+            roles: engine.segments().iter().map(|segment| segment.role).collect(),
             n_symbols: engine.n_symbols.map(|n| n as u32),
             days_of: [Role::Train, Role::Test].map(|role| engine.days_of(role)),
             n_days: engine.n_days,

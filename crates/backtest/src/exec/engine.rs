@@ -7,6 +7,7 @@ mod benchmark;
 pub(crate) mod block;
 mod demand;
 mod detail;
+mod measure;
 mod memory;
 mod outlook;
 mod over;
@@ -45,6 +46,7 @@ pub use benchmark::Benchmark;
 use block::BlockPlan;
 use demand::Demand;
 pub use detail::Detail;
+pub use measure::Measure;
 pub use outlook::{Outlook, OutlookLevel, OutlookPosition};
 use over::Overs;
 pub use pool::{POOL_NOTE, SegmentPool};
@@ -118,15 +120,12 @@ pub struct Engine<'a> {
     grids: Grids<'a>,
     /// What was computed over all symbols, for the trials under way.
     overs: Overs,
-    pub(crate) segments: Vec<Segment>,
+    measure: Arc<Measure>,
     /// Days on which any symbol has a bar, counted from 1970.
     days: Vec<i64>,
     pub(crate) n_days: usize,
     pub(crate) n_symbols: [usize; 2],
     pub(crate) blocks: BlockPlan,
-    /// Days of a year of each symbol, and of the pool of each role.
-    year_days: Vec<f64>,
-    pool_year_days: [f64; 2],
     cache: Cache,
     spare: Spare,
     block_words: usize,
@@ -155,7 +154,6 @@ impl<'a> Engine<'a> {
             symbols
         };
         let members = [members(Role::Train), members(Role::Test)];
-        let union = |symbols: &Vec<usize>| pool_year_days(symbols.iter().map(|at| &universe.symbols[*at]));
         let n_bars: usize = universe.symbols.iter().map(Bars::len).sum();
         let cache_bytes = options.cache_bytes.min(MOST_COLUMNS * 8 * n_bars.max(4_096));
         let sources = program.graph.sources();
@@ -172,10 +170,8 @@ impl<'a> Engine<'a> {
             n_days: days.len(),
             days,
             n_symbols: [members[0].len(), members[1].len()],
-            segments,
+            measure: Arc::new(Measure::new(universe, segments, &members)),
             blocks: BlockPlan::default(),
-            year_days: universe.symbols.iter().map(|bars| pool_year_days(std::iter::once(bars))).collect(),
-            pool_year_days: [union(&members[0]), union(&members[1])],
             cache: Cache::new(cache_bytes),
             spare: Spare::new(cache_bytes / 4),
             block_words: options.block_words.clamp(1, MOST_WORDS),
@@ -204,27 +200,32 @@ impl<'a> Engine<'a> {
 
     /// Daily returns in a year of the pool of a role: by the days of all its symbols.
     pub fn year_days(&self, role: Role) -> f64 {
-        self.pool_year_days[role as usize]
+        self.measure.year_days(role)
     }
 
     /// Daily returns in a year of a symbol, by its own days.
     pub fn symbol_year_days(&self, symbol: usize) -> f64 {
-        self.year_days[symbol]
+        self.measure.symbol_year_days(symbol)
     }
 
     /// The metrics of the pool of a role.
     pub fn pool_metrics(&self, tally: &Tally, role: Role) -> Metrics {
-        Metrics::new(tally, self.year_days(role))
+        self.measure.pool_metrics(tally, role)
     }
 
     /// The metrics of a segment, with the year of its symbol.
     pub fn segment_metrics(&self, segment: &Segment, tally: &Tally) -> Metrics {
-        Metrics::new(tally, self.symbol_year_days(segment.symbol))
+        self.measure.segment_metrics(segment, tally)
     }
 
     /// The segments, in the order of the results.
     pub fn segments(&self) -> &[Segment] {
-        &self.segments
+        self.measure.segments()
+    }
+
+    /// What turns its results into metrics.
+    pub fn measure(&self) -> &Arc<Measure> {
+        &self.measure
     }
 
     /// The plan that runs.
@@ -239,12 +240,7 @@ impl<'a> Engine<'a> {
 
     /// Values that expressions see for an encoded point: inactive parameters are their defaults, choices of numbers are the numbers.
     pub fn decode(&self, row: &[f64]) -> Vec<f64> {
-        self.strategy
-            .params
-            .iter()
-            .zip(row)
-            .map(|(param, encoded)| param.decode(if encoded.is_nan() { param.default } else { *encoded }))
-            .collect()
+        self.strategy.decode(row)
     }
 
     /// Evaluates a batch; results in the order of the points.
@@ -279,7 +275,7 @@ impl<'a> Engine<'a> {
     /// The trials in an order in which those that read the same columns are neighbours, so that the columns need not all be there at
     /// once. Every other chunk goes backwards: the columns that the last one used at its end are still there.
     fn order(&mut self, values: &[Vec<f64>]) -> Vec<usize> {
-        let Some(segment) = self.segments.first() else { return (0..values.len()).collect() };
+        let Some(segment) = self.measure.segments.first() else { return (0..values.len()).collect() };
         let timeframe = self.symbols[segment.symbol].bars.timeframe_ms;
         let scalars: Vec<Vec<f64>> = values.iter().map(|params| self.scalars(params, timeframe)).collect();
         let mut tuples = Tuples::new(&scalars);
@@ -293,19 +289,20 @@ impl<'a> Engine<'a> {
     }
 
     fn evaluate_in_order(&mut self, values: &[&[f64]]) -> Vec<Outcome> {
-        let pooled = |role: Role| self.segments.iter().filter(|segment| segment.role == role).count() > 1;
+        let pooled =
+            |role: Role| self.measure.segments.iter().filter(|segment| segment.role == role).count() > 1;
         let pooled = [pooled(Role::Train), pooled(Role::Test)];
         let mut rows: Vec<Row> = values
             .iter()
             .map(|_| Row {
-                segments: vec![Tally::default(); self.segments.len()],
+                segments: vec![Tally::default(); self.measure.segments.len()],
                 daily: pooled.map(|needed| vec![0.0; if needed { self.n_days } else { 0 }]),
                 blocks: self.blocks.sums(),
             })
             .collect();
         let symbols = 0..self.symbols.len();
         let symbols: Vec<usize> =
-            symbols.filter(|at| self.segments.iter().any(|s| s.symbol == *at)).collect();
+            symbols.filter(|at| self.measure.segments.iter().any(|s| s.symbol == *at)).collect();
         let timeframe = |engine: &Self, symbol: usize| engine.symbols[symbol].bars.timeframe_ms;
         // Symbols of one timeframe have the same scalars.
         let mut scalars: BTreeMap<i64, Vec<Vec<f64>>> = BTreeMap::new();
@@ -429,8 +426,9 @@ impl<'a> Engine<'a> {
             .collect();
         let mut sides: Vec<Vec<SideRun<'_>>> =
             group.iter().zip(&frames).map(|((trial, _), frame)| self.bind(*trial, prepared, frame)).collect();
-        let wanted: Vec<usize> =
-            (0..self.segments.len()).filter(|at| self.segments[*at].symbol == symbol).collect();
+        let wanted: Vec<usize> = (0..self.measure.segments.len())
+            .filter(|at| self.measure.segments[*at].symbol == symbol)
+            .collect();
         tiles_of_signals(&mut sides, &frames, &mut tiles);
         if let [at] = wanted[..]
             && self.goes_along(symbol, &sides, &tiles)
@@ -443,7 +441,7 @@ impl<'a> Engine<'a> {
             match Convoy::new(data, &self.strategy.execution, sides.into_iter().flatten().collect()) {
                 Ok(convoy) => {
                     for at in wanted {
-                        let segment = &self.segments[at];
+                        let segment = &self.measure.segments[at];
                         let mut pools: Vec<Pool<'_>> = group
                             .iter_mut()
                             .map(|(_, row)| row.pool(segment.role, &data.calendar, &self.blocks))
@@ -462,7 +460,7 @@ impl<'a> Engine<'a> {
         for (((_, row), sides), frame) in group.iter_mut().zip(sides).zip(frames) {
             let mut walker = Walker::new(data, frame, &self.strategy.execution, sides);
             for at in &wanted {
-                let segment = &self.segments[*at];
+                let segment = &self.measure.segments[*at];
                 let mut pool = row.pool(segment.role, &data.calendar, &self.blocks);
                 let tally = walker.walk(segment.range.clone(), scratch, &mut pool);
                 drop(pool);

@@ -1,73 +1,89 @@
-//! A device with a thread of its own: batches are sent to it and read back there, while results of earlier ones are scored elsewhere.
+//! A device with threads of its own: on one of them batches are sent to it and read back, on the other what was read is scored.
 //!
 //! Sending a batch takes the host as long as scoring one, and half as long as the device takes for a small one. On one thread with
-//! everything else, results that are there would wait for it, the sampler for them, and each device for all others.
+//! everything else, results that are there would wait for it, the sampler for them, and each device for all others. Nor may a batch that was
+//! just proposed wait until another one is scored.
 //!
-//! It is one of a few threads that help each other with results. Those of the common pool are full of proposals, and results would wait
+//! Both are among a few threads that help each other with results. Those of the common pool are full of proposals, and results would wait
 //! behind them.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, spawn};
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, unbounded};
 use rayon::ThreadPool;
 use tidemill_backtest::{DeviceEngine, Outcome, StageSpan};
 use tidemill_gpu::GpuError;
-use tidemill_search::Points;
 use tidemill_search::eager::{MessageWait, receive};
+use tidemill_search::{Batch, Evaluated};
 
-/// The thread of a device. Batches come back in the order in which they were submitted.
+use super::Scorer;
+
+/// The threads of a device. Batches come back in the order in which they were submitted.
 pub(super) struct DeviceThread {
-    /// None once it is to end.
+    /// None once they are to end.
     orders: Option<Sender<Order>>,
-    results: Receiver<BatchResult>,
-    thread: Option<JoinHandle<()>>,
+    results: Receiver<Message<Done>>,
+    threads: Vec<JoinHandle<()>>,
     began: Instant,
 }
 
 /// A batch, and how many of them the device is to have at a time.
 struct Order {
-    points: Arc<Points>,
+    batch: Batch,
+    scorer: Arc<Scorer>,
     lanes: Option<usize>,
 }
 
 /// What a device made of a batch.
+struct Found {
+    batch: Batch,
+    scorer: Arc<Scorer>,
+    outcomes: Vec<Outcome>,
+    spans: Vec<StageSpan>,
+}
+
+/// What became of a batch.
 pub(super) struct Done {
-    pub(super) outcomes: Vec<Outcome>,
+    pub(super) evaluated: Evaluated,
     /// When the stages ran.
     pub(super) spans: Vec<StageSpan>,
 }
 
-/// After an error or a panic nothing more comes.
-enum BatchResult {
-    Done(Done),
+/// What a thread passes on of each batch. After an error or a panic nothing more comes.
+enum Message<T> {
+    Batch(T),
     Failed(GpuError),
     Panicked(Box<dyn Any + Send>),
 }
 
 impl DeviceThread {
-    /// Gives a device its thread, which is one of the helpers until it ends.
+    /// Gives a device its threads, which are two of the helpers until they end.
     pub(super) fn start(engine: DeviceEngine, helpers: Option<Arc<ThreadPool>>) -> Self {
         let (orders, to_do) = unbounded();
+        let (found, to_score) = unbounded();
         let (done, results) = unbounded();
         let began = engine.began();
-        let thread = std::thread::spawn(move || {
-            let serve = || serve(engine, &to_do, &done);
-            let served = catch_unwind(AssertUnwindSafe(|| match helpers {
-                Some(helpers) => helpers.install(serve),
-                None => serve(),
-            }));
+        let pool = helpers.clone();
+        let device = spawn(move || {
+            let served = in_pool(pool.as_deref(), || serve(engine, &to_do, &found));
             // Nobody may be left to hear of it.
             let _ = match served {
                 Ok(Ok(())) => Ok(()),
-                Ok(Err(error)) => done.send(BatchResult::Failed(error)),
-                Err(payload) => done.send(BatchResult::Panicked(payload)),
+                Ok(Err(error)) => found.send(Message::Failed(error)),
+                Err(payload) => found.send(Message::Panicked(payload)),
             };
         });
-        Self { orders: Some(orders), results, thread: Some(thread), began }
+        let scores = spawn(move || {
+            if let Err(payload) = in_pool(helpers.as_deref(), || score(&to_score, &done)) {
+                let _ = done.send(Message::Panicked(payload));
+            }
+        });
+        Self { orders: Some(orders), results, threads: vec![device, scores], began }
     }
 
     /// When the time of its spans began.
@@ -76,9 +92,9 @@ impl DeviceThread {
     }
 
     /// Takes on a batch. If the device has failed, the next result says so.
-    pub(super) fn submit(&self, points: Arc<Points>, lanes: Option<usize>) {
+    pub(super) fn submit(&self, batch: Batch, scorer: Arc<Scorer>, lanes: Option<usize>) {
         if let Some(orders) = &self.orders {
-            let _ = orders.send(Order { points, lanes });
+            let _ = orders.send(Order { batch, scorer, lanes });
         }
     }
 
@@ -90,12 +106,12 @@ impl DeviceThread {
     /// Waits for the oldest batch.
     ///
     /// # Panics
-    /// If the thread did, or was asked for more than it was given.
+    /// If a thread did, or was asked for more than it was given.
     pub(super) fn collect(&self) -> Result<Done, GpuError> {
         match receive(&self.results) {
-            Ok(BatchResult::Done(done)) => Ok(done),
-            Ok(BatchResult::Failed(error)) => Err(error),
-            Ok(BatchResult::Panicked(payload)) => resume_unwind(payload),
+            Ok(Message::Batch(done)) => Ok(done),
+            Ok(Message::Failed(error)) => Err(error),
+            Ok(Message::Panicked(payload)) => resume_unwind(payload),
             Err(_) => panic!("nothing was submitted to the device"),
         }
     }
@@ -105,43 +121,71 @@ impl Drop for DeviceThread {
     /// What the device has is given back when this returns.
     fn drop(&mut self) {
         drop(self.orders.take());
-        if let Some(thread) = self.thread.take() {
+        for thread in self.threads.drain(..) {
             // A panic went the way of the results.
             let _ = thread.join();
         }
     }
 }
 
+/// Does something as one of the threads of a pool, if there is one.
+fn in_pool<T: Send>(
+    pool: Option<&ThreadPool>,
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, Box<dyn Any + Send>> {
+    catch_unwind(AssertUnwindSafe(|| match pool {
+        Some(pool) => pool.install(work),
+        None => work(),
+    }))
+}
+
 /// Does what is ordered until no more orders can come.
 fn serve(
     mut engine: DeviceEngine,
     orders: &Receiver<Order>,
-    results: &Sender<BatchResult>,
+    found: &Sender<Message<Found>>,
 ) -> Result<(), GpuError> {
-    let (mut n_under_way, mut wait) = (0, MessageWait::default());
+    let (mut under_way, mut wait) = (VecDeque::new(), MessageWait::default());
     loop {
-        let order = if n_under_way == 0 {
+        let order = if under_way.is_empty() {
             receive(orders).map_err(|_| TryRecvError::Disconnected)
         } else {
             wait.next(orders, || engine.is_ready())?
         };
         match order {
-            Ok(Order { points, lanes }) => {
+            Ok(Order { batch, scorer, lanes }) => {
                 lanes.into_iter().for_each(|lanes| engine.set_lanes(lanes));
-                engine.submit(points)?;
-                n_under_way += 1;
+                engine.submit(batch.points.clone())?;
+                under_way.push_back((batch, scorer));
             }
             Err(TryRecvError::Disconnected) => return Ok(()),
             Err(TryRecvError::Empty) if engine.is_ready()? => {
                 let outcomes = engine.collect()?;
-                n_under_way -= 1;
-                let done = Done { outcomes, spans: engine.take_spans() };
-                if results.send(BatchResult::Done(done)).is_err() {
+                let spans = engine.take_spans();
+                let Some((batch, scorer)) = under_way.pop_front() else { continue };
+                if found.send(Message::Batch(Found { batch, scorer, outcomes, spans })).is_err() {
                     return Ok(());
                 }
                 engine.begin_waiting()?;
             }
             Err(TryRecvError::Empty) => {}
+        }
+    }
+}
+
+/// Scores what was found until no more can come.
+fn score(found: &Receiver<Message<Found>>, done: &Sender<Message<Done>>) {
+    while let Ok(message) = receive(found) {
+        let scored = match message {
+            Message::Batch(Found { batch, scorer, outcomes, spans }) => {
+                let evaluated = scorer.score(&batch, &outcomes);
+                Message::Batch(Done { evaluated, spans })
+            }
+            Message::Failed(error) => Message::Failed(error),
+            Message::Panicked(payload) => Message::Panicked(payload),
+        };
+        if done.send(scored).is_err() {
+            return;
         }
     }
 }

@@ -64,7 +64,7 @@ pub fn evaluate_unseen(
         let Some(tally) = &outcome.test else { continue };
         points.read_row(at, &mut row);
         let metrics = engine.pool_metrics(tally, Role::Test);
-        let scores = scores(&engine, &experiment.strategy, &row, outcome, Role::Test, &metrics);
+        let scores = scores(engine.measure(), &experiment.strategy, &row, outcome, Role::Test, &metrics);
         let objective = scores.into_iter().next().and_then(Result::ok);
         unseen.push(UnseenTrial { trial, objective, metrics });
     }

@@ -219,7 +219,7 @@ fn drawn(case: &JudgedSearch<'_>, engine: &mut Engine<'_>, trials: u64) -> Resul
     let n = (trials / 40).clamp(LEAST_DRAWN, MOST_DRAWN) as usize;
     let points = SamplerKind::Sobol.build(case.space, &SamplerSettings::new(SEED))?.ask(n);
     let outcomes = engine.evaluate(&points);
-    let scores = score::score_batch(engine, case.strategy, &points, &outcomes).scores;
+    let scores = score::score_batch(engine.measure(), case.strategy, &points, &outcomes).scores;
     let mut blocks = Blocks::new(engine.block_days());
     for (at, outcome) in outcomes.iter().enumerate() {
         if scores.first(at).value().is_some() && outcome.blocks.len() == blocks.n_blocks() {

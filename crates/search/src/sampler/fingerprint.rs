@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use crate::point::Points;
 use crate::rng::mix;
 
-/// Values that one thread hashes at a time: fewer are done before another thread is awake.
+/// Values that one thread hashes, about: fewer are done before another thread is awake.
 const CHUNK_VALUES: usize = 1 << 14;
 
 /// One for each point, kept with them.
@@ -21,7 +21,8 @@ pub(super) fn fingerprints(points: &Points) -> &[u64] {
 
 fn compute(points: &Points) -> Vec<u64> {
     let mut hashes = vec![0_u64; points.len()];
-    let chunk = (CHUNK_VALUES / points.n_params().max(1)).max(64);
+    let n_chunks = (points.len() * points.n_params() / CHUNK_VALUES).max(1);
+    let chunk = points.len().div_ceil(n_chunks).max(64);
     hashes.par_chunks_mut(chunk).enumerate().for_each(|(chunk_idx, hashes)| {
         let first = chunk_idx * chunk;
         for param_idx in 0..points.n_params() {

@@ -13,7 +13,7 @@ use crate::graph::{Func, Over};
 use crate::plan::{Slot, Tape};
 
 /// Memory for what columns need only while they are computed.
-const SCRATCH_BYTES: usize = 256 << 20;
+pub(super) const SCRATCH_BYTES: usize = 256 << 20;
 
 /// Columns under way on the second stream of a lane.
 struct Beside {

@@ -26,14 +26,15 @@ impl Engine<'_> {
     /// The market over all segments of a role: all their symbols, or one named series in their place. Its days are those of
     /// [`Engine::daily_returns`].
     pub fn benchmark(&self, role: Role, named: Option<&Bars>) -> Benchmark {
-        let of_role: Vec<&Segment> = self.segments.iter().filter(|segment| segment.role == role).collect();
+        let of_role: Vec<&Segment> =
+            self.measure.segments.iter().filter(|segment| segment.role == role).collect();
         self.held(&of_role, named)
     }
 
     /// The market over some segments, whose symbols are held from the first of them to the last; nothing if there are none. Its days are
     /// those of [`Engine::pool_of`].
     pub fn benchmark_of(&self, which: &[usize], named: Option<&Bars>) -> Benchmark {
-        self.held(&which.iter().map(|at| &self.segments[*at]).collect::<Vec<_>>(), named)
+        self.held(&which.iter().map(|at| &self.measure.segments[*at]).collect::<Vec<_>>(), named)
     }
 
     /// How much of the market a strategy held, on average over all bars of some segments: long less short, by the share of equity
@@ -41,7 +42,7 @@ impl Engine<'_> {
     pub fn net_exposure(&self, details: &[Detail], which: &[usize]) -> f64 {
         let (mut held, mut n_bars) = (0.0, 0);
         for at in which {
-            n_bars += self.segments[*at].range.len();
+            n_bars += self.measure.segments[*at].range.len();
             for trade in &details[*at].trades {
                 let share = f64::from(trade.side) * trade.share;
                 held += share * (trade.exit_idx - trade.entry_idx) as f64;
@@ -54,7 +55,7 @@ impl Engine<'_> {
     pub fn daily_exposure(&self, details: &[Detail], which: &[usize]) -> Vec<(i64, f64)> {
         let mut days: BTreeMap<i64, (f64, usize)> = BTreeMap::new();
         for at in which {
-            let Segment { symbol, range, .. } = &self.segments[*at];
+            let Segment { symbol, range, .. } = &self.measure.segments[*at];
             let bars = &*self.symbols[*symbol].bars;
             for bar in range.clone() {
                 days.entry(bars.day(bar)).or_default().1 += 1;

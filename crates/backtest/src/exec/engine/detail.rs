@@ -42,10 +42,11 @@ impl Engine<'_> {
     /// The trades of one trial, segment by segment, with the equity at the end of each day that changed it.
     pub fn detail(&mut self, row: &[f64]) -> Vec<Detail> {
         let params = self.decode(row);
-        let mut out: Vec<Option<Detail>> = self.segments.iter().map(|_| None).collect();
+        let mut out: Vec<Option<Detail>> = self.measure.segments.iter().map(|_| None).collect();
         for symbol in 0..self.symbols.len() {
-            let wanted: Vec<usize> =
-                (0..self.segments.len()).filter(|at| self.segments[*at].symbol == symbol).collect();
+            let wanted: Vec<usize> = (0..self.measure.segments.len())
+                .filter(|at| self.measure.segments[*at].symbol == symbol)
+                .collect();
             if wanted.is_empty() {
                 continue;
             }
@@ -59,7 +60,8 @@ impl Engine<'_> {
                 let mut walker = Walker::new(data, *frame, &this.strategy.execution, sides);
                 for at in wanted {
                     let mut record = Record::default();
-                    let tally = walker.walk(this.segments[at].range.clone(), &mut scratch, &mut record);
+                    let tally =
+                        walker.walk(this.measure.segments[at].range.clone(), &mut scratch, &mut record);
                     let labels = record.trades.iter().map(|trade| this.label(trade, &scalars[0])).collect();
                     out[at] = Some(Detail { tally, trades: record.trades, labels, daily: record.daily });
                 }

@@ -101,6 +101,7 @@ impl Engine<'_> {
         let mut blocks = std::mem::take(&mut row.blocks);
         let mut pool = |role: Role| {
             let tallies: Vec<&Tally> = self
+                .measure
                 .segments
                 .iter()
                 .zip(&row.segments)
@@ -123,7 +124,7 @@ impl Engine<'_> {
 
     /// The days of a pool: from the first to the last of the calendar on which any of its segments has a bar.
     pub(crate) fn days_of(&self, role: Role) -> (u32, u32) {
-        self.days_among(self.segments.iter().filter(|segment| segment.role == role))
+        self.days_among(self.measure.segments.iter().filter(|segment| segment.role == role))
     }
 
     fn days_among<'s>(&self, segments: impl Iterator<Item = &'s Segment>) -> (u32, u32) {
@@ -212,13 +213,13 @@ impl Engine<'_> {
     /// times in days since 1970.
     pub fn daily_returns(&self, details: &[Detail], role: Role) -> Vec<(i64, f64)> {
         let of_role: Vec<usize> =
-            (0..self.segments.len()).filter(|at| self.segments[*at].role == role).collect();
+            (0..self.measure.segments.len()).filter(|at| self.measure.segments[*at].role == role).collect();
         self.pool_of(details, &of_role).daily
     }
 
     /// Some of the segments as one, from the details of all; without details nothing was traded.
     pub fn pool_of(&self, details: &[Detail], which: &[usize]) -> SegmentPool {
-        let segments: Vec<&Segment> = which.iter().map(|at| &self.segments[*at]).collect();
+        let segments: Vec<&Segment> = which.iter().map(|at| &self.measure.segments[*at]).collect();
         let shape = self.shape_among(&segments);
         let mut symbols: Vec<usize> = segments.iter().map(|segment| segment.symbol).collect();
         symbols.dedup();

@@ -89,8 +89,9 @@ impl Engine<'_> {
         let mut out: Vec<Vec<f64>> =
             details.iter().map(|detail| vec![f64::NAN; detail.trades.len()]).collect();
         for symbol in 0..self.symbols.len() {
-            let own: Vec<usize> =
-                (0..self.segments.len()).filter(|at| self.segments[*at].symbol == symbol).collect();
+            let own: Vec<usize> = (0..self.measure.segments.len())
+                .filter(|at| self.measure.segments[*at].symbol == symbol)
+                .collect();
             if own.iter().all(|at| details[*at].trades.is_empty()) {
                 continue;
             }

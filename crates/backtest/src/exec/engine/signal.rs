@@ -108,6 +108,7 @@ impl Engine<'_> {
         }
         let (n_bars, block_bars) = (self.symbols[symbol].bars.len(), self.block_words * WORD);
         let segments: Vec<&Range<usize>> = self
+            .measure
             .segments
             .iter()
             .filter_map(|segment| (segment.symbol == symbol).then_some(&segment.range))
@@ -154,7 +155,7 @@ impl Engine<'_> {
     /// Whether trials may walk through a symbol while their signals are found: once, and with one side, so that
     /// none asks for a bar again.
     fn can_go_along(&self, symbol: usize) -> bool {
-        let mut segments = self.segments.iter().filter(|segment| segment.symbol == symbol);
+        let mut segments = self.measure.segments.iter().filter(|segment| segment.symbol == symbol);
         let is_one =
             matches!((segments.next(), segments.next()), (Some(only), None) if !only.range.is_empty());
         is_one && self.plan.sides.iter().flatten().count() == 1
@@ -172,7 +173,7 @@ impl Engine<'_> {
         tiles: &mut Tiles<'b>,
         scratch: &mut Scratch,
     ) {
-        let Segment { symbol, role, range, .. } = &self.segments[segment];
+        let Segment { symbol, role, range, .. } = &self.measure.segments[segment];
         let tested = shared_series(&sides);
         let (data, block_bars) = (&self.symbols[*symbol], self.block_words * WORD);
         let mut walks: Vec<(Walker<'_>, WalkState, Pool<'_>)> = group
