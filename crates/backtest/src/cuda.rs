@@ -251,15 +251,15 @@ impl DeviceEngine {
     /// Waits for the oldest submitted points, and returns their results in order.
     pub fn collect(&mut self) -> Result<Vec<Outcome>, GpuError> {
         loop {
-            self.begin_waiting()?;
             match self.jobs.front() {
                 None => return Ok(Vec::new()),
                 Some(job) if job.waiting.is_empty() && job.n_under_way == 0 => break,
+                Some(_) => self.begin_waiting()?,
+            }
+            match &self.looking_up {
                 // Its kernels come first, unless results are there already: the device may have no others.
-                Some(_) => match &self.looking_up {
-                    Some(part) if !self.under_way.is_done()? => part.wait()?,
-                    _ => self.finish_oldest()?,
-                },
+                Some(part) if !self.under_way.is_done()? => part.wait()?,
+                _ => self.finish_oldest()?,
             }
         }
         self.n_collected += 1;
