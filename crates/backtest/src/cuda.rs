@@ -42,6 +42,9 @@ pub use module::{column_source, device_sources};
 use part::{LookingUp, Part, Staged, UnderWay};
 use plan::DevicePlan;
 
+/// Parts that take the device less are short beside what the host does between them, a millisecond or two.
+const SHORT_MS: f64 = 4.0;
+
 /// Settings that change no number.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceOptions {
@@ -134,6 +137,10 @@ pub struct DeviceEngine {
     /// The part that was begun last, until its tuples are found.
     looking_up: Option<Part<LookingUp>>,
     jobs: VecDeque<Job>,
+    /// The most of them that there were at a time.
+    most_jobs: usize,
+    /// How long the device took for the stages of the part that was finished last.
+    part_ms: f64,
     /// Submissions that were collected.
     n_collected: u64,
     began: Instant,
@@ -182,6 +189,8 @@ impl DeviceEngine {
             under_way: UnderWay::new(device),
             looking_up: None,
             jobs: VecDeque::new(),
+            most_jobs: 0,
+            part_ms: f64::INFINITY,
             n_collected: 0,
             spans: Vec::new(),
             details: None,
@@ -245,6 +254,7 @@ impl DeviceEngine {
         let waiting = (0..points.len()).step_by(most).map(|at| at..(at + most).min(points.len())).collect();
         let outcomes = Vec::with_capacity(points.len());
         self.jobs.push_back(Job { points, waiting, n_under_way: 0, outcomes });
+        self.most_jobs = self.most_jobs.max(self.jobs.len());
         self.begin_waiting()
     }
 
@@ -352,11 +362,21 @@ impl DeviceEngine {
         }
     }
 
+    /// How many parts compute side by side now. Short ones do not if nothing would be left to do: they end together, and while the host looks at
+    /// both and brings others, the device would have none.
+    fn n_side_by_side(&self) -> usize {
+        let are_more = self.jobs.iter().any(|job| !job.waiting.is_empty());
+        if are_more || self.part_ms >= SHORT_MS {
+            return self.n_computing;
+        }
+        self.n_computing.min(self.most_jobs.saturating_sub(1)).max(1)
+    }
+
     /// Sends the rest of a part.
     fn go_on(&mut self, part: Part<LookingUp>) -> Result<(), GpuError> {
         let (lane, job, range) = (part.lane, (part.job - self.n_collected) as usize, part.range());
+        let n_computing = self.n_side_by_side();
         let (columns, under_way) = (&mut self.columns, &mut self.under_way);
-        let n_computing = self.n_computing;
         let sent = part
             .find_distinct(columns, under_way)
             .and_then(|part| part.describe(columns, under_way))
@@ -410,12 +430,9 @@ impl DeviceEngine {
         if let Some(job) = job {
             job.n_under_way -= 1;
         }
-        self.spans.extend(part.marks.spans(
-            part.lane,
-            part.job,
-            self.plan.context.timeline(),
-            self.began_ms,
-        )?);
+        let spans = part.marks.spans(part.lane, part.job, self.plan.context.timeline(), self.began_ms)?;
+        self.part_ms = spans.iter().map(|span| span.end_ms - span.begin_ms).sum();
+        self.spans.extend(spans);
         if let (Some(details), Some(recording)) = (&mut self.details, part.recording) {
             details.extend(recording.details);
         }

@@ -35,15 +35,17 @@ const STORED_OF_MANY: u64 = 65_536;
 /// batch does.
 ///
 /// A small study takes no time worth saving, and the batch before is a large part of what it knows. In a large one it is a small part, and a
-/// device would wait for the sampler; with one more batch in store it does not wait for results to be fetched and points to be brought either
+/// device would wait for the sampler; with more of them under way it does not wait for results to be fetched and points to be brought either
 /// (docs/search.md).
+///
+/// Of three that a device has, one waits for the others; a fourth one is proposed meanwhile.
 pub fn auto_lag(sampler: SamplerKind, trials: u64, n_params: usize) -> usize {
     if !sampler.learns() {
         return 2;
     }
     match trials {
         ..OVERLAPPED => 0,
-        STORED.. if n_params <= FEW_PARAMS => 2,
+        STORED.. if n_params <= FEW_PARAMS => 3,
         STORED_OF_MANY.. => 2,
         _ => 1,
     }
@@ -64,7 +66,7 @@ mod tests {
         assert_eq!(auto_lag(SamplerKind::Auto, 512, 5), 0);
         assert_eq!(auto_lag(SamplerKind::Tpe, OVERLAPPED - 1, 5), 0);
         assert_eq!(auto_lag(SamplerKind::Tpe, OVERLAPPED, 5), 1);
-        assert_eq!(auto_lag(SamplerKind::Tpe, STORED, 5), 2);
+        assert_eq!(auto_lag(SamplerKind::Tpe, STORED, 5), 3);
         // Many parameters are learnt for long.
         assert_eq!(auto_lag(SamplerKind::Tpe, STORED_OF_MANY - 1, 142), 1);
         assert_eq!(auto_lag(SamplerKind::Tpe, STORED_OF_MANY, 142), 2);

@@ -222,9 +222,9 @@ impl Evaluator for StudyEvaluator<'_, '_> {
     }
 
     fn in_flight_limit(&self) -> usize {
-        // Three for each device: one that computes, one that is prepared, and one that is begun when the first is done, before the host
-        // looks at the result.
-        (3 * self.devices.len()).max(1)
+        // Four for each device: two that compute, one that is begun when the first is done, before the host looks at the result, and one
+        // that waits for a lane.
+        (4 * self.devices.len()).max(1)
     }
 
     fn is_ready(&mut self) -> bool {
