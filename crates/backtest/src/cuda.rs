@@ -28,6 +28,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
+use rayon::prelude::*;
 use tidemill_gpu::{Context, ContextOptions, Device, GpuError, Stream, StreamMode};
 use tidemill_search::Points;
 
@@ -44,6 +45,10 @@ use plan::DevicePlan;
 
 /// Parts that take the device less are short beside what the host does between them, a millisecond or two.
 const SHORT_MS: f64 = 4.0;
+
+/// Memory is mapped in pieces of so many bytes, and a thread asks for so many of them at least.
+const PAGE_BYTES: usize = 4096;
+const MIN_PAGES: usize = 64;
 
 /// Settings that change no number.
 #[derive(Clone, Copy, Debug)]
@@ -266,10 +271,15 @@ impl DeviceEngine {
                 Some(job) if job.waiting.is_empty() && job.n_under_way == 0 => break,
                 Some(_) => self.begin_waiting()?,
             }
-            match &self.looking_up {
+            match (&self.looking_up, self.under_way.is_done()?) {
                 // Its kernels come first, unless results are there already: the device may have no others.
-                Some(part) if !self.under_way.is_done()? => part.wait()?,
-                _ => self.finish_oldest()?,
+                (Some(part), false) => part.wait()?,
+                (_, is_done) => {
+                    if let (false, Some(job)) = (is_done, self.jobs.front_mut()) {
+                        job.map_memory();
+                    }
+                    self.finish_oldest()?;
+                }
             }
         }
         self.n_collected += 1;
@@ -445,6 +455,22 @@ impl DeviceEngine {
         if self.under_way.is_empty() && self.looking_up.is_none() {
             self.columns.release();
             self.lanes.iter_mut().for_each(|lane| *lane = Lane::Empty);
+        }
+    }
+}
+
+impl Job {
+    /// Has the system map the memory of the results while the device works, rather than when they are put there. Mapping takes several times as
+    /// long.
+    fn map_memory(&mut self) {
+        if self.outcomes.is_empty() {
+            let room = self.outcomes.spare_capacity_mut();
+            let pages =
+                room.par_chunks_mut((PAGE_BYTES / size_of::<Outcome>()).max(1)).with_min_len(MIN_PAGES);
+            // Nothing is lost when it is overwritten: an empty one owns nothing.
+            pages.for_each(|page| {
+                page[0].write(Outcome::default());
+            });
         }
     }
 }

@@ -77,7 +77,7 @@ impl Default for EngineOptions {
 }
 
 /// Results of one trial.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// Those of each segment, unless there is one: it is one of the pools, and many outcomes are kept.
     segments: Option<Box<[Tally]>>,

@@ -119,7 +119,7 @@ impl Part<Distinct> {
         let Distinct { spans, .. } = &self.state;
         let masks = DevicePtr::NULL;
         let mask_bytes = self.plan.data.walked().n_words * 8;
-        let most_bytes = self.share / 16;
+        let most_bytes = self.share / 8;
         let (n_wholes, n_items) = (spans[condition.whole].all, spans[factor.key].all);
         // Where few bars are left to test, a mask of all bars pays only if very many share it.
         let n_tests = n_wholes as f64 * factor.reach.max(LEAST_REACH);
