@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tidemill_backtest::strategy::Reduce;
-use tidemill_backtest::{DeviceEngine, DeviceOptions, Engine, StageSpan, Strategy};
+use tidemill_backtest::{DeviceEngine, DeviceOptions, Engine, Outcome, StageSpan, Strategy};
 use tidemill_gpu::GpuError;
 use tidemill_search::{Batch, EvaluateError, Evaluated, Evaluator};
 use tidemill_telemetry::DeviceMode;
@@ -22,7 +22,7 @@ use tidemill_telemetry::DeviceMode;
 use crate::device::Devices;
 use crate::error::LabError;
 use crate::verdict::TrialSample;
-use device_thread::{DeviceThread, Done};
+use device_thread::{DeviceThread, Done, Order};
 pub(crate) use scorer::Scorer;
 
 /// Threads beside those of the devices that help to read and to score results.
@@ -45,6 +45,8 @@ pub struct StudyEvaluator<'e, 'a> {
     view: Arc<EvaluatorView>,
     /// Number of the first batch submitted.
     first_index: Option<u64>,
+    /// Keeps what a verdict needs of all trials.
+    sample: Option<Arc<TrialSample>>,
     on_fallback: Option<OnFallback<'e>>,
 }
 
@@ -123,6 +125,7 @@ impl<'e, 'a> StudyEvaluator<'e, 'a> {
             may_fall_back: devices.may_fall_back,
             view: Arc::new(EvaluatorView::of_cpu()),
             first_index: None,
+            sample: None,
             on_fallback,
         };
         let options = DeviceOptions { pools_alone: strategy.reduce == Reduce::Pooled, ..options };
@@ -147,7 +150,7 @@ impl<'e, 'a> StudyEvaluator<'e, 'a> {
 
     /// Offers the results of all trials to the sample of a verdict.
     pub fn sampled_by(mut self, sample: Option<Arc<TrialSample>>) -> Self {
-        Arc::make_mut(&mut self.scorer).sample = sample;
+        self.sample = sample;
         self
     }
 
@@ -155,6 +158,13 @@ impl<'e, 'a> StudyEvaluator<'e, 'a> {
     pub(crate) fn with_test_columns(mut self, has_test: bool) -> Self {
         Arc::make_mut(&mut self.scorer).has_test = has_test;
         self
+    }
+
+    /// Offers the results of a batch to the sample, once they are a study's own: of a study that is stopped, batches are left behind.
+    fn offer(&self, batch: &Batch, outcomes: &[Outcome], evaluated: &Evaluated) {
+        if let Some(sample) = &self.sample {
+            sample.offer_outcomes(batch.first_trial, outcomes, &evaluated.scores);
+        }
     }
 
     /// The part that others can read while a study owns the evaluator.
@@ -200,7 +210,13 @@ impl Evaluator for StudyEvaluator<'_, '_> {
         let device = self.next % self.devices.len();
         self.next += 1;
         self.first_index.get_or_insert(batch.index);
-        self.devices[device].submit(batch.clone(), self.scorer.clone(), self.view.lanes());
+        let order = Order {
+            points: batch.points.clone(),
+            scorer: self.scorer.clone(),
+            keeps_outcomes: self.sample.is_some(),
+            lanes: self.view.lanes(),
+        };
+        self.devices[device].submit(order);
         self.waiting.push_back((batch, Some(device)));
         Ok(())
     }
@@ -209,8 +225,9 @@ impl Evaluator for StudyEvaluator<'_, '_> {
         let (batch, device) = self.waiting.pop_front().ok_or("nothing was submitted")?;
         if let Some(device) = device {
             match self.devices[device].collect() {
-                Ok(Done { evaluated, spans }) => {
+                Ok(Done { evaluated, outcomes, spans }) => {
                     self.pass_spans_on(device, spans);
+                    self.offer(&batch, &outcomes, &evaluated);
                     return Ok(evaluated);
                 }
                 Err(error) if self.may_fall_back => self.fall_back(&error),
@@ -218,7 +235,9 @@ impl Evaluator for StudyEvaluator<'_, '_> {
             }
         }
         let outcomes = self.engine.evaluate(&batch.points);
-        Ok(self.scorer.score(&batch, &outcomes))
+        let evaluated = self.scorer.score(&batch.points, &outcomes);
+        self.offer(&batch, &outcomes, &evaluated);
+        Ok(evaluated)
     }
 
     fn in_flight_limit(&self) -> usize {

@@ -19,7 +19,7 @@ use rayon::ThreadPool;
 use tidemill_backtest::{DeviceEngine, Outcome, StageSpan};
 use tidemill_gpu::GpuError;
 use tidemill_search::eager::{MessageWait, receive};
-use tidemill_search::{Batch, Evaluated};
+use tidemill_search::{Evaluated, Points};
 
 use super::Scorer;
 
@@ -32,17 +32,19 @@ pub(super) struct DeviceThread {
     began: Instant,
 }
 
-/// A batch, and how many of them the device is to have at a time.
-struct Order {
-    batch: Batch,
-    scorer: Arc<Scorer>,
-    lanes: Option<usize>,
+/// A batch, and what is to be done with it.
+pub(super) struct Order {
+    pub(super) points: Arc<Points>,
+    pub(super) scorer: Arc<Scorer>,
+    /// Whether outcomes are wanted beside scores.
+    pub(super) keeps_outcomes: bool,
+    /// How many batches the device is to have at a time.
+    pub(super) lanes: Option<usize>,
 }
 
 /// What a device made of a batch.
 struct Found {
-    batch: Batch,
-    scorer: Arc<Scorer>,
+    order: Order,
     outcomes: Vec<Outcome>,
     spans: Vec<StageSpan>,
 }
@@ -50,6 +52,8 @@ struct Found {
 /// What became of a batch.
 pub(super) struct Done {
     pub(super) evaluated: Evaluated,
+    /// None unless they are kept.
+    pub(super) outcomes: Vec<Outcome>,
     /// When the stages ran.
     pub(super) spans: Vec<StageSpan>,
 }
@@ -92,9 +96,9 @@ impl DeviceThread {
     }
 
     /// Takes on a batch. If the device has failed, the next result says so.
-    pub(super) fn submit(&self, batch: Batch, scorer: Arc<Scorer>, lanes: Option<usize>) {
+    pub(super) fn submit(&self, order: Order) {
         if let Some(orders) = &self.orders {
-            let _ = orders.send(Order { batch, scorer, lanes });
+            let _ = orders.send(order);
         }
     }
 
@@ -153,17 +157,17 @@ fn serve(
             wait.next(orders, || engine.is_ready())?
         };
         match order {
-            Ok(Order { batch, scorer, lanes }) => {
-                lanes.into_iter().for_each(|lanes| engine.set_lanes(lanes));
-                engine.submit(batch.points.clone())?;
-                under_way.push_back((batch, scorer));
+            Ok(order) => {
+                order.lanes.into_iter().for_each(|lanes| engine.set_lanes(lanes));
+                engine.submit(order.points.clone())?;
+                under_way.push_back(order);
             }
             Err(TryRecvError::Disconnected) => return Ok(()),
             Err(TryRecvError::Empty) if engine.is_ready()? => {
                 let outcomes = engine.collect()?;
                 let spans = engine.take_spans();
-                let Some((batch, scorer)) = under_way.pop_front() else { continue };
-                if found.send(Message::Batch(Found { batch, scorer, outcomes, spans })).is_err() {
+                let Some(order) = under_way.pop_front() else { continue };
+                if found.send(Message::Batch(Found { order, outcomes, spans })).is_err() {
                     return Ok(());
                 }
                 engine.begin_waiting()?;
@@ -177,9 +181,12 @@ fn serve(
 fn score(found: &Receiver<Message<Found>>, done: &Sender<Message<Done>>) {
     while let Ok(message) = receive(found) {
         let scored = match message {
-            Message::Batch(Found { batch, scorer, outcomes, spans }) => {
-                let evaluated = scorer.score(&batch, &outcomes);
-                Message::Batch(Done { evaluated, spans })
+            Message::Batch(Found { order, mut outcomes, spans }) => {
+                let evaluated = order.scorer.score(&order.points, &outcomes);
+                if !order.keeps_outcomes {
+                    outcomes = Vec::new();
+                }
+                Message::Batch(Done { evaluated, outcomes, spans })
             }
             Message::Failed(error) => Message::Failed(error),
             Message::Panicked(payload) => Message::Panicked(payload),

@@ -3,19 +3,16 @@
 use std::sync::Arc;
 
 use tidemill_backtest::{Engine, Measure, Outcome, Strategy};
-use tidemill_search::{Batch, Evaluated};
+use tidemill_search::{Evaluated, Points};
 
 use crate::score::score_batch;
 use crate::test_column;
-use crate::verdict::TrialSample;
 
 /// Turns what was found of a batch into what a study keeps of it, on whatever thread.
 #[derive(Clone)]
 pub(crate) struct Scorer {
     measure: Arc<Measure>,
     strategy: Arc<Strategy>,
-    /// Keeps what a verdict needs of all trials.
-    pub(crate) sample: Option<Arc<TrialSample>>,
     /// Whether trials have out-of-sample columns.
     pub(crate) has_test: bool,
 }
@@ -23,17 +20,14 @@ pub(crate) struct Scorer {
 impl Scorer {
     pub(crate) fn new(engine: &Engine<'_>, strategy: &Strategy) -> Self {
         let (measure, strategy) = (engine.measure().clone(), Arc::new(strategy.clone()));
-        Self { measure, strategy, sample: None, has_test: false }
+        Self { measure, strategy, has_test: false }
     }
 
-    pub(crate) fn score(&self, batch: &Batch, outcomes: &[Outcome]) -> Evaluated {
-        let Self { measure, strategy, sample, has_test } = self;
-        let mut evaluated = score_batch(measure, strategy, &batch.points, outcomes);
-        if let Some(sample) = sample {
-            sample.offer_outcomes(batch.first_trial, outcomes, &evaluated.scores);
-        }
+    pub(crate) fn score(&self, points: &Points, outcomes: &[Outcome]) -> Evaluated {
+        let Self { measure, strategy, has_test } = self;
+        let mut evaluated = score_batch(measure, strategy, points, outcomes);
         if *has_test {
-            test_column::extend(&mut evaluated, measure, strategy, &batch.points, outcomes);
+            test_column::extend(&mut evaluated, measure, strategy, points, outcomes);
         }
         evaluated
     }
