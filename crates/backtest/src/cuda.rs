@@ -372,20 +372,12 @@ impl DeviceEngine {
         }
     }
 
-    /// How many parts compute side by side now. Short ones do not if nothing would be left to do: they end together, and while the host looks at
-    /// both and brings others, the device would have none.
-    fn n_side_by_side(&self) -> usize {
-        let are_more = self.jobs.iter().any(|job| !job.waiting.is_empty());
-        if are_more || self.part_ms >= SHORT_MS {
-            return self.n_computing;
-        }
-        self.n_computing.min(self.most_jobs.saturating_sub(1)).max(1)
-    }
-
     /// Sends the rest of a part.
     fn go_on(&mut self, part: Part<LookingUp>) -> Result<(), GpuError> {
         let (lane, job, range) = (part.lane, (part.job - self.n_collected) as usize, part.range());
-        let n_computing = self.n_side_by_side();
+        let are_more = self.jobs.iter().any(|job| !job.waiting.is_empty());
+        let most_jobs = if are_more { usize::MAX } else { self.most_jobs };
+        let n_computing = n_side_by_side(self.n_computing, most_jobs, self.part_ms);
         let (columns, under_way) = (&mut self.columns, &mut self.under_way);
         let sent = part
             .find_distinct(columns, under_way)
@@ -459,6 +451,12 @@ impl DeviceEngine {
     }
 }
 
+/// How many parts compute side by side, where so many may, there are so many submissions at a time, and a part takes so long. Short ones do
+/// not if nothing would be left to do: they end together, and while the host looks at both and brings others, the device would have none.
+fn n_side_by_side(n_computing: usize, most_jobs: usize, part_ms: f64) -> usize {
+    if part_ms < SHORT_MS { n_computing.min(most_jobs.saturating_sub(1)).max(1) } else { n_computing }
+}
+
 impl Job {
     /// Has the system map the memory of the results while the device works, rather than when they are put there. Mapping takes several times as
     /// long.
@@ -478,5 +476,18 @@ impl Job {
 impl Lane {
     fn is_busy(&self) -> bool {
         matches!(self, Self::Busy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_parts_take_turns_where_none_would_be_left() {
+        assert_eq!([1, 2, 3, 4].map(|most_jobs| n_side_by_side(2, most_jobs, 1.0)), [1, 1, 2, 2]);
+        assert_eq!([1, 2, 3, 4].map(|most_jobs| n_side_by_side(3, most_jobs, 1.0)), [1, 1, 2, 3]);
+        // Long ones gain more by sharing the device than the host costs; so may the first one, of which nothing is known.
+        assert_eq!([SHORT_MS, f64::INFINITY].map(|part_ms| n_side_by_side(2, 2, part_ms)), [2, 2]);
     }
 }

@@ -11,10 +11,9 @@ use tidemill_search::{SamplerKind, SamplerSettings, Space, StudyError};
 
 use crate::config::StudyConfig;
 use crate::error::LabError;
+use crate::evaluator::Scorer;
 use crate::event::{SweepEvent, ms};
 use crate::record::Reporter;
-use crate::score;
-use crate::test_column;
 
 /// Trials by which a worker shows that it has the bits of this machine's CPU.
 const N_PROBES: usize = 16;
@@ -63,7 +62,7 @@ pub(crate) fn fleet<'f>(
     pool: &'f mut WorkerPool,
     options: FleetOptions,
     config: &StudyConfig,
-    (engine, strategy, has_test): (&'f mut Engine<'_>, &'f Strategy, bool),
+    (engine, strategy, has_test): (&'f mut Engine<'_>, &Strategy, bool),
     space: &Space,
     reporter: &'f Reporter,
 ) -> Result<Fleet<'f>, LabError> {
@@ -79,13 +78,10 @@ pub(crate) fn fleet<'f>(
         probes,
         is_drawn: sampler.is_some_and(|sampler| !sampler.learns()),
     };
+    let scorer = Scorer::new(engine, strategy, has_test);
     let reference = Box::new(move |points: &_| {
         let outcomes = engine.evaluate(points);
-        let mut evaluated = score::score_batch(engine.measure(), strategy, points, &outcomes);
-        if has_test {
-            test_column::extend(&mut evaluated, engine.measure(), strategy, points, &outcomes);
-        }
-        Ok(evaluated)
+        Ok(scorer.score(points, &outcomes))
     });
     let observer = Box::new(|event: FleetEvent| {
         let start_ms = match &event {

@@ -110,13 +110,13 @@ impl<'e, 'a> StudyEvaluator<'e, 'a> {
     /// Prepares a strategy on the devices. Where the CPU may take over, `on_fallback` is called with the reason when it does.
     pub fn new(
         engine: &'e mut Engine<'a>,
-        strategy: &'e Strategy,
+        strategy: &Strategy,
         devices: &Devices,
         options: DeviceOptions,
         on_fallback: Option<OnFallback<'e>>,
     ) -> Result<Self, LabError> {
         let mut out = Self {
-            scorer: Arc::new(Scorer::new(engine, strategy)),
+            scorer: Arc::new(Scorer::new(engine, strategy, false)),
             engine,
             devices: Vec::new(),
             helpers: helpers(devices.devices.len()),

@@ -14,13 +14,13 @@ pub(crate) struct Scorer {
     measure: Arc<Measure>,
     strategy: Arc<Strategy>,
     /// Whether trials have out-of-sample columns.
-    pub(crate) has_test: bool,
+    pub(super) has_test: bool,
 }
 
 impl Scorer {
-    pub(crate) fn new(engine: &Engine<'_>, strategy: &Strategy) -> Self {
+    pub(crate) fn new(engine: &Engine<'_>, strategy: &Strategy, has_test: bool) -> Self {
         let (measure, strategy) = (engine.measure().clone(), Arc::new(strategy.clone()));
-        Self { measure, strategy, has_test: false }
+        Self { measure, strategy, has_test }
     }
 
     pub(crate) fn score(&self, points: &Points, outcomes: &[Outcome]) -> Evaluated {
