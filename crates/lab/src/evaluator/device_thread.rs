@@ -9,12 +9,13 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread::{JoinHandle, spawn};
 use std::time::Instant;
 
-use crossbeam_channel::{Receiver, Sender, TryRecvError, unbounded};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
 use rayon::ThreadPool;
 use tidemill_backtest::{DeviceEngine, Outcome, StageSpan};
 use tidemill_gpu::GpuError;
@@ -67,14 +68,21 @@ enum Message<T> {
 
 impl DeviceThread {
     /// Gives a device its threads, which are two of the helpers until they end.
+    ///
+    /// Both have begun when this returns. A helper that waits for a piece of its work takes on whatever else is to be done: one that found
+    /// the other thread there, not yet begun, would never come back from it.
     pub(super) fn start(engine: DeviceEngine, helpers: Option<Arc<ThreadPool>>) -> Self {
         let (orders, to_do) = unbounded();
         let (found, to_score) = unbounded();
         let (done, results) = unbounded();
+        let (begins, has_begun) = bounded(0);
         let began = engine.began();
-        let pool = helpers.clone();
+        let (pool, begin) = (helpers.clone(), begins.clone());
         let device = spawn(move || {
-            let served = in_pool(pool.as_deref(), || serve(engine, &to_do, &found));
+            let served = in_pool(pool.as_deref(), || {
+                drop(begin);
+                serve(engine, &to_do, &found)
+            });
             // Nobody may be left to hear of it.
             let _ = match served {
                 Ok(Ok(())) => Ok(()),
@@ -83,10 +91,16 @@ impl DeviceThread {
             };
         });
         let scores = spawn(move || {
-            if let Err(payload) = in_pool(helpers.as_deref(), || score(&to_score, &done)) {
+            let scored = in_pool(helpers.as_deref(), || {
+                drop(begins);
+                score(&to_score, &done);
+            });
+            if let Err(payload) = scored {
                 let _ = done.send(Message::Panicked(payload));
             }
         });
+        // Nothing is sent: it ends when both have let go of it.
+        let _: Result<Infallible, _> = has_begun.recv();
         Self { orders: Some(orders), results, threads: vec![device, scores], began }
     }
 
