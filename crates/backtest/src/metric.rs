@@ -192,7 +192,7 @@ impl Metrics {
                 return Self(values);
             }
             if tally.equity > 0.0 {
-                let annual = libm::pow(tally.equity, year_days / days) - 1.0;
+                let annual = libm::expm1(libm::log(tally.equity) * (year_days / days));
                 set(Metric::AnnualReturn, annual);
                 if tally.drawdown < 0.0 {
                     set(Metric::Calmar, annual / -tally.drawdown);

@@ -98,7 +98,9 @@ fn propose(
         .collect();
     let mut unfinished = replayed.unfinished;
     loop {
-        schedule.turn()?;
+        // What the sampler put off counts as part of what it is told next.
+        let (turned, mut digest) = clock.measure(|| schedule.turn());
+        turned?;
         while schedule.is_tell_due() {
             let Some(oldest) = untold.pop_front() else { break };
             let evaluated = match &oldest {
@@ -115,6 +117,7 @@ fn propose(
                 }
             });
             told?;
+            let tell = std::mem::take(&mut digest).and(tell);
             let is_replayed = matches!(oldest, UntoldBatch::Replayed(..));
             if !is_replayed && to_evaluator.send(FromSampler::Told { tell }).is_err() {
                 return Ok(false);

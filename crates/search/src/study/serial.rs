@@ -34,10 +34,13 @@ pub(super) fn run(
         |Finished { batch, evaluated }| UntoldBatch { batch, scores: evaluated.scores.clone(), times: None };
     let mut untold: VecDeque<UntoldBatch> = replayed.untold.into_iter().map(known).collect();
     loop {
-        schedule.turn()?;
+        // What the sampler put off counts as part of what it is told next.
+        let (turned, mut digest) = clock.measure(|| schedule.turn());
+        turned?;
         while schedule.is_tell_due() {
             let Some(UntoldBatch { batch, scores, times }) = untold.pop_front() else { break };
             let (told, tell) = clock.measure(|| schedule.tell(&batch.points, &scores));
+            let tell = std::mem::take(&mut digest).and(tell);
             if let Some((mut timing, mut began)) = times {
                 timing.tell = tell.took;
                 timing.overlap += tell.overlap;

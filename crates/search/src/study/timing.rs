@@ -40,6 +40,17 @@ pub(super) struct SamplerWork {
     pub(super) overlap: Duration,
 }
 
+impl SamplerWork {
+    /// This and what came after it.
+    pub(super) fn and(self, later: Self) -> Self {
+        Self {
+            began: self.began.or(later.began),
+            took: self.took + later.took,
+            overlap: self.overlap + later.overlap,
+        }
+    }
+}
+
 impl AddAssign for Timing {
     fn add_assign(&mut self, other: Self) {
         self.ask += other.ask;

@@ -4,14 +4,16 @@
 //! results that come late) each has many trials instead, and a model of all of them leaps to where the best should be. The model
 //! is simple and often wrong; that costs little, because children scatter around its summit at distances from a thousandth of the
 //! spread of the trials to all of it, mix it with the best trials, and are a part of the portfolio alone.
+//!
+//! To fit many coefficients takes longer than all else between results and proposals. In a long study, where one batch changes little, such a
+//! surface is fitted after the proposals, while they are evaluated: it knows all batches but the last.
 
 mod fit;
-mod fitter;
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::point::Points;
 use crate::rng::Stream;
@@ -20,7 +22,6 @@ use crate::sampler::{Sampler, SamplerSettings, Sobol};
 use crate::score::Scores;
 use crate::space::{Space, min_columns};
 use fit::{MANY, Peak, Surfaces, n_coefficients};
-use fitter::Fitter;
 
 /// The fewest valid trials to fit a surface to.
 const N_START: usize = 32;
@@ -50,9 +51,11 @@ const UNDRAWN_SHARE: f64 = 0.3;
 /// Decimal logarithm of the least and the most distance that a child strays, in standard deviations of the trials.
 const LOG_SCATTER: (f64, f64) = (-3.0, 0.0);
 
-/// From so many trials on a surface of many coefficients is fitted beside the proposals that follow, and those climb the one before it. Such
-/// a fit is the longest step between results and proposals, and in a long study it learns little from one batch.
-const MIN_BESIDE: u64 = 1 << 13;
+/// From so many trials on a study is long.
+const MIN_LONG: u64 = 1 << 13;
+
+/// Threads that fit while a batch is evaluated: others have to bring it there.
+const MAX_THREADS: usize = 4;
 
 /// Number of best trials that lend genes.
 const N_DONORS: usize = 16;
@@ -68,20 +71,24 @@ pub(super) struct Surface {
     space: Space,
     streams: Streams,
     start: Sobol,
-    genes: Arc<[Gene]>,
+    genes: Vec<Gene>,
     /// Most trials that are fitted.
     capacity: usize,
     /// Best first; of equal scores the one told earlier.
     kept: Vec<TopTrial>,
     /// The trials of all slots, gene by gene.
-    columns: Arc<Vec<GeneColumn>>,
+    columns: Vec<GeneColumn>,
     n_slots: usize,
     /// The last ones that were fitted, which proposals climb.
-    surfaces: Option<Arc<Surfaces>>,
+    surfaces: Option<Surfaces>,
     /// Whether others have to be fitted first.
     is_stale: bool,
-    /// Fits those through all that was told beside the proposals, if that takes long.
-    fitter: Option<Fitter>,
+    /// Whether it learns what it is told after the proposals that follow.
+    is_late: bool,
+    /// What it has yet to learn.
+    put_off: Option<(Points, Scores)>,
+    /// Where it learns then; none if there are no threads to be had.
+    pool: Option<ThreadPool>,
     n_asked: u64,
 }
 
@@ -118,13 +125,16 @@ struct Recipe {
 impl Surface {
     /// A sampler over a valid space.
     pub(super) fn new(space: &Space, settings: &SamplerSettings) -> Self {
-        let genes: Arc<[Gene]> = Gene::of_space(space).into();
-        let columns = Arc::new(vec![GeneColumn::default(); genes.len()]);
+        let genes = Gene::of_space(space);
+        let columns = vec![GeneColumn::default(); genes.len()];
         let n_coefficients = n_coefficients(&genes).max(1);
         let by_budget =
             settings.n_trials.map_or(N_KEPT.1, |n_trials| (n_trials as f64 * BUDGET_SHARE) as usize);
-        let is_beside =
-            n_coefficients >= MANY && settings.n_trials.is_none_or(|n_trials| n_trials >= MIN_BESIDE);
+        let is_late = n_coefficients >= MANY && settings.n_trials.is_none_or(|n_trials| n_trials >= MIN_LONG);
+        let pool = || {
+            let n_threads = rayon::current_num_threads().min(MAX_THREADS);
+            ThreadPoolBuilder::new().num_threads(n_threads).build().ok()
+        };
         let wanted = by_budget.max(TRIALS_PER_COEFFICIENT * n_coefficients);
         Self {
             space: space.clone(),
@@ -137,21 +147,23 @@ impl Surface {
             n_slots: 0,
             surfaces: None,
             is_stale: true,
-            fitter: is_beside.then(Fitter::new),
+            is_late,
+            put_off: None,
+            pool: is_late.then(pool).flatten(),
             n_asked: 0,
         }
     }
 
-    /// A fit to what is kept now, to be done whenever.
-    fn fit(&self) -> impl FnOnce() -> Arc<Surfaces> + Send + 'static {
-        let (genes, columns, kept) = (self.genes.clone(), self.columns.clone(), self.kept.clone());
-        let before = self.surfaces.clone();
-        move || {
-            let scores: Vec<f64> = kept.iter().map(|kept| kept.score).collect();
-            let slots: Vec<usize> = kept.iter().map(|kept| kept.slot).collect();
-            let units_of = |gene_idx: usize| columns[gene_idx].units.as_slice();
-            Arc::new(Surfaces::fit(&genes, units_of, &slots, &scores, before.as_deref()))
+    /// Fits surfaces to what is kept now, if that changed and is enough.
+    fn fit(&mut self) {
+        if !self.is_stale || self.kept.len() < N_START {
+            return;
         }
+        let scores: Vec<f64> = self.kept.iter().map(|kept| kept.score).collect();
+        let slots: Vec<usize> = self.kept.iter().map(|kept| kept.slot).collect();
+        let units_of = |gene_idx: usize| self.columns[gene_idx].units.as_slice();
+        self.surfaces = Some(Surfaces::fit(&self.genes, units_of, &slots, &scores, self.surfaces.as_ref()));
+        self.is_stale = false;
     }
 
     /// Puts points of a batch into free slots, and says into which.
@@ -162,7 +174,7 @@ impl Surface {
         let slots: Vec<usize> = free.take(point_idxs.len()).collect();
         self.n_slots = slots.last().map_or(0, |last| last + 1).max(self.n_slots);
         let n_slots = self.n_slots;
-        let columns = Arc::make_mut(&mut self.columns).par_iter_mut().zip(&self.genes[..]);
+        let columns = self.columns.par_iter_mut().zip(&self.genes);
         let columns = columns.with_min_len(min_columns(point_idxs.len()));
         columns.for_each(|(column, gene)| {
             let GeneColumn { values, units } = column;
@@ -175,6 +187,33 @@ impl Surface {
             }
         });
         slots
+    }
+
+    /// Keeps the best of a batch.
+    fn learn(&mut self, points: &Points, scores: &Scores) {
+        let column = scores.column(0);
+        let worst = match self.kept.last() {
+            Some(last) if self.kept.len() == self.capacity => last.score,
+            _ => f64::NEG_INFINITY,
+        };
+        let mut order: Vec<usize> = (0..column.len()).filter(|&idx| column[idx] > worst).collect();
+        if order.is_empty() {
+            return;
+        }
+        order.sort_by(|&a, &b| column[b].total_cmp(&column[a]).then(a.cmp(&b)));
+        order.truncate(self.capacity);
+        let slots = self.store(points, &order);
+        let newcomers = order.iter().zip(slots);
+        self.kept.extend(newcomers.map(|(&point_idx, slot)| TopTrial { score: column[point_idx], slot }));
+        // The sort is stable, so that of equal scores the earlier stays first.
+        self.kept.sort_by(|a, b| b.score.total_cmp(&a.score));
+        let is_same = |a: usize, b: usize| {
+            self.columns.iter().all(|of| of.values[a].to_bits() == of.values[b].to_bits())
+        };
+        self.kept
+            .dedup_by(|later, earlier| later.score == earlier.score && is_same(later.slot, earlier.slot));
+        self.kept.truncate(self.capacity);
+        self.is_stale = true;
     }
 
     fn recipes(&self, trials: Range<u64>) -> Vec<Recipe> {
@@ -246,54 +285,36 @@ impl Sampler for Surface {
         }
         let trials = self.n_asked..self.n_asked + n as u64;
         self.n_asked = trials.end;
-        let surfaces = match self.surfaces.take_if(|_| !self.is_stale) {
-            Some(surfaces) => surfaces,
-            None => self.fitter.as_mut().and_then(Fitter::finish).unwrap_or_else(|| self.fit()()),
-        };
-        let summits = &surfaces.summits;
+        self.fit();
+        let Some(Surfaces { summits, .. }) = &self.surfaces else { return self.start.ask(n) };
         let recipes = self.recipes(trials.clone());
-        let points = points_from_genes(&self.space, &self.genes, n, |gene_idx, column| {
+        points_from_genes(&self.space, &self.genes, n, |gene_idx, column| {
             let peaks = [summits[0][gene_idx], summits[1][gene_idx]];
             self.fill(gene_idx, peaks, trials.start, &recipes, column);
-        });
-        self.surfaces = Some(surfaces);
-        self.is_stale = false;
-        points
+        })
     }
 
     fn tell(&mut self, points: &Points, scores: &Scores) {
-        // What was fitted beside the last proposals is what the next ones climb.
-        if let Some(fitted) = self.fitter.as_mut().and_then(Fitter::finish) {
-            self.surfaces = Some(fitted);
-            self.is_stale = false;
+        if self.is_late {
+            self.digest();
+            self.put_off = Some((points.clone(), scores.clone()));
+        } else {
+            self.learn(points, scores);
         }
-        let column = scores.column(0);
-        let worst = match self.kept.last() {
-            Some(last) if self.kept.len() == self.capacity => last.score,
-            _ => f64::NEG_INFINITY,
+    }
+
+    fn digest(&mut self) {
+        let Some((points, scores)) = self.put_off.take() else { return };
+        let pool = self.pool.take();
+        let mut digest = || {
+            self.learn(&points, &scores);
+            self.fit();
         };
-        let mut order: Vec<usize> = (0..column.len()).filter(|&idx| column[idx] > worst).collect();
-        if order.is_empty() {
-            return;
+        match &pool {
+            Some(pool) => pool.install(digest),
+            None => digest(),
         }
-        order.sort_by(|&a, &b| column[b].total_cmp(&column[a]).then(a.cmp(&b)));
-        order.truncate(self.capacity);
-        let slots = self.store(points, &order);
-        let newcomers = order.iter().zip(slots);
-        self.kept.extend(newcomers.map(|(&point_idx, slot)| TopTrial { score: column[point_idx], slot }));
-        // The sort is stable, so that of equal scores the earlier stays first.
-        self.kept.sort_by(|a, b| b.score.total_cmp(&a.score));
-        let is_same = |a: usize, b: usize| {
-            self.columns.iter().all(|of| of.values[a].to_bits() == of.values[b].to_bits())
-        };
-        self.kept
-            .dedup_by(|later, earlier| later.score == earlier.score && is_same(later.slot, earlier.slot));
-        self.kept.truncate(self.capacity);
-        let fit = self.fit();
-        match &mut self.fitter {
-            Some(fitter) if self.kept.len() >= N_START => fitter.begin(fit),
-            _ => self.is_stale = true,
-        }
+        self.pool = pool;
     }
 
     fn remaining(&self) -> Option<u64> {
@@ -327,6 +348,7 @@ mod tests {
         let mut proposals = Vec::new();
         for batch in 1..=n_batches {
             let points = surface.ask(200);
+            surface.digest();
             let times = if batch == n_batches { last_times } else { 1.0 };
             let values = Function::Mixed142.evaluate(&points);
             let values: Vec<f64> = values.iter().map(|value| value * times).collect();
@@ -337,24 +359,34 @@ mod tests {
     }
 
     #[test]
-    fn a_long_study_climbs_the_surface_before_the_last_one_whatever_the_threads() {
+    fn in_a_long_study_a_surface_of_many_coefficients_knows_all_batches_but_the_last() {
+        let next = |n_trials: u64, n_batches: usize, last_times: f64, is_digested: bool| {
+            let mut surface = after_batches(n_trials, n_batches, last_times).0;
+            if is_digested {
+                surface.digest();
+            }
+            surface.ask(50)
+        };
+        assert!(next(MIN_LONG, 5, 1.0, false) == next(MIN_LONG, 5, 0.5, false));
+        assert!(next(MIN_LONG, 5, 1.0, true) != next(MIN_LONG, 5, 0.5, true));
+        assert!(next(MIN_LONG - 1, 5, 1.0, false) != next(MIN_LONG - 1, 5, 0.5, false));
+        // Told twice in a row, it knows the first batch.
+        let told_again = |times: f64| {
+            let mut surface = after_batches(MIN_LONG, 5, times).0;
+            surface.tell(&Points::new(142), &Scores::single(&[]));
+            surface.ask(50)
+        };
+        assert!(told_again(1.0) != told_again(0.5));
+    }
+
+    #[test]
+    fn a_surface_of_many_coefficients_is_the_same_whatever_the_threads() {
         let with_threads = |n_threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
-            pool.install(|| after_batches(MIN_BESIDE, 6, 1.0).1)
+            pool.install(|| after_batches(MIN_LONG, 6, 1.0).1)
         };
         let expected = with_threads(1);
         assert!((2..=3).all(|n_threads| with_threads(n_threads) == expected));
-        // What was told last does not count yet, and counts after the next batch.
-        let climbed = |times: f64| after_batches(MIN_BESIDE, 5, times).0.surfaces;
-        assert!(climbed(1.0).is_some() && climbed(1.0) == climbed(0.5));
-        let after = |times: f64| {
-            let mut surface = after_batches(MIN_BESIDE, 5, times).0;
-            surface.tell(&Points::new(142), &Scores::single(&[]));
-            surface.surfaces
-        };
-        assert!(after(1.0) != after(0.5));
-        // In a shorter one everything counts at once.
-        assert!(after_batches(MIN_BESIDE - 1, 5, 1.0).0.is_stale);
     }
 
     #[test]
