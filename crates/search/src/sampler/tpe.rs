@@ -21,7 +21,7 @@ pub use multivariate::TpeMultivariate;
 
 use rayon::prelude::*;
 
-use best::BestTrials;
+use best::{BestTrial, BestTrials};
 use dimension::{Dimension, StudyState};
 use law::Candidates;
 use recency::Recency;
@@ -53,10 +53,14 @@ pub struct Tpe {
     seed: u64,
     startup: Sobol,
     candidates: Candidates,
+    /// Points that are proposed at a time.
+    batch: usize,
     n_objectives: usize,
     n_asked: u64,
     n_told: u64,
     best: BestTrials,
+    /// The numbers of the trials that were good when laws were made last.
+    good: Vec<u64>,
     dimensions: Vec<Dimension>,
     is_stale: bool,
     /// Whether laws are made when trials are told, rather than when points are asked.
@@ -114,10 +118,12 @@ impl Tpe {
             seed: settings.seed,
             startup: Sobol::new(space, settings.seed),
             candidates,
+            batch: settings.batch,
             n_objectives: settings.n_objectives,
             n_asked: 0,
             n_told: 0,
             best: BestTrials::new(MAX_GOOD_BATCHED),
+            good: Vec::new(),
             dimensions: free.map(|(param_idx, param)| Dimension::new(param_idx, &param.domain)).collect(),
             is_stale: true,
             is_eager: settings.batch >= MIN_EAGER_BATCH,
@@ -133,11 +139,20 @@ impl Tpe {
         let keep_places = self.n_told <= MAX_PLACES;
         let weights: Option<Vec<f64>> = (makes_laws && keep_places)
             .then(|| Recency::new(self.n_told, good).weights(0..self.n_told).collect());
+        let good_before = match makes_laws {
+            true => std::mem::replace(&mut self.good, good.iter().map(|trial| trial.number).collect()),
+            false => Vec::new(),
+        };
+        let entered: Vec<&BestTrial> =
+            good.iter().filter(|trial| !good_before.contains(&trial.number)).collect();
+        let left: Vec<u64> = good_before.into_iter().filter(|number| !self.good.contains(number)).collect();
         let standing = StudyState {
             seed: self.seed,
             n_told: self.n_told,
             candidates: self.candidates,
-            good,
+            n_draws: self.batch,
+            entered: &entered,
+            left: &left,
             prior_weight: self.greed.prior_weight,
             weights: weights.as_deref(),
         };

@@ -14,6 +14,40 @@ use crate::widest::widest;
 /// The narrowest kernel there is, as a share of the range.
 const NARROWEST: f64 = 0.01;
 
+/// The kernel at the floor, which changes with the number of observations until they are many.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Kernel {
+    width: f64,
+    /// What of it lies in each cell, from the lowest that it reaches to the highest.
+    shares: Vec<f64>,
+    /// What of it lies within the range, around each cell near an end.
+    inside: Vec<(usize, f64)>,
+}
+
+impl Kernel {
+    /// Makes it as wide as it has to be.
+    fn widen(&mut self, width: f64, n_cells: usize) {
+        if self.width == width {
+            return;
+        }
+        let normal = Normal::table();
+        let step = 1.0 / (width * n_cells as f64);
+        // Cells to each side that the kernel reaches.
+        let reach = ((REACH / step).ceil() as usize).min(n_cells - 1);
+        let share = |offset: usize| {
+            let middle = offset as f64 * step;
+            normal.below(middle + 0.5 * step) - normal.below(middle - 0.5 * step)
+        };
+        let half: Vec<f64> = (0..=reach).map(share).collect();
+        let unit = |cell: usize| (cell as f64 + 0.5) / n_cells as f64;
+        let is_near_end = |cell: &usize| unit(*cell).min(1.0 - unit(*cell)) <= REACH * width;
+        let near_ends = (0..n_cells).filter(is_near_end);
+        self.width = width;
+        self.shares = half.iter().rev().chain(&half[1..]).copied().collect();
+        self.inside = near_ends.map(|cell| (cell, normal.inside(unit(cell), width))).collect();
+    }
+}
+
 /// A density that is being gathered.
 pub(super) struct Density {
     is_ordered: bool,
@@ -66,10 +100,11 @@ impl Density {
         self.gathered[cell] += weight;
     }
 
-    /// The masses of the cells, up to a common factor.
-    pub(super) fn finish(mut self) -> Vec<f64> {
+    /// The masses of the cells, up to a common factor. The kernel is best the one of the last density of these cells.
+    pub(super) fn finish(mut self, kernel: &mut Kernel) -> Vec<f64> {
         if self.is_ordered {
-            self.spread_gathered();
+            kernel.widen(self.floor, self.mass.len());
+            self.spread_gathered(kernel);
             let prior = Prior::of(self.mass.len());
             let weight = self.prior_weight / prior.inside;
             self.mass.iter_mut().zip(&prior.shares).for_each(|(mass, share)| *mass += weight * share);
@@ -108,26 +143,13 @@ impl Density {
     }
 
     /// Spreads what was gathered with one kernel, cut at the ends of the range and scaled to keep its weight.
-    fn spread_gathered(&mut self) {
-        let n_cells = self.mass.len();
-        let normal = Normal::table();
-        let step = 1.0 / (self.floor * n_cells as f64);
-        // Cells to each side that the kernel reaches.
-        let reach = ((REACH / step).ceil() as usize).min(n_cells - 1);
-        let share = |offset: usize| {
-            let middle = offset as f64 * step;
-            normal.below(middle + 0.5 * step) - normal.below(middle - 0.5 * step)
-        };
-        let half: Vec<f64> = (0..=reach).map(share).collect();
-        let shares: Vec<f64> = half.iter().rev().chain(&half[1..]).copied().collect();
-        for (cell, weight) in self.gathered.iter_mut().enumerate().filter(|(_, weight)| **weight > 0.0) {
-            let unit = (cell as f64 + 0.5) / n_cells as f64;
-            if unit.min(1.0 - unit) <= REACH * self.floor {
-                *weight /= normal.inside(unit, self.floor);
-            }
+    fn spread_gathered(&mut self, kernel: &Kernel) {
+        for (cell, inside) in &kernel.inside {
+            self.gathered[*cell] /= inside;
         }
-        let mut padded = vec![0.0; n_cells + 2 * reach];
-        spread(&self.gathered, &shares, &mut padded);
+        let reach = kernel.shares.len() / 2;
+        let mut padded = vec![0.0; self.mass.len() + 2 * reach];
+        spread(&self.gathered, &kernel.shares, &mut padded);
         self.mass.iter_mut().zip(&padded[reach..]).for_each(|(mass, more)| *mass += more);
     }
 }
@@ -201,7 +223,7 @@ mod tests {
     fn density_of(points: &[f64]) -> Vec<f64> {
         let mut density = Density::new(&unit_range(), points.len(), 1.0);
         density.add(points.iter().map(|unit| (*unit, 1.0)));
-        density.finish()
+        density.finish(&mut Kernel::default())
     }
 
     /// The definition, kernel by kernel with the error function.
@@ -264,7 +286,7 @@ mod tests {
         let cells = Cells::new(&Domain::Bool);
         let mut density = Density::new(&cells, 3, 1.0);
         density.add([(0.25, 1.0), (0.75, 1.0), (0.75, 1.0)].into_iter());
-        let mass = density.finish();
+        let mass = density.finish(&mut Kernel::default());
         // Four kernels: each observation gives (1 + 1/4) / (1 + 2/4) to its own and (1/4) / (1 + 2/4) to the other option.
         let (own, other) = (1.25 / 1.5, 0.25 / 1.5);
         assert!((mass[0] - (own + 2.0 * other + 0.5)).abs() < 1e-12);
@@ -275,6 +297,17 @@ mod tests {
     fn observations_without_weight_leave_no_trace() {
         let mut with = Density::new(&unit_range(), 2, 1.0);
         with.add([(0.1, 1.0), (0.2, 0.0), (0.4, 1.0)].into_iter());
-        assert_eq!(with.finish(), density_of(&[0.1, 0.4]));
+        assert_eq!(with.finish(&mut Kernel::default()), density_of(&[0.1, 0.4]));
+    }
+
+    #[test]
+    fn a_kernel_of_another_density_is_made_anew() {
+        let mut kernel = Kernel::default();
+        for n_points in [1, 30, 30, 200, 400, 7] {
+            let points: Vec<f64> = (0..n_points).map(|idx| f64::from(idx) / f64::from(n_points)).collect();
+            let mut density = Density::new(&unit_range(), points.len(), 1.0);
+            density.add(points.iter().map(|unit| (*unit, 1.0)));
+            assert_eq!(density.finish(&mut kernel), density_of(&points));
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What the sampler knows of one parameter.
 
 use super::best::BestTrial;
-use super::density::Density;
+use super::density::{Density, Kernel};
 use super::law::{Candidates, Law, UNIFORM_BITS};
 use crate::cells::Cells;
 use crate::domain::Domain;
@@ -23,7 +23,20 @@ pub(super) struct Dimension {
     weight: Vec<u64>,
     /// Every observation as its place in the unit interval and its number, in the order of the places; while there are few.
     places: Vec<(f64, u32)>,
+    /// The good observations of the last law, in the order of their places.
+    good: Vec<GoodPlace>,
+    /// Of the good observations and of the others.
+    kernels: [Kernel; 2],
     law: Law,
+}
+
+/// Where a good trial lies.
+#[derive(Clone, Copy, Debug)]
+struct GoodPlace {
+    unit: f64,
+    cell: usize,
+    /// Of the trial.
+    number: u64,
 }
 
 /// The state of the whole study when the densities are built.
@@ -31,7 +44,11 @@ pub(super) struct StudyState<'a> {
     pub(super) seed: u64,
     pub(super) n_told: u64,
     pub(super) candidates: Candidates,
-    pub(super) good: &'a [BestTrial],
+    /// About how many trials are drawn before the densities are built again.
+    pub(super) n_draws: usize,
+    /// The trials that have become good since the last law, and the numbers of those that are good no more.
+    pub(super) entered: &'a [&'a BestTrial],
+    pub(super) left: &'a [u64],
     /// How many observations the prior is worth.
     pub(super) prior_weight: f64,
     /// The weight of every observation by its number, zero for the good ones; while observations are kept one by one.
@@ -47,6 +64,8 @@ impl Dimension {
             weight: vec![0; cells.len()],
             cells,
             places: Vec::new(),
+            good: Vec::new(),
+            kernels: Default::default(),
             law: Law::default(),
         }
     }
@@ -74,26 +93,18 @@ impl Dimension {
 
     /// Makes the law of the winner anew.
     pub(super) fn learn(&mut self, standing: &StudyState) {
-        let active = || {
-            standing
-                .good
-                .iter()
-                .map(|trial| (trial.number, trial.row[self.param_idx]))
-                .filter(|(_, v)| !v.is_nan())
-        };
-        let mut good_places: Vec<f64> = active().map(|(_, value)| self.cells.unit(value)).collect();
-        good_places.sort_unstable_by(f64::total_cmp);
+        self.change_good(standing);
         let prior_weight = standing.prior_weight;
-        let mut good = Density::new(&self.cells, good_places.len(), prior_weight);
-        good.add(good_places.iter().map(|unit| (*unit, 1.0)));
-        let mut other = Density::new(&self.cells, self.n_observed - good_places.len(), prior_weight);
+        let mut good = Density::new(&self.cells, self.good.len(), prior_weight);
+        good.add(self.good.iter().map(|place| (place.unit, 1.0)));
+        let mut other = Density::new(&self.cells, self.n_observed - self.good.len(), prior_weight);
         match standing.weights {
             Some(weights) => {
                 other.add(self.places.iter().map(|(unit, number)| (*unit, weights[*number as usize])));
             }
             None => {
                 let mut weight = self.weight.clone();
-                active().for_each(|(number, value)| weight[self.cells.cell(value)] -= number + 1);
+                self.good.iter().for_each(|place| weight[place.cell] -= place.number + 1);
                 for (cell, weight) in weight.into_iter().enumerate() {
                     other.add_to_cell(cell, weight as f64 / standing.n_told as f64);
                 }
@@ -101,7 +112,24 @@ impl Dimension {
         }
         let chance =
             Stream::new(standing.seed ^ TIE_TWIST ^ standing.n_told.rotate_left(32), self.param_idx as u64);
-        self.law = Law::new(&good.finish(), &other.finish(), standing.candidates, &chance);
+        let [of_good, of_other] = &mut self.kernels;
+        let (good, other) = (good.finish(of_good), other.finish(of_other));
+        self.law = Law::new(&good, &other, standing.candidates, standing.n_draws, &chance);
+    }
+
+    /// Keeps up with which trials are good.
+    fn change_good(&mut self, standing: &StudyState) {
+        if !standing.left.is_empty() {
+            self.good.retain(|place| !standing.left.contains(&place.number));
+        }
+        for trial in standing.entered {
+            let value = trial.row[self.param_idx];
+            if !value.is_nan() {
+                let (unit, cell) = (self.cells.unit(value), self.cells.cell(value));
+                let at = self.good.partition_point(|place| place.unit < unit);
+                self.good.insert(at, GoodPlace { unit, cell, number: trial.number });
+            }
+        }
     }
 
     /// The values of some trials, the first of which has the given index.
