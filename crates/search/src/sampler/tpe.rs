@@ -139,13 +139,7 @@ impl Tpe {
         let keep_places = self.n_told <= MAX_PLACES;
         let weights: Option<Vec<f64>> = (makes_laws && keep_places)
             .then(|| Recency::new(self.n_told, good).weights(0..self.n_told).collect());
-        let good_before = match makes_laws {
-            true => std::mem::replace(&mut self.good, good.iter().map(|trial| trial.number).collect()),
-            false => Vec::new(),
-        };
-        let entered: Vec<&BestTrial> =
-            good.iter().filter(|trial| !good_before.contains(&trial.number)).collect();
-        let left: Vec<u64> = good_before.into_iter().filter(|number| !self.good.contains(number)).collect();
+        let (entered, left) = if makes_laws { renew(&mut self.good, good) } else { Default::default() };
         let standing = StudyState {
             seed: self.seed,
             n_told: self.n_told,
@@ -229,6 +223,14 @@ impl Sampler for Tpe {
         self.is_stale |= is_turned;
         is_turned
     }
+}
+
+/// Renews the numbers of the good trials; says which of them are new, and the numbers of those that were and are no more.
+fn renew<'a>(numbers: &mut Vec<u64>, good: &'a [BestTrial]) -> (Vec<&'a BestTrial>, Vec<u64>) {
+    let before = std::mem::replace(numbers, good.iter().map(|trial| trial.number).collect());
+    let entered = good.iter().filter(|trial| !before.contains(&trial.number)).collect();
+    let left = before.into_iter().filter(|number| !numbers.contains(number)).collect();
+    (entered, left)
 }
 
 /// How many of the best trials are good ones: a tenth of few, a number that grows with the root in batches. Several objectives

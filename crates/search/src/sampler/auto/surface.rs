@@ -303,8 +303,8 @@ impl Sampler for Surface {
         }
     }
 
-    fn digest(&mut self) {
-        let Some((points, scores)) = self.put_off.take() else { return };
+    fn digest(&mut self) -> bool {
+        let Some((points, scores)) = self.put_off.take() else { return false };
         let pool = self.pool.take();
         let mut digest = || {
             self.learn(&points, &scores);
@@ -315,6 +315,7 @@ impl Sampler for Surface {
             None => digest(),
         }
         self.pool = pool;
+        true
     }
 
     fn remaining(&self) -> Option<u64> {
