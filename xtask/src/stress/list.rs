@@ -16,6 +16,7 @@ pub const UNLISTED: &[(&str, &str)] = &[
     ("crates/fleet/src/fleet/crew.rs", "times are given to the rules, none passes"),
     ("crates/fleet/src/fleet/feed.rs", "times are given to the rules, none passes"),
     ("crates/gpu/src/wait.rs", "time passes in a pace of its own"),
+    ("crates/lab/src/record.rs", "times are given as distances from one instant, none passes"),
     ("crates/market/src/atc/bench.rs", "it measures, and judges nothing by it"),
     ("crates/bench/src/holding_up.rs", "it measures, and judges nothing by it"),
     ("crates/bench/src/overlap.rs", "it measures, and judges nothing by it"),
@@ -168,6 +169,10 @@ pub const LIST: &[TestFile] = &[
             ("a_search_that_stagnates_is_led_out_of_its_basin", None),
             ("a_study_in_far_too_small_batches_soon_runs_as_though_it_had_been_tuned_by_hand", None),
         ],
+    },
+    TestFile {
+        path: "crates/lab/src/tune/lanes.rs",
+        tests: &[("what_the_tuner_decides_is_done_by_the_devices_and_taken_back", None)],
     },
     TestFile {
         path: "crates/lab/tests/cluster.rs",
