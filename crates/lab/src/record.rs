@@ -224,10 +224,7 @@ impl<'a> BatchRecorder<'a> {
                 self.reporter.report(SweepEvent::StageEnded(work));
             }
         }
-        let (digest_began, digest_took) = began.digest.unzip();
-        let digest_took = digest_took.unwrap_or_default();
-        self.sampler_worked("tell", &step, digest_began, digest_took);
-        self.sampler_worked("tell", &step, began.tell, timing.tell.saturating_sub(digest_took));
+        self.sampler_worked("tell", &step, began.tell, timing.tell);
         self.reporter.report(SweepEvent::BatchTimed { step, timing: *timing });
     }
 
@@ -291,27 +288,5 @@ impl<'a> BatchRecorder<'a> {
             }
         }
         stages
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_sampler_is_at_work_where_it_learns_and_where_it_digests() {
-        let journal = Arc::new(Journal::without_file().unwrap());
-        let reporter = Reporter::new(journal, "test".into(), Arc::new(|_| ()));
-        let (space, view) = (Space { params: Vec::new() }, Arc::new(EvaluatorView::of_cpu()));
-        let mut recorder = BatchRecorder::new(reporter, "".into(), &space, view, true);
-        let (zero, ms) = (Instant::now(), Duration::from_millis);
-        let timing = Timing { tell: ms(5), ..Timing::default() };
-        let told = BatchStart { tell: Some(zero + ms(20)), ..BatchStart::default() };
-        recorder.timed(0, &timing, &told);
-        recorder.timed(1, &timing, &BatchStart { digest: Some((zero + ms(7), ms(2))), ..told });
-        let (_, spans) = recorder.take_spans();
-        let spans: Vec<_> = spans.iter().map(|span| (span.phase, span.began - zero, span.took)).collect();
-        let expected = [("tell", ms(20), ms(5)), ("tell", ms(7), ms(2)), ("tell", ms(20), ms(3))];
-        assert_eq!(spans, expected);
     }
 }

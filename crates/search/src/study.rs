@@ -199,7 +199,6 @@ impl<'a> Study<'a> {
             n_batches: 0,
             timing: Timing::default(),
         };
-        let clock = BusyClock::default();
         let mut schedule =
             Schedule::new(self.sampler, self.space.len(), self.n_trials, self.batch, self.lag, self.recorded);
         let mut replayed = Replayed::default();
@@ -209,13 +208,14 @@ impl<'a> Study<'a> {
             let writer = folder.writer(self.space, &self.metric_names, self.n_objectives)?;
             let stop = self.stop;
             let is_stopped = || stop.is_some_and(|stop| stop.load(std::sync::atomic::Ordering::SeqCst));
-            replayed = replay::replay(&mut schedule, &clock, &folder, self.space, is_stopped, |finished| {
+            replayed = replay::replay(&mut schedule, &folder, self.space, is_stopped, |finished| {
                 watch.finished(finished, true);
             })?;
             store = Some(Store::new(folder, writer.with_rows_per_part(self.rows_per_part)));
         }
         schedule.control(self.controller);
         let n_replayed = replayed.n_trials;
+        let clock = BusyClock::default();
         let is_complete = if replayed.is_stopped {
             Ok(false)
         } else {

@@ -32,8 +32,8 @@ use crate::strategy::Strategy;
 const THREADS: usize = 256;
 /// Threads that a multiprocessor keeps at a time, on all but a few architectures.
 const THREADS_OF_A_MULTIPROCESSOR: usize = 2048;
-/// Threads of a block of recursions: few, so that all multiprocessors have some.
-const RECURSION_THREADS: usize = 64;
+/// Threads of a block of recursions: a warp, so that all multiprocessors have some.
+const RECURSION_THREADS: usize = 32;
 /// The grid of a kernel that runs as a single block.
 const ONE_BLOCK: Launch = Launch { grid: [1, 1, 1], block: [1024, 1, 1], shared_bytes: 0 };
 

@@ -279,8 +279,8 @@ impl Sampler for Auto {
         self.news = Some(News { points: points.clone(), scores: scores.clone(), owners, migrants });
     }
 
-    fn digest(&mut self) -> bool {
-        self.members.iter_mut().fold(false, |is_digested, member| member.sampler.digest() | is_digested)
+    fn digest(&mut self) {
+        self.members.iter_mut().for_each(|member| member.sampler.digest());
     }
 
     fn remaining(&self) -> Option<u64> {

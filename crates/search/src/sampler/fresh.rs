@@ -147,8 +147,8 @@ impl Sampler for Fresh {
         });
     }
 
-    fn digest(&mut self) -> bool {
-        self.inner.digest()
+    fn digest(&mut self) {
+        self.inner.digest();
     }
 
     fn remaining(&self) -> Option<u64> {

@@ -170,8 +170,8 @@ impl Sampler for Steered {
         self.inner.tell(points, scores);
     }
 
-    fn digest(&mut self) -> bool {
-        self.inner.digest()
+    fn digest(&mut self) {
+        self.inner.digest();
     }
 
     fn remaining(&self) -> Option<u64> {

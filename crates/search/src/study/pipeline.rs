@@ -20,7 +20,7 @@ use crate::study::monitor::StudyMonitor;
 use crate::study::replay::{Replayed, UnfinishedBatch};
 use crate::study::schedule::Schedule;
 use crate::study::store::Store;
-use crate::study::timing::{BatchStart, BusyClock, Learning, SamplerWork, Timing};
+use crate::study::timing::{BatchStart, BusyClock, SamplerWork, Timing};
 
 /// Batches that wait for the evaluator, at most, however long the lag.
 const MAX_WAITING: usize = 8;
@@ -31,7 +31,7 @@ const MAX_UNSTORED: usize = ROWS_PER_PART;
 /// Messages of the sampler's thread, in order.
 enum FromSampler {
     Asked { batch: Batch, ask: SamplerWork },
-    Told { learning: Learning },
+    Told { tell: SamplerWork },
     Failed(StudyError),
 }
 
@@ -98,8 +98,7 @@ fn propose(
         .collect();
     let mut unfinished = replayed.unfinished;
     loop {
-        // What the sampler had put off counts as part of what it is told next.
-        let mut digest = schedule.turn(clock)?;
+        schedule.turn()?;
         while schedule.is_tell_due() {
             let Some(oldest) = untold.pop_front() else { break };
             let evaluated = match &oldest {
@@ -116,9 +115,8 @@ fn propose(
                 }
             });
             told?;
-            let learning = Learning { digest: std::mem::take(&mut digest), tell };
             let is_replayed = matches!(oldest, UntoldBatch::Replayed(..));
-            if !is_replayed && to_evaluator.send(FromSampler::Told { learning }).is_err() {
+            if !is_replayed && to_evaluator.send(FromSampler::Told { tell }).is_err() {
                 return Ok(false);
             }
         }
@@ -213,7 +211,7 @@ impl Evaluation<'_, '_, '_> {
         }
         // After a normal end all was told. Otherwise the sampler is not waited for.
         while !self.untold.is_empty() {
-            self.told(Learning::default());
+            self.told(SamplerWork::default());
         }
         outcome
     }
@@ -234,7 +232,7 @@ impl Evaluation<'_, '_, '_> {
                     self.in_flight.submit(batch)?;
                     self.asked.push_back(ask);
                 }
-                Ok(FromSampler::Told { learning }) => self.told(learning),
+                Ok(FromSampler::Told { tell }) => self.told(tell),
                 Ok(FromSampler::Failed(error)) => return Err(error),
                 Err(TryRecvError::Disconnected) => return Ok(false),
                 Err(TryRecvError::Empty) => {
@@ -247,9 +245,11 @@ impl Evaluation<'_, '_, '_> {
         Ok(true)
     }
 
-    fn told(&mut self, learning: Learning) {
+    fn told(&mut self, tell: SamplerWork) {
         if let Some((index, mut timing, mut began)) = self.untold.pop_front() {
-            learning.add_to(&mut timing, &mut began);
+            timing.tell = tell.took;
+            timing.overlap += tell.overlap;
+            began.tell = tell.began;
             self.watch.timed(index, timing, began);
         }
     }

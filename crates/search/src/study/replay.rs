@@ -14,7 +14,6 @@ use crate::study::error::StudyError;
 use crate::study::evaluator::{Batch, Evaluated};
 use crate::study::in_flight::Finished;
 use crate::study::schedule::Schedule;
-use crate::study::timing::BusyClock;
 
 /// Where a study stands after its replay.
 #[derive(Default)]
@@ -58,7 +57,6 @@ impl UnfinishedBatch {
 /// Replays the trials of a folder; `observe` sees each batch, and what is stored of an unfinished one.
 pub(super) fn replay(
     schedule: &mut Schedule,
-    clock: &BusyClock,
     folder: &StudyFolder,
     space: &Space,
     is_stopped: impl Fn() -> bool,
@@ -67,7 +65,7 @@ pub(super) fn replay(
     let mut replayed = Replayed::default();
     let mut rows = folder.trials()?.rows();
     loop {
-        schedule.turn(clock)?;
+        schedule.turn()?;
         let Some(stored) = rows.next(schedule.next_len()) else { break };
         let stored = stored?;
         if is_stopped() {

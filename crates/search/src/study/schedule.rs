@@ -17,7 +17,6 @@ use crate::score::Scores;
 use crate::study::control::{Change, Controller, Settings};
 use crate::study::error::{StudyError, panic_message};
 use crate::study::evaluator::Batch;
-use crate::study::timing::{BusyClock, SamplerWork};
 
 /// A sampler and how far it has got.
 pub(super) struct Schedule<'a> {
@@ -77,16 +76,16 @@ impl<'a> Schedule<'a> {
     }
 
     /// Ends the turn of the batch before, and applies what holds from the next one on. Before each batch it must be called before anything is
-    /// told or asked; a second call does nothing. Says what the sampler had put off and learnt now.
-    pub(super) fn turn(&mut self, clock: &BusyClock) -> Result<SamplerWork, StudyError> {
+    /// told or asked; a second call does nothing.
+    pub(super) fn turn(&mut self) -> Result<(), StudyError> {
         if self.n_turned > self.n_asked || self.is_ended() {
-            return Ok(SamplerWork::default());
+            return Ok(());
         }
         self.n_turned = self.n_asked + 1;
         let batch = self.n_asked;
         let sampler = &mut *self.sampler;
-        let (digested, digest) = clock.measure(|| catch_unwind(AssertUnwindSafe(|| sampler.digest())));
-        let is_digested = digested.map_err(|payload| self.panicked(batch, &*payload))?;
+        catch_unwind(AssertUnwindSafe(|| sampler.digest()))
+            .map_err(|payload| self.panicked(batch, &*payload))?;
         while self.recorded.front().is_some_and(|change| change.batch <= batch) {
             if let Some(change) = self.recorded.pop_front() {
                 self.apply(&change)?;
@@ -101,7 +100,7 @@ impl<'a> Schedule<'a> {
                 self.apply(&change)?;
             }
         }
-        Ok(if is_digested { digest } else { SamplerWork::default() })
+        Ok(())
     }
 
     fn apply(&mut self, change: &Change) -> Result<(), StudyError> {

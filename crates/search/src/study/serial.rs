@@ -10,7 +10,7 @@ use crate::study::monitor::StudyMonitor;
 use crate::study::replay::Replayed;
 use crate::study::schedule::Schedule;
 use crate::study::store::Store;
-use crate::study::timing::{BatchStart, BusyClock, Learning, SamplerWork, Timing};
+use crate::study::timing::{BatchStart, BusyClock, SamplerWork, Timing};
 
 /// A whole batch that is evaluated and not told.
 struct UntoldBatch {
@@ -34,14 +34,14 @@ pub(super) fn run(
         |Finished { batch, evaluated }| UntoldBatch { batch, scores: evaluated.scores.clone(), times: None };
     let mut untold: VecDeque<UntoldBatch> = replayed.untold.into_iter().map(known).collect();
     loop {
-        // What the sampler had put off counts as part of what it is told next.
-        let mut digest = schedule.turn(clock)?;
+        schedule.turn()?;
         while schedule.is_tell_due() {
             let Some(UntoldBatch { batch, scores, times }) = untold.pop_front() else { break };
             let (told, tell) = clock.measure(|| schedule.tell(&batch.points, &scores));
-            let learning = Learning { digest: std::mem::take(&mut digest), tell };
             if let Some((mut timing, mut began)) = times {
-                learning.add_to(&mut timing, &mut began);
+                timing.tell = tell.took;
+                timing.overlap += tell.overlap;
+                began.tell = tell.began;
                 watch.timed(batch.index, timing, began);
             }
             told?;

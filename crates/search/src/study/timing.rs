@@ -12,7 +12,7 @@ pub struct Timing {
     /// The evaluator worked on the batch: from its submission, or from when the batch before it was collected if that was
     /// later, until it was collected.
     pub evaluate: Duration,
-    /// The sampler learnt the scores, and before that what it had put off of earlier ones.
+    /// The sampler learnt the scores.
     pub tell: Duration,
     /// The part of `ask` and `tell` during which the evaluator worked, on any batch.
     pub overlap: Duration,
@@ -29,8 +29,6 @@ pub struct BatchStart {
     pub evaluate: Option<Instant>,
     /// The sampler began to learn.
     pub tell: Option<Instant>,
-    /// The sampler began to learn what it had put off of earlier batches, and how long that took of [`Timing::tell`].
-    pub digest: Option<(Instant, Duration)>,
 }
 
 /// A piece of work of the sampler.
@@ -40,25 +38,6 @@ pub(super) struct SamplerWork {
     pub(super) took: Duration,
     /// The part of it during which the evaluator worked.
     pub(super) overlap: Duration,
-}
-
-/// How the sampler learnt a batch.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Learning {
-    /// What it had put off of earlier ones.
-    pub(super) digest: SamplerWork,
-    pub(super) tell: SamplerWork,
-}
-
-impl Learning {
-    /// Adds it to the times of the batch.
-    pub(super) fn add_to(self, timing: &mut Timing, began: &mut BatchStart) {
-        let Self { digest, tell } = self;
-        timing.tell = digest.took + tell.took;
-        timing.overlap += digest.overlap + tell.overlap;
-        began.digest = digest.began.map(|began| (began, digest.took));
-        began.tell = tell.began;
-    }
 }
 
 impl AddAssign for Timing {

@@ -95,12 +95,11 @@ impl Sampler for Toy {
         self.has_news = true;
     }
 
-    fn digest(&mut self) -> bool {
+    fn digest(&mut self) {
         dawdle(self.max_delay);
-        if self.has_news {
+        if std::mem::take(&mut self.has_news) {
             self.state = Stream::new(self.state, self.n_asked).bits(0);
         }
-        std::mem::take(&mut self.has_news)
     }
 
     fn remaining(&self) -> Option<u64> {
@@ -159,12 +158,8 @@ impl Sampler for Slow {
         self.toy.tell(points, scores);
     }
 
-    fn digest(&mut self) -> bool {
-        let is_digested = self.toy.digest();
-        if is_digested {
-            std::thread::sleep(self.tell);
-        }
-        is_digested
+    fn digest(&mut self) {
+        self.toy.digest();
     }
 
     fn remaining(&self) -> Option<u64> {

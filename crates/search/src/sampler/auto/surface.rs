@@ -6,12 +6,16 @@
 //! spread of the trials to all of it, mix it with the best trials, and are a part of the portfolio alone.
 //!
 //! To fit many coefficients takes longer than all else between results and proposals. In a long study, where one batch changes little, such a
-//! surface is fitted after the proposals, while they are evaluated: it knows all batches but the last.
+//! surface is fitted after the proposals, while they are evaluated: it knows all batches but the last. It has threads of its own for that, because
+//! in a study that is evaluated quickly the next results may be there, and others propose from them, before it is fitted.
 
 mod fit;
 
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::thread;
 
+use crossbeam_channel::Receiver;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -71,6 +75,21 @@ pub(super) struct Surface {
     space: Space,
     streams: Streams,
     start: Sobol,
+    model: Model,
+    /// Whether it learns what it is told after the proposals that follow.
+    is_late: bool,
+    /// What it has yet to learn.
+    put_off: Option<(Points, Scores)>,
+    /// Where it learns then; none if there are no threads to be had.
+    pool: Option<ThreadPool>,
+    /// The model comes back from there when it has learnt; what is in its place until then is of no use.
+    away: Option<Receiver<thread::Result<Model>>>,
+    n_asked: u64,
+}
+
+/// The best trials, and the surfaces through them.
+#[derive(Debug, Default)]
+struct Model {
     genes: Vec<Gene>,
     /// Most trials that are fitted.
     capacity: usize,
@@ -83,13 +102,6 @@ pub(super) struct Surface {
     surfaces: Option<Surfaces>,
     /// Whether others have to be fitted first.
     is_stale: bool,
-    /// Whether it learns what it is told after the proposals that follow.
-    is_late: bool,
-    /// What it has yet to learn.
-    put_off: Option<(Points, Scores)>,
-    /// Where it learns then; none if there are no threads to be had.
-    pool: Option<ThreadPool>,
-    n_asked: u64,
 }
 
 /// One of the best trials.
@@ -140,20 +152,81 @@ impl Surface {
             space: space.clone(),
             streams: Streams::new(settings.seed, SEED_TWIST),
             start: Sobol::new(space, settings.seed),
-            genes,
-            capacity: wanted.min(MAX_CELLS / n_coefficients).clamp(N_KEPT.0, N_KEPT.1),
-            kept: Vec::new(),
-            columns,
-            n_slots: 0,
-            surfaces: None,
-            is_stale: true,
+            model: Model {
+                genes,
+                capacity: wanted.min(MAX_CELLS / n_coefficients).clamp(N_KEPT.0, N_KEPT.1),
+                columns,
+                ..Model::default()
+            },
             is_late,
             put_off: None,
             pool: is_late.then(pool).flatten(),
+            away: None,
             n_asked: 0,
         }
     }
 
+    /// Waits until the model has learnt.
+    fn bring_back(&mut self) {
+        match self.away.take().map(|away| away.recv()) {
+            None => {}
+            Some(Ok(Ok(model))) => self.model = model,
+            Some(Ok(Err(payload))) => resume_unwind(payload),
+            Some(Err(gone)) => resume_unwind(Box::new(gone.to_string())),
+        }
+    }
+
+    fn recipes(&self, trials: Range<u64>) -> Vec<Recipe> {
+        let streams: [Stream; 5] = std::array::from_fn(|purpose| self.streams.point(purpose as u64));
+        let recipe = |trial: u64| {
+            let unit = |purpose: usize| streams[purpose].unit(trial);
+            let place = |purpose: usize, n_places: usize| {
+                ((unit(purpose) * n_places as f64) as usize).min(n_places - 1)
+            };
+            Recipe {
+                summit_idx: usize::from(unit(0) < RANK_SHARE),
+                donor_idx: place(1, self.model.kept.len().min(N_DONORS)),
+                summit_share: SUMMIT_SHARES[place(2, SUMMIT_SHARES.len())],
+                draw: ((unit(3) - UNDRAWN_SHARE) / (1.0 - UNDRAWN_SHARE)).max(0.0),
+                scatter: libm::exp10(LOG_SCATTER.0 + (LOG_SCATTER.1 - LOG_SCATTER.0) * unit(4)),
+            }
+        };
+        trials.map(recipe).collect()
+    }
+
+    /// Makes one gene of all children.
+    fn fill(
+        &self,
+        gene_idx: usize,
+        peaks: [Peak; 2],
+        first_trial: u64,
+        recipes: &[Recipe],
+        column: &mut [f64],
+    ) {
+        let gene = &self.model.genes[gene_idx];
+        let [choice, steps] = [0, 1].map(|purpose| self.streams.gene(gene.param_idx, purpose));
+        let GeneColumn { values, units } = &self.model.columns[gene_idx];
+        for ((trial, recipe), slot) in (first_trial..).zip(recipes).zip(column) {
+            let peak = peaks[recipe.summit_idx];
+            let donor = self.model.kept[recipe.donor_idx].slot;
+            let (value, unit) = (values[donor], units[donor]);
+            let is_from_summit = choice.unit(trial) < recipe.summit_share || value.is_nan();
+            *slot = match (is_from_summit, gene.is_category) {
+                (false, _) => value,
+                // An option has no neighbourhood to stray into; half of the children keep what the donor has.
+                (true, true) if steps.unit(trial) < 0.5 && !value.is_nan() => value,
+                (true, true) => peak.unit,
+                (true, false) => {
+                    let towards = if unit.is_nan() { 0.0 } else { recipe.draw * (unit - peak.unit) };
+                    let step = recipe.scatter * peak.spread * bell(steps.bits(trial));
+                    gene.value((peak.unit + towards + step).clamp(0.0, 1.0))
+                }
+            };
+        }
+    }
+}
+
+impl Model {
     /// Fits surfaces to what is kept now, if that changed and is enough.
     fn fit(&mut self) {
         if !self.is_stale || self.kept.len() < N_START {
@@ -215,55 +288,6 @@ impl Surface {
         self.kept.truncate(self.capacity);
         self.is_stale = true;
     }
-
-    fn recipes(&self, trials: Range<u64>) -> Vec<Recipe> {
-        let streams: [Stream; 5] = std::array::from_fn(|purpose| self.streams.point(purpose as u64));
-        let recipe = |trial: u64| {
-            let unit = |purpose: usize| streams[purpose].unit(trial);
-            let place = |purpose: usize, n_places: usize| {
-                ((unit(purpose) * n_places as f64) as usize).min(n_places - 1)
-            };
-            Recipe {
-                summit_idx: usize::from(unit(0) < RANK_SHARE),
-                donor_idx: place(1, self.kept.len().min(N_DONORS)),
-                summit_share: SUMMIT_SHARES[place(2, SUMMIT_SHARES.len())],
-                draw: ((unit(3) - UNDRAWN_SHARE) / (1.0 - UNDRAWN_SHARE)).max(0.0),
-                scatter: libm::exp10(LOG_SCATTER.0 + (LOG_SCATTER.1 - LOG_SCATTER.0) * unit(4)),
-            }
-        };
-        trials.map(recipe).collect()
-    }
-
-    /// Makes one gene of all children.
-    fn fill(
-        &self,
-        gene_idx: usize,
-        peaks: [Peak; 2],
-        first_trial: u64,
-        recipes: &[Recipe],
-        column: &mut [f64],
-    ) {
-        let gene = &self.genes[gene_idx];
-        let [choice, steps] = [0, 1].map(|purpose| self.streams.gene(gene.param_idx, purpose));
-        let GeneColumn { values, units } = &self.columns[gene_idx];
-        for ((trial, recipe), slot) in (first_trial..).zip(recipes).zip(column) {
-            let peak = peaks[recipe.summit_idx];
-            let donor = self.kept[recipe.donor_idx].slot;
-            let (value, unit) = (values[donor], units[donor]);
-            let is_from_summit = choice.unit(trial) < recipe.summit_share || value.is_nan();
-            *slot = match (is_from_summit, gene.is_category) {
-                (false, _) => value,
-                // An option has no neighbourhood to stray into; half of the children keep what the donor has.
-                (true, true) if steps.unit(trial) < 0.5 && !value.is_nan() => value,
-                (true, true) => peak.unit,
-                (true, false) => {
-                    let towards = if unit.is_nan() { 0.0 } else { recipe.draw * (unit - peak.unit) };
-                    let step = recipe.scatter * peak.spread * bell(steps.bits(trial));
-                    gene.value((peak.unit + towards + step).clamp(0.0, 1.0))
-                }
-            };
-        }
-    }
 }
 
 /// A number of mean 0 and variance 1 that is nearly normal: the sum of four uniform ones.
@@ -280,15 +304,16 @@ impl Sampler for Surface {
     }
 
     fn ask(&mut self, n: usize) -> Points {
-        if self.kept.len() < N_START || n == 0 {
+        self.bring_back();
+        if self.model.kept.len() < N_START || n == 0 {
             return self.start.ask(n);
         }
         let trials = self.n_asked..self.n_asked + n as u64;
         self.n_asked = trials.end;
-        self.fit();
-        let Some(Surfaces { summits, .. }) = &self.surfaces else { return self.start.ask(n) };
+        self.model.fit();
+        let Some(Surfaces { summits, .. }) = &self.model.surfaces else { return self.start.ask(n) };
         let recipes = self.recipes(trials.clone());
-        points_from_genes(&self.space, &self.genes, n, |gene_idx, column| {
+        points_from_genes(&self.space, &self.model.genes, n, |gene_idx, column| {
             let peaks = [summits[0][gene_idx], summits[1][gene_idx]];
             self.fill(gene_idx, peaks, trials.start, &recipes, column);
         })
@@ -299,23 +324,29 @@ impl Sampler for Surface {
             self.digest();
             self.put_off = Some((points.clone(), scores.clone()));
         } else {
-            self.learn(points, scores);
+            self.model.learn(points, scores);
         }
     }
 
-    fn digest(&mut self) -> bool {
-        let Some((points, scores)) = self.put_off.take() else { return false };
-        let pool = self.pool.take();
-        let mut digest = || {
-            self.learn(&points, &scores);
-            self.fit();
+    fn digest(&mut self) {
+        let Some((points, scores)) = self.put_off.take() else { return };
+        self.bring_back();
+        let mut model = std::mem::take(&mut self.model);
+        let (sender, receiver) = crossbeam_channel::bounded(1);
+        let learn = move || {
+            let learnt = catch_unwind(AssertUnwindSafe(|| {
+                model.learn(&points, &scores);
+                model.fit();
+                model
+            }));
+            // Nobody waits for it where the sampler is gone.
+            drop(sender.send(learnt));
         };
-        match &pool {
-            Some(pool) => pool.install(digest),
-            None => digest(),
+        match &self.pool {
+            Some(pool) => pool.spawn(learn),
+            None => learn(),
         }
-        self.pool = pool;
-        true
+        self.away = Some(receiver);
     }
 
     fn remaining(&self) -> Option<u64> {
@@ -388,6 +419,14 @@ mod tests {
         };
         let expected = with_threads(1);
         assert!((2..=3).all(|n_threads| with_threads(n_threads) == expected));
+    }
+
+    #[test]
+    fn what_fails_beside_everything_else_is_not_lost() {
+        let mut surface = after_batches(MIN_LONG, 3, 1.0).0;
+        surface.tell(&Points::new(142), &crate::quality::to_scores(&[1.0]));
+        surface.digest();
+        assert!(catch_unwind(AssertUnwindSafe(|| surface.ask(1))).is_err());
     }
 
     #[test]
