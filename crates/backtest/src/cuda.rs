@@ -14,6 +14,7 @@ mod constant;
 mod data;
 mod detail;
 mod formula;
+mod job;
 mod kernel;
 mod layout;
 mod mark;
@@ -28,7 +29,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use rayon::prelude::*;
 use tidemill_gpu::{Context, ContextOptions, Device, GpuError, Stream, StreamMode};
 use tidemill_search::Points;
 
@@ -37,6 +37,7 @@ use crate::strategy::Strategy;
 use column_store::ColumnStore;
 use detail::Recording;
 pub use detail::{DeviceDetail, FoundTrade};
+use job::Job;
 use mark::Marks;
 use memory::Memory;
 pub use module::{column_source, device_sources};
@@ -45,10 +46,6 @@ use plan::DevicePlan;
 
 /// Parts that take the device less are short beside what the host does between them, a millisecond or two.
 const SHORT_MS: f64 = 4.0;
-
-/// Memory is mapped in pieces of so many bytes, and a thread asks for so many of them at least.
-const PAGE_BYTES: usize = 4096;
-const MIN_PAGES: usize = 64;
 
 /// Settings that change no number.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +77,8 @@ impl Default for DeviceOptions {
     fn default() -> Self {
         Self {
             context: ContextOptions::parallel(2),
-            most_trials: 1 << 18,
+            // Enough to fill every device; more, and the host would have nothing to do until all of them are done.
+            most_trials: 1 << 17,
             most_trades: 1 << 20,
             most_daily_bytes: 2 << 30,
             walk_threads: None,
@@ -144,7 +142,7 @@ pub struct DeviceEngine {
     jobs: VecDeque<Job>,
     /// The most of them that there were at a time.
     most_jobs: usize,
-    /// How long the device took for the stages of the part that was finished last.
+    /// How long the device took for the part that was finished last, if it was as long as others that computed beside it.
     part_ms: f64,
     /// Submissions that were collected.
     n_collected: u64,
@@ -162,14 +160,6 @@ enum Lane {
     /// Stream and memory of the last part, for the next one.
     Idle(Stream, Box<Memory>),
     Busy,
-}
-
-/// Submitted points: parts not yet begun, and results of those that are done.
-struct Job {
-    points: Arc<Points>,
-    waiting: VecDeque<Range<usize>>,
-    n_under_way: usize,
-    outcomes: Vec<Outcome>,
 }
 
 impl DeviceEngine {
@@ -195,7 +185,7 @@ impl DeviceEngine {
             looking_up: None,
             jobs: VecDeque::new(),
             most_jobs: 0,
-            part_ms: f64::INFINITY,
+            part_ms: 0.0,
             n_collected: 0,
             spans: Vec::new(),
             details: None,
@@ -239,6 +229,7 @@ impl DeviceEngine {
             memory,
             lane,
             job,
+            n_computing: 1,
             n_trials: range.len(),
             n_rows: range.len() * self.plan.n_timeframes,
             share: self.plan.budget / self.lanes.len(),
@@ -256,20 +247,30 @@ impl DeviceEngine {
     /// Takes on points; they are begun as soon as the device has room for them.
     pub fn submit(&mut self, points: Arc<Points>) -> Result<(), GpuError> {
         let most = self.plan.most_trials(points.len(), self.lanes.len());
-        let waiting = (0..points.len()).step_by(most).map(|at| at..(at + most).min(points.len())).collect();
-        let outcomes = Vec::with_capacity(points.len());
-        self.jobs.push_back(Job { points, waiting, n_under_way: 0, outcomes });
+        self.jobs.push_back(Job::new(points, most));
         self.most_jobs = self.most_jobs.max(self.jobs.len());
         self.begin_waiting()
     }
 
     /// Waits for the oldest submitted points, and returns their results in order.
     pub fn collect(&mut self) -> Result<Vec<Outcome>, GpuError> {
+        self.wait_until(Job::is_done)?;
+        Ok(self.give())
+    }
+
+    /// Waits for some of the oldest submitted points, as many as were computed at a time, and returns their results: those of the points that
+    /// follow the ones of the last call. So the host can go on with these while the device works on others.
+    pub fn collect_some(&mut self) -> Result<Vec<Outcome>, GpuError> {
+        self.wait_until(|job| job.is_done() || !job.outcomes.is_empty())?;
+        Ok(self.give())
+    }
+
+    /// Waits until there is enough of the oldest submitted points.
+    fn wait_until(&mut self, is_enough: impl Fn(&Job) -> bool) -> Result<(), GpuError> {
         loop {
             match self.jobs.front() {
-                None => return Ok(Vec::new()),
-                Some(job) if job.waiting.is_empty() && job.n_under_way == 0 => break,
-                Some(_) => self.begin_waiting()?,
+                Some(job) if !is_enough(job) => self.begin_waiting()?,
+                _ => return Ok(()),
             }
             match (&self.looking_up, self.under_way.is_done()?) {
                 // Its kernels come first, unless results are there already: the device may have no others.
@@ -282,8 +283,17 @@ impl DeviceEngine {
                 }
             }
         }
-        self.n_collected += 1;
-        Ok(self.jobs.pop_front().map(|job| job.outcomes).unwrap_or_default())
+    }
+
+    /// The results of the oldest submitted points that are there.
+    fn give(&mut self) -> Vec<Outcome> {
+        let Some(job) = self.jobs.front_mut() else { return Vec::new() };
+        let outcomes = job.give();
+        if job.is_done() {
+            self.jobs.pop_front();
+            self.n_collected += 1;
+        }
+        outcomes
     }
 
     /// Whether [`collect`](Self::collect) would not have to wait long. Begins what can be begun, so that asking again and again is as good as
@@ -373,11 +383,12 @@ impl DeviceEngine {
     }
 
     /// Sends the rest of a part.
-    fn go_on(&mut self, part: Part<LookingUp>) -> Result<(), GpuError> {
+    fn go_on(&mut self, mut part: Part<LookingUp>) -> Result<(), GpuError> {
         let (lane, job, range) = (part.lane, (part.job - self.n_collected) as usize, part.range());
         let are_more = self.jobs.iter().any(|job| !job.waiting.is_empty());
         let most_jobs = if are_more { usize::MAX } else { self.most_jobs };
         let n_computing = n_side_by_side(self.n_computing, most_jobs, self.part_ms);
+        part.n_computing = n_computing;
         let (columns, under_way) = (&mut self.columns, &mut self.under_way);
         let sent = part
             .find_distinct(columns, under_way)
@@ -433,7 +444,8 @@ impl DeviceEngine {
             job.n_under_way -= 1;
         }
         let spans = part.marks.spans(part.lane, part.job, self.plan.context.timeline(), self.began_ms)?;
-        self.part_ms = spans.iter().map(|span| span.end_ms - span.begin_ms).sum();
+        let busy_ms: f64 = spans.iter().map(|span| span.end_ms - span.begin_ms).sum();
+        self.part_ms = busy_ms / part.n_computing as f64;
         self.spans.extend(spans);
         if let (Some(details), Some(recording)) = (&mut self.details, part.recording) {
             details.extend(recording.details);
@@ -451,26 +463,10 @@ impl DeviceEngine {
     }
 }
 
-/// How many parts compute side by side, where so many may, there are so many submissions at a time, and a part takes so long. Short ones do
-/// not if nothing would be left to do: they end together, and while the host looks at both and brings others, the device would have none.
+/// How many parts compute side by side, where so many may, there are so many submissions at a time, and a part takes so long. Two short ones take
+/// turns: they would end together, and while the host looks at both and brings others, the device would have nothing to do.
 fn n_side_by_side(n_computing: usize, most_jobs: usize, part_ms: f64) -> usize {
-    if part_ms < SHORT_MS { n_computing.min(most_jobs.saturating_sub(1)).max(1) } else { n_computing }
-}
-
-impl Job {
-    /// Has the system map the memory of the results while the device works, rather than when they are put there. Mapping takes several times as
-    /// long.
-    fn map_memory(&mut self) {
-        if self.outcomes.is_empty() {
-            let room = self.outcomes.spare_capacity_mut();
-            let pages =
-                room.par_chunks_mut((PAGE_BYTES / size_of::<Outcome>()).max(1)).with_min_len(MIN_PAGES);
-            // Nothing is lost when it is overwritten: an empty one owns nothing.
-            pages.for_each(|page| {
-                page[0].write(Outcome::default());
-            });
-        }
-    }
+    if most_jobs <= 2 && part_ms < SHORT_MS { 1 } else { n_computing }
 }
 
 impl Lane {
@@ -484,10 +480,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_parts_take_turns_where_none_would_be_left() {
+    fn two_short_parts_take_turns() {
         assert_eq!([1, 2, 3, 4].map(|most_jobs| n_side_by_side(2, most_jobs, 1.0)), [1, 1, 2, 2]);
-        assert_eq!([1, 2, 3, 4].map(|most_jobs| n_side_by_side(3, most_jobs, 1.0)), [1, 1, 2, 3]);
-        // Long ones gain more by sharing the device than the host costs; so may the first one, of which nothing is known.
-        assert_eq!([SHORT_MS, f64::INFINITY].map(|part_ms| n_side_by_side(2, 2, part_ms)), [2, 2]);
+        // Long ones gain more by sharing the device than the host costs.
+        assert_eq!(n_side_by_side(2, 2, SHORT_MS), 2);
     }
 }

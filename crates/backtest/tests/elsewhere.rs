@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use tidemill_backtest::segment::Layout;
 use tidemill_backtest::tally::Tally;
@@ -150,11 +151,20 @@ fn kernels_have_the_bits_of_the_cpu() {
         for most_trials in [40, 11] {
             let options = DeviceOptions { most_trials, usual_trials: 40, ..DeviceOptions::default() };
             let mut on_device = DeviceEngine::new(&device, &engine, &strategy, options).unwrap();
-            let found = on_device.evaluate(&points).unwrap();
-            assert_eq!(found.len(), expected.len());
-            for (trial, (found, expected)) in found.iter().zip(&expected).enumerate() {
-                assert_eq!(bits(found), bits(expected), "trial {trial}\n{source}");
+            let at_once = on_device.evaluate(&points).unwrap();
+            // The results of a second submission wait until all of the first one were taken.
+            (0..2).for_each(|_| on_device.submit(Arc::new(points.clone())).unwrap());
+            let some = |_| on_device.collect_some().unwrap();
+            let pieces: Vec<_> = (0..40usize.div_ceil(most_trials)).map(some).collect();
+            assert!(pieces.iter().all(|piece| (1..=most_trials).contains(&piece.len())), "{source}");
+            let after = on_device.collect().unwrap();
+            for found in [at_once, pieces.into_iter().flatten().collect(), after] {
+                assert_eq!(found.len(), expected.len());
+                for (trial, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                    assert_eq!(bits(found), bits(expected), "trial {trial}\n{source}");
+                }
             }
+            assert!(on_device.collect_some().unwrap().is_empty());
         }
     }
 }

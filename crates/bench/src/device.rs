@@ -189,8 +189,8 @@ fn run(args: DeviceBenchArgs, work: Workload) -> Result<ExitCode> {
     Ok(if n_differ == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Submits batches, each of the later ones before the one before it is read, and finishes the metrics of every trial: the runs from the fastest to
-/// the slowest, and the outcomes of the last one. Columns are cold in each.
+/// Submits batches, each of the later ones before the one before it is read, and finishes the metrics of every trial as soon as its results are there:
+/// the runs from the fastest to the slowest, and the outcomes of the last one. Columns are cold in each.
 fn timed_runs(
     on_device: &mut DeviceEngine,
     engine: &Engine<'_>,
@@ -199,7 +199,8 @@ fn timed_runs(
 ) -> Result<(Vec<TimedRun>, Vec<Outcome>)> {
     let mut runs: Vec<TimedRun> = Vec::new();
     let mut outcomes: Vec<Vec<Outcome>> = Vec::new();
-    let mut metrics: Vec<Vec<Metrics>> = vec![Vec::new(); batches.len()];
+    // By piece, in memory of the run before.
+    let mut metrics: Vec<Vec<Metrics>> = Vec::new();
     // The first one allocates.
     for _ in 0..=n_runs.max(1) {
         outcomes.clear();
@@ -208,12 +209,19 @@ fn timed_runs(
         let began = Instant::now();
         batches.iter().try_for_each(|batch| on_device.submit(batch.clone()))?;
         let mut device_s = 0.0;
-        for metrics in &mut metrics {
-            let batch = on_device.collect()?;
+        let mut n_left: usize = batches.iter().map(|batch| batch.len()).sum();
+        let mut at = 0;
+        while n_left > 0 {
+            let some = on_device.collect_some()?;
             device_s = began.elapsed().as_secs_f64();
+            if metrics.len() == at {
+                metrics.push(Vec::new());
+            }
             let of_trial = |outcome: &Outcome| engine.pool_metrics(&outcome.train, Role::Train);
-            batch.par_iter().map(of_trial).collect_into_vec(metrics);
-            outcomes.push(batch);
+            some.par_iter().map(of_trial).collect_into_vec(&mut metrics[at]);
+            n_left -= some.len();
+            at += 1;
+            outcomes.push(some);
         }
         let seconds = began.elapsed().as_secs_f64();
         let began_ms = (began - on_device.began()).as_secs_f64() * 1e3;

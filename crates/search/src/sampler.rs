@@ -60,10 +60,6 @@ pub trait Sampler: Send {
     /// Reports the scores of points that were asked, one for each.
     fn tell(&mut self, points: &Points, scores: &Scores);
 
-    /// Begins to learn, beside everything else, what it has put off until points were on their way. A study calls it after each batch; it does
-    /// not wait.
-    fn digest(&mut self) {}
-
     /// At most how many points are still to come; `None` if there is no end. Exact if no parameter is conditional.
     fn remaining(&self) -> Option<u64>;
 

@@ -16,7 +16,6 @@ pub const UNLISTED: &[(&str, &str)] = &[
     ("crates/fleet/src/fleet/crew.rs", "times are given to the rules, none passes"),
     ("crates/fleet/src/fleet/feed.rs", "times are given to the rules, none passes"),
     ("crates/gpu/src/wait.rs", "time passes in a pace of its own"),
-    ("crates/lab/src/record.rs", "times are given as distances from one instant, none passes"),
     ("crates/market/src/atc/bench.rs", "it measures, and judges nothing by it"),
     ("crates/bench/src/holding_up.rs", "it measures, and judges nothing by it"),
     ("crates/bench/src/overlap.rs", "it measures, and judges nothing by it"),
@@ -199,6 +198,16 @@ pub const LIST: &[TestFile] = &[
         tests: &[
             ("messages_come_first_and_what_is_ready_ends_the_wait", None),
             ("what_is_there_is_had_at_once_and_what_never_comes_is_given_up", None),
+        ],
+    },
+    TestFile {
+        path: "crates/search/src/sampler/auto/surface.rs",
+        tests: &[
+            ("a_surface_of_many_coefficients_is_the_same_whatever_the_threads", None),
+            ("in_a_long_study_a_surface_of_many_coefficients_knows_all_batches_but_the_last", None),
+            ("proposals_do_not_depend_on_how_they_are_cut_into_batches", None),
+            ("scores_of_any_size_are_survived", None),
+            ("what_fails_beside_everything_else_is_not_lost", None),
         ],
     },
     TestFile {

@@ -21,6 +21,8 @@ pub(super) const READY_SHARE: usize = 16;
 pub(super) struct ColumnStore {
     plan: Arc<DevicePlan>,
     pools: Vec<Pool>,
+    /// By slot, in which round it is chosen whether its pool is written.
+    rounds: Vec<usize>,
     /// Finds distinct tuples, batch after batch.
     stream: Stream,
     /// When the columns sent last are computed.
@@ -32,7 +34,13 @@ impl ColumnStore {
         let pools = plan.keys.pools.iter().map(|pool| Pool::new(pool, plan.budget)).collect();
         // What the host waits for goes before what is under way.
         let stream = plan.context.pool().of(Purpose::Prepare)?;
-        Ok(Self { plan, pools, stream, computed: None })
+        let round = |(slot, of): (usize, &Slot)| match of {
+            _ if !code::is_flexible(&plan.plan, slot) => 0,
+            Slot::Call { func, .. } if func.at.is_some() => 1,
+            _ => 2,
+        };
+        let rounds = plan.plan.slots.iter().enumerate().map(round).collect();
+        Ok(Self { plan, pools, rounds, stream, computed: None })
     }
 
     /// The stream that looks tuples up.
@@ -66,7 +74,7 @@ impl ColumnStore {
     /// Room in the tables for the tuples of so many rows.
     pub(super) fn reserve_tuples(&mut self, n_rows: usize, under_way: &mut UnderWay) -> Result<(), GpuError> {
         for (pool, plan) in self.pools.iter_mut().zip(&self.plan.keys.pools) {
-            let n_more = n_rows * plan.n_keys;
+            let n_more = n_rows * plan.keys.len();
             if !pool.has_places(n_more) {
                 under_way.settle()?;
             }
@@ -87,19 +95,13 @@ impl ColumnStore {
     /// What a function reads as a whole must be. Of the others, extremes are where there is room, because one value costs a whole window;
     /// what comes from prefix sums only where enough rows share what is new. What earlier batches have left costs nothing.
     pub(super) fn choose_written(&self, spans: &[Span], n_rows: usize) -> Option<Vec<bool>> {
-        let plan = &self.plan.plan;
         let most = self.most_bytes();
         let mut written = vec![false; self.pools.len()];
         let mut bytes = 0;
-        let choice = |slot: usize| match &plan.slots[slot] {
-            _ if !code::is_flexible(plan, slot) => 0,
-            Slot::Call { func, .. } if func.at.is_some() => 1,
-            _ => 2,
-        };
         for round in 0..3 {
             for (slot, place) in self.plan.keys.places.iter().enumerate() {
                 let Place::Pool { pool, .. } = *place else { continue };
-                if written[pool] || choice(slot) != round {
+                if written[pool] || self.rounds[slot] != round {
                     continue;
                 }
                 let n_items = self.plan.keys.n_items(pool, spans);

@@ -45,6 +45,8 @@ pub(super) struct Part<S> {
     pub(super) lane: usize,
     /// Which of the submissions it belongs to.
     pub(super) job: u64,
+    /// How many parts compute while it does, itself among them, if there are so many.
+    pub(super) n_computing: usize,
     pub(super) n_trials: usize,
     /// A row for each trial and timeframe.
     pub(super) n_rows: usize,
@@ -143,9 +145,35 @@ struct ConditionWork {
 impl<S> Part<S> {
     /// The same part in its next state.
     fn advance<T>(self, next: impl FnOnce(S) -> T) -> Part<T> {
-        let Self { plan, stream, memory, lane, job, n_trials, n_rows, share, marks, recording, state } = self;
+        let Self {
+            plan,
+            stream,
+            memory,
+            lane,
+            job,
+            n_computing,
+            n_trials,
+            n_rows,
+            share,
+            marks,
+            recording,
+            state,
+        } = self;
         let state = next(state);
-        Part { plan, stream, memory, lane, job, n_trials, n_rows, share, marks, recording, state }
+        Part {
+            plan,
+            stream,
+            memory,
+            lane,
+            job,
+            n_computing,
+            n_trials,
+            n_rows,
+            share,
+            marks,
+            recording,
+            state,
+        }
     }
 
     /// Notes that a stage begins here.

@@ -57,8 +57,8 @@ pub(super) struct PoolPlan {
     pub(super) stride: usize,
     /// Scalars in a tuple.
     pub(super) n_scalars: usize,
-    /// Keys that tell its items.
-    pub(super) n_keys: usize,
+    /// The keys that tell its items.
+    pub(super) keys: Vec<usize>,
 }
 
 /// One key: the tuple that decides what is shared.
@@ -223,12 +223,12 @@ impl Keys {
         let known = self.pools.iter().position(|pool| pool.shape == parts.shape && pool.stride == stride);
         let pool = known.unwrap_or_else(|| {
             let n_scalars = parts.scalars.len();
-            self.pools.push(PoolPlan { shape: parts.shape, stride, n_scalars, n_keys: 0 });
+            self.pools.push(PoolPlan { shape: parts.shape, stride, n_scalars, keys: Vec::new() });
             self.pools.len() - 1
         });
-        let wave = self.pools[pool].n_keys;
-        self.pools[pool].n_keys += 1;
-        Place::Pool { pool, key: self.add(parts, Some(pool), wave, tuples) }
+        let key = self.add(parts, Some(pool), self.pools[pool].keys.len(), tuples);
+        self.pools[pool].keys.push(key);
+        Place::Pool { pool, key }
     }
 
     fn add(&mut self, parts: &KeyParts, pool: Option<usize>, wave: usize, tuples: &mut Vec<u32>) -> usize {
@@ -245,8 +245,7 @@ impl Keys {
 
     /// Items of a pool after a part.
     pub(super) fn n_items(&self, pool: usize, spans: &[Span]) -> usize {
-        let of_pool = self.keys.iter().zip(spans).filter(|(key, _)| key.pool == Some(pool));
-        of_pool.map(|(_, span)| span.all).max().unwrap_or(0)
+        self.pools[pool].keys.iter().map(|key| spans[*key].all).max().unwrap_or(0)
     }
 }
 

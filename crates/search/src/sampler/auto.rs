@@ -279,10 +279,6 @@ impl Sampler for Auto {
         self.news = Some(News { points: points.clone(), scores: scores.clone(), owners, migrants });
     }
 
-    fn digest(&mut self) {
-        self.members.iter_mut().for_each(|member| member.sampler.digest());
-    }
-
     fn remaining(&self) -> Option<u64> {
         None
     }

@@ -193,10 +193,6 @@ impl Sampler for Enqueue {
         self.inner.tell(points, scores);
     }
 
-    fn digest(&mut self) {
-        self.inner.digest();
-    }
-
     fn remaining(&self) -> Option<u64> {
         let n_queued = (self.queue.len() - self.n_asked) as u64;
         self.inner.remaining().map(|remaining| remaining.saturating_add(n_queued))

@@ -147,10 +147,6 @@ impl Sampler for Fresh {
         });
     }
 
-    fn digest(&mut self) {
-        self.inner.digest();
-    }
-
     fn remaining(&self) -> Option<u64> {
         if self.is_ended {
             return Some(0);

@@ -170,10 +170,6 @@ impl Sampler for Steered {
         self.inner.tell(points, scores);
     }
 
-    fn digest(&mut self) {
-        self.inner.digest();
-    }
-
     fn remaining(&self) -> Option<u64> {
         self.inner.remaining()
     }

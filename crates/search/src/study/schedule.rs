@@ -75,17 +75,14 @@ impl<'a> Schedule<'a> {
         self.controller = controller;
     }
 
-    /// Ends the turn of the batch before, and applies what holds from the next one on. Before each batch it must be called before anything is
-    /// told or asked; a second call does nothing.
+    /// Applies what holds from the next batch on. Before each batch it must be called before anything is told or asked; a second call does
+    /// nothing.
     pub(super) fn turn(&mut self) -> Result<(), StudyError> {
         if self.n_turned > self.n_asked || self.is_ended() {
             return Ok(());
         }
         self.n_turned = self.n_asked + 1;
         let batch = self.n_asked;
-        let sampler = &mut *self.sampler;
-        catch_unwind(AssertUnwindSafe(|| sampler.digest()))
-            .map_err(|payload| self.panicked(batch, &*payload))?;
         while self.recorded.front().is_some_and(|change| change.batch <= batch) {
             if let Some(change) = self.recorded.pop_front() {
                 self.apply(&change)?;

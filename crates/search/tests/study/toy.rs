@@ -29,8 +29,6 @@ pub struct Toy {
     pub space: Space,
     pub state: u64,
     pub n_asked: u64,
-    /// Whether there is something to digest.
-    pub has_news: bool,
     pub max_delay: Duration,
     pub ends_after: Option<u64>,
     pub panics_at: Option<u64>,
@@ -39,15 +37,7 @@ pub struct Toy {
 impl Toy {
     pub fn new() -> Self {
         let max_delay = Duration::ZERO;
-        Self {
-            space: space(),
-            state: 1,
-            n_asked: 0,
-            has_news: false,
-            max_delay,
-            ends_after: None,
-            panics_at: None,
-        }
+        Self { space: space(), state: 1, n_asked: 0, max_delay, ends_after: None, panics_at: None }
     }
 }
 
@@ -91,14 +81,6 @@ impl Sampler for Toy {
             for value in [points.value(row, 0), scores.first(row).value().unwrap_or(9.0)] {
                 self.state = Stream::new(self.state, value.to_bits()).bits(row as u64);
             }
-        }
-        self.has_news = true;
-    }
-
-    fn digest(&mut self) {
-        dawdle(self.max_delay);
-        if std::mem::take(&mut self.has_news) {
-            self.state = Stream::new(self.state, self.n_asked).bits(0);
         }
     }
 
@@ -156,10 +138,6 @@ impl Sampler for Slow {
     fn tell(&mut self, points: &Points, scores: &Scores) {
         std::thread::sleep(self.tell);
         self.toy.tell(points, scores);
-    }
-
-    fn digest(&mut self) {
-        self.toy.digest();
     }
 
     fn remaining(&self) -> Option<u64> {

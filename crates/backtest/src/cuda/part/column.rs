@@ -15,6 +15,12 @@ use crate::plan::{Slot, Tape};
 /// Memory for what columns need only while they are computed.
 pub(super) const SCRATCH_BYTES: usize = 256 << 20;
 
+/// Warps of a recursion that are worth having on a device at a time.
+const RECURSION_WARPS: u64 = 2_048;
+
+/// The fewest bars of a stretch of a recursion.
+const LEAST_STRETCH: u32 = 1_024;
+
 /// Columns under way on the second stream of a lane.
 struct Beside {
     done: Event,
@@ -166,7 +172,7 @@ impl Part<Described> {
             }
             Slot::Recur { .. } => {
                 let longest = grid.longest as u32;
-                let full = || longest.div_ceil(stretches(count, grid.n_symbols as u32, longest));
+                let full = || longest.div_ceil(recursion_stretches(count, grid.n_symbols, longest));
                 let length = plan.options.stretch_bars.map_or_else(full, |bars| bars as u32).max(1);
                 let n_stretches = longest.div_ceil(length).max(1);
                 let n_states = 2 * n_stretches as usize * grid.n_symbols * span.n_new();
@@ -249,6 +255,14 @@ impl Part<Described> {
         }
         Ok(())
     }
+}
+
+/// Into how many stretches a recursion is cut, which leaves many instructions of a bar to wait for each other: as many as keep the device at work,
+/// where symbols are long. Short ones meet less often.
+fn recursion_stretches(count: u32, n_symbols: usize, longest: u32) -> u32 {
+    let n_warps = u64::from(count.div_ceil(32)) * n_symbols as u64;
+    let most = u64::from(longest / LEAST_STRETCH).max(1);
+    (RECURSION_WARPS / n_warps.max(1)).clamp(1, most) as u32
 }
 
 /// The number of a function over all symbols, as in over.cu.

@@ -6,13 +6,14 @@
 //! spread of the trials to all of it, mix it with the best trials, and are a part of the portfolio alone.
 //!
 //! To fit many coefficients takes longer than all else between results and proposals. In a long study, where one batch changes little, such a
-//! surface is fitted after the proposals, while they are evaluated: it knows all batches but the last. It has threads of its own for that, because
-//! in a study that is evaluated quickly the next results may be there, and others propose from them, before it is fitted.
+//! surface is fitted on threads of its own from one batch of results to the next, beside the proposals and the evaluation: those climb the surface
+//! before it, which knows all batches but the last.
 
 mod fit;
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::thread;
 
 use crossbeam_channel::Receiver;
@@ -58,8 +59,8 @@ const LOG_SCATTER: (f64, f64) = (-3.0, 0.0);
 /// From so many trials on a study is long.
 const MIN_LONG: u64 = 1 << 13;
 
-/// Threads that fit while a batch is evaluated: others have to bring it there.
-const MAX_THREADS: usize = 4;
+/// Threads that fit beside everything else: others have to propose the next batch, and to bring it to a device.
+const MAX_THREADS: usize = 6;
 
 /// Number of best trials that lend genes.
 const N_DONORS: usize = 16;
@@ -75,11 +76,12 @@ pub(super) struct Surface {
     space: Space,
     streams: Streams,
     start: Sobol,
+    genes: Arc<[Gene]>,
     model: Model,
-    /// Whether it learns what it is told after the proposals that follow.
+    /// What proposals follow; none until there are enough trials.
+    guide: Option<Guide>,
+    /// Whether it learns beside everything else.
     is_late: bool,
-    /// What it has yet to learn.
-    put_off: Option<(Points, Scores)>,
     /// Where it learns then; none if there are no threads to be had.
     pool: Option<ThreadPool>,
     /// The model comes back from there when it has learnt; what is in its place until then is of no use.
@@ -90,7 +92,7 @@ pub(super) struct Surface {
 /// The best trials, and the surfaces through them.
 #[derive(Debug, Default)]
 struct Model {
-    genes: Vec<Gene>,
+    genes: Arc<[Gene]>,
     /// Most trials that are fitted.
     capacity: usize,
     /// Best first; of equal scores the one told earlier.
@@ -98,10 +100,19 @@ struct Model {
     /// The trials of all slots, gene by gene.
     columns: Vec<GeneColumn>,
     n_slots: usize,
-    /// The last ones that were fitted, which proposals climb.
+    /// The last ones that were fitted.
     surfaces: Option<Surfaces>,
     /// Whether others have to be fitted first.
     is_stale: bool,
+}
+
+/// What proposals follow.
+#[derive(Debug)]
+struct Guide {
+    summits: [Vec<Peak>; 2],
+    /// The best trials, gene by gene.
+    donors: Vec<GeneColumn>,
+    n_donors: usize,
 }
 
 /// One of the best trials.
@@ -137,7 +148,7 @@ struct Recipe {
 impl Surface {
     /// A sampler over a valid space.
     pub(super) fn new(space: &Space, settings: &SamplerSettings) -> Self {
-        let genes = Gene::of_space(space);
+        let genes: Arc<[Gene]> = Gene::of_space(space).into();
         let columns = vec![GeneColumn::default(); genes.len()];
         let n_coefficients = n_coefficients(&genes).max(1);
         let by_budget =
@@ -153,17 +164,38 @@ impl Surface {
             streams: Streams::new(settings.seed, SEED_TWIST),
             start: Sobol::new(space, settings.seed),
             model: Model {
-                genes,
+                genes: genes.clone(),
                 capacity: wanted.min(MAX_CELLS / n_coefficients).clamp(N_KEPT.0, N_KEPT.1),
                 columns,
                 ..Model::default()
             },
+            genes,
+            guide: None,
             is_late,
-            put_off: None,
             pool: is_late.then(pool).flatten(),
             away: None,
             n_asked: 0,
         }
+    }
+
+    /// Has the model learn a batch beside everything else.
+    fn send_away(&mut self, points: Points, scores: Scores) {
+        let mut model = std::mem::take(&mut self.model);
+        let (sender, receiver) = crossbeam_channel::bounded(1);
+        let learn = move || {
+            let learnt = catch_unwind(AssertUnwindSafe(|| {
+                model.learn(&points, &scores);
+                model.fit();
+                model
+            }));
+            // Nobody waits for it where the sampler is gone.
+            drop(sender.send(learnt));
+        };
+        match &self.pool {
+            Some(pool) => pool.spawn(learn),
+            None => learn(),
+        }
+        self.away = Some(receiver);
     }
 
     /// Waits until the model has learnt.
@@ -176,7 +208,7 @@ impl Surface {
         }
     }
 
-    fn recipes(&self, trials: Range<u64>) -> Vec<Recipe> {
+    fn recipes(&self, trials: Range<u64>, n_donors: usize) -> Vec<Recipe> {
         let streams: [Stream; 5] = std::array::from_fn(|purpose| self.streams.point(purpose as u64));
         let recipe = |trial: u64| {
             let unit = |purpose: usize| streams[purpose].unit(trial);
@@ -185,7 +217,7 @@ impl Surface {
             };
             Recipe {
                 summit_idx: usize::from(unit(0) < RANK_SHARE),
-                donor_idx: place(1, self.model.kept.len().min(N_DONORS)),
+                donor_idx: place(1, n_donors),
                 summit_share: SUMMIT_SHARES[place(2, SUMMIT_SHARES.len())],
                 draw: ((unit(3) - UNDRAWN_SHARE) / (1.0 - UNDRAWN_SHARE)).max(0.0),
                 scatter: libm::exp10(LOG_SCATTER.0 + (LOG_SCATTER.1 - LOG_SCATTER.0) * unit(4)),
@@ -195,21 +227,14 @@ impl Surface {
     }
 
     /// Makes one gene of all children.
-    fn fill(
-        &self,
-        gene_idx: usize,
-        peaks: [Peak; 2],
-        first_trial: u64,
-        recipes: &[Recipe],
-        column: &mut [f64],
-    ) {
-        let gene = &self.model.genes[gene_idx];
+    fn fill(&self, gene_idx: usize, guide: &Guide, first_trial: u64, recipes: &[Recipe], column: &mut [f64]) {
+        let gene = &self.genes[gene_idx];
         let [choice, steps] = [0, 1].map(|purpose| self.streams.gene(gene.param_idx, purpose));
-        let GeneColumn { values, units } = &self.model.columns[gene_idx];
+        let GeneColumn { values, units } = &guide.donors[gene_idx];
+        let peaks = [guide.summits[0][gene_idx], guide.summits[1][gene_idx]];
         for ((trial, recipe), slot) in (first_trial..).zip(recipes).zip(column) {
             let peak = peaks[recipe.summit_idx];
-            let donor = self.model.kept[recipe.donor_idx].slot;
-            let (value, unit) = (values[donor], units[donor]);
+            let (value, unit) = (values[recipe.donor_idx], units[recipe.donor_idx]);
             let is_from_summit = choice.unit(trial) < recipe.summit_share || value.is_nan();
             *slot = match (is_from_summit, gene.is_category) {
                 (false, _) => value,
@@ -239,6 +264,16 @@ impl Model {
         self.is_stale = false;
     }
 
+    /// What proposals follow; none without a surface.
+    fn guide(&self) -> Option<Guide> {
+        let summits = self.surfaces.as_ref()?.summits.clone();
+        let donors = &self.kept[..self.kept.len().min(N_DONORS)];
+        let of_donors = |of: &[f64]| donors.iter().map(|donor| of[donor.slot]).collect();
+        let of_gene =
+            |of: &GeneColumn| GeneColumn { values: of_donors(&of.values), units: of_donors(&of.units) };
+        Some(Guide { summits, donors: self.columns.iter().map(of_gene).collect(), n_donors: donors.len() })
+    }
+
     /// Puts points of a batch into free slots, and says into which.
     fn store(&mut self, points: &Points, point_idxs: &[usize]) -> Vec<usize> {
         let mut is_taken = vec![false; self.n_slots];
@@ -247,7 +282,7 @@ impl Model {
         let slots: Vec<usize> = free.take(point_idxs.len()).collect();
         self.n_slots = slots.last().map_or(0, |last| last + 1).max(self.n_slots);
         let n_slots = self.n_slots;
-        let columns = self.columns.par_iter_mut().zip(&self.genes);
+        let columns = self.columns.par_iter_mut().zip(&self.genes[..]);
         let columns = columns.with_min_len(min_columns(point_idxs.len()));
         columns.for_each(|(column, gene)| {
             let GeneColumn { values, units } = column;
@@ -304,49 +339,27 @@ impl Sampler for Surface {
     }
 
     fn ask(&mut self, n: usize) -> Points {
-        self.bring_back();
-        if self.model.kept.len() < N_START || n == 0 {
-            return self.start.ask(n);
+        if !self.is_late && self.model.is_stale {
+            self.model.fit();
+            self.guide = self.model.guide();
         }
+        let Some(guide) = self.guide.as_ref().filter(|_| n > 0) else { return self.start.ask(n) };
         let trials = self.n_asked..self.n_asked + n as u64;
         self.n_asked = trials.end;
-        self.model.fit();
-        let Some(Surfaces { summits, .. }) = &self.model.surfaces else { return self.start.ask(n) };
-        let recipes = self.recipes(trials.clone());
-        points_from_genes(&self.space, &self.model.genes, n, |gene_idx, column| {
-            let peaks = [summits[0][gene_idx], summits[1][gene_idx]];
-            self.fill(gene_idx, peaks, trials.start, &recipes, column);
+        let recipes = self.recipes(trials.clone(), guide.n_donors);
+        points_from_genes(&self.space, &self.genes, n, |gene_idx, column| {
+            self.fill(gene_idx, guide, trials.start, &recipes, column);
         })
     }
 
     fn tell(&mut self, points: &Points, scores: &Scores) {
         if self.is_late {
-            self.digest();
-            self.put_off = Some((points.clone(), scores.clone()));
+            self.bring_back();
+            self.guide = self.model.guide();
+            self.send_away(points.clone(), scores.clone());
         } else {
             self.model.learn(points, scores);
         }
-    }
-
-    fn digest(&mut self) {
-        let Some((points, scores)) = self.put_off.take() else { return };
-        self.bring_back();
-        let mut model = std::mem::take(&mut self.model);
-        let (sender, receiver) = crossbeam_channel::bounded(1);
-        let learn = move || {
-            let learnt = catch_unwind(AssertUnwindSafe(|| {
-                model.learn(&points, &scores);
-                model.fit();
-                model
-            }));
-            // Nobody waits for it where the sampler is gone.
-            drop(sender.send(learnt));
-        };
-        match &self.pool {
-            Some(pool) => pool.spawn(learn),
-            None => learn(),
-        }
-        self.away = Some(receiver);
     }
 
     fn remaining(&self) -> Option<u64> {
@@ -372,16 +385,19 @@ mod tests {
         assert!(best(Function::Mixed142, 142, 40_000, 4096) < 1.0);
     }
 
-    /// A surface over 142 parameters after some batches, and its proposals. Scores of the last batch are multiplied.
-    fn after_batches(n_trials: u64, n_batches: usize, last_times: f64) -> (Surface, Vec<Points>) {
+    /// A surface over 142 parameters after some batches, and its proposals. Scores of one batch are multiplied.
+    fn after_batches(
+        n_trials: u64,
+        n_batches: usize,
+        (other, times): (usize, f64),
+    ) -> (Surface, Vec<Points>) {
         let space = Function::Mixed142.space(142);
         let settings = SamplerSettings { n_trials: Some(n_trials), ..SamplerSettings::new(5) };
         let mut surface = Surface::new(&space, &settings);
         let mut proposals = Vec::new();
         for batch in 1..=n_batches {
             let points = surface.ask(200);
-            surface.digest();
-            let times = if batch == n_batches { last_times } else { 1.0 };
+            let times = if batch == other { times } else { 1.0 };
             let values = Function::Mixed142.evaluate(&points);
             let values: Vec<f64> = values.iter().map(|value| value * times).collect();
             surface.tell(&points, &crate::quality::to_scores(&values));
@@ -392,19 +408,13 @@ mod tests {
 
     #[test]
     fn in_a_long_study_a_surface_of_many_coefficients_knows_all_batches_but_the_last() {
-        let next = |n_trials: u64, n_batches: usize, last_times: f64, is_digested: bool| {
-            let mut surface = after_batches(n_trials, n_batches, last_times).0;
-            if is_digested {
-                surface.digest();
-            }
-            surface.ask(50)
-        };
-        assert!(next(MIN_LONG, 5, 1.0, false) == next(MIN_LONG, 5, 0.5, false));
-        assert!(next(MIN_LONG, 5, 1.0, true) != next(MIN_LONG, 5, 0.5, true));
-        assert!(next(MIN_LONG - 1, 5, 1.0, false) != next(MIN_LONG - 1, 5, 0.5, false));
+        let next = |n_trials: u64, other: (usize, f64)| after_batches(n_trials, 5, other).0.ask(50);
+        assert!(next(MIN_LONG, (5, 1.0)) == next(MIN_LONG, (5, 0.5)));
+        assert!(next(MIN_LONG, (4, 1.0)) != next(MIN_LONG, (4, 0.5)));
+        assert!(next(MIN_LONG - 1, (5, 1.0)) != next(MIN_LONG - 1, (5, 0.5)));
         // Told twice in a row, it knows the first batch.
         let told_again = |times: f64| {
-            let mut surface = after_batches(MIN_LONG, 5, times).0;
+            let mut surface = after_batches(MIN_LONG, 5, (5, times)).0;
             surface.tell(&Points::new(142), &Scores::single(&[]));
             surface.ask(50)
         };
@@ -412,10 +422,21 @@ mod tests {
     }
 
     #[test]
+    fn proposals_do_not_depend_on_how_they_are_cut_into_batches() {
+        let asked = |sizes: &[usize]| {
+            let mut surface = after_batches(MIN_LONG, 5, (5, 1.0)).0;
+            let mut all = Points::new(142);
+            sizes.iter().for_each(|size| all.extend_from(&surface.ask(*size), 0..*size));
+            all
+        };
+        assert!(asked(&[50]) == asked(&[20, 30]));
+    }
+
+    #[test]
     fn a_surface_of_many_coefficients_is_the_same_whatever_the_threads() {
         let with_threads = |n_threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
-            pool.install(|| after_batches(MIN_LONG, 6, 1.0).1)
+            pool.install(|| after_batches(MIN_LONG, 6, (6, 1.0)).1)
         };
         let expected = with_threads(1);
         assert!((2..=3).all(|n_threads| with_threads(n_threads) == expected));
@@ -423,10 +444,10 @@ mod tests {
 
     #[test]
     fn what_fails_beside_everything_else_is_not_lost() {
-        let mut surface = after_batches(MIN_LONG, 3, 1.0).0;
-        surface.tell(&Points::new(142), &crate::quality::to_scores(&[1.0]));
-        surface.digest();
-        assert!(catch_unwind(AssertUnwindSafe(|| surface.ask(1))).is_err());
+        let mut surface = after_batches(MIN_LONG, 3, (3, 1.0)).0;
+        let mut tell = |scores: &[f64]| surface.tell(&Points::new(142), &crate::quality::to_scores(scores));
+        tell(&[1.0]);
+        assert!(catch_unwind(AssertUnwindSafe(|| tell(&[]))).is_err());
     }
 
     #[test]
