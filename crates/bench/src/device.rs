@@ -100,8 +100,13 @@ fn run(args: DeviceBenchArgs, work: Workload) -> Result<ExitCode> {
     let (in_two, halved) = timed_runs(&mut on_device, &engine, &halves(&points), args.repeat)?;
     let whole = [Arc::new(points)];
     let (runs, outcomes) = timed_runs(&mut on_device, &engine, &whole, args.repeat)?;
+    // Stages of parts that overlap say little about kernels.
+    drop(on_device);
+    options.most_trials = n_trials;
+    let mut in_one = DeviceEngine::new(device, &engine, &work.strategy, options)?;
+    let (in_one, uncut) = timed_runs(&mut in_one, &engine, &whole, args.repeat)?;
     let [points] = whole;
-    let (median, best) = (&runs[runs.len() / 2], &runs[0]);
+    let (median, best, alone) = (&runs[runs.len() / 2], &runs[0], &in_one[in_one.len() / 2]);
     let in_two_s = in_two[in_two.len() / 2].seconds;
 
     let n_cpu = args.cpu_trials.unwrap_or(n_trials).min(n_trials);
@@ -116,23 +121,23 @@ fn run(args: DeviceBenchArgs, work: Workload) -> Result<ExitCode> {
     let cpu_s = began.elapsed().as_secs_f64();
     let n_different =
         |a: &[Outcome], b: &[Outcome]| a.iter().zip(b).filter(|(a, b)| !same_bits(a, b)).count();
-    let n_differ = n_different(&outcomes, &expected) + n_different(&outcomes, &halved);
+    let n_differ: usize =
+        [&expected, &halved, &uncut].map(|others| n_different(&outcomes, others)).iter().sum();
 
     let n_bars = work.universe.n_bars();
     let evals = n_trials as f64 * n_bars as f64;
     let trades: u64 = outcomes.iter().map(|outcome| u64::from(outcome.train.trades)).sum();
     let kernel_s =
-        [Stage::Masks, Stage::Walk, Stage::Book].map(|stage| median.stage_ms(stage)).iter().sum::<f64>()
-            / 1e3;
+        [Stage::Masks, Stage::Walk, Stage::Book].map(|stage| alone.stage_ms(stage)).iter().sum::<f64>() / 1e3;
     let stages: Vec<(String, f64)> =
-        STAGES.iter().map(|stage| (format!("{stage:?}").to_lowercase(), median.stage_ms(*stage))).collect();
+        STAGES.iter().map(|stage| (format!("{stage:?}").to_lowercase(), alone.stage_ms(*stage))).collect();
     let mut out = std::io::stdout().lock();
     if args.json {
         let stages: serde_json::Map<String, serde_json::Value> =
             stages.into_iter().map(|(name, ms)| (name, json!(ms))).collect();
         let result = json!({
             "bench": work.name, "device": device.info().name, "trials": n_trials, "bars": n_bars, "trades": trades,
-            "median_s": median.seconds, "best_s": best.seconds, "in_two_s": in_two_s, "median_bar_evals_per_s": evals / median.seconds,
+            "median_s": median.seconds, "best_s": best.seconds, "in_two_s": in_two_s, "in_one_part_s": alone.seconds, "median_bar_evals_per_s": evals / median.seconds,
             "kernel_bar_evals_per_s": evals / kernel_s, "stages_ms": stages, "load_s": load_s,
             "cpu_trials": n_cpu, "cpu_s": cpu_s, "cpu_threads": rayon::current_num_threads(), "different": n_differ,
         });
@@ -161,6 +166,15 @@ fn run(args: DeviceBenchArgs, work: Workload) -> Result<ExitCode> {
             evals / in_two_s
         )?;
         writeln!(out, "  until sums are back   {:8.2} ms", median.device_s * 1e3)?;
+        for (name, ms) in [("host, before", median.before_ms()), ("host, after", median.after_ms())] {
+            writeln!(out, "    {name:<18}{ms:10.2} ms")?;
+        }
+        writeln!(
+            out,
+            "  the same in one part  {:8.2} ms                {:.3e} bar-evaluations/s",
+            alone.seconds * 1e3,
+            evals / alone.seconds
+        )?;
         writeln!(
             out,
             "  masks + walk + book   {:8.2} ms                {:.3e} bar-evaluations/s",
@@ -168,9 +182,6 @@ fn run(args: DeviceBenchArgs, work: Workload) -> Result<ExitCode> {
             evals / kernel_s
         )?;
         for (name, ms) in &stages {
-            writeln!(out, "    {name:<18}{ms:10.2} ms")?;
-        }
-        for (name, ms) in [("host, before", median.before_ms()), ("host, after", median.after_ms())] {
             writeln!(out, "    {name:<18}{ms:10.2} ms")?;
         }
         writeln!(out, "  load and compile      {:8.2} s", load_s)?;
