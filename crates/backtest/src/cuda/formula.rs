@@ -27,12 +27,7 @@ pub(super) struct SplitFormula {
 
 /// Splits the next value of a recursion, so that what it reads can be on its way long before it is needed.
 pub(super) fn split(plan: &Plan, tape: &Tape, indent: &str) -> SplitFormula {
-    let mut depends: Vec<bool> = Vec::with_capacity(tape.ops.len());
-    for op in &tape.ops {
-        let mut is_dependent = matches!(op, Op::Position(_));
-        op.operands(|operand| is_dependent |= depends[operand]);
-        depends.push(is_dependent);
-    }
+    let depends = depends_on_the_last(tape);
     // What the dependent operations read of the others; numbers that are the same on every bar are at hand anyway.
     let last = tape.ops.len() - 1;
     let mut is_handed = vec![false; tape.ops.len()];
@@ -65,6 +60,29 @@ pub(super) fn split(plan: &Plan, tape: &Tape, indent: &str) -> SplitFormula {
     rest.emit(last);
     rest.line(&format!("return v{last};"));
     SplitFormula { fields, ahead: ahead.out, rest: rest.out }
+}
+
+/// Whether the next value of a recursion is one of those that it reads, chosen by the last one, or that itself: a stop that follows the price. What is
+/// computed with the last value, as a mean or a sum, forgets late or never how it began.
+pub(super) fn is_chosen(next: &Tape) -> bool {
+    let computes = |op: &Op| match op {
+        Op::Unary(..) => true,
+        Op::Binary(of, ..) => !matches!(of, Op2::Min | Op2::Max),
+        _ => false,
+    };
+    let depends = depends_on_the_last(next);
+    !next.ops.iter().zip(depends).any(|(op, is_dependent)| is_dependent && computes(op))
+}
+
+/// Which operations of a recursion need the last value.
+fn depends_on_the_last(tape: &Tape) -> Vec<bool> {
+    let mut depends: Vec<bool> = Vec::with_capacity(tape.ops.len());
+    for op in &tape.ops {
+        let mut is_dependent = matches!(op, Op::Position(_));
+        op.operands(|operand| is_dependent |= depends[operand]);
+        depends.push(is_dependent);
+    }
+    depends
 }
 
 /// Writes what the switches of a trial make of a condition on every bar: `ALWAYS_TRUE`, `NEVER_TRUE` or `OPEN`. Nothing where there are no switches.
@@ -329,5 +347,43 @@ pub(super) fn binary(op: Op2, a: &str, b: &str) -> String {
         Op2::Div => format!("{a} / {b}"),
         Op2::Min => format!("minimum({a}, {b})"),
         _ => format!("maximum({a}, {b})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidemill_market::Universe;
+    use tidemill_market::synth::lcg;
+
+    use super::*;
+    use crate::exec::engine::{Engine, EngineOptions};
+    use crate::plan::Slot;
+    use crate::segment::Layout;
+    use crate::strategy::{Overrides, Strategy};
+
+    #[test]
+    fn a_stop_is_chosen_and_a_mean_is_computed() {
+        let is_chosen = |next: &str| {
+            let text = format!(
+                "name = \"x\"\n[let]\nline = \"recur(close, {next})\"\n[long]\nenter = \"close > line\"\nexit = \"close < line\"\n"
+            );
+            let strategy = Strategy::parse("x.toml", &text, &Overrides::default()).unwrap();
+            let universe = Universe { symbols: vec![lcg(50)] };
+            let segments = Layout::default().segments(&universe).unwrap();
+            let engine = Engine::new(&strategy, &universe, segments, EngineOptions::default()).unwrap();
+            let plan = Plan::with_all_slots(&engine.program);
+            let next = |slot: &Slot| match slot {
+                Slot::Recur { next, .. } => Some(is_chosen(next)),
+                _ => None,
+            };
+            plan.slots.iter().find_map(next).unwrap()
+        };
+        assert!(is_chosen("if(close[1] > self, max(self, close - 2 * atr(5)), close)"));
+        assert!(is_chosen("min(self, high)"));
+        for next in
+            ["self + volume", "0.9 * self + 0.1 * close", "if(close > 2 * self, close, self)", "abs(self)"]
+        {
+            assert!(!is_chosen(next), "{next}");
+        }
     }
 }

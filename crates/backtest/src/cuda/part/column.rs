@@ -7,6 +7,7 @@ use super::{Computed, Described, Part, Span};
 use crate::cuda::Stage;
 use crate::cuda::column_store::ColumnStore;
 use crate::cuda::data::GridData;
+use crate::cuda::formula::is_chosen;
 use crate::cuda::layout::{FormulaArgs, GatherArgs, MaskArgs, OverArgs, RecursionArgs};
 use crate::cuda::plan::Place;
 use crate::graph::{Func, Over};
@@ -170,9 +171,9 @@ impl Part<Described> {
                 };
                 plan.kernels.mask(&self.stream, slot, &args)
             }
-            Slot::Recur { .. } => {
+            Slot::Recur { next, .. } => {
                 let longest = grid.longest as u32;
-                let full = || longest.div_ceil(recursion_stretches(count, grid.n_symbols, longest));
+                let full = || longest.div_ceil(recursion_stretches(next, count, grid.n_symbols, longest));
                 let length = plan.options.stretch_bars.map_or_else(full, |bars| bars as u32).max(1);
                 let n_stretches = longest.div_ceil(length).max(1);
                 let n_states = 2 * n_stretches as usize * grid.n_symbols * span.n_new();
@@ -258,8 +259,11 @@ impl Part<Described> {
 }
 
 /// Into how many stretches a recursion is cut, which leaves many instructions of a bar to wait for each other: as many as keep the device at work,
-/// where symbols are long. Short ones meet less often.
-fn recursion_stretches(count: u32, n_symbols: usize, longest: u32) -> u32 {
+/// where symbols are long. What does not forget soon how it began has the stretches of an average.
+fn recursion_stretches(next: &Tape, count: u32, n_symbols: usize, longest: u32) -> u32 {
+    if !is_chosen(next) {
+        return stretches(count, n_symbols as u32, longest);
+    }
     let n_warps = u64::from(count.div_ceil(32)) * n_symbols as u64;
     let most = u64::from(longest / LEAST_STRETCH).max(1);
     (RECURSION_WARPS / n_warps.max(1)).clamp(1, most) as u32
