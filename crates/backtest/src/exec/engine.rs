@@ -252,9 +252,12 @@ impl<'a> Engine<'a> {
                 self.decode(&row)
             })
             .collect();
-        let by_daily = DAILY_BYTES / (self.n_days.max(1) * 16);
+        let n_pools = self.pools_days().into_iter().filter(|pools| *pools).count();
+        let n_chunks = (values.len() * n_pools * self.n_days * size_of::<f64>()).div_ceil(DAILY_BYTES);
+        // Chunks of one size: a small one would compute nearly as many columns as a large one.
+        let most = values.len().div_ceil(n_chunks.max(1)).max(1);
         let mut out = Vec::with_capacity(values.len());
-        for chunk in values.chunks(by_daily.max(1)) {
+        for chunk in values.chunks(most) {
             out.extend(self.evaluate_chunk(chunk));
         }
         out
@@ -289,17 +292,8 @@ impl<'a> Engine<'a> {
     }
 
     fn evaluate_in_order(&mut self, values: &[&[f64]]) -> Vec<Outcome> {
-        let pooled =
-            |role: Role| self.measure.segments.iter().filter(|segment| segment.role == role).count() > 1;
-        let pooled = [pooled(Role::Train), pooled(Role::Test)];
-        let mut rows: Vec<Row> = values
-            .iter()
-            .map(|_| Row {
-                segments: vec![Tally::default(); self.measure.segments.len()],
-                daily: pooled.map(|needed| vec![0.0; if needed { self.n_days } else { 0 }]),
-                blocks: self.blocks.sums(),
-            })
-            .collect();
+        let pooled = self.pools_days();
+        let mut rows: Vec<Row> = values.iter().map(|_| self.row(pooled)).collect();
         let symbols = 0..self.symbols.len();
         let symbols: Vec<usize> =
             symbols.filter(|at| self.measure.segments.iter().any(|s| s.symbol == *at)).collect();

@@ -52,6 +52,23 @@ impl Row {
     }
 }
 
+impl Engine<'_> {
+    /// Whether the daily returns of the segments that count are put together, and those of the others.
+    pub(super) fn pools_days(&self) -> [bool; 2] {
+        [Role::Train, Role::Test]
+            .map(|role| self.measure.segments.iter().filter(|segment| segment.role == role).count() > 1)
+    }
+
+    /// A row without results, with or without room for daily returns.
+    pub(super) fn row(&self, pools_days: [bool; 2]) -> Row {
+        Row {
+            segments: vec![Tally::default(); self.measure.segments.len()],
+            daily: pools_days.map(|needed| vec![0.0; if needed { self.n_days } else { 0 }]),
+            blocks: self.blocks.sums(),
+        }
+    }
+}
+
 /// Adds daily returns into the calendar of the universe if there is something to pool, else into their blocks if there are any.
 pub(super) struct Pool<'a> {
     daily: &'a mut [f64],

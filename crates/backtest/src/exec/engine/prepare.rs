@@ -24,6 +24,9 @@ use crate::plan::{Condition, Decided, Factor, KeyParts, Maskable, Slot, Tape};
 /// Trials whose conditions are written out together. The blocks of all their columns should fit the second cache.
 const TRIALS_PER_BLOCK: usize = 32;
 
+/// A column that only neighbouring trials read is kept for a later chunk if fewer trials than this read it on average.
+const TRIALS_PER_PASSING_COLUMN: usize = 16;
+
 /// Columns and masks of a chunk of trials over one symbol.
 #[derive(Default)]
 pub(super) struct Prepared {
@@ -298,8 +301,10 @@ impl Engine<'_> {
         if demand.is_kept {
             self.cache.make_room(bytes, &self.spare);
         }
-        // What a later chunk may ask for again stays as long as nothing has to go for it.
-        let is_kept = demand.is_kept || self.n_chunks > 1 && self.cache.has_room(bytes);
+        // What a later chunk may ask for again stays as long as nothing has to go for it, unless so many trials read it that it is sooner
+        // computed again, in memory that is in the processor's cache, than brought from elsewhere.
+        let serves_few = demand.n_needed() * TRIALS_PER_PASSING_COLUMN > scalars.len();
+        let is_kept = demand.is_kept || serves_few && self.n_chunks > 1 && self.cache.has_room(bytes);
         let made = compute(self, &trials);
         for ((at, key), item) in missing.into_iter().zip(made) {
             items[at] = Arc::new(item);
