@@ -205,6 +205,9 @@ impl Sweep {
             sample.clone(),
         );
         let finished = found.and_then(|(found, advice)| {
+            if !self.has_verdict {
+                engine.expect_last();
+            }
             let best = score_trials(&mut engine, strategy, found.best);
             let sample = sample.and_then(Arc::into_inner);
             let verdict = match sample {
@@ -230,6 +233,8 @@ impl Sweep {
             let parts = match (judged, best.first()) {
                 (Some(winner), _) => Some(winner.parts.clone()),
                 (None, Some(best)) => {
+                    // The engine of the parts needs as much memory.
+                    engine.forget_columns();
                     let mut engine = self.experiment.parts_engine(layout)?.searched();
                     Some(engine.evaluate(&best.trial.row).parts)
                 }

@@ -131,6 +131,8 @@ pub struct Engine<'a> {
     block_words: usize,
     /// Chunks of trials evaluated so far, and the one under way. Every other one goes from its last trial to its first.
     n_chunks: u64,
+    /// Whether later batches may ask for what this one does.
+    are_more: bool,
 }
 
 impl<'a> Engine<'a> {
@@ -156,6 +158,7 @@ impl<'a> Engine<'a> {
         let members = [members(Role::Train), members(Role::Test)];
         let n_bars: usize = universe.symbols.iter().map(Bars::len).sum();
         let cache_bytes = options.cache_bytes.min(MOST_COLUMNS * 8 * n_bars.max(4_096));
+        let (cache, spare) = memory::of_columns(cache_bytes);
         let sources = program.graph.sources();
         let symbol = |bars| Symbol::new(Cow::Borrowed(bars), &names.extra, &days, &sources);
         let symbols: Vec<Symbol<'a>> = universe.symbols.iter().map(symbol).collect();
@@ -172,10 +175,11 @@ impl<'a> Engine<'a> {
             n_symbols: [members[0].len(), members[1].len()],
             measure: Arc::new(Measure::new(universe, segments, &members)),
             blocks: BlockPlan::default(),
-            cache: Cache::new(cache_bytes),
-            spare: Spare::new(cache_bytes / 4),
+            cache,
+            spare,
             block_words: options.block_words.clamp(1, MOST_WORDS),
             n_chunks: 0,
+            are_more: true,
         })
     }
 

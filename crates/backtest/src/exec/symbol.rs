@@ -14,9 +14,8 @@ const HOUR_MS: i64 = 3_600_000;
 pub struct Symbol<'a> {
     /// Bars of its whole history.
     pub bars: Cow<'a, Bars>,
-    bar_index: Vec<f64>,
-    /// Columns of the time that the strategy reads.
-    times: Vec<(Source, OnceLock<Vec<f64>>)>,
+    /// Columns of the number and the time of each bar that the strategy reads.
+    indexes: Vec<(Source, OnceLock<Vec<f64>>)>,
     /// Number of each bar's UTC day among the days that have bars.
     pub day: Vec<u32>,
     /// Close of the last bar of each day: marks read these one after the other, and not all over the closes.
@@ -64,8 +63,7 @@ impl<'a> Symbol<'a> {
             day_low,
             day_high,
             day_end,
-            bar_index: (0..n_bars).map(|bar| bar as f64).collect(),
-            times: read.iter().map(|source| (*source, OnceLock::new())).collect(),
+            indexes: read.iter().map(|source| (*source, OnceLock::new())).collect(),
             day,
             calendar: places,
             extra: extra_columns
@@ -84,11 +82,11 @@ impl<'a> Symbol<'a> {
             Source::Low => &self.bars.low,
             Source::Close => &self.bars.close,
             Source::Volume => &self.bars.volume,
-            Source::BarIndex => &self.bar_index,
             Source::Extra(column) => {
                 self.extra[column as usize].map_or(&[], |column| self.bars.extra[column].1.as_slice())
             }
-            Source::Hour
+            Source::BarIndex
+            | Source::Hour
             | Source::Weekday
             | Source::Minute
             | Source::Day
@@ -96,17 +94,18 @@ impl<'a> Symbol<'a> {
             | Source::Year
             | Source::PeriodStart(_)
             | Source::Session(..) => self
-                .times
+                .indexes
                 .iter()
                 .find(|(of, _)| *of == source)
-                .map_or(&[], |(_, column)| column.get_or_init(|| time_column(&self.bars, source))),
+                .map_or(&[], |(_, column)| column.get_or_init(|| index_column(&self.bars, source))),
         }
     }
 }
 
-/// A series of the bars' open times.
-fn time_column(bars: &Bars, source: Source) -> Vec<f64> {
+/// A series of the bars' numbers or open times.
+fn index_column(bars: &Bars, source: Source) -> Vec<f64> {
     let of: fn(i64) -> i64 = match source {
+        Source::BarIndex => return (0..bars.len()).map(|bar| bar as f64).collect(),
         Source::Session(session, which) => return session.series(which, bars),
         Source::PeriodStart(period_ms) => return period_starts(bars, period_ms),
         Source::Minute => |ts_ms| ts_ms.rem_euclid(HOUR_MS) / 60_000,

@@ -47,7 +47,7 @@ pub(crate) fn read(
         if n_rows.saturating_mul(8) > room() {
             return Err(fail(format!("it claims {n_rows} rows, more than fit into memory")));
         }
-        decode(bytes, path, zone, wanted, &|n_batch: usize, n_plans: usize| {
+        decode(bytes, path, zone, wanted, n_rows, &|n_batch: usize, n_plans: usize| {
             progress.advance_rows(n_batch as u64, n_rows.saturating_mul(n_plans as u64));
         })
     });
@@ -73,6 +73,7 @@ fn decode(
     path: &Path,
     zone: &TimeZone,
     wanted: Wanted,
+    n_rows: u64,
     tell: &dyn Fn(usize, usize),
 ) -> Result<Table, MarketError> {
     let fail = |error: &dyn std::fmt::Display| MarketError::Arrow {
@@ -87,7 +88,7 @@ fn decode(
     let n_plans = plans.len();
     for (ticker, plan) in plans {
         let (_, reader) = batches(bytes, Some(plan.wanted.clone())).map_err(|error| fail(&error))?;
-        let mut rows = Rows::new(&plan);
+        let mut rows = Rows::new(&plan, n_rows.min(bytes.len() as u64) as usize);
         for batch in reader {
             let batch = batch.map_err(|error| fail(&error))?;
             rows.push(&batch).map_err(|message| fail(&message))?;

@@ -182,14 +182,28 @@ pub(crate) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    pub(crate) fn new(plan: &'a Plan) -> Self {
+    /// With room for so many rows: columns that grow are copied, and twice as much memory is made for them.
+    pub(crate) fn new(plan: &'a Plan, n_rows: usize) -> Self {
         let layout = &plan.layout;
+        let column = || Vec::with_capacity(n_rows);
+        let [open, high, low, close] =
+            layout.prices.map_or_else(Default::default, |_| [(); 4].map(|()| column()));
         let table = Table {
-            volume: layout.volume.map(|_| Vec::new()),
-            extra: layout.extra.iter().map(|(_, name)| (name.clone(), Vec::new())).collect(),
+            open,
+            high,
+            low,
+            close,
+            volume: layout.volume.map(|_| column()),
+            extra: layout.extra.iter().map(|(_, name)| (name.clone(), column())).collect(),
             ..Table::default()
         };
-        Self { plan, n_rows: 0, table, times: TimeColumn::default(), symbols: SymbolColumn::default() }
+        Self {
+            plan,
+            n_rows: 0,
+            table,
+            times: TimeColumn::with_room(n_rows),
+            symbols: SymbolColumn::default(),
+        }
     }
 
     pub(crate) fn push(&mut self, batch: &RecordBatch) -> Result<(), String> {

@@ -39,11 +39,12 @@ impl GivenFrame {
     fn table(&self, zone: &TimeZone, wanted: Wanted) -> Result<Table, MarketError> {
         let path = Path::new(&self.origin);
         let fail = |message: String| MarketError::Arrow { path: path.to_path_buf(), message };
-        check_rows(self.batches.iter().map(|batch| batch.num_rows() as u64).sum(), path)?;
+        let n_rows: usize = self.batches.iter().map(RecordBatch::num_rows).sum();
+        check_rows(n_rows as u64, path)?;
         let sample = sample(&self.schema, self.batches.iter().find(|batch| batch.num_rows() > 0));
         let mut tables = Vec::new();
         for (ticker, plan) in Plan::all(&self.schema, &sample, path, wanted)? {
-            let mut rows = Rows::new(&plan);
+            let mut rows = Rows::new(&plan, n_rows);
             for batch in &self.batches {
                 let chosen = batch.project(&plan.wanted).map_err(|error| fail(error.to_string()))?;
                 rows.push(&chosen).map_err(fail)?;

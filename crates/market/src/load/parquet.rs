@@ -99,6 +99,8 @@ fn decode(
     }
     let n_rows = u64::try_from(n_rows).unwrap_or(u64::MAX);
     check_rows(n_rows, path)?;
+    // A few bytes can claim any number.
+    let room = n_rows.min(file.size().unwrap_or(0)) as usize;
     let schema = builder.schema().clone();
     let mut tables = Vec::new();
     let plans = Plan::all(&schema, &sample, path, wanted)?;
@@ -108,7 +110,7 @@ fn decode(
         page::check(&pages, builder.metadata(), &plan.wanted).map_err(|message| fail(&message))?;
         let mask = ProjectionMask::roots(builder.parquet_schema(), plan.wanted.iter().copied());
         let builder = builder.with_projection(mask).with_batch_size(BATCH_ROWS);
-        let mut rows = Rows::new(&plan);
+        let mut rows = Rows::new(&plan, room);
         for batch in builder.build().map_err(|error| fail(&error))? {
             let batch = batch.map_err(|error| fail(&error))?;
             rows.push(&batch).map_err(|message| fail(&message))?;

@@ -56,6 +56,11 @@ pub(crate) struct TimeColumn {
 }
 
 impl TimeColumn {
+    /// With room for so many rows.
+    pub(crate) fn with_room(n_rows: usize) -> Self {
+        Self { day_first: Vec::with_capacity(n_rows), local: Vec::with_capacity(n_rows), ..Self::default() }
+    }
+
     pub(crate) fn push(&mut self, stamp: Option<Stamp>) {
         let Some(stamp) = stamp else {
             self.day_first.push(NO_TIME);

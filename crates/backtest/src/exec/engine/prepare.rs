@@ -304,7 +304,8 @@ impl Engine<'_> {
         // What a later chunk may ask for again stays as long as nothing has to go for it, unless so many trials read it that it is sooner
         // computed again, in memory that is in the processor's cache, than brought from elsewhere.
         let serves_few = demand.n_needed() * TRIALS_PER_PASSING_COLUMN > scalars.len();
-        let is_kept = demand.is_kept || serves_few && self.n_chunks > 1 && self.cache.has_room(bytes);
+        let is_kept =
+            demand.is_kept || serves_few && self.n_chunks > 1 && self.are_more && self.cache.has_room(bytes);
         let made = compute(self, &trials);
         for ((at, key), item) in missing.into_iter().zip(made) {
             items[at] = Arc::new(item);
