@@ -205,6 +205,7 @@ impl Sweep {
             sample.clone(),
         );
         let finished = found.and_then(|(found, advice)| {
+            // A verdict asks for many more trials.
             if !self.has_verdict {
                 engine.expect_last();
             }
