@@ -2,7 +2,8 @@
 //!
 //! A walk first finds its trades, which needs no equity, and books them in blocks. Booking then runs without a branch that could not
 //! be predicted and with its divisions off the critical path: first every trade is turned into [`Move`]s of equity, then the moves
-//! are summed. The order of every sum is that of time.
+//! are summed. The order of every sum is that of time. Drawdowns inside bars come last: what the block has fallen at its marks tells that
+//! hardly any of its days needs a look at its bars.
 
 use multiversion::multiversion;
 
@@ -10,9 +11,11 @@ use super::cost::Costs;
 use super::symbol::Symbol;
 use super::walk::Observer;
 use crate::point;
-use crate::strategy::OrderKind;
 use crate::tally::Tally;
 use crate::trade::{Reason, Trade};
+
+/// By how much a fall inside bars has to be less deep than another one, relatively, not to be looked at.
+const MARGIN: f64 = 1e-9;
 
 /// Equity at one moment.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +32,31 @@ impl Move {
     /// Stands for the day where a trade closes, which is no mark.
     const CLOSE: u32 = u32::MAX;
     const NONE: Self = Self { value: 0.0, day: 0, next: 0 };
+}
+
+/// A day of a trade, during which equity may have been deeper below its peak than at any mark.
+#[derive(Clone, Copy, Debug)]
+struct Dip {
+    /// Equity if the trade met the worst price of the whole day, and its peak, both by the same factor: that takes no division.
+    least: f64,
+    scale: f64,
+    /// The peak until that day, and equity before the trade.
+    peak: f64,
+    equity: f64,
+    /// The trade's place in its block.
+    trade: u32,
+    day: u32,
+}
+
+impl Dip {
+    const NONE: Self = Self { least: 0.0, scale: 0.0, peak: 0.0, equity: 0.0, trade: 0, day: 0 };
+}
+
+/// What a block of trades does to equity; memory that books use again.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    moves: Vec<Move>,
+    dips: Vec<Dip>,
 }
 
 /// Keeps equity through a segment.
@@ -91,14 +119,33 @@ impl Book {
         &mut self,
         trades: &mut Vec<Trade>,
         symbol: &Symbol<'_>,
-        moves: &mut Vec<Move>,
+        ledger: &mut Ledger,
         observer: &mut impl Observer,
     ) -> bool {
-        let (n_booked, n_moves) = settle(self, trades, symbol, moves);
-        observer.record(self, &moves[..n_moves]);
+        let Settled { n_trades: n_booked, n_moves, n_dips } = settle(self, trades, symbol, ledger);
+        observer.record(self, &ledger.moves[..n_moves]);
+        self.sink(trades, symbol, &ledger.dips[..n_dips]);
         trades[..n_booked].iter().for_each(|trade| observer.trade(trade));
         trades.clear();
         self.is_alive()
+    }
+
+    /// Looks for falls inside bars that are deeper than all that is known.
+    ///
+    /// A whole day's extreme is at least as bad as that of its bars with the position. The margin is far above what rounding could turn round.
+    fn sink(&mut self, trades: &[Trade], symbol: &Symbol<'_>, dips: &[Dip]) {
+        let mut deepest = self.tally.drawdown_bar;
+        for dip in dips {
+            if dip.least > (1.0 + deepest + MARGIN * (1.0 - deepest)) * dip.scale {
+                continue;
+            }
+            let trade = &trades[dip.trade as usize];
+            if let Some(price) = worst_of_day(symbol, trade, self.costs.lives_after, dip.day) {
+                let fall = self.costs.worth(dip.equity, trade, price) / dip.peak - 1.0;
+                deepest = if fall < deepest { fall } else { deepest };
+            }
+        }
+        self.tally.drawdown_bar = deepest;
     }
 
     /// Sums up moves of equity: daily returns, drawdown, days under water.
@@ -158,22 +205,23 @@ impl Book {
     }
 }
 
+/// How much of a block was settled, and how much of the ledger it takes.
+struct Settled {
+    n_trades: usize,
+    n_moves: usize,
+    n_dips: usize,
+}
+
 /// Sums up trades and lists what they do to equity.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn settle(
-    book: &mut Book,
-    trades: &mut [Trade],
-    symbol: &Symbol<'_>,
-    moves: &mut Vec<Move>,
-) -> (usize, usize) {
+fn settle(book: &mut Book, trades: &mut [Trade], symbol: &Symbol<'_>, ledger: &mut Ledger) -> Settled {
     let costs = book.costs;
     let mut tally = book.tally;
-    // Sharper than the marks inside bars alone, and so fewer of them are looked at.
-    tally.drawdown_bar = point::minimum(tally.drawdown_bar, tally.drawdown);
+    let Ledger { moves, dips } = ledger;
     let (mut pnl_peak, mut pnl_peak_ref) = (book.pnl_peak, book.pnl_peak_ref);
     let mut day = book.day;
     let mut peak = book.peak;
-    let mut at = 0;
+    let (mut at, mut n_dips) = (0, 0);
     let mut n_booked = 0;
     for trade in trades {
         let Trade { entry, exit, risk, .. } = *trade;
@@ -208,57 +256,52 @@ fn settle(
             if fall_ref < tally.drawdown_pnl_ref { fall_ref } else { tally.drawdown_pnl_ref };
 
         let (entry_day, exit_day) = (symbol.day[trade.entry_idx], symbol.day[trade.exit_idx]);
-        let room = at + 2 + (exit_day - entry_day) as usize;
-        if room > moves.len() {
-            moves.resize(2 * room, Move::NONE);
+        let n_nights = (exit_day - entry_day) as usize;
+        if at + n_nights + 2 > moves.len() {
+            moves.resize(2 * (at + n_nights + 2), Move::NONE);
+        }
+        if n_dips + n_nights + 2 > dips.len() {
+            dips.resize(2 * (n_dips + n_nights + 2), Dip::NONE);
         }
         // The days without position before the entry: nothing changes after the first of them.
         moves[at] = Move { value: tally.equity, day, next: entry_day };
         at += usize::from(day < entry_day);
         let share = trade.share;
         let equity = tally.equity;
-        let worth = |price: f64| {
-            let pnl = costs.pnl(sign, entry, price, OrderKind::Market);
-            costs.equity(equity, pnl, pnl / entry, share)
+        let trade = &*trade;
+        let marked = |day: u32| {
+            let value = costs.worth(equity, trade, symbol.day_close[day as usize]);
+            Move { value, day, next: day + 1 }
         };
-        let marked = |day: u32| Move { value: worth(symbol.day_close[day as usize]), day, next: day + 1 };
-        // A whole day's extreme is at least as bad as that of its bars with the position, and a multiplication tells whether even that
-        // would be deeper than before, so the bars are rarely looked at one by one. The margin is far above what rounding could turn round.
         let extremes = if trade.side > 0 { &symbol.day_low } else { &symbol.day_high };
-        let sunk = |day: u32, peak: f64, deepest: f64| {
+        let dip = |day: u32, peak: f64| {
             let extreme = extremes[day as usize];
             let pnl = sign * (extreme - entry) - (entry + extreme) * (costs.bps.market * 1e-4);
-            let floor = (1.0 + deepest + 1e-9 * (1.0 - deepest)) * peak;
-            let is_above = if costs.is_additive() {
-                equity + pnl > floor + 1e-9 * entry
+            let (least, scale) = if costs.is_additive() {
+                (equity + pnl - MARGIN * entry, peak)
             } else {
-                equity * (entry + share * pnl) > floor * entry
+                (equity * (entry + share * pnl), entry * peak)
             };
-            if is_above {
-                return deepest;
-            }
-            worst_of_day(symbol, trade, costs.lives_after, day).map_or(deepest, |price| {
-                let fall = worth(price) / peak - 1.0;
-                if fall < deepest { fall } else { deepest }
-            })
+            Dip { least, scale, peak, equity, trade: n_booked as u32, day }
         };
         // The first mark is written even where the trade closes before it: that cannot be predicted either.
-        tally.drawdown_bar = sunk(entry_day, peak, tally.drawdown_bar);
+        dips[n_dips] = dip(entry_day, peak);
+        n_dips += 1;
         let is_overnight = entry_day < exit_day;
         let first = marked(entry_day);
         moves[at] = first;
         at += usize::from(is_overnight);
         peak = if is_overnight && first.value > peak { first.value } else { peak };
         for held in entry_day + 1..exit_day {
-            tally.drawdown_bar = sunk(held, peak, tally.drawdown_bar);
+            dips[n_dips] = dip(held, peak);
+            n_dips += 1;
             let mark = marked(held);
             moves[at] = mark;
             at += 1;
             peak = if mark.value > peak { mark.value } else { peak };
         }
-        if is_overnight {
-            tally.drawdown_bar = sunk(exit_day, peak, tally.drawdown_bar);
-        }
+        dips[n_dips] = dip(exit_day, peak);
+        n_dips += usize::from(is_overnight);
         let after = costs.equity(tally.equity, pnl, ret, share);
         tally.equity = if trade.reason == Reason::Ruin { 0.0 } else { after };
         peak = if tally.equity > peak { tally.equity } else { peak };
@@ -273,11 +316,10 @@ fn settle(
     book.tally = tally;
     (book.pnl_peak, book.pnl_peak_ref) = (pnl_peak, pnl_peak_ref);
     book.day = day;
-    (n_booked, at)
+    Settled { n_trades: n_booked, n_moves: at, n_dips }
 }
 
 /// The worst price of a position on the bars of a day during which it is open to the close.
-#[cold]
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn worst_of_day(symbol: &Symbol<'_>, trade: &Trade, lives_after: u32, day: u32) -> Option<f64> {
     let start = if day == 0 { 0 } else { symbol.day_end[day as usize - 1] as usize };
@@ -289,16 +331,16 @@ fn worst_of_day(symbol: &Symbol<'_>, trade: &Trade, lives_after: u32, day: u32) 
     if trade.side > 0 { reduce(low, point::minimum) } else { reduce(high, point::maximum) }
 }
 
-/// The extreme of some values, in lanes of their own first: it does not depend on the order.
+/// The extreme of some values, in lanes of their own first: it depends neither on the order nor on how often a value is looked at.
 #[inline(always)]
 fn reduce(values: &[f64], extreme: impl Fn(f64, f64) -> f64) -> Option<f64> {
     const LANES: usize = 8;
-    let mut lanes = [*values.first()?; LANES];
-    let (chunks, rest) = values.as_chunks::<LANES>();
-    for chunk in chunks {
-        for (lane, value) in lanes.iter_mut().zip(chunk) {
-            *lane = extreme(*lane, *value);
-        }
+    let Some(last) = values.last_chunk::<LANES>() else { return values.iter().copied().reduce(extreme) };
+    let mut lanes = *last;
+    for chunk in values.as_chunks::<LANES>().0 {
+        lanes = std::array::from_fn(|lane| extreme(lanes[lane], chunk[lane]));
     }
-    lanes.iter().chain(rest).copied().reduce(extreme)
+    let halves: [f64; 4] = std::array::from_fn(|lane| extreme(lanes[lane], lanes[lane + 4]));
+    let [a, b]: [f64; 2] = std::array::from_fn(|lane| extreme(halves[lane], halves[lane + 2]));
+    Some(extreme(a, b))
 }

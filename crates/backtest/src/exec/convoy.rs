@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use multiversion::multiversion;
 
-use super::book::{Book, Move};
+use super::book::{Book, Ledger};
 use super::cost::Costs;
 use super::exit::{self, ActiveLevel, Exited};
 use super::fill::{self, Fill};
@@ -59,7 +59,7 @@ pub struct Convoy<'a> {
 #[derive(Default)]
 pub struct Buffers {
     trades: [Vec<Trade>; LANES],
-    moves: Vec<Move>,
+    ledger: Ledger,
     points: Vec<f64>,
     /// The levels of the trade at hand, NaN where there is none.
     rows: Vec<Row>,
@@ -165,7 +165,7 @@ impl<'a> Convoy<'a> {
         from[..self.n_lanes].fill(range.start);
         let mut skipped = [0; LANES];
         buffers.trades.iter_mut().for_each(Vec::clear);
-        let Buffers { trades, moves, points, rows, lanes } = buffers;
+        let Buffers { trades, ledger, points, rows, lanes } = buffers;
         loop {
             let earliest = from.iter().copied().fold(usize::MAX, usize::min);
             if earliest >= range.end {
@@ -195,7 +195,7 @@ impl<'a> Convoy<'a> {
                 trades.push(shared.fill.trade(self.long, &opening, share, target, &exited, skipped));
                 from[lane] = fill::next_signal(self.execution, exited.bar);
                 let full = trades.len() == BLOCK;
-                let left = !full || books[lane].book(trades, self.symbol, moves, &mut observers[lane]);
+                let left = !full || books[lane].book(trades, self.symbol, ledger, &mut observers[lane]);
                 if exited.is_last() || !left {
                     from[lane] = usize::MAX;
                 }
@@ -205,7 +205,7 @@ impl<'a> Convoy<'a> {
         for (((mut book, trades), observer), skipped) in
             books.into_iter().zip(trades).zip(observers).zip(skipped)
         {
-            book.book(trades, self.symbol, moves, observer);
+            book.book(trades, self.symbol, ledger, observer);
             book.skip(skipped);
             tallies.push(book.finish(&mut |day, change| observer.daily(day, change)));
         }

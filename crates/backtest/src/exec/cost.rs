@@ -5,6 +5,7 @@
 use super::fill;
 use super::symbol::Symbol;
 use crate::strategy::{CostBps, Execution, OrderKind, Sizing};
+use crate::trade::Trade;
 
 /// What a trade costs, how much of equity it commits and what it leaves of it.
 #[derive(Clone, Copy)]
@@ -44,6 +45,13 @@ impl Costs {
         }
         let value = equity * (1.0 + share * ret);
         if value > 0.0 { value } else { 0.0 }
+    }
+
+    /// Equity with an open position at a price.
+    #[inline(always)]
+    pub fn worth(&self, equity: f64, trade: &Trade, price: f64) -> f64 {
+        let pnl = self.pnl(f64::from(trade.side), trade.entry, price, OrderKind::Market);
+        self.equity(equity, pnl, pnl / trade.entry, trade.share)
     }
 
     /// The return between two marks of equity: a share of the first, or the difference in price units.

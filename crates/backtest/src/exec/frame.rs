@@ -4,7 +4,7 @@
 use multiversion::multiversion;
 use tidemill_market::indicator::{Call, Limit, Series, ZscoreTest};
 
-use super::book::Move;
+use super::book::Ledger;
 use super::lazy::Lazy;
 use super::places::Places;
 use super::simd;
@@ -75,7 +75,7 @@ pub struct Scratch {
     /// Memory for the trades of walks to come.
     pub trades: Vec<Vec<Trade>>,
     /// What they do to equity.
-    pub moves: Vec<Move>,
+    pub ledger: Ledger,
     /// Results of number operations, one block each.
     numbers: Vec<f64>,
     /// Results of truth operations, one block each: the bits that are true.

@@ -337,7 +337,7 @@ impl<'a> Walker<'a> {
     }
 
     fn book(&self, state: &mut WalkState, scratch: &mut Scratch, observer: &mut impl Observer) -> bool {
-        state.book.book(&mut state.trades, self.symbol, &mut scratch.moves, observer)
+        state.book.book(&mut state.trades, self.symbol, &mut scratch.ledger, observer)
     }
 
     /// The next bar on which exactly one side wants to enter, and that side.
