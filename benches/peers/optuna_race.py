@@ -7,7 +7,8 @@ the same objective. Prints one JSON line per run and a Markdown table: median (l
 mean of `auto` is from that of the better mode, with the standard error of this difference.
 
 `--results FILE` keeps the runs. Those that are in it already are not repeated, so that a race can be interrupted, get more
-seeds, or be run again for `auto` alone (take its lines out of the file).
+seeds, or be run again for `auto` alone (take its lines out of the file). A file is for one program and one batch: neither
+is noted in it.
 """
 
 import argparse

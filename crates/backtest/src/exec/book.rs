@@ -344,3 +344,20 @@ fn reduce(values: &[f64], extreme: impl Fn(f64, f64) -> f64) -> Option<f64> {
     let [a, b]: [f64; 2] = std::array::from_fn(|lane| extreme(halves[lane], halves[lane + 2]));
     Some(extreme(a, b))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extremes_in_lanes_are_those_of_one_value_after_the_other() {
+        let values: Vec<f64> = (0..40_u32).map(|at| 1.0 + f64::from(at * 29 % 41)).collect();
+        for from in 0..values.len() {
+            for to in from..=values.len() {
+                let part = &values[from..to];
+                assert_eq!(reduce(part, point::minimum), part.iter().copied().reduce(f64::min));
+                assert_eq!(reduce(part, point::maximum), part.iter().copied().reduce(f64::max));
+            }
+        }
+    }
+}
