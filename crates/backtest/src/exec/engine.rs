@@ -3,6 +3,7 @@
 //! Symbol by symbol: the columns and masks that the batch needs are computed once per distinct tuple, then the trials walk side by side.
 //! Nothing depends on the number of threads or on how trials are cut into chunks.
 
+mod ahead;
 mod benchmark;
 pub(crate) mod block;
 mod demand;
@@ -42,6 +43,7 @@ use crate::plan::{ExitValue, Plan};
 use crate::segment::{Role, Segment};
 use crate::strategy::{Strategy, StrategyError};
 use crate::tally::Tally;
+use ahead::Ahead;
 pub use benchmark::Benchmark;
 use block::BlockPlan;
 use demand::Demand;
@@ -342,13 +344,18 @@ impl<'a> Engine<'a> {
         if let [_] = parts.ranges[..] {
             return self.walk_part(symbol, tuples, demand, rows);
         }
-        for part in parts.ranges {
+        let mut ahead = Ahead::default();
+        for (at, part) in parts.ranges.iter().enumerate() {
+            if !ahead.holds(part) {
+                ahead = self.look_ahead(symbol, &parts.ranges[at..], &demand, scalars);
+            }
             let mut tuples = Tuples::new(&scalars[part.clone()]);
             let mut demand = self.demand(&mut tuples, &sharing);
+            ahead.hand_over(part, &mut demand);
             for (slot, is_passing) in demand.slots.iter_mut().zip(&parts.is_passing) {
                 slot.iter_mut().for_each(|slot| slot.is_kept = !is_passing);
             }
-            self.walk_part(symbol, &mut tuples, demand, &mut rows[part]);
+            self.walk_part(symbol, &mut tuples, demand, &mut rows[part.clone()]);
         }
     }
 
@@ -478,6 +485,7 @@ impl<'a> Engine<'a> {
                     Item::Column(_) | Item::Prefix(_) => {}
                 }
             }
+            masks.extend(prepared.ahead.get(trial).into_iter().flatten().map(Vec::as_slice));
             Signal::new(exact, masks, &prepared.left[trial], frame)
         });
         let bind = |side: usize| {

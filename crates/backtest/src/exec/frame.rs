@@ -226,6 +226,10 @@ impl<'a> Frame<'a> {
     pub fn numbers(&self, tape: &Tape, scratch: &mut Scratch, out: &mut [f64]) {
         for (at, out) in out.chunks_mut(BLOCK * WORD).enumerate() {
             let count = out.len().div_ceil(WORD);
+            if out.len() == count * WORD {
+                self.run_into(tape, at * BLOCK, count, scratch, Some(out));
+                continue;
+            }
             self.run(tape, at * BLOCK, count, scratch);
             let last = (tape.ops.len() - 1) * count * WORD;
             out.copy_from_slice(&scratch.numbers[last..last + out.len()]);
@@ -281,11 +285,26 @@ impl<'a> Frame<'a> {
 
     /// Runs a formula over `n_words` words; operation `k` leaves its result in block `k` of the scratch space.
     fn run(&self, tape: &Tape, word: usize, n_words: usize, scratch: &mut Scratch) {
+        self.run_into(tape, word, n_words, scratch, None);
+    }
+
+    /// The same; the numbers of the last operation go to `column`, if there is one, and not by way of the scratch space.
+    fn run_into(
+        &self,
+        tape: &Tape,
+        word: usize,
+        n_words: usize,
+        scratch: &mut Scratch,
+        mut column: Option<&mut [f64]>,
+    ) {
         let (n_ops, first, lanes) = (tape.ops.len(), word * WORD, n_words * WORD);
         scratch.reserve(n_ops);
         for (at, op) in tape.ops.iter().enumerate() {
             let (earlier, rest) = scratch.numbers.split_at_mut(at * lanes);
-            let out = &mut rest[..lanes];
+            let out = match &mut column {
+                Some(column) if at + 1 == n_ops => &mut column[..],
+                _ => &mut rest[..lanes],
+            };
             let number = |operand: usize| {
                 let here = self.in_place(&tape.ops[operand], first, lanes);
                 here.unwrap_or(&earlier[operand * lanes..(operand + 1) * lanes])

@@ -168,8 +168,9 @@ impl<'a> Tiles<'a> {
         self.averages[trial].iter().find(|average| average.slot == slot).copied()
     }
 
-    /// A comparison of an average with another one of the same series, or with a series of the data, on the same bar.
-    fn compare(
+    /// Which of the comparisons a condition is: of an average with another one of the same series, or with a series of the data, on the
+    /// same bar.
+    pub fn compare(
         &mut self,
         trial: usize,
         tape: &Tape,

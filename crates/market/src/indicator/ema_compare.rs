@@ -75,6 +75,9 @@ pub struct EmaCompare {
 }
 
 impl EmaCompare {
+    /// So many pairs take no longer than one.
+    pub const LANES: usize = LANES;
+
     /// Before the first bar. Either all pairs have a second span, or none has.
     pub fn new(relation: Relation, spans: &[(usize, Option<usize>)]) -> Self {
         let lanes = |spans: &[(usize, Option<usize>)]| Lanes {

@@ -80,6 +80,8 @@ pub(super) struct ConditionDemand {
     pub(super) shared: Vec<usize>,
     /// What is left of the other factors, for each trial.
     pub(super) left: Vec<Arc<Decided>>,
+    /// For each trial the bits of what was found ahead; nothing for any if nothing was.
+    pub(super) ahead: Vec<Vec<Vec<u64>>>,
 }
 
 /// What is needed of one slot.
@@ -300,7 +302,7 @@ fn condition(
 ) -> ConditionDemand {
     let scalars = tuples.scalars;
     let (is_shared, shared) = sharing.conditions[demand.conditions.len()].clone();
-    let mut out = ConditionDemand { is_shared, shared, left: Vec::new() };
+    let mut out = ConditionDemand { is_shared, shared, left: Vec::new(), ahead: Vec::new() };
     if out.is_shared {
         for first in &tuples.of(&condition.whole.key).firsts {
             demand.read(&condition.whole.tape, *first);

@@ -50,6 +50,8 @@ pub(super) struct PreparedCondition {
     pub(super) masks: Vec<Shared>,
     /// What no mask decides, for each trial.
     pub(super) left: Vec<Arc<Decided>>,
+    /// For each trial the bits of what was found ahead; nothing for any if nothing was.
+    pub(super) ahead: Vec<Vec<Vec<u64>>>,
 }
 
 /// Items of distinct tuples, and which of them each trial uses.
@@ -132,8 +134,8 @@ impl Engine<'_> {
             for at in needs.shared {
                 masks.push(self.factor(&condition.factors[at], symbol, tuples, &prepared));
             }
-            let (is_whole, left) = (needs.is_shared, needs.left);
-            prepared.conditions.push(PreparedCondition { is_whole, masks, left });
+            let (is_whole, left, ahead) = (needs.is_shared, needs.left, needs.ahead);
+            prepared.conditions.push(PreparedCondition { is_whole, masks, left, ahead });
         }
         prepared
     }

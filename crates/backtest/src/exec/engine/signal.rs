@@ -77,21 +77,32 @@ impl Engine<'_> {
         let mut tiles = Tiles::new(trials.len(), self.block_words * WORD);
         for (at, trial) in trials.enumerate() {
             for (slot, tiled) in prepared.tiled.iter().enumerate() {
-                let (Some(needed), Slot::Call { inputs, arguments, .. }) = (tiled, &self.plan.slots[slot])
-                else {
-                    continue;
-                };
+                let Some(needed) = tiled else { continue };
                 let item = prepared.slot_of[slot][trial] as usize;
                 let is_written =
                     !matches!(&*prepared.slots[slot][item], Item::Column(column) if column.is_empty());
-                let Slot::Source(source) = self.plan.slots[inputs[0]] else { continue };
                 if needed[item] && !is_written {
-                    let span = window(scalars[trial][arguments[0]]);
-                    tiles.add(at, slot, self.symbols[symbol].source(source), span);
+                    self.add_average(&mut tiles, at, slot, symbol, &scalars[trial]);
                 }
             }
         }
         tiles
+    }
+
+    /// Adds what a trial may read of a slot, if it is an average of a series of the data.
+    pub(super) fn add_average<'b>(
+        &'b self,
+        tiles: &mut Tiles<'b>,
+        at: usize,
+        slot: usize,
+        symbol: usize,
+        scalars: &[f64],
+    ) {
+        if let Slot::Call { inputs, arguments, .. } = &self.plan.slots[slot]
+            && let Slot::Source(source) = self.plan.slots[inputs[0]]
+        {
+            tiles.add(at, slot, self.symbols[symbol].source(source), window(scalars[arguments[0]]));
+        }
     }
 
     /// Writes the signals of trials out: entries, and exits where they read tiles. Exits that do not are looked for from trade to trade.

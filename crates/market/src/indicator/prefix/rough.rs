@@ -36,9 +36,9 @@ impl Rough {
         let Self { x: mut held, mut sums, mut missing, mut ceilings, .. } = self;
         ceilings.clear();
         held.clear();
-        held.extend_from_slice(x);
+        held.reserve_exact(x.len());
         sums.resize(x.len() + 1, [0.0; 2]);
-        let (bounds, gaps_end) = add_up(x, centre(x), &mut sums);
+        let (bounds, gaps_end) = add_up(x, centre(x), &mut held, &mut sums);
         let n_leading = x.iter().position(|v| is_available(*v)).unwrap_or(x.len());
         let clean_from = x[..gaps_end].iter().rposition(|v| !is_available(*v)).map_or(0, |last| last + 1);
         missing.clear();
@@ -158,12 +158,12 @@ pub(in crate::indicator) fn fetch<T>(values: &[T], wanted: Range<usize>) {
     }
 }
 
-/// A number in the middle of a series. Any would do: it decides how sharp tests are, and nothing else.
+/// A number in the middle of a series: the mean of one value in eight. Any would do: it decides how sharp tests are, and nothing else.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn centre(x: &[f64]) -> f64 {
     const LANES: usize = 16;
     let (mut sums, mut counts) = ([0.0; LANES], [0.0; LANES]);
-    for x in x.as_chunks::<LANES>().0 {
+    for x in x.as_chunks::<LANES>().0.iter().step_by(8) {
         for lane in 0..LANES {
             let is_there = is_available(x[lane]);
             sums[lane] += if is_there { x[lane] } else { 0.0 };
@@ -174,12 +174,12 @@ fn centre(x: &[f64]) -> f64 {
     if n_values > 0.0 { sums.iter().sum::<f64>() / n_values } else { 0.0 }
 }
 
-/// Fills the sums. Returns what bounds their rounding, and the end of the last block that has gaps, or 0.
+/// Fills the sums, and keeps the series block by block, while it is in the cache. Returns what bounds their rounding, and the end of the last block that has gaps, or 0.
 ///
 /// An entry is the sum of the blocks before it, rounded once or twice, plus a plain sum inside its block. With u = 2⁻⁵³ it is off by at most
 /// 2u of the sum of all magnitudes, plus 256u of that of a block.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-fn add_up(x: &[f64], centre: f64, sums: &mut [[f64; 2]]) -> (Bounds, usize) {
+fn add_up(x: &[f64], centre: f64, held: &mut Vec<f64>, sums: &mut [[f64; 2]]) -> (Bounds, usize) {
     let mut before = [DoubleDouble::default(); 2];
     let (mut magnitude, mut magnitude_of_block, mut squares_of_block) = (0.0, 0.0, 0.0);
     let (mut end, mut gaps_end) = (0, 0);
@@ -187,6 +187,7 @@ fn add_up(x: &[f64], centre: f64, sums: &mut [[f64; 2]]) -> (Bounds, usize) {
     sums[0] = [0.0; 2];
     for (x, sums) in x.chunks(BLOCK).zip(sums[1..].chunks_mut(BLOCK)) {
         end += x.len();
+        held.extend_from_slice(x);
         let mut n_missing = 0_u64;
         for (value, v) in values.iter_mut().zip(x) {
             let is_there = is_available(*v);
