@@ -14,6 +14,7 @@ mod grid;
 mod nsga2;
 mod random;
 mod sobol;
+mod start;
 mod steered;
 mod tpe;
 

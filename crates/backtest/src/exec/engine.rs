@@ -43,7 +43,6 @@ use crate::plan::{ExitValue, Plan};
 use crate::segment::{Role, Segment};
 use crate::strategy::{Strategy, StrategyError};
 use crate::tally::Tally;
-use ahead::Ahead;
 pub use benchmark::Benchmark;
 use block::BlockPlan;
 use demand::Demand;
@@ -344,19 +343,7 @@ impl<'a> Engine<'a> {
         if let [_] = parts.ranges[..] {
             return self.walk_part(symbol, tuples, demand, rows);
         }
-        let mut ahead = Ahead::default();
-        for (at, part) in parts.ranges.iter().enumerate() {
-            if !ahead.holds(part) {
-                ahead = self.look_ahead(symbol, &parts.ranges[at..], &demand, scalars);
-            }
-            let mut tuples = Tuples::new(&scalars[part.clone()]);
-            let mut demand = self.demand(&mut tuples, &sharing);
-            ahead.hand_over(part, &mut demand);
-            for (slot, is_passing) in demand.slots.iter_mut().zip(&parts.is_passing) {
-                slot.iter_mut().for_each(|slot| slot.is_kept = !is_passing);
-            }
-            self.walk_part(symbol, &mut tuples, demand, &mut rows[part.clone()]);
-        }
+        self.walk_parts(symbol, &parts, &sharing, &demand, scalars, rows);
     }
 
     /// Walks trials through one symbol, all of whose columns fit the memory.

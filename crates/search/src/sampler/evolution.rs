@@ -10,7 +10,8 @@ use std::ops::Range;
 use crate::point::Points;
 use crate::sampler::archive::gene::{Gene, Streams, points_from_genes};
 use crate::sampler::archive::{Archive, Pool};
-use crate::sampler::{Sampler, SamplerSettings, Sobol};
+use crate::sampler::start::Start;
+use crate::sampler::{Sampler, SamplerSettings};
 use crate::score::Scores;
 use crate::space::Space;
 
@@ -56,7 +57,7 @@ impl Parents<'_> {
 pub struct Evolution<O> {
     space: Space,
     streams: Streams,
-    start: Sobol,
+    start: Start,
     /// How many valid points make a start.
     n_start: u64,
     archive: Archive,
@@ -71,7 +72,7 @@ impl<O: Operator> Evolution<O> {
         Self {
             space: space.clone(),
             streams: Streams::new(settings.seed, O::SEED_TWIST),
-            start: Sobol::new(space, settings.seed),
+            start: Start::new(space, settings.seed),
             n_start: n_start(settings),
             archive: Archive::new(space, n_elites(settings)),
             n_asked: 0,
@@ -115,6 +116,7 @@ impl<O: Operator + Send + Sync> Sampler for Evolution<O> {
     }
 
     fn tell(&mut self, points: &Points, scores: &Scores) {
+        self.start.tell(scores);
         self.archive.extend(points, scores);
     }
 

@@ -7,7 +7,8 @@ use crate::pareto;
 use crate::point::Points;
 use crate::rng::to_unit;
 use crate::sampler::archive::gene::{Gene, Streams, points_from_genes};
-use crate::sampler::{Sampler, SamplerSettings, Sobol};
+use crate::sampler::start::Start;
+use crate::sampler::{Sampler, SamplerSettings};
 use crate::score::Scores;
 use crate::space::Space;
 
@@ -39,7 +40,7 @@ const SEED_TWIST: u64 = 0x4e6f_6e64_6f6d_696e;
 pub struct Nsga2 {
     space: Space,
     streams: Streams,
-    start: Sobol,
+    start: Start,
     genes: Vec<Gene>,
     n_members: usize,
     /// Best first.
@@ -73,7 +74,7 @@ impl Nsga2 {
         Self {
             space: space.clone(),
             streams: Streams::new(settings.seed, SEED_TWIST),
-            start: Sobol::new(space, settings.seed),
+            start: Start::new(space, settings.seed),
             genes: Gene::of_space(space),
             n_members: settings.batch.clamp(32, 512),
             population: Vec::new(),
@@ -190,6 +191,7 @@ impl Sampler for Nsga2 {
     }
 
     fn tell(&mut self, points: &Points, scores: &Scores) {
+        self.start.tell(scores);
         let valid: Vec<usize> = (0..points.len()).filter(|&idx| !scores.column(0)[idx].is_nan()).collect();
         self.n_valid += valid.len() as u64;
         for chunk in valid.chunks(MAX_RANKED) {

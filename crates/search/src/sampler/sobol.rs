@@ -26,8 +26,14 @@ const INDEX_BITS: usize = 36;
 /// Bits scrambled by one hash: a binary tree of 6 levels has 63 inner nodes, one random bit for each.
 const CHUNK_BITS: usize = 6;
 
+/// The largest number below one.
+const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
+
 /// Keeps the streams of this sampler apart from those of `random` under the same seed.
 const SEED_TWIST: u64 = 0x5363_7261_6d62_6c65;
+
+/// Keeps the choice of the points that reach for the ends apart from the points.
+const REACH_TWIST: u64 = 0x6f75_7477_6172_6473;
 
 /// A low-discrepancy sequence over the free parameters.
 #[derive(Clone, Debug)]
@@ -45,6 +51,37 @@ impl Sobol {
         let n_dimensions = space.n_free().min(TABLE_DIMENSIONS);
         Self { space: space.clone(), seed, directions: direction_numbers(n_dimensions), n_asked: 0 }
     }
+
+    /// The next points, of which three in four are moved away from the middle of all ranges to twice the distance, as far as they go:
+    /// half of their ordered values are ends.
+    pub(super) fn reach(&mut self, n: usize) -> Points {
+        // By chance: every fourth point would be from the same quarter of the first range.
+        let chance = Stream::new(self.seed ^ REACH_TWIST, 0);
+        self.points(n, |first, column| {
+            let moved = (first..).zip(column).filter(|(trial_idx, _)| chance.bits(*trial_idx) >> 62 != 0);
+            moved.for_each(|(_, unit)| *unit = (2.0 * *unit - 0.5).clamp(0.0, BELOW_ONE));
+        })
+    }
+
+    /// The next points, after `moves` changed the units of ordered parameters from a trial on.
+    fn points(&mut self, n: usize, moves: impl Fn(u64, &mut [f64]) + Sync) -> Points {
+        let first = self.n_asked;
+        self.n_asked += n as u64;
+        self.space.points_from_units(n, |param_idx, dimension_idx, column| {
+            let stream = Stream::new(self.seed ^ SEED_TWIST, dimension_idx as u64);
+            match self.directions.get(dimension_idx) {
+                Some(directions) => fill_column(directions, &stream, first, column),
+                None => {
+                    for (trial_idx, value) in (first..).zip(&mut *column) {
+                        *value = stream.unit(trial_idx);
+                    }
+                }
+            }
+            if self.space.params[param_idx].domain.is_ordered() {
+                moves(first, column);
+            }
+        })
+    }
 }
 
 impl Sampler for Sobol {
@@ -53,19 +90,7 @@ impl Sampler for Sobol {
     }
 
     fn ask(&mut self, n: usize) -> Points {
-        let first = self.n_asked;
-        self.n_asked += n as u64;
-        self.space.points_from_units(n, |_, dimension_idx, column| {
-            let stream = Stream::new(self.seed ^ SEED_TWIST, dimension_idx as u64);
-            match self.directions.get(dimension_idx) {
-                Some(directions) => fill_column(directions, &stream, first, column),
-                None => {
-                    for (trial_idx, value) in (first..).zip(column) {
-                        *value = stream.unit(trial_idx);
-                    }
-                }
-            }
-        })
+        self.points(n, |_, _| {})
     }
 
     fn tell(&mut self, _points: &Points, _scores: &Scores) {}

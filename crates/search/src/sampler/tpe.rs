@@ -27,7 +27,8 @@ use law::Candidates;
 use recency::Recency;
 
 use crate::point::Points;
-use crate::sampler::{Sampler, SamplerKnob, SamplerSettings, Sobol};
+use crate::sampler::start::Start;
+use crate::sampler::{Sampler, SamplerKnob, SamplerSettings};
 use crate::score::Scores;
 use crate::space::{Space, min_columns};
 
@@ -51,7 +52,7 @@ const MIN_EAGER_BATCH: usize = 8;
 pub struct Tpe {
     space: Space,
     seed: u64,
-    startup: Sobol,
+    startup: Start,
     candidates: Candidates,
     /// Points that are proposed at a time.
     batch: usize,
@@ -116,7 +117,7 @@ impl Tpe {
         Self {
             space: space.clone(),
             seed: settings.seed,
-            startup: Sobol::new(space, settings.seed),
+            startup: Start::new(space, settings.seed),
             candidates,
             batch: settings.batch,
             n_objectives: settings.n_objectives,
@@ -204,6 +205,7 @@ impl Sampler for Tpe {
         if points.is_empty() {
             return;
         }
+        self.startup.tell(scores);
         let first = self.n_told;
         self.n_told += points.len() as u64;
         self.best.offer(first, points, scores);

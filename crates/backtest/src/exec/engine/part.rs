@@ -5,7 +5,11 @@
 
 use std::ops::Range;
 
-use super::demand::Demand;
+use super::Engine;
+use super::ahead::Ahead;
+use super::demand::{Demand, Sharing};
+use super::pool::Row;
+use crate::exec::distinct::Tuples;
 
 /// Columns that only neighbours read may take this part of the memory at a time.
 const PASSING_SHARE: usize = 8;
@@ -85,5 +89,32 @@ impl Demand {
         }
         ranges.push(start..n_trials);
         Parts { ranges, is_passing }
+    }
+}
+
+impl Engine<'_> {
+    /// Walks the parts of a chunk of trials through one symbol; `demand` is what all of them need.
+    pub(super) fn walk_parts(
+        &mut self,
+        symbol: usize,
+        parts: &Parts,
+        sharing: &Sharing,
+        demand: &Demand,
+        scalars: &[Vec<f64>],
+        rows: &mut [Row],
+    ) {
+        let mut ahead = Ahead::default();
+        for (at, part) in parts.ranges.iter().enumerate() {
+            if !ahead.holds(part) {
+                ahead = self.look_ahead(symbol, &parts.ranges[at..], demand, scalars);
+            }
+            let mut tuples = Tuples::new(&scalars[part.clone()]);
+            let mut demand = self.demand(&mut tuples, sharing);
+            ahead.hand_over(part, &mut demand);
+            for (slot, is_passing) in demand.slots.iter_mut().zip(&parts.is_passing) {
+                slot.iter_mut().for_each(|slot| slot.is_kept = !is_passing);
+            }
+            self.walk_part(symbol, &mut tuples, demand, &mut rows[part.clone()]);
+        }
     }
 }

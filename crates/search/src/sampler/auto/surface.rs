@@ -23,7 +23,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::point::Points;
 use crate::rng::Stream;
 use crate::sampler::archive::gene::{Gene, Streams, points_from_genes};
-use crate::sampler::{Sampler, SamplerSettings, Sobol};
+use crate::sampler::start::Start;
+use crate::sampler::{Sampler, SamplerSettings};
 use crate::score::Scores;
 use crate::space::{Space, min_columns};
 use fit::{MANY, Peak, Surfaces, n_coefficients};
@@ -75,7 +76,7 @@ const SEED_TWIST: u64 = 0x5375_7266_6163_6573;
 pub(super) struct Surface {
     space: Space,
     streams: Streams,
-    start: Sobol,
+    start: Start,
     genes: Arc<[Gene]>,
     model: Model,
     /// What proposals follow; none until there are enough trials.
@@ -162,7 +163,7 @@ impl Surface {
         Self {
             space: space.clone(),
             streams: Streams::new(settings.seed, SEED_TWIST),
-            start: Sobol::new(space, settings.seed),
+            start: Start::new(space, settings.seed),
             model: Model {
                 genes: genes.clone(),
                 capacity: wanted.min(MAX_CELLS / n_coefficients).clamp(N_KEPT.0, N_KEPT.1),
@@ -353,6 +354,7 @@ impl Sampler for Surface {
     }
 
     fn tell(&mut self, points: &Points, scores: &Scores) {
+        self.start.tell(scores);
         if self.is_late {
             self.bring_back();
             self.guide = self.model.guide();

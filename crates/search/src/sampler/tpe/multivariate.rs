@@ -12,7 +12,8 @@ use super::{MAX_GOOD_BATCHED, N_STARTUP, TpeKnobs, n_good};
 use crate::cells::Cells;
 use crate::point::Points;
 use crate::rng::Stream;
-use crate::sampler::{Sampler, SamplerKnob, SamplerSettings, Sobol};
+use crate::sampler::start::Start;
+use crate::sampler::{Sampler, SamplerKnob, SamplerSettings};
 use crate::score::Scores;
 use crate::space::Space;
 
@@ -27,7 +28,7 @@ const DRAW_TWIST: u64 = 0x6a6f_696e_7470_6466;
 pub struct TpeMultivariate {
     space: Space,
     seed: u64,
-    startup: Sobol,
+    startup: Start,
     candidates: Candidates,
     n_objectives: usize,
     /// The places of the free parameters in the space, and their axes.
@@ -66,7 +67,7 @@ impl TpeMultivariate {
         Self {
             space: space.clone(),
             seed: settings.seed,
-            startup: Sobol::new(space, settings.seed),
+            startup: Start::new(space, settings.seed),
             candidates,
             n_objectives: settings.n_objectives,
             param_idxs: free().map(|(param_idx, _)| param_idx).collect(),
@@ -175,6 +176,7 @@ impl Sampler for TpeMultivariate {
         if points.is_empty() {
             return;
         }
+        self.startup.tell(scores);
         self.best.offer(self.n_told, points, scores);
         self.n_told += points.len() as u64;
         let mut row = vec![0.0; self.space.len()];
