@@ -174,7 +174,8 @@ fn centre(x: &[f64]) -> f64 {
     if n_values > 0.0 { sums.iter().sum::<f64>() / n_values } else { 0.0 }
 }
 
-/// Fills the sums, and keeps the series block by block, while it is in the cache. Returns what bounds their rounding, and the end of the last block that has gaps, or 0.
+/// Fills the sums, and keeps the series block by block, while it is in the cache. Returns what bounds their rounding, and the end of the last
+/// block that has gaps, or 0.
 ///
 /// An entry is the sum of the blocks before it, rounded once or twice, plus a plain sum inside its block. With u = 2⁻⁵³ it is off by at most
 /// 2u of the sum of all magnitudes, plus 256u of that of a block.
